@@ -210,7 +210,11 @@ def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, n_item
     )
     limit = f"{estimate.name} {short(minimum)}"
     needed = needs(items_needed(margin), n_units, unit)
-    return Decision("undecided", f"no significant difference from {limit}{needed}")
+    doubt = f"no significant difference from {limit}"
+    if margin.value > -NEAR:
+        # The value alone would pass.
+        doubt = f"the interval reaches below {limit}"
+    return Decision("undecided", f"{doubt}{needed}")
 
 
 @dataclass(frozen=True, slots=True)

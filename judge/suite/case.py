@@ -222,10 +222,18 @@ class Verdict(Decision):
         return self.kind if self.kind in ("limit", "baseline") else "case"
 
 
-def decide_limit(mean_test: MeanTest, sign: int, beyond: str, limit: str) -> Decision:
+def decide_limit(
+    mean_test: MeanTest,
+    sign: int,
+    beyond: str,
+    limit: str,
+    *,
+    reaches: str = "",
+) -> Decision:
     """Decide whether a mean is on the side `sign` of a limit.
 
-    `limit` is the limit's name, and `beyond` names the other side.
+    `limit` is the limit's name, and `beyond` names the other side. `reaches` does so, too, as the
+    place that an interval reaches, if other words are needed: `beyond a change of −0.3`.
     """
     if mean_test.too_few_reason:
         return Decision("undecided", mean_test.too_few_reason)
@@ -235,6 +243,10 @@ def decide_limit(mean_test: MeanTest, sign: int, beyond: str, limit: str) -> Dec
         return Decision("failed", f"{beyond}{mean_test.tested}")
     # Part of the interval is beyond the limit, so the data do not show on which side the mean is.
     if min(sign * end for end in mean_test.ends) < -NEAR:
+        if sign * mean_test.estimate.value > -NEAR:
+            # The value alone would pass.
+            doubt = f"the interval reaches {reaches or beyond}{mean_test.more_needed}"
+            return Decision("undecided", doubt)
         return Decision(
             "undecided", f"no significant difference from {limit}{mean_test.items_needed}"
         )

@@ -301,13 +301,15 @@ class _MeanLimit:
     @property
     def bound(self) -> float:
         """The largest change allowed, in points of the scale: a drop is negative."""
-        return -self.sign * self.size
+        # Adding 0.0 makes 0 of −0.
+        return -self.sign * self.size + 0.0
 
 
 def _decide_mean(mean_test: MeanTest, limit: _MeanLimit) -> Decision:
     """Decide whether the mean stays within a limit, given its test against the limit's bound."""
     beyond = f"{limit.verb} by more than {short(limit.size)}"
-    return decide_limit(mean_test, limit.sign, beyond, f"a change of {short(limit.bound)}")
+    change = f"a change of {short(limit.bound)}"
+    return decide_limit(mean_test, limit.sign, beyond, change, reaches=f"beyond {change}")
 
 
 def _decide_flips(runs: PairedRuns, max_flips: float) -> Decision:

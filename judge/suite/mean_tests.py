@@ -130,6 +130,12 @@ class MeanTest:
             return " (unseen probability decides)"
         return self.tested
 
+    @property
+    def more_needed(self) -> str:
+        """As `items_needed`, but empty instead of a p-value."""
+        needed = self.items_needed
+        return "" if needed == self.tested else needed
+
 
 def _moved(estimate: Estimate, by: float) -> Estimate:
     """Return an estimate with its interval moved along the scale."""

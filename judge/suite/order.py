@@ -392,10 +392,16 @@ class Order(Case):
         lead = ""
         if self.margin:
             kind = "loss" if self.margin < 0 else "lead"
-            lead = f" from a {kind} of {short(abs(self.margin))}"
-        if margin.estimate.low == margin.estimate.high:
-            return f"no difference{lead}"
-        return f"no significant difference{lead}{margin.items_needed}"
+            lead = f"a {kind} of {short(abs(self.margin))}"
+        low, high = margin.ends
+        compared = f" from {lead}" if lead else ""
+        if low == high:
+            return f"no difference{compared}"
+        if lead and margin.estimate.value > NEAR and low < -NEAR:
+            # The value alone would pass.
+            side = "beyond" if self.margin < 0 else "below"
+            return f"the interval reaches {side} {lead}{margin.more_needed}"
+        return f"no significant difference{compared}{margin.items_needed}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,6 +154,7 @@ class ScoreRange(Case):
     def _decide_ends(self, tests: Sequence[MeanTest], column: Column) -> Decision:
         """Return the worst of the decisions about the ends of the range, each with its test."""
         decisions: list[Decision] = []
+        reached: list[str] = []
         for mean_test, (end, sign) in zip(tests, self.expect.ends, strict=True):
             end_of_scale = column.low if sign > 0 else column.high
             if end == end_of_scale:
@@ -162,7 +163,20 @@ class ScoreRange(Case):
                 continue
             side = "below" if sign > 0 else "above"
             decisions.append(decide_limit(mean_test, sign, f"{side} {short(end)}", short(end)))
-        return worst(decisions)
+            if min(sign * distance for distance in mean_test.ends) < -NEAR:
+                reached.append(side)
+        decision = worst(decisions)
+        has_evidence = not any(test.too_few_reason or test.rare_scores for test in tests)
+        if decision.status == "undecided" and self._is_exact and has_evidence:
+            # An interval around an exact value is never inside the range.
+            sides = " and ".join(reached)
+            around = f"the interval reaches {sides} {short(self.expect.min or 0.0)}"
+            return replace(decision, reason=f"{around}: allow a range with min and max")
+        return decision
+
+    @property
+    def _is_exact(self) -> bool:
+        return self.expect.min == self.expect.max
 
     def loosened(self, share: float, column: Column) -> ScoreRange | None:
         if column.low is None or column.high is None:

@@ -117,7 +117,7 @@ def spread(make: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
         (
             in_range(3.5),
             "undecided",
-            ("no significant difference from 3.5", "86 draws", "flaky: 35%"),
+            ("the interval reaches below 3.5", "86 draws", "flaky: 35%"),
         ),
         (in_range(4), "failed", ("below 4", "p = 0.005", "flaky: 65%", "reach 4")),
         (
@@ -161,7 +161,7 @@ def test_expected_range_is_shown_briefly(make: Any, expected: Keys, words: str) 
 
 
 SEEN = {"4": 0.7, "5": 0.2}
-UNSEEN = "no significant difference from 4 (unseen probability decides)"
+UNSEEN = "the interval reaches below 4 (unseen probability decides)"
 
 
 @pytest.mark.parametrize(
@@ -260,7 +260,7 @@ PASSING = Column(
     ("draws", "status", "reason"),
     [
         ({"4": 20}, "passed", "20 of 20 draws alike"),
-        ({"4": 17, "3": 3}, "undecided", "no significant difference from 3.8"),
+        ({"4": 17, "3": 3}, "undecided", "the interval reaches below 3.8"),
         (THIRTEEN, "undecided", "no significant difference from 3.8"),
         ({"3": 19, "4": 1}, "failed", "below 3.8 (p < 0.001)"),
     ],
@@ -295,10 +295,10 @@ def test_every_one_of_several_texts_passes(make: Any) -> None:
     ("passing", "n", "least", "status", "facts"),
     [
         (20, 20, 0.7, "passed", ()),
-        (20, 20, 0.9, "undecided", ("no significant difference from 90%", "38 items")),
-        (12, 20, 0.5, "undecided", ("no significant difference from 50%", "200 items")),
+        (20, 20, 0.9, "undecided", ("the interval reaches below 90%", "38 items")),
+        (12, 20, 0.5, "undecided", ("the interval reaches below 50%", "200 items")),
         (2, 20, 0.5, "failed", ("below 50%",)),
-        (3, 3, 0.5, "undecided", ("no significant difference from 50%", "8 items")),
+        (3, 3, 0.5, "undecided", ("the interval reaches below 50%", "8 items")),
         (0, 3, 0.9, "failed", ("below 90%",)),
     ],
 )
@@ -425,6 +425,23 @@ def test_a_share_counts_texts_without_a_score_as_missing_the_label(make: Any) ->
 # Order
 
 
+@pytest.mark.parametrize(
+    ("draws", "exact", "reason"),
+    [
+        ({"2": 1, "3": 3, "4": 1}, 3, "the interval reaches below and above 3: allow a range"),
+        ({"5": 19, "4": 1}, 5, "the interval reaches below 5: allow a range with min and max"),
+    ],
+)
+def test_an_interval_around_an_exact_value_never_meets_it(
+    make: Any, draws: Mapping[str, int], exact: int, reason: str
+) -> None:
+    outcome = verdict(in_range(exact, exact), ONE, make.result(make.drawn(draws, *ONE[0])))
+    assert (outcome.status, outcome.expected) == ("undecided", f"= {exact}")
+    assert outcome.reason.startswith(reason)
+    alike = verdict(in_range(exact, exact), ONE, make.result(make.drawn({f"{exact}": 5}, *ONE[0])))
+    assert alike.status == "passed"
+
+
 def test_an_order_of_one_item_takes_the_draws_of_both_texts(make: Any) -> None:
     rows = [make.drawn({"4": 12, "3": 8}, "i", "a"), make.drawn({"4": 4, "3": 16}, "i", "b")]
     both = [("i", "a"), ("i", "b")]
@@ -442,7 +459,7 @@ def test_an_order_of_one_item_takes_the_draws_of_both_texts(make: Any) -> None:
     assert (turned.status, turned.reason) == ("failed", "worse (p = 0.009)")
     margin = verdict(ordered("a", "b", 0.3), both, make.result(*rows))
     assert margin.status == "undecided"
-    assert has_line(margin.reason, "no significant difference", "lead of 0.3", "330 draws")
+    assert has_line(margin.reason, "the interval reaches below a lead of 0.3", "330 draws")
     far = verdict(ordered("a", "b", 0.9), both, make.result(*rows))
     assert (far.status, far.expected) == ("failed", "a > b + 0.9")
     assert has_line(far.reason, "not better by 0.9", "p = 0.001")
@@ -483,7 +500,7 @@ def test_a_negative_margin_asks_for_no_loss_of_that_size(make: Any) -> None:
     assert has_line(outcome.reason, "not worse by 0.5", "p = 0.008")
     near = verdict(ordered("a", "b", -0.15), texts(8, "a", "b"), result)
     assert near.status == "undecided"
-    assert has_line(near.reason, "no significant difference", "loss of 0.15")
+    assert has_line(near.reason, "the interval reaches beyond a loss of 0.15")
     lost = make.result(*spread(make, {"a": [3.0] * 8, "b": low}))
     beaten = verdict(ordered("a", "b"), texts(8, "a", "b"), lost)
     assert beaten.status == "failed"
@@ -608,7 +625,7 @@ def test_equal_values_are_noted(make: Any) -> None:
     assert (outcome.status, outcome.found, outcome.reason) == ("passed", "4.00 [2.74, 4.68]", "")
     outcome = verdict(in_range(3), texts(12), items)
     assert outcome.status == "undecided"
-    assert has_line(outcome.reason, "no significant difference from 3", "18 items")
+    assert has_line(outcome.reason, "the interval reaches below 3", "18 items")
     lower = make.result(*(make.single("3", *key) for key in texts(12)))
     (worse,) = against_baseline(lower, items)
     assert worse.found == "−1.00"
@@ -698,6 +715,9 @@ def test_agreement_is_the_coefficient_with_peoples_ratings(make: Any) -> None:
     near = verdict(agreeing({"spearman": round(oracle, 2) + 0.01}), texts(30), result)
     assert near.status == "undecided"
     assert "no significant difference from spearman" in near.reason
+    below = verdict(agreeing({"spearman": round(oracle, 2) - 0.02}), texts(30), result)
+    assert below.status == "undecided"
+    assert "the interval reaches below spearman" in below.reason
 
 
 def test_agreement_that_is_undefined_is_an_error(make: Any) -> None:

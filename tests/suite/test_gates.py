@@ -74,7 +74,7 @@ def rare_scores_share(scores: pd.Series[float], limit: float, end: float) -> flo
 def test_eight_fives_do_not_show_a_mean_of_4_9(make: Any) -> None:
     verdict = decide(make, {"expect": {"min": 4.9}}, ["5"] * 8)
     assert (verdict.status, verdict.found) == ("undecided", "5.00 [3.35, 5.00]")
-    assert has_line(verdict.reason, "no significant difference from 4.9", "150 items")
+    assert has_line(verdict.reason, "the interval reaches below 4.9", "150 items")
 
 
 def test_three_passes_of_three_have_an_interval(make: Any) -> None:

@@ -99,6 +99,12 @@ class Reading:
             1 - unseen
         ) * self.mean + unseen * self.largest
 
+    @property
+    def low(self) -> float:
+        """Return the lower end of the interval that decides about a margin."""
+        is_bounded = self.largest and self.is_constant
+        return self.bounds(self.n)[0] if is_bounded else self.ends()[0]
+
     def side(self, limit: float) -> int:
         """Return 1 if the items show a mean above the limit, −1 if below, else 0."""
         low, high = self.ends()
@@ -146,6 +152,13 @@ def order_is_true(reading: Reading, part: str, margin: float, status: str) -> bo
         named = float(match[2] or 0) == abs(margin) and (match[1] == "loss") == (margin < 0)
         needs = not match[3] or reading.needs(match[3], margin)
         return status == "undecided" and reading.side(margin) == 0 and needs and named
+    if match := re.fullmatch(
+        r"the interval reaches (below a lead|beyond a loss) of ([\d.]+)( \(.*\))?", part
+    ):
+        named = float(match[2]) == abs(margin) and match[1].endswith("loss") == (margin < 0)
+        needs = not match[3] or reading.needs(match[3], margin)
+        crosses = reading.low < margin + 1e-9 and reading.mean > margin
+        return status == "undecided" and reading.side(margin) == 0 and crosses and needs and named
     if re.fullmatch(r"no difference(?: from a (?:lead|loss) of [\d.]+)?", part):
         return status == "undecided" and not reading.differences.any()
     if match := re.fullmatch(r"all (\d+) alike", part):
@@ -180,6 +193,15 @@ def drift_is_true(reading: Reading, part: str, limits: Mapping[str, float], stat
     ):
         limit = float(match[1].replace("−", "-"))
         return reading.side(limit) == 0 and (not match[2] or reading.needs(match[2], limit))
+    if match := re.fullmatch(r"the interval reaches beyond a change of (−?[\d.]+)( \(.*\))?", part):
+        limit = float(match[1].replace("−", "-"))
+        is_met = reading.mean <= limit + 1e-9 if limit > 0 else reading.mean >= limit - 1e-9
+        if limit == 0:
+            # Both sides of a shift have this limit, and the mean is on the good side of either.
+            is_met = "max_shift" in limits or reading.mean >= -1e-9
+        crosses = low < limit + 1e-9 and high > limit - 1e-9
+        needs = not match[2] or reading.needs(match[2], limit)
+        return status == "undecided" and is_met and crosses and needs
     if match := re.fullmatch(r"all (\d+) alike", part):
         return reading.is_constant and int(match[1]) == reading.n
     return few_or_lost(reading, part, status)
