@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,23 @@ def read_sheet(path: Path, file_name: str) -> Iterator[tuple[int, list[str]]]:
 
     Cells are texts, as in a CSV file that Excel writes. Raises DataError and MissingExtra.
     """
+    with _opened(path, file_name) as book:
+        yield from _rows(book.worksheets[0])
+
+
+def sheets_with_cells(path: Path, file_name: str) -> tuple[str, list[str]]:
+    """Return the name of the first sheet, and the names of the others that have cells.
+
+    Raises DataError and MissingExtra.
+    """
+    with _opened(path, file_name) as book:
+        first, *others = book.worksheets
+        return first.title, [sheet.title for sheet in others if any(_rows(sheet))]
+
+
+@contextmanager
+def _opened(path: Path, file_name: str) -> Iterator[Any]:
+    """Open an Excel file; errors while it is open name the file."""
     try:
         import openpyxl
     except ImportError as error:
@@ -39,19 +57,23 @@ def read_sheet(path: Path, file_name: str) -> Iterator[tuple[int, list[str]]]:
     except (zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
         raise DataError(f"{file_name}: not a readable .xlsx file: {error}") from error
     try:
-        sheet = book.worksheets[0]
-        sheet.reset_dimensions()  # some programs write wrong ones
-        for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
-            texts = [_text(cell) for cell in cells]
-            # An empty row is no row, as in a CSV file.
-            if any(texts):
-                yield number, texts
-    except IndexError as error:
-        raise DataError(f"{file_name}: has no sheet with cells") from error
+        if not book.worksheets:
+            raise DataError(f"{file_name}: has no sheet with cells")
+        yield book
     except (KeyError, ValueError, SyntaxError, zipfile.BadZipFile) as error:
         raise DataError(f"{file_name}: not a readable .xlsx file: {error}") from error
     finally:
         book.close()
+
+
+def _rows(sheet: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a sheet that are not empty, each with its number."""
+    sheet.reset_dimensions()  # some programs write wrong ones
+    for number, cells in enumerate(sheet.iter_rows(values_only=True), 1):
+        texts = [_text(cell) for cell in cells]
+        # An empty row is no row, as in a CSV file.
+        if any(texts):
+            yield number, texts
 
 
 def _text(cell: Any) -> str:

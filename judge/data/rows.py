@@ -22,10 +22,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge.core.errors import DataError
+from judge.core.format import listed
 from judge.core.parquet import refuse_bomb
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample, whole_value
-from judge.data.excel import read_sheet
+from judge.data.excel import read_sheet, sheets_with_cells
 from judge.data.separators import SEPARATORS, find_separator, stated_separator
 
 if TYPE_CHECKING:
@@ -302,6 +303,31 @@ def _excel(path: Path, file_name: str) -> Iterator[RawRow]:
         padded = [*cells[: len(header)], *[""] * n_missing]
         row = _named_cells(header, padded)
         yield RawRow(f"{file_name} row {number}", row, flat=True, packed=True)
+    if header is None:
+        first, others = sheets_with_cells(path, file_name)
+        if others:
+            raise DataError(
+                f"{file_name}: its first sheet, {first}, is empty, and only the first is read: move "
+                f"{others[0]} to the front"
+            )
+
+
+def unread_sheets(data: object) -> Iterator[str]:
+    """Yield a note on each Excel file of a path that has cells beyond its first sheet.
+
+    There is none on a path without such a file, and on anything that is no path.
+    """
+    if not isinstance(data, str | PathLike) or not Path(data).exists():
+        return
+    for path, file_name in files(data):
+        if path.suffix.lower() != ".xlsx":
+            continue
+        first, others = sheets_with_cells(path, file_name)
+        if others:
+            yield (
+                f"Only the first sheet of {file_name}, {first}, is read, not {listed(others)}: save "
+                "each sheet as a file of its own."
+            )
 
 
 def _refuse_duplicate_columns(columns: Sequence[str], location: str) -> None:

@@ -37,6 +37,7 @@ from judge.data.rows import (
     parsed,
     rows,
     type_name,
+    unread_sheets,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ __all__ = [
     "is_data",
     "load",
     "stream",
+    "unread_sheets",
 ]
 
 UNNAMED_RATING = "overall"

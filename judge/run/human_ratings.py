@@ -26,6 +26,7 @@ from judge.data.ratings import (
     renamed,
     source_name,
 )
+from judge.data.rows import unread_sheets
 from judge.run.verdict_ratings import with_readable_verdicts
 from judge.stats.human_agreement import rated_names, unknown_criteria
 from judge.stats.rating_scales import another_scale, are_verdicts
@@ -181,6 +182,7 @@ def join_sheet(
     pairs = _pairs_of_texts(sheet, texts, left_out)
     described = _describe(sheet, single, pairs)
     notes: list[str] = [Remark(f"Ratings from {source} ({sheet.form}): {described}.")]
+    notes += unread_sheets(source)
     notes += _sheet_notes(sheet)
     n_used = len(single) + len(pairs)
     n_ignored = len(sheet.every) - n_used

@@ -278,7 +278,7 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
         settings={},
         language=language,
         data=data_info,
-        notes=tuple(notes),
+        notes=(*notes, *samples.unread_sheets(config.data)),
         given_scores=preferences.given_scores,
     )
     _check_replaced(prepared)
@@ -431,6 +431,7 @@ def _row_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
     if config.where:
         selected = samples.describe_filter(config.where)
         notes.append(Remark(f"Only rows with {selected}."))
+    notes += samples.unread_sheets(config.data)
     notes += _unread_columns(config, chosen)
     notes += _guessed_columns(config, rows)
     notes += _empty_texts(config, rows)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import judge
 from judge.core.errors import DataError
 from judge.data import samples
 from judge.data.ratings import read_ratings
@@ -105,6 +106,49 @@ def test_a_sheet_of_ratings_may_be_an_excel_file(tmp_path: Path) -> None:
     ).to_excel(path, index=False)
     (rating,) = read_ratings(path).single
     assert (rating.item, rating.value) == ("7", 4.0)
+
+
+def test_a_note_names_the_sheets_that_are_not_read(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "d.xlsx"
+    book = openpyxl.Workbook()
+    book.active.title = "Answers"
+    book.active.append(["output"])
+    book.active.append(["Yes."])
+    book.create_sheet("Empty")
+    book.save(path)
+    assert judge.evaluate(path, [], metrics=["stats"]).info.notes == ()
+    book.create_sheet("Old").append(["output"])
+    book.create_sheet("Remarks").append(["checked by Ann"])
+    book.save(path)
+    (note,) = judge.evaluate(path, [], metrics=["stats"]).info.notes
+    assert "the first sheet of" in note
+    assert "Answers, is read, not Old and Remarks" in note
+    # Of a folder, each file.
+    assert len(list(samples.unread_sheets(tmp_path))) == 1
+
+
+def test_an_empty_first_sheet_is_an_error_that_names_the_others(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "d.xlsx"
+    book = openpyxl.Workbook()
+    book.create_sheet("Data").append(["output"])
+    book.save(path)
+    with pytest.raises(DataError, match=r"its first sheet, Sheet, is empty, .* move Data"):
+        samples.load(path)
+
+
+def test_a_note_names_the_unread_sheets_of_ratings(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "ratings.xlsx"
+    book = openpyxl.Workbook()
+    book.active.append(["item", "system", "rater", "criterion", "value"])
+    book.active.append(["a", "x", "anna", "fluency", 4])
+    book.create_sheet("Ben").append(["item", "system", "rater", "criterion", "value"])
+    book.save(path)
+    data = [{"item": "a", "system": "x", "output": "Yes."}]
+    result = judge.evaluate(data, [], metrics=["stats"], ratings=path)
+    assert any("is read, not Ben" in note for note in result.info.notes)
 
 
 @pytest.mark.parametrize("content", ["text", "zip", "empty"])
