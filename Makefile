@@ -12,6 +12,9 @@ CORES := $(shell nproc 2>/dev/null || echo 2)
 # Tests with browsers, clusters and killed programs wait a third of their time.
 MORE_WORKERS := $(shell expr $(CORES) + $(CORES) / 2)
 
+# The headless shell draws the same pages with a third of the processor time of the whole browser.
+CHROMIUM := $(firstword $(shell command -v chromium-headless-shell) $(shell command -v chromium))
+
 # Python compiles a module when it is first imported: most modules of these packages never are.
 PIP := $(BIN)/pip install -q --no-compile -c .ci/constraints.txt
 
@@ -34,7 +37,8 @@ test: $(VENV)/.installed-dev  ## all tests that need no browser, torch or Ray, a
 	$(PYTEST) -n auto -m "not browser and not torch and not ray and not slow"
 
 test-all: test $(VENV)/.installed-all  ## every test; installs what they need
-	command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
+	test -n "$(CHROMIUM)" || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell) \
+	  || apt-get install -y -qq --no-install-recommends chromium
 	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
 	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
 	$(PYTEST) -n $(MORE_WORKERS) -m "browser or torch or ray or slow or extra" \
@@ -74,7 +78,7 @@ wheel: $(VENV)/.installed-dev  ## build wheel and sdist, check them, and try the
 	done
 
 picture: demo  ## docs/report.png, the screenshot in the README
-	chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
+	$(CHROMIUM) --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking \
 	  --disable-component-update --disable-sync --user-data-dir=$$(mktemp -d) --hide-scrollbars \
 	  --window-size=1280,900 --screenshot=docs/report.png file://$(CURDIR)/runs/demo/report.html
 

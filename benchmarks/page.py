@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import statistics
 import tempfile
 import time
@@ -20,6 +21,7 @@ from judge.stats.bootstrap import item_means
 from judge.table import Table
 
 ITEMS, SYSTEMS = 1600, 16
+CHROMIUM = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 METRICS = ("rouge1", "rouge2", "rougeL", "chrf")
 WORDS = (
     "the",
@@ -101,7 +103,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         file = Path(folder) / "report.html"
         file.write_text(page, encoding="utf-8")
-        browser = driver.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         opening(browser, file)
         took = [opening(browser, file) for _ in range(5)]
         browser.close()

@@ -274,13 +274,16 @@ def make_completion() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Headless Chromium; skips where it or Playwright is missing. Of one module, as its event loop goes on running."""
+    """Headless Chromium, or a skip where it or Playwright is missing.
+
+    Each module starts its own, because Playwright's event loop runs until it is closed.
+    """
     driver = pytest.importorskip(
         "playwright.sync_api", reason="needs playwright, which is in the extra dev"
     )
-    path = shutil.which("chromium")
+    path = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     if path is None:
-        pytest.skip("needs Chromium, which `make test-all` installs")
+        pytest.skip("needs Chromium's headless shell, which `make test-all` installs, or Chromium")
     with driver.sync_playwright() as running:
         browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
