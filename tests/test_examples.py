@@ -101,28 +101,6 @@ def test_the_regression_suite_writes_the_report_beside_it(
     assert Path(written).read_text("utf-8") == golden.read_text("utf-8")
 
 
-@pytest.mark.ray
-def test_ray_scores_everything(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
-    command = [
-        sys.executable,
-        "-c",
-        "from judge.cli import main; main()",
-        "run",
-        "examples/ray/run.yaml",
-    ]
-    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    subprocess.run(
-        [*command, "--out", str(tmp_path), "--quiet"],
-        cwd=ROOT,
-        env=environment,
-        check=True,
-        timeout=300,
-    )
-    result = load(tmp_path)
-    assert (len(result.table.scores), result.failures) == (20, ())
-
-
 def test_every_example_is_listed_and_made_by_make() -> None:
     folders = {
         path.name
