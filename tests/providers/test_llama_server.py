@@ -30,6 +30,19 @@ from tests.factories import complete_all
 pytestmark = pytest.mark.extra
 
 SLOTS = 3
+# One thread: more of them keep several cores busy while they wait for each other.
+SERVER = f"""
+import sys, time, xllamacpp
+params = xllamacpp.CommonParams()
+params.model.path, params.port = sys.argv[1], int(sys.argv[2])
+params.n_parallel, params.n_ctx = {SLOTS}, 4096 * {SLOTS}
+params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+params.n_gpu_layers, params.warmup = 0, False
+server = xllamacpp.Server(params)
+print("listening", flush=True)
+while True:
+    time.sleep(3600)
+"""
 TEXT = ({"role": "user", "content": "The ferry left the harbour at noon."},)
 FIVE = {
     "name": "coherence",
@@ -59,12 +72,12 @@ def llama(
     for package in ("xllamacpp", "gguf"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"needs the package {package}: pip install xllamacpp gguf")
-    maker, server = shared_tool("make_gguf_decision.py"), shared_tool("xserve.py")
+    maker = shared_tool("make_gguf_decision.py")
     folder = tmp_path_factory.mktemp("llama")
     subprocess.run([sys.executable, maker], cwd=folder, check=True, capture_output=True)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
-    command = [sys.executable, server, folder / "dec.gguf", str(port), str(SLOTS)]
+    command = [sys.executable, "-c", SERVER, folder / "dec.gguf", str(port)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as running:
