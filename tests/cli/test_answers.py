@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -69,7 +69,7 @@ def test_contexts_that_are_empty_in_all_texts_are_named(command: Callable[..., A
     write_jsonl("answers.jsonl", [{**row, "contexts": "[]"} for row in ROWS])
     refused = command("run", "answers.jsonl", *SCRIPTED, "--criteria", "grounded", "--out", "r")
     assert refused.code == 2
-    assert "the column contexts is empty in all texts" in refused.err
+    assert has_line(refused.err, "column contexts", "empty")
 
 
 def test_an_answer_without_a_passage_is_a_failure_with_its_reason(

@@ -13,7 +13,7 @@ from judge.cache import DiskCache
 from judge.core.records import Request
 from judge.providers.recording import Recorder
 from judge.results.result import load
-from tests.factories import text_response, write_jsonl
+from tests.factories import has_line, text_response, write_jsonl
 
 SECRET = "sk-test-0123456789abcdef"
 ROWS = [
@@ -61,9 +61,9 @@ def test_replies_go_out_of_one_cache_and_into_another(
     assert command("doctor", "cache", "export", "calls.jsonl").code == 0
     assert (folder / "calls.jsonl").read_bytes() == whole  # nothing twice
     done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
-    assert done.out == f"{requests} replies added, 0 were there, as those of {chat_server.url}\n"
+    assert has_line(done.out, f"{requests} replies added", "0 were there", chat_server.url)
     done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
-    assert done.out == f"0 replies added, {requests} were there, as those of {chat_server.url}\n"
+    assert has_line(done.out, "0 replies added", f"{requests} were there", chat_server.url)
     assert command(*args, "--cache", "other", "--out", "two").code == 0
     assert len(chat_server.bodies) == requests  # all was there
     again = command(
@@ -111,7 +111,7 @@ def test_imported_replies_keep_their_server_address(
     assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
     requests = len(chat_server.bodies)
     done = command("doctor", "cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1")
-    assert done.out == f"{requests} replies added, 0 were there, as those of {chat_server.url}\n"
+    assert has_line(done.out, f"{requests} replies added", "0 were there", chat_server.url)
     assert command(*args).code == 0
     assert len(chat_server.bodies) == requests
     assert (
@@ -139,10 +139,7 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
     recorded = (folder / "calls.jsonl").read_text()
     (folder / "calls.jsonl").write_text(recorded.replace(f'"endpoint": "{chat_server.url}", ', ""))
     done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "openai")
-    assert (
-        done.out
-        == f"{requests} replies added, 0 were there, as those of https://api.openai.com/v1\n"
-    )
+    assert has_line(done.out, f"{requests} replies added", "https://api.openai.com/v1")
     assert (
         command(
             "doctor", "cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/"
@@ -168,10 +165,9 @@ def test_export_can_select_replies(folder: Path, command: Callable[..., Any]) ->
         for n in range(12):
             cache.put(f"{n:064x}", text_response("4"))
     done = command("doctor", "cache", "export", "all.jsonl")
-    assert done.out.splitlines() == [
-        "all.jsonl: 3 replies written",
-        "13 replies skipped: scripted, replayed, or of an older version",
-    ]
+    written, skipped = done.out.splitlines()
+    assert has_line(written, "all.jsonl", "3 replies written")
+    assert has_line(skipped, "13 replies skipped", "scripted", "older version")
     assert command("doctor", "cache", "export", "one.jsonl", "--model", "n").out.startswith(
         "one.jsonl: 1 reply written"
     )
@@ -193,7 +189,7 @@ def test_export_can_select_replies(folder: Path, command: Callable[..., Any]) ->
     assert not (folder / "none.jsonl").exists()
     done = command("run", "data.jsonl", "--criteria", "fluency", "--replay", "all.jsonl")
     assert done.code == 2
-    assert "two servers to one prompt, http://a/v1 and http://b/v1" in done.err
+    assert has_line(done.err, "two servers", "http://a/v1 and http://b/v1")
 
 
 def test_import_skips_lines_without_a_model_reply(
@@ -230,10 +226,8 @@ def test_import_skips_lines_without_a_model_reply(
 def test_inspecting_a_missing_cache_creates_none(folder: Path, command: Callable[..., Any]) -> None:
     for more in (("stats",), ("clear",), ("clear", "--metrics"), ("export", "calls.jsonl")):
         done = command("doctor", "cache", *more, "--cache", "nowhere")
-        assert (done.code, done.err) == (
-            2,
-            "judge: nowhere: no cache here; --cache DIR names another\n",
-        )
+        assert done.code == 2
+        assert has_line(done.err, "judge: nowhere", "no cache", "--cache DIR")
     assert [path.name for path in folder.iterdir()] == ["data.jsonl"]
 
 
@@ -247,14 +241,13 @@ def test_a_recording_is_imported_whole_or_not_at_all(
     (folder / "calls.jsonl").write_bytes(whole + b'{"item": 1}\n')
     done = command("doctor", "cache", "import", "calls.jsonl")
     assert done.code == 2
-    assert "calls.jsonl:4: not a line of a recording" in done.err
+    assert has_line(done.err, "calls.jsonl:4", "not a line", "recording")
     assert not (folder / "cache").exists()
     (folder / "calls.jsonl").write_bytes(whole + b"\n" + whole.splitlines()[0][:50])
     done = command("doctor", "cache", "import", "calls.jsonl")
-    assert done.out.splitlines() == [
-        "3 replies added, 0 were there, as those of https://api.openai.com/v1",
-        "calls.jsonl: the last line is incomplete and was skipped",
-    ]
+    added, skipped = done.out.splitlines()
+    assert has_line(added, "3 replies added", "0 were there", "https://api.openai.com/v1")
+    assert has_line(skipped, "calls.jsonl", "last line", "incomplete")
 
 
 def test_api_key_is_never_stored(
@@ -303,7 +296,7 @@ def test_a_damaged_cache_is_reported_and_replaced(
     done = command(*args, "--out", "two")
     assert done.code == 0
     assert len(chat_server.bodies) == 2 * requests
-    assert "The cache was damaged (file is not a database)" in done.err
+    assert has_line(done.err, "cache was damaged", "not a database")
     notes = load(folder / "two").info.notes
     assert [note for note in notes if note.startswith("The cache was damaged")] != []
     assert command(*args, "--out", "three").code == 0

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = [
@@ -56,7 +56,7 @@ def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> Non
     assert done.code == 0
     for heading in ("Judge card: replies.yaml", "Sensitivity", "Injection", "Bias"):
         assert heading in done.out
-    assert done.err.startswith("a card of replies.yaml on 4 items: ")
+    assert has_line(done.err.splitlines()[:1], "a card of replies.yaml", "4 items")
     assert done.err.endswith("card: card/card.html\n")
     for name in (
         "texts:",
@@ -121,10 +121,9 @@ def test_a_stopped_card_says_how_to_resume(
     monkeypatch.setattr("judge.commands.card.command.run_card", stopped)
     done = judge("validate", "data.jsonl", "--card", "--model", "scripted/replies.yaml")
     assert (done.code, done.out) == (130, "")
-    assert "interrupted. Run the same command again to resume. The cache answers" in done.err
-    assert judge("validate", "data.jsonl", "--card", *SCRIPTED).err.endswith(
-        "the same command pays for everything again.\n"
-    )
+    assert has_line(done.err, "interrupted", "to resume", "cache answers")
+    again = judge("validate", "data.jsonl", "--card", *SCRIPTED)
+    assert has_line(again.err, "pays for everything again")
 
 
 def test_the_former_command_is_refused_with_the_new_form(judge: Callable[..., Any]) -> None:
@@ -168,30 +167,30 @@ def test_a_finished_run_has_a_card_without_a_request(judge: Callable[..., Any]) 
     assert verdicts["failures by system"] == "unclear"
     assert verdicts["injections"] == "not measured"
     reasons = [cell["reason"] for line in card["lines"] for cell in line["cells"]]
-    assert "judge validate DATA --card measures it" in reasons
+    assert has_line(reasons, "judge validate DATA --card")
     assert sorted(path.name for path in Path().iterdir()) == ["data.jsonl", "rated.jsonl", "run"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
-        (("data.jsonl", *SCRIPTED, "--metrics", "rouge"), "--metrics: --card has no use for it"),
-        (("data.jsonl", *SCRIPTED, "--level", "systems"), "--level: --card has no use for it"),
-        (("data.jsonl", *SCRIPTED, "--calibrate"), "--calibrate: --card has no use for it"),
-        (("data.jsonl", "data.jsonl", *SCRIPTED), "--card is about one judge"),
-        (("nothing.jsonl", *SCRIPTED), "nothing.jsonl"),
+        (("data.jsonl", *SCRIPTED, "--metrics", "rouge"), ("--metrics:", "no use")),
+        (("data.jsonl", *SCRIPTED, "--level", "systems"), ("--level:", "no use")),
+        (("data.jsonl", *SCRIPTED, "--calibrate"), ("--calibrate:", "no use")),
+        (("data.jsonl", "data.jsonl", *SCRIPTED), ("--card", "one judge")),
+        (("nothing.jsonl", *SCRIPTED), ("nothing.jsonl",)),
         (
             ("data.jsonl", *SCRIPTED, "--probes", "bais"),
-            "unknown probe 'bais'; did you mean 'bias'?",
+            ("'bais'", "'bias'"),
         ),
-        (("data.jsonl", *SCRIPTED, "--format", "svg"), "unknown format 'svg'"),
-        (("data.jsonl", *SCRIPTED, "--budget", "100tokens"), "the budget of 100 tokens is reached"),
+        (("data.jsonl", *SCRIPTED, "--format", "svg"), ("format 'svg'",)),
+        (("data.jsonl", *SCRIPTED, "--budget", "100tokens"), ("budget of 100 tokens",)),
     ],
 )
 def test_impossible_requests_exit_2(
-    judge: Callable[..., Any], arguments: tuple[str, ...], message: str
+    judge: Callable[..., Any], arguments: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     done = judge("validate", "--card", *arguments)
     assert done.code == 2
-    assert message in done.err
+    assert has_line(done.err, *facts)
     assert done.out == ""

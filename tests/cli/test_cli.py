@@ -16,6 +16,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
+from tests.factories import has_line
+
 COMMAND = [sys.executable, "-c", "from judge.cli import main; main()"]
 ROWS = [
     {
@@ -180,7 +182,7 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[
         "--structured",
     )
     assert compared.out.index("y wrote this about b.") < compared.out.index("x wrote this about b.")
-    assert 'one JSON object and nothing else. Its only key is "score"' in compared.out
+    assert has_line(compared.out, "JSON object", 'only key is "score"')
     assert (
         "First give the reason"
         in command("criteria", "render", "relevance", "data.jsonl", "--reasons").out
@@ -208,7 +210,7 @@ def test_cache_of_metrics_is_counted_and_cleared_separately(
     metric_file.parent.mkdir(parents=True)
     metric_file.write_bytes(b"x" * 2_000_000)
     place = folder / "cache" / "metrics"
-    assert f"{place}: digests of models, 2.0 MB" in command("doctor", "cache", "stats").out
+    assert has_line(command("doctor", "cache", "stats").out, str(place), "digests", "2.0 MB")
     assert command("doctor", "cache", "clear", "--metrics").out == f"{place}: 2.0 MB deleted\n"
     assert not metric_file.exists()
     assert "6 replies" in command("doctor", "cache", "stats").out
@@ -274,7 +276,7 @@ def test_output_to_a_full_device_is_an_error(folder: Path) -> None:
             check=False,
         )
     assert done.returncode == 2
-    assert "judge: cannot write: No space left on device" in done.stderr
+    assert has_line(done.stderr, "judge: cannot write", "No space left")
     assert "Traceback" not in done.stderr
 
 
@@ -442,7 +444,7 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
     answered = len(chat_server.bodies)
     if signal_sent != signal.SIGKILL:
         assert child.returncode == 130
-        assert "in flight; press Ctrl-C again to stop now" in message
+        assert has_line(message, "in flight", "Ctrl-C again")
         assert "Run the same command again" in message
         report = command("report", "r", "--format", "json")
         assert report.code == 0
@@ -485,7 +487,7 @@ def test_a_ranking_on_the_command_line(
     assert done.code == 0
     assert {row["system"]: row["win_rate"] for row in ranking["systems"]} == {"x": 0.5, "y": 0.5}
     assert ranking["rankings"][0]["flip_rate"] == 1.0
-    assert "pairs of texts in both orders" in done.err
+    assert has_line(done.err, "pairs", "both orders")
     shown = command("report", "r")
     assert "win rate" in shown.out
     assert command("report", "r", "--format", "csv").out.startswith("system,column,win_rate")
@@ -534,10 +536,8 @@ def test_a_shown_criterion_counts_its_examples_and_seen_texts(
     header = f"examples: {json.dumps(examples)}\nseen: ['1234567890123456', '0f0f0f0f0f0f0f0f']"
     write(folder / "polite.md", f"---\n{header}\n---\nIs the reply polite?\n")
     shown = command("criteria", "show", "polite.md")
-    assert (
-        "examples: 2, scores 1, 5\nseen: 2 texts, whose ratings do not count in validation"
-        in shown.err
-    )
+    assert has_line(shown.err, "examples: 2", "scores 1, 5")
+    assert has_line(shown.err, "seen: 2 texts", "do not count")
     assert len(json.loads(command("criteria", "show", "polite.md", "--json").out)["examples"]) == 2
 
 
@@ -574,7 +574,7 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
     _, message = child.communicate(timeout=60)
     over.set()
     assert child.returncode == 130
-    assert "0 of 6 judgments were made" in message
+    assert "0 of 6 judgments" in message
 
 
 def test_a_name_of_100_kilobytes_is_cut_in_the_message(
@@ -599,7 +599,7 @@ def test_a_former_name_of_an_option_is_answered_with_the_new_one(
 ) -> None:
     result = command(*words, former)
     assert result.code == 2
-    assert f"{former}: this option is called {new}" in result.err
+    assert has_line(result.err, f"{former}:", f"called {new}")
 
 
 @pytest.mark.parametrize("command_line", ["run data.jsonl", "test s.judge.yaml"])
@@ -608,7 +608,7 @@ def test_the_option_output_of_a_run_says_how_a_report_gets_into_a_file(
 ) -> None:
     result = command(*command_line.split(), "--output", "report.json")
     assert result.code == 2
-    assert "--output: this option is called --out" in result.err
+    assert has_line(result.err, "--output:", "called --out")
     assert "> FILE" in result.err
 
 
@@ -618,7 +618,7 @@ def test_a_report_as_the_folder_of_a_run_is_refused_before_anything_is_paid(
 ) -> None:
     result = command(*command_line.split(), "--out", "report.csv")
     assert result.code == 2
-    assert "--out report.csv: is the folder of the run, not a file" in result.err
+    assert has_line(result.err, "--out report.csv", "folder of the run")
     assert not (folder / "report.csv").exists()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from judge import criteria
+from tests.factories import has_line
 
 ROWS = [
     ("input", "actual_output", "expected_output"),
@@ -40,21 +41,22 @@ def test_several_sentences_names_and_files_in_one_run(command: Callable[..., Any
 
 
 @pytest.mark.parametrize(
-    ("written", "says"),
+    ("written", "facts"),
     [
-        ("criteria: {name: kind, question: Q, scael: 3}", "run.yaml:2: kind: unknown key 'scael'; did you mean"),
-        ("metrics: none\ncriteria: [{question: Q}]", "run.yaml:3: criteria: question: the criterion has no name"),
-        ("criteria: [{name: a, question: Q: R}]", "run.yaml:2: not YAML: expected ',' or '}', but got ':'; put"),
-        ("criteria: kind: Is it?", "run.yaml:2: not YAML: mapping values are not allowed here; put text"),
+        ("criteria: {name: kind, question: Q, scael: 3}", ("run.yaml:2: kind:", "'scael'", "did you mean")),
+        ("metrics: none\ncriteria: [{question: Q}]", ("run.yaml:3: criteria: question:", "no name")),
+        ("criteria: [{name: a, question: Q: R}]", ("run.yaml:2: not YAML", "':'", "quotes")),
+        ("criteria: kind: Is it?", ("run.yaml:2: not YAML", "quotes")),
     ],
 )  # fmt: skip
 def test_a_bad_criterion_of_a_run_names_its_line(
-    command: Callable[..., Any], written: str, says: str
+    command: Callable[..., Any], written: str, facts: tuple[str, ...]
 ) -> None:
     Path("run.yaml").write_text(f"data: data.csv\n{written}\n", encoding="utf-8")
     done = command("run", "run.yaml", *RUN)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"judge: {says}")
+    assert done.err.startswith(f"judge: {facts[0]}")
+    assert has_line(done.err, *facts)
 
 
 def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
@@ -63,13 +65,10 @@ def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
     assert criteria.load("polite.yaml").question == 'Is it "polite": or not?'
     assert "judge run DATA --criteria polite.yaml" in done.out
     again = command("criteria", "new", "polite")
-    assert (again.code, again.err) == (
-        2,
-        "judge: polite.yaml: already exists; name another criterion, or edit that file\n",
-    )
-    assert command("criteria", "new", "very polite").err.startswith(
-        "judge: 'very polite' is no name of a criterion"
-    )
+    assert again.code == 2
+    assert has_line(again.err, "judge: polite.yaml", "already exists")
+    refused = command("criteria", "new", "very polite")
+    assert has_line(refused.err, "judge: 'very polite'", "no name")
     for empty in ("", ".yaml", ".yml"):
         assert command("criteria", "new", empty).code == 2
         assert not Path(".yaml").exists()

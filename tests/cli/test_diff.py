@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 CRITERION = """---
 title: Kindness
@@ -73,7 +73,7 @@ def test_built_in_criteria_by_name(diff: Callable[..., Any], command: Callable[.
 def test_diff_with_data_shows_prompts(diff: Callable[..., Any]) -> None:
     done = diff("data.jsonl", "--item", "i3")
     assert (done.code, done.err) == (0, "")
-    assert "The prompts differ on 3 of 3 texts" in done.out
+    assert has_line(done.out, "prompts differ", "3 of 3 texts")
     assert "tokens per prompt" in done.out
     assert "\nOn 3 texts\n" in done.out
 
@@ -82,12 +82,11 @@ def test_diff_with_a_judge_shows_scores(diff: Callable[..., Any]) -> None:
     done = diff(*JUDGED)
     assert done.code == 0
     output = " ".join(done.out.split())
-    assert (
-        "The new wording agrees better with people (p = 0.008): Spearman changes by +1.866"
-        in output
+    assert has_line(
+        output, "agrees better", "p = 0.008", "Spearman", "+1.866"
     )  # from −√3/2 in every item to 1
     assert "Scores fell (p = 0.008): −0.67" in output
-    assert "flips: order within items 16 of 24" in output
+    assert has_line(output, "flips", "within items", "16 of 24")
     assert "done: 24/24 judgments" in done.err
 
 
@@ -95,7 +94,7 @@ def test_judging_has_a_deadline(diff: Callable[..., Any]) -> None:
     assert diff(*JUDGED, "--deadline", "3600").code == 0
     done = diff(*JUDGED, "--no-cache", "--deadline", "0.000001")
     assert (done.code, done.out) == (2, "")
-    assert "the time for judging (--deadline) is up" in done.err
+    assert has_line(done.err, "--deadline", "up")
 
 
 def test_formats_and_where_they_go(diff: Callable[..., Any]) -> None:
@@ -114,7 +113,7 @@ def test_failed_judgments_leave_with_1(diff: Callable[..., Any]) -> None:
     )
     done = diff(*JUDGED, "--weighting", "single")
     assert done.code == 1
-    assert "failed judgments 0 of 24 1 of 24" in " ".join(done.out.split())
+    assert has_line(" ".join(done.out.split()), "failed judgments", "0 of 24", "1 of 24")
 
 
 @pytest.mark.slow
@@ -137,14 +136,14 @@ def test_diff_fails_if_a_recording_lacks_some_replies(diff: Callable[..., Any]) 
     assert diff(*JUDGED, "--record", "calls.jsonl", "--limit", "3").code == 0
     done = diff("data.jsonl", "--replay", "calls.jsonl")
     assert (done.code, done.out) == (2, "")
-    assert "not in the recording; the first is" in done.err
+    assert has_line(done.err, "not in the recording", "first is")
 
 
 def test_the_output_replaces_no_input(diff: Callable[..., Any]) -> None:
     before = Path("data.jsonl").read_bytes()
     done = diff("data.jsonl", "--output", "data.jsonl")
     assert (done.code, Path("data.jsonl").read_bytes()) == (2, before)
-    assert "--output data.jsonl: is also an input" in done.err
+    assert has_line(done.err, "--output data.jsonl", "also an input")
 
 
 def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
@@ -166,45 +165,43 @@ def test_a_plan_that_asks_a_judge_in_another_way_is_refused(
     )
     done = diff("run.yaml")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(
-        f"judge: {key.split(':')[0]}: a diff of criteria has no such option; judge run has"
-    )
+    assert has_line(done.err, f"judge: {key.split(':')[0]}:", "no such option", "judge run")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
         (
             ("data.jsonl", "--format", "pdf"),
-            "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
+            ("'pdf'", "console, markdown, html"),
         ),
-        (("nowhere.jsonl",), "nowhere.jsonl: "),
-        (("--output", "nowhere/d.txt"), "--output nowhere/d.txt: No such file or directory"),
+        (("nowhere.jsonl",), ("nowhere.jsonl: ",)),
+        (("--output", "nowhere/d.txt"), ("--output nowhere/d.txt",)),
     ],
 )
 def test_diff_refuses_impossible_requests(
-    diff: Callable[..., Any], arguments: tuple[str, ...], message: str
+    diff: Callable[..., Any], arguments: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     done = diff(*arguments)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"judge: {message}")
+    assert has_line(done.err, "judge: ", *facts)
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "facts"),
     [
         (
             (),
-            "interrupted. Run the same command again to resume. The cache answers what is already paid for.",
+            ("interrupted", "to resume", "cache answers"),
         ),
-        (("--no-cache",), "interrupted. Without a cache, the same command pays for everything"),
+        (("--no-cache",), ("interrupted", "Without a cache", "pays for everything")),
     ],
 )
 def test_an_interrupted_diff_says_how_to_resume(
     diff: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],
-    message: str,
+    facts: tuple[str, ...],
 ) -> None:
     async def stopped(*_: object) -> None:
         raise KeyboardInterrupt
@@ -212,4 +209,4 @@ def test_an_interrupted_diff_says_how_to_resume(
     monkeypatch.setattr("judge.run.pipeline.run_pipeline", stopped)
     done = diff(*JUDGED, *options)
     assert (done.code, done.out) == (130, "")
-    assert message in done.err
+    assert has_line(done.err, *facts)

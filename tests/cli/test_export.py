@@ -47,7 +47,7 @@ def test_the_command_line_writes_the_file(tmp_path: Path, command: Callable[...,
     [
         ("otl=x", "did you mean 'otel'?"),
         ("otel", "write otel=FILE"),
-        ("otel=r/run.json", "does not look like a report"),
+        ("otel=r/run.json", "not look like a report"),
     ],
 )
 def test_a_wrong_export_is_found_before_the_run(

@@ -12,7 +12,7 @@ import pytest
 
 import judge
 from judge.providers.scripted import ScriptedProvider
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -112,7 +112,7 @@ def test_a_format_that_shows_nothing_of_a_report_is_refused(
 
 
 def test_python_refuses_the_tests_of_a_run(folder: Path) -> None:
-    with pytest.raises(judge.ConfigError, match="format='junit': this report has no tests"):
+    with pytest.raises(judge.ConfigError, match=r"format='junit': .*no tests"):
         judge.load_result("run").report("junit")
 
 
@@ -160,10 +160,8 @@ def test_reasons_and_a_title(folder: Path, command: Callable[..., Any]) -> None:
     assert (plan["reply"], plan["title"]) == ("reason_then_score", "Old & new")
     assert "<title>Old &amp; new</title>" in Path("titled/report.html").read_text("utf-8")
     done = command(*run, "--reasons", "--reply", "score")
-    assert (done.code, done.err) == (
-        2,
-        "judge: --reasons and --reply contradict each other; leave out one\n",
-    )
+    assert done.code == 2
+    assert has_line(done.err, "judge: --reasons and --reply", "contradict")
 
 
 def test_wide_csv_has_a_row_per_text(folder: Path, command: Callable[..., Any]) -> None:
@@ -173,7 +171,7 @@ def test_wide_csv_has_a_row_per_text(folder: Path, command: Callable[..., Any]) 
     assert [(row["item"], row["system"]) for row in rows] == [
         (row["item"], row["system"]) for row in ROWS
     ]
-    assert command("report", "run", "--wide").err == "judge: --wide: is for --format csv\n"
+    assert has_line(command("report", "run", "--wide").err, "judge: --wide", "--format csv")
 
 
 def test_wide_csv_has_the_columns_of_the_data(folder: Path, command: Callable[..., Any]) -> None:

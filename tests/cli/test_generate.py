@@ -16,6 +16,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError, DataError
 from judge.results.run_info import SystemInfo
+from tests.factories import has_line
 
 ARTICLES = """\
 {"item": "tram", "source": "The tram runs again from Monday. The bridge is safe.", "topic": "city"}
@@ -157,7 +158,7 @@ def test_a_text_that_is_cut_names_the_systems_own_limit(
     replaced(project / "writer.yaml", WRITER.splitlines(keepends=True)[0], cut)
     assert command("run", "run.yaml", "--out", "out").code == 1
     (failure,) = judge.load_result("out").failures
-    assert "allow more with max_tokens of the system short" in failure.message
+    assert has_line(failure.message, "max_tokens", "system short")
     assert "--" not in failure.message
 
 
@@ -171,26 +172,26 @@ def test_generate_only_ignores_the_out_folder_of_run_yaml(
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "facts"),
     [
         (
             ["run.yaml", "--criteria", "fluency"],
-            "--criteria: --generate-only judges nothing; leave it out",
+            ("--criteria:", "judges nothing", "leave it out"),
         ),
-        (["run.yaml", "--json"], "--json: --generate-only judges nothing"),
+        (["run.yaml", "--json"], ("--json:", "judges nothing")),
         (
             ["run.yaml", "--out", "."],
-            "--out .: is a folder; --generate-only writes a file, such as outputs.jsonl",
+            ("--out .: is a folder", "a file", "outputs.jsonl"),
         ),
-        (["lead.jsonl"], "lead.jsonl: systems has no prompts"),
+        (["lead.jsonl"], ("lead.jsonl:", "no prompts")),
     ],
 )
 def test_refuses_options_that_generate_cannot_use(
-    project: Path, command: Callable[..., Any], words: list[str], message: str
+    project: Path, command: Callable[..., Any], words: list[str], facts: tuple[str, ...]
 ) -> None:
     done = command("run", "--generate-only", *words)
     assert done.code == 2
-    assert message in done.err
+    assert has_line(done.err, *facts)
 
 
 def test_outputs_generated_alone_are_kept_recorded_and_limited(
@@ -224,8 +225,8 @@ def test_a_text_that_cannot_be_written_is_a_failure(
     )
     done = command("run", "run.yaml", "--generate-only")
     assert done.code == 1
-    assert "item pool, short: writer.yaml holds no reply" in done.err
-    assert "1 text could not be written" in done.err
+    assert has_line(done.err, "item pool, short", "writer.yaml", "no reply")
+    assert has_line(done.err, "1 text", "could not be written")
 
 
 def test_a_text_that_is_cut_off_is_a_failure(
@@ -251,7 +252,7 @@ def test_a_text_that_is_cut_off_is_a_failure(
     done = command("run", "run.yaml", "--generate-only", "--no-cache")
     assert done.code == 1
     assert "item tram, short: " in done.err
-    assert "1 text could not be written" in done.err
+    assert has_line(done.err, "1 text", "could not be written")
     texts = [
         json.loads(line) for line in (project / "outputs.jsonl").read_text("utf-8").splitlines()
     ]
@@ -272,7 +273,7 @@ def test_a_file_runs_no_command_of_a_system(
     done = command("test" if file == "s.judge.yaml" else "run", file)
     assert done.code == 2
     assert f"{file}:2: " in done.err
-    assert "a file may not run a command by itself" in done.err
+    assert has_line(done.err, "may not run a command")
     assert not (project / "ran").exists()
     monkeypatch.setenv("JUDGE_KEY_COMMANDS", f"touch {project}/ran")
     assert (
@@ -383,7 +384,7 @@ def test_a_recording_answers_the_generation_too(
             "run.yaml",
             "short.jinja,",
             "short.jinja, generations: 0,",
-            "short: generations: input should be greater",
+            "short: generations: input",
         ),
         (
             "short.jinja",
@@ -403,7 +404,7 @@ def test_mistakes_are_errors_before_any_request(
     done = command("run", "run.yaml", "--out", "out")
     if file == "lead.jsonl":
         assert done.code == 1
-        assert "lead.jsonl has no output for this item" in " ".join(done.out.split())
+        assert has_line(" ".join(done.out.split()), "lead.jsonl", "no output", "this item")
     else:
         assert done.code == 2
         assert words in done.err
@@ -448,7 +449,7 @@ def test_a_text_that_is_missing_is_a_failure_in_every_report(
     assert "holds no reply" in (project / "out/report.html").read_text("utf-8")
     assert command("compare", "out", "out").code == 0
     item = command("report", "out", "--item", "pool").out
-    assert "short\n\nNo output. Refused: writer.yaml holds no reply for this prompt" in item
+    assert has_line(item, "No output", "Refused", "writer.yaml", "no reply")
     assert "1 failed" in item
     assert "No output." in command("report", "out", "--item", "pool", "--system", "short").out
 
@@ -466,7 +467,7 @@ def test_plan_includes_the_cost_of_generation(project: Path, command: Callable[.
     assert short["total"]["read"] > 0
     assert long["money"]["price"] > 2048 * 1e-7
     assert relevance["total"]["judgments"] == 6
-    assert "The outputs are not written yet" in command("plan", "run.yaml").out
+    assert has_line(command("plan", "run.yaml").out, "outputs", "not written yet")
 
 
 def test_the_plan_uses_the_outputs_that_are_stored(
@@ -501,7 +502,7 @@ def test_a_suite_generates_its_outputs(project: Path, command: Callable[..., Any
     )
     done = command("test", "s.judge.yaml", "--no-cache")
     assert done.code == 2  # a case must not pass because its text is missing
-    assert "1 output could not be generated; the first is of short for item tram" in done.err
+    assert has_line(done.err, "1 output", "not be generated", "short for item tram")
 
 
 def test_generations_are_one_item(project: Path, command: Callable[..., Any]) -> None:
@@ -517,8 +518,10 @@ cases:
     text = (project / "run.yaml").read_text(encoding="utf-8").replace("metrics: none\n", "")
     (project / "s.judge.yaml").write_text(text + cases, encoding="utf-8")
     done = command("test", "s.judge.yaml", "--no-cache", "--full")
-    assert "1 of 3 cases fail: 1 undecided" in done.out
-    assert "no test on fewer than 6 items" in done.out  # there are two, with three generations each
+    assert has_line(done.out, "1 of 3 cases fail", "1 undecided")
+    assert has_line(
+        done.out, "no test", "6 items"
+    )  # there are two, with three generations each  # there are two, with three generations each
     done = command("run", "run.yaml", "--no-cache", "--out", "out")
     assert done.code == 0, done.err
     assert "2/6" not in done.out
@@ -530,7 +533,7 @@ def test_against_an_unknown_system_no_output_is_generated(
 ) -> None:
     done = command("run", "run.yaml", "--against", "shrot", "--record", "calls.jsonl")
     assert done.code == 2
-    assert "--against shrot: unknown system 'shrot'; did you mean 'short'?" in done.err
+    assert has_line(done.err, "--against shrot", "'short'")
     assert not (project / "calls.jsonl").exists()
 
 
@@ -575,12 +578,12 @@ def test_a_file_of_outputs_may_have_generations_and_has_one_system(
     (project / "lead.jsonl").write_text("\n".join(lines), encoding="utf-8")
     done = command("run", "run.yaml", "--out", "out2")
     assert done.code == 2
-    assert "lead.jsonl: has the outputs of x and y; name a file for each system" in done.err
+    assert has_line(done.err, "lead.jsonl", "x and y", "a file for each system")
 
 
 def test_the_writing_is_shown(project: Path, command: Callable[..., Any]) -> None:
     done = command("run", "run.yaml")
-    assert "generating the outputs of long and short\n" in done.err
+    assert has_line(done.err, "generating", "long and short")
     assert "generating: 4/4 outputs" in done.err
     assert "done: 6/6 judgments" in done.err
     lines: list[str] = []
@@ -669,8 +672,8 @@ def test_python_counts_texts_that_could_not_be_written(project: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({}, "name each system's prompt and model"),
-        ({"systems": ["a", "b"]}, "name each system's prompt and model"),
+        ({}, "system's prompt and model"),
+        ({"systems": ["a", "b"]}, "system's prompt and model"),
         ({"systems": SYSTEMS, "metrics": ["rouge"]}, "metrics: judge.generate judges nothing"),
         ({"systems": SYSTEMS, "budgett": 1}, "budgett: judge.generate judges nothing"),
         ({"systems": {"a": {"prompt": "none.jinja", "model": "m"}}}, "none.jinja"),

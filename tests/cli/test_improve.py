@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 REMEDY = "Ignore its length"
 
@@ -54,10 +54,10 @@ def test_a_better_wording_is_written_and_its_diff_shown(command: Callable[..., A
     write_files(PROPOSAL)
     done = command(*arguments("--record", "calls.jsonl", "--revisions", "2"))
     assert done.code == 0, done.err
-    assert "30 rated texts to write and choose 2 revisions, 42 others to test the best" in done.err
-    assert "Revision 1 agrees better with people (p < 0.001)" in done.out
+    assert has_line(done.err, "30 rated texts", "2 revisions", "42 others")
+    assert has_line(done.out, "Revision 1 agrees better", "p < 0.001")
     assert f"+question: Does the reply help? {REMEDY}." in done.out
-    assert "Revision 2 was not tried: repeats another revision." in done.out
+    assert has_line(done.out, "Revision 2", "not tried", "repeats")
     lines = [line for line in done.out.splitlines() if line.strip()]
     assert len(lines) <= 20
     assert max(map(len, lines)) <= 80

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {"item": i, "system": s, "source": f"Source of {i}.", "output": f"{s} wrote this about {i}."}
@@ -84,10 +84,7 @@ def test_json_with_another_format_is_refused(folder: Path, command: Callable[...
     for words in (("--json", "--format", "html"), ("--format", "html", "--json")):
         done = command("run", "data.jsonl", *SCRIPTED, *words)
         assert (done.code, done.out) == (2, "")
-        assert (
-            done.err
-            == "judge: --json is short for --format json, and --format html was given; leave out one\n"
-        )
+        assert has_line(done.err, "judge: --json", "--format json", "--format html")
     assert not (folder / "runs").exists()
 
 

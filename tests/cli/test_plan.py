@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(
     output = " ".join(done.out.split())
     assert "price $0.0" in output
     assert "genai-prices 0." in output
-    assert "time about 2 s (64 at once" in output
+    assert has_line(output, "time about 2 s", "64 at once")
     assert "--budget $0.002: about " in output
     assert "of 12 requests fit" in output
 
@@ -69,9 +69,9 @@ def test_a_bigger_run_is_priced(command: Callable[..., Any], data: Path) -> None
         "30",
     ]
     output = " ".join(command(*arguments).out.split())
-    assert "Scaled from 3 items to 30 similar ones" in output
+    assert has_line(output, "3 items", "30 similar ones")
     assert json.loads(command(*arguments, "--format", "json").out)["requests"] == 60
-    assert "--items 0: must be 1 or more" in command(*arguments[:-1], "0").err
+    assert has_line(command(*arguments[:-1], "0").err, "--items 0", "1 or more")
 
 
 def test_it_sends_nothing_and_writes_nothing(
@@ -82,7 +82,7 @@ def test_it_sends_nothing_and_writes_nothing(
         "plan", data, "--model", "mine", "--base-url", chat_server.url, "--criteria", "relevance"
     )
     assert done.code == 0
-    assert "price unknown (a server of your own: no known price)" in " ".join(done.out.split())
+    assert has_line(" ".join(done.out.split()), "price unknown", "no known price")
     assert chat_server.bodies == []
     assert [path.name for path in data.parent.iterdir()] == [data.name]
 
@@ -103,10 +103,10 @@ def test_after_a_run_nothing_is_left_to_ask(
     ]
     done = command("run", *arguments, "--out", data.parent / "run")
     assert done.code == 0
-    assert "6 judgments to make: about 6 requests, " in done.err
+    assert has_line(done.err, "6 judgments to make", "6 requests")
     sent = len(chat_server.bodies)
     done = command("plan", *arguments)
-    assert "No requests: the cache answers all 6 judgments." in done.out
+    assert has_line(done.out, "No requests", "cache", "all 6 judgments")
     assert len(chat_server.bodies) == sent
 
 
@@ -174,9 +174,8 @@ def test_plan_needs_no_key_and_no_base_url(
     assert done.code == 0, done.err
     assert f"{options[0].removeprefix('groq/').split('/')[-1]} · {place}" in done.out.splitlines()
     assert dict(os.environ) == before
-    assert ("cached replies of that server are not found" in " ".join(done.out.split())) == options[
-        0
-    ].startswith("azure/")
+    not_counted = has_line(" ".join(done.out.split()), "cached replies", "not found")
+    assert not_counted == options[0].startswith("azure/")
 
 
 @pytest.mark.parametrize("model", ["groq/", "gpt-mini/x"])
@@ -220,9 +219,8 @@ def test_a_vendor_of_one_choice_a_request_is_asked_as_often_as_announced(
 
 def test_a_budget_says_how_many_requests_fit(command: Callable[..., Any], data: Path) -> None:
     arguments = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance"]
-    assert "--budget $0.0001: about 0 of 6 requests fit" in " ".join(
-        command(*arguments, "--budget", "0.0001usd").out.split()
-    )
+    plan = command(*arguments, "--budget", "0.0001usd")
+    assert has_line(" ".join(plan.out.split()), "--budget $0.0001", "0 of 6 requests")
     assert "all 6 requests fit" in command(*arguments, "--budget", "5usd").out
     done = command("plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd")
     assert "fit" not in done.out
@@ -243,20 +241,20 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "facts"),
     [
-        (["--format", "pdf"], "(known: console, "),
-        (["--budget", "0"], "amount with its unit"),
-        (["--deadline", "1h"], "--deadline: input should be a valid number, not '1h'"),
-        (["--model", "a,b"], "for several: --model a --model b"),
+        (["--format", "pdf"], ("(known: console, ",)),
+        (["--budget", "0"], ("amount", "unit")),
+        (["--deadline", "1h"], ("--deadline:", "number", "'1h'")),
+        (["--model", "a,b"], ("--model a --model b",)),
     ],
 )
 def test_plan_refuses_unsupported_options(
-    command: Callable[..., Any], data: Path, options: list[str], words: str
+    command: Callable[..., Any], data: Path, options: list[str], facts: tuple[str, ...]
 ) -> None:
     done = command("plan", data, "--model", "gpt-5.4-mini", *options)
     assert done.code == 2
-    assert words in done.err
+    assert has_line(done.err, *facts)
 
 
 def test_the_plan_of_a_card_has_its_runs_and_sends_nothing(
@@ -265,7 +263,7 @@ def test_the_plan_of_a_card_has_its_runs_and_sends_nothing(
     arguments = ("plan", data, "--card", "--model", "gpt-5.4-mini", "--criteria", "coherence")
     done = command(*arguments, "--items", "2")
     assert done.code == 0
-    assert done.out.startswith("Estimate for a card of gpt-5.4-mini")
+    assert has_line(done.out.splitlines()[:1], "card of gpt-5.4-mini")
     assert "wordings" in done.out
     assert [path.name for path in tmp_path.iterdir()] == [data.name]
     planned = json.loads(command(*arguments, "--json").out)
@@ -273,20 +271,20 @@ def test_the_plan_of_a_card_has_its_runs_and_sends_nothing(
 
 
 @pytest.mark.parametrize(
-    ("more", "message"),
+    ("more", "facts"),
     [
-        (("--card", "--rank"), "--rank: cannot be combined with --card"),
-        (("--card", "--metrics", "rouge"), "--metrics: --card has no use for it"),
-        (("--probes", "bias"), "--probes: is for --card"),
-        (("--card", "--probes", "biass"), "unknown probe 'biass'"),
+        (("--card", "--rank"), ("--rank:", "combined with --card")),
+        (("--card", "--metrics", "rouge"), ("--metrics:", "--card", "no use")),
+        (("--probes", "bias"), ("--probes:", "for --card")),
+        (("--card", "--probes", "biass"), ("'biass'",)),
     ],
 )
 def test_options_that_do_not_fit_a_card(
-    command: Callable[..., Any], data: Path, more: tuple[str, ...], message: str
+    command: Callable[..., Any], data: Path, more: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     done = command("plan", data, "--model", "gpt-5.4-mini", *more)
     assert done.code == 2
-    assert message in done.err
+    assert has_line(done.err, *facts)
 
 
 def test_a_card_takes_the_short_forms_of_its_options(

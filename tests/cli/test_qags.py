@@ -12,7 +12,7 @@ import yaml
 from rich.cells import cell_len
 
 from judge.results.result import load
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -190,9 +190,8 @@ def test_a_judge_model_is_asked_once_and_paid_once(
     assert len(chat_server.bodies) == n_requests
     assert "openai/m@127.0.0.1" in load("r").table.signatures["qags_f1"]
     without = judge(*args)
-    assert (without.code, "Name a judge with --model NAME" in without.err) == (2, True), (
-        "nothing is asked"
-    )
+    assert without.code == 2  # before any request
+    assert has_line(without.err, "judge", "--model NAME")
 
 
 def test_an_item_by_a_judge_model_in_a_language_with_a_limit(
@@ -257,7 +256,7 @@ def test_a_refusal_of_the_judge_fails_the_output(
     assert "1 measured, 1 failed" in done.out
     (output,) = json.loads(judge("report", "r", "--item", "two", "--json").out)["outputs"]
     (failure,) = output["failures"]
-    assert "for 1 of 1 theme the judge gave no question or answer" in failure["message"]
+    assert has_line(failure["message"], "1 of 1 theme", "no question or answer")
     assert output["questions"][0]["left_out"].startswith("Refused")
     shown = " ".join(judge("report", "r", "--item", "two").out.split())
     assert "failed" in shown

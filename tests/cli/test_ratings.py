@@ -14,7 +14,7 @@ from judge.core.errors import DataError
 from judge.core.records import seen_digest
 from judge.results.result import load
 from judge.stats.pass_agreement import people_passes
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ITEMS = ("roads", "parks", "ponds", "ferries", "bridges", "markets", "schools")
 GIVEN = {"x": {"anna": 5, "ben": 4}, "y": {"anna": 3, "ben": 3}, "z": {"anna": 1, "ben": 2}}
@@ -89,7 +89,7 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
         "--out",
         "run",
     )
-    assert "42 ratings of 21 texts by 2 raters, of relevance" in run.out
+    assert has_line(run.out, "42 ratings of 21 texts", "2 raters", "relevance")
     judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "bare", "--quiet")
     done = judge(
         "validate",
@@ -126,8 +126,8 @@ def test_a_note_names_whose_ratings_a_sheet_replaces(judge: Callable[..., Any]) 
     of_data = judge("run", "rated.jsonl", *options, "other.csv", "--out", "second")
     assert run.code == same.code == 0
     assert "own ratings" not in run.out + run.err + same.out + same.err
-    assert "The run's own ratings of relevance are not used." in other.out + other.err
-    assert "The data's own ratings of relevance are not used." in of_data.out + of_data.err
+    assert has_line(other.out + other.err, "run's own ratings", "relevance", "not used")
+    assert has_line(of_data.out + of_data.err, "data's own ratings", "relevance", "not used")
 
 
 def test_columns_of_raters_are_named_in_a_stored_run(judge: Callable[..., Any]) -> None:
@@ -166,7 +166,7 @@ def test_ratings_of_texts_that_a_filter_leaves_out_are_ignored(judge: Callable[.
     ):
         done = judge("run", *options, *part, "--out", out)
         assert done.code == 0, done.err
-        assert f"30 ratings ignored: of texts that {name} leaves out." in done.out
+        assert has_line(done.out, "30 ratings ignored", name)
         judge(
             "run",
             "data.jsonl",
@@ -232,21 +232,21 @@ def test_an_option_names_the_criterion_of_a_sheet_that_names_none(
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "facts"),
     [
         (
             ("--ratings", "sheet.csv", "--rating-criterion", "coherence"),
-            "itself names the criteria",
+            ("itself names", "criteria"),
         ),
-        (("--rating-criterion", "coherence"), "--rating-criterion: is for --ratings FILE"),
+        (("--rating-criterion", "coherence"), ("--rating-criterion:", "--ratings FILE")),
         (
             ("--ratings", "sheet.csv", "--rating-criterion", "coherenc"),
-            "unknown criterion 'coherenc'; did you mean 'coherence'?",
+            ("'coherenc'", "'coherence'"),
         ),
     ],
 )
 def test_a_criterion_that_fits_no_sheet_is_refused(
-    judge: Callable[..., Any], options: tuple[str, ...], message: str
+    judge: Callable[..., Any], options: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     judged = ("data.jsonl", *SCRIPTED, "--criteria", "relevance,coherence", "--quiet")
     judge("run", *judged, "--out", "bare")
@@ -255,7 +255,7 @@ def test_a_criterion_that_fits_no_sheet_is_refused(
         judge("validate", "bare", *options),
     ):
         assert done.code == 2
-        assert message in done.err
+        assert has_line(done.err, *facts)
 
 
 def test_a_run_with_another_sheet_pays_nothing_again(judge: Callable[..., Any]) -> None:
@@ -330,7 +330,7 @@ def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> No
         "r",
     )
     assert ranked.code == 0, ranked.err
-    assert "14 preferences by 2 raters, of overall" in ranked.out
+    assert has_line(ranked.out, "14 preferences", "2 raters", "overall")
     done = json.loads(judge("validate", "r", "--format", "json").out)
     assert done["preferences"][0]["no_majority"] == 7
     rows = done["preferences"][0]["rows"]
@@ -341,9 +341,9 @@ def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> No
     ]
     assert rows[-1]["same"]["value"] == 0.0
     judge("rank", "data.jsonl", "--model", "scripted/prefer.yaml", "--out", "bare", "--quiet")
-    assert "no preferences on pairs of this ranking (overall)" in judge("validate", "bare").err
+    assert has_line(judge("validate", "bare").err, "no preferences", "overall")
     later = judge("validate", "bare", "--ratings", "pairs.jsonl")
-    assert "no majority on any of 7 pairs" in later.out
+    assert has_line(later.out, "no majority", "7 pairs")
     assert "## Agreement with people" in judge("report", "r", "--format", "markdown").out
     write("pairs.jsonl", [{**pairs[0], "second": "w"}])
     refused = judge("validate", "bare", "--ratings", "pairs.jsonl")
@@ -390,7 +390,7 @@ def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
     write("typo.csv", typos)
     done = judge("validate", "bare", "--ratings", "typo.csv")
     assert done.code == 2
-    assert "Did you mean relevance for relevence?" in done.err
+    assert has_line(done.err, "relevance for relevence")
     write(
         "some.csv",
         [
@@ -402,7 +402,7 @@ def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
     )
     done = judge("validate", "bare", "--ratings", "some.csv")
     assert "44 ratings of 21 texts" in done.out
-    assert "Did you mean relevance for relevence?" in done.out
+    assert has_line(done.out, "relevance for relevence")
     assert done.code == 0
 
 
@@ -433,7 +433,7 @@ def test_a_judge_of_toxic_texts_that_agrees_with_verdicts_ranks_with_people(
     Path("toxic.yaml").write_text(keys, encoding="utf-8")
     options = ("--criteria", "toxic.yaml", "--ratings", "verdicts.csv", "--out", "run")
     run = judge("run", "data.jsonl", *SCRIPTED, *options)
-    assert "People rated toxic with 0 and 1, which count as pass and fail" in run.out
+    assert has_line(run.out, "toxic with 0 and 1", "pass and fail")
     (criterion,) = criteria(judge("validate", "run", "--format", "json"))
     (row,) = [row for row in criterion["rows"] if row["kind"] == "judge"]
     rho = next(each for each in row["correlations"] if each["coefficient"] == "spearman")
@@ -492,4 +492,4 @@ def test_verdicts_that_would_count_as_points_of_the_scale_are_refused(
     done = judge("run", "data.jsonl", *SCRIPTED, *options)
     assert done.code == 2
     assert "verdicts.csv:2: toxic is" in done.err
-    assert "would count as points of its scale" in done.err
+    assert has_line(done.err, "points of its scale")

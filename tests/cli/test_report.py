@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import judge
+from tests.factories import has_line
 
 ROWS = [
     {"item": "1", "system": s, "output": f"{s} text", "references": ["a text"]}
@@ -49,10 +50,7 @@ def test_png_without_its_package_names_the_extra(
     monkeypatch.setitem(sys.modules, "resvg_py", None)
     done = command("report", run, "--format", "png")
     assert (done.code, done.out) == (2, "")
-    assert (
-        done.err
-        == "judge: PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing\n"
-    )
+    assert has_line(done.err, "judge: PNG needs", "pip install 'textjudge[png]'", "SVG")
 
 
 def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
@@ -67,10 +65,7 @@ def test_a_folder_without_a_run_is_an_error(
 ) -> None:
     done = command("report", "rr", "--format", format)
     assert (done.code, done.out) == (2, "")
-    assert (
-        done.err
-        == "judge: rr: no run is there (no run.json); name a folder that judge run has written\n"
-    )
+    assert has_line(done.err, "judge: rr", "no run.json", "name a folder")
     assert not Path("rr").exists()
 
 
@@ -118,7 +113,7 @@ def test_the_report_counts_how_replies_were_read(
         ("new", "repaired"),
     ]
     page = Path("r/report.html").read_text("utf-8")
-    assert "logprobs, read from the answer to a repair question, mass 1.00" in page
+    assert has_line(page, "repair question", "mass 1.00")
     assert "replies “<bdi>It depends.</bdi>” ×1, “<bdi>4</bdi>” ×1" in page
 
 
@@ -135,20 +130,20 @@ def test_a_file_of_csv_opens_in_excel_in_any_language(
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "facts"),
     [
-        (("--item", "1", "--worst", "2"), "--worst: cannot be combined with --item"),
-        (("--worst", "2", "--by", "lang"), "--by: cannot be combined with --worst"),
-        (("--item", "1", "--table", "scores"), "--table: cannot be combined with --item"),
-        (("--worst", "2", "--columns", "a"), "--columns: cannot be combined with --worst"),
-        (("--by", "lang", "--figure", "overall"), "--figure: cannot be combined with --by"),
-        (("--worst", "2", "--wide", "--format", "csv"), "--wide: cannot be combined with"),
-        (("--worst", "2", "--system", "nobody"), "--system: unknown system 'nobody'"),
+        (("--item", "1", "--worst", "2"), ("--worst:", "combined with --item")),
+        (("--worst", "2", "--by", "lang"), ("--by:", "combined with --worst")),
+        (("--item", "1", "--table", "scores"), ("--table:", "combined with --item")),
+        (("--worst", "2", "--columns", "a"), ("--columns:", "combined with --worst")),
+        (("--by", "lang", "--figure", "overall"), ("--figure:", "combined with --by")),
+        (("--worst", "2", "--wide", "--format", "csv"), ("--wide:", "combined with")),
+        (("--worst", "2", "--system", "nobody"), ("--system:", "'nobody'")),
     ],
 )
 def test_options_of_a_report_that_exclude_each_other_are_refused(
-    run: Path, command: Callable[..., Any], options: tuple[str, ...], message: str
+    run: Path, command: Callable[..., Any], options: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     done = command("report", run, *options)
     assert done.code == 2
-    assert message in done.err
+    assert has_line(done.err, *facts)

@@ -12,7 +12,7 @@ import pytest
 
 from judge.core import plugins
 from judge.results.result import load
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -85,36 +85,38 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    ("args", "facts"),
     [
-        (["--metrics", "rogue"], "unknown metric 'rogue'; did you mean 'rouge'?"),
-        (["--metrics", "none"], "nothing to do"),
-        (["--metrics", "rouge", "--set", "rouge.stem"], "METRIC.OPTION=VALUE"),
+        (["--metrics", "rogue"], ("'rogue'", "'rouge'")),
+        (["--metrics", "none"], ("nothing to do",)),
+        (["--metrics", "rouge", "--set", "rouge.stem"], ("METRIC.OPTION=VALUE",)),
         (
             ["--metrics", "rouge", "--set", "rouge.stm=1"],
-            "--set rouge.stm: unknown option 'stm'; did you mean 'stem'?",
+            ("--set rouge.stm:", "'stem'"),
         ),
         (
             ["--metrics", "rouge", "--set", "rouge.tokenizer=[ja]"],
-            "rouge.tokenizer must be one of en, words, char",
+            ("rouge.tokenizer", "en, words, char"),
         ),
         (
             ["--metrics", "bleu", "--set", "bleu.tokenize=[zh]"],
-            "bleu.tokenize must be one of 13a, char",
+            ("bleu.tokenize", "13a, char"),
         ),
-        (["--metrics", "distinct", "--set", "distinct.orders=[[1], 2]"], "distinct.orders"),
+        (["--metrics", "distinct", "--set", "distinct.orders=[[1], 2]"], ("distinct.orders",)),
         (
             ["--metrics", "rouge", "--set", "bertscore.precision=bf16"],
-            "this run does not have the metric 'bertscore'",
+            ("not have the metric 'bertscore'",),
         ),
-        (["--workers", "0"], "--workers: "),
-        (["--map", "references=refs"], "references"),
+        (["--workers", "0"], ("--workers: ",)),
+        (["--map", "references=refs"], ("references",)),
     ],
 )
-def test_mistakes_exit_2(judge: Callable[..., Any], args: list[str], message: str) -> None:
+def test_mistakes_exit_2(
+    judge: Callable[..., Any], args: list[str], facts: tuple[str, ...]
+) -> None:
     done = judge("run", "data.jsonl", "--criteria", "none", "--out", "r", *args)
     assert done.code == 2
-    assert message in done.err
+    assert has_line(done.err, *facts)
     assert len(done.err.splitlines()) == 1
     assert not Path("r").exists()
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import judge as package
-from tests.factories import write_jsonl
+from tests.factories import has_line, lines_hold, write_jsonl
 
 RATED = {"x": 5, "y": 2, "z": 1}
 ROWS = [
@@ -154,26 +154,23 @@ def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any])
     done = judge(
         "criteria", "diff", "relevance", "coherence", "shards", "--output", "shards/2.jsonl"
     )
-    assert (done.code, done.err) == (
-        2,
-        "judge: --output shards/2.jsonl: is also an input; name another file\n",
-    )
+    assert done.code == 2
+    assert has_line(done.err, "judge: --output shards/2.jsonl", "also an input")
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "facts"),
     [
         (
             "empty",
-            "judge: empty: no data in this folder (known: .jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet); its "
-            "subfolders are read as 'empty/**/*.csv'\n",
+            ("judge: empty: no data", "'empty/**/*.csv'"),
         ),
-        ("shards/*.csv", "judge: shards/*.csv: no file has such a name in shards\n"),
-        ("broken", "judge: broken/2.jsonl:1: not JSON: Expecting value at column 1\n"),
+        ("shards/*.csv", ("judge: shards/*.csv: no file",)),
+        ("broken", ("judge: broken/2.jsonl:1: not JSON",)),
     ],
 )
 def test_unreadable_shards_are_one_error(
-    judge: Callable[..., Any], data: str, message: str
+    judge: Callable[..., Any], data: str, facts: tuple[str, ...]
 ) -> None:
     Path("empty").mkdir()
     Path("broken").mkdir()
@@ -182,7 +179,8 @@ def test_unreadable_shards_are_one_error(
     assert judge("run", "shards", *SCRIPTED, "--out", "r", "--quiet").code == 0
     for command in ("run", "plan"):
         done = judge(command, data, *SCRIPTED)
-        assert (done.code, done.out, done.err) == (2, "", message)
+        assert (done.code, done.out) == (2, "")
+        assert lines_hold(done.err.splitlines(), [facts])
     done = judge("run", "r", *SCRIPTED)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("judge: r: this is the folder of a run and no data;")
+    assert has_line(done.err, "judge: r:", "folder of a run")

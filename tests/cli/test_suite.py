@@ -12,7 +12,7 @@ import pytest
 import judge as package
 from judge.providers.scripted import ScriptedProvider
 from judge.suite.load import load
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -39,10 +39,8 @@ def test_init_writes_a_suite_that_judge_test_runs(
     suite: Callable[..., Any], command: Callable[..., Any]
 ) -> None:
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
-    assert (done.code, done.out) == (
-        0,
-        "texts.judge.yaml: read it, then judge test texts.judge.yaml\n",
-    )
+    assert done.code == 0
+    assert has_line(done.out, "texts.judge.yaml", "read it", "judge test texts.judge.yaml")
     written_suite = load("texts.judge.yaml")
     assert [case.kind for case in written_suite.cases] == ["agreement", "order"]
     tested = command("test", "texts.judge.yaml", "--no-cache", "--format", "csv")
@@ -58,9 +56,8 @@ def test_init_names_the_columns_that_are_not_used(suite: Callable[..., Any]) -> 
     rows = [row | {"bot": row["system"]} for row in ROWS]
     write_jsonl("texts.jsonl", rows)
     done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
-    assert done.out.splitlines()[1:] == [
-        "Unused columns: bot (map: {item: COLUMN, system: COLUMN})"
-    ]
+    (unused,) = done.out.splitlines()[1:]
+    assert has_line(unused, "Unused columns: bot", "map: {item: COLUMN, system: COLUMN}")
     Path("own.jinja").write_text(
         "---\nscale: [1, 5]\n---\n{{ bot }} {{ output }}\n", encoding="utf-8"
     )
@@ -75,7 +72,7 @@ def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
     Path("mine.judge.yaml").write_text("kept", encoding="utf-8")
     done = suite("texts.jsonl", "--output", "mine.judge.yaml")
     assert done.code == 2
-    assert "mine.judge.yaml: already exists; name another file with --output FILE" in done.err
+    assert has_line(done.err, "mine.judge.yaml", "already exists", "--output FILE")
     assert Path("mine.judge.yaml").read_text(encoding="utf-8") == "kept"
     assert (
         "--output no/s.judge.yaml: No such file"
@@ -88,11 +85,8 @@ def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., An
     write_jsonl("tickets.jsonl", rows)
     done = suite("tickets.jsonl")
     assert done.code == 0
-    assert (
-        "the suite tests no rated criterion (resolves): judge init --suite tickets.jsonl --criteria "
-        in done.out
-    )
-    assert "the suite tests no rated criterion" not in suite("texts.jsonl").out
+    assert has_line(done.out, "no rated criterion", "resolves", "--criteria")
+    assert "no rated criterion" not in suite("texts.jsonl").out
 
 
 def test_init_to_the_console(suite: Callable[..., Any]) -> None:
@@ -138,7 +132,7 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
     Path("texts.jsonl").rename("gone.jsonl")
     done = suite("runs/first", "--output", "other.judge.yaml")
     assert done.code == 2
-    assert "runs/first: its data (texts.jsonl) is not there; name the data file instead" in done.err
+    assert has_line(done.err, "runs/first", "data (texts.jsonl)", "name the data file")
 
 
 def test_init_of_a_run_that_lacks_the_files_of_its_criteria(suite: Callable[..., Any]) -> None:
@@ -158,13 +152,13 @@ def test_init_of_no_run(suite: Callable[..., Any]) -> None:
     Path("empty").mkdir()
     done = suite("empty")
     assert done.code == 2
-    assert "empty: no run in this folder; name a data file, or the folder of a run" in done.err
+    assert has_line(done.err, "empty: no run", "name a data file")
     package.rank("texts.jsonl", model=ScriptedProvider(lambda request: "1"), out="ranked")
-    assert "ranked: texts were compared two by two there" in suite("ranked").err
+    assert has_line(suite("ranked").err, "ranked", "two by two")
     package.evaluate(
         ROWS, ["fluency"], model=ScriptedProvider(lambda request: "1"), metrics=[], out="rows"
     )
-    assert "rows: its data (no file) is not there" in suite("rows").err
+    assert has_line(suite("rows").err, "rows: its data (no file)")
     assert "no such file" in suite("nowhere.jsonl").err
 
 

@@ -11,7 +11,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError
 from judge.suite.load import load as load_suite
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {"item": "a", "system": system, "source": "The tram runs again.", "output": f"{system} runs."}
@@ -55,7 +55,7 @@ def test_a_command_that_sends_a_system_message_explains_both_meanings_of_system(
             assert (done.code, done.out) == (2, ""), name
             for words in ("judge: --system: ", "--system-message TEXT", "--where system=NAME"):
                 assert words in done.err, name
-            assert "judge report RUN --item ID --system NAME" in done.err, name
+            assert has_line(done.err, "judge report RUN", "--system NAME"), name
 
 
 def test_the_option_named_in_the_message_works(
@@ -104,7 +104,7 @@ def test_the_old_key_of_a_suite_is_refused_and_a_case_keeps_its_system(
     assert done.code == 2
     assert "s.judge.yaml:4: system: " in done.err
     assert "system_message: TEXT sends" in done.err
-    assert "In a case, system: NAME selects" in done.err
+    assert has_line(done.err, "In a case", "system: NAME")
 
 
 def test_a_suite_takes_a_system_message(command: Callable[..., Any], chat_server: Any) -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from judge.providers.scripted import ScriptedProvider
+from tests.factories import has_line
 
 REPLIES = """
 - {when: [It was mended.], reply: 4}
@@ -48,7 +49,7 @@ def test_all_met(run: Callable[..., Any]) -> None:
     done = run("s.judge.yaml")
     assert done.code == 0
     assert "All 2 cases pass" in done.out
-    assert done.err.startswith("1 suite, 2 judgments to make\n")
+    assert has_line(done.err.splitlines()[:1], "1 suite", "2 judgments")
 
 
 def test_a_report_of_a_suites_run_says_where_its_verdicts_are(
@@ -97,7 +98,7 @@ def test_a_failed_judgment_does_not_pass(run: Callable[..., Any]) -> None:
     edit("min: 3", "min: 1")
     done = run("s.judge.yaml", "--full")
     assert done.code == 1
-    assert "1 of 2 cases fail: 1 error" in done.out
+    assert has_line(done.out, "1 of 2 cases fail", "1 error")
     assert "lovely" in done.out
 
 
@@ -120,7 +121,7 @@ def test_refuses_suites_that_cannot_run(run: Callable[..., Any]) -> None:
     edit('"?"', "Hm.")
     missed = run("s.judge.yaml", "--replay", "calls.jsonl", "--no-cache")
     assert missed.code == 2
-    assert "calls.jsonl does not hold the reply" in missed.out
+    assert has_line(missed.out, "calls.jsonl", "does not hold")
 
 
 def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None:
@@ -132,45 +133,47 @@ def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None
     )
     done = run("empty.judge.yaml")
     assert done.code == 2
-    assert "empty.judge.yaml: no case has a criterion and a text to judge" in done.err
+    assert has_line(done.err, "empty.judge.yaml", "no case", "criterion and a text")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
         (
             ["none.judge.yaml"],
-            "none.judge.yaml: no such file or folder; did you mean 's.judge.yaml'?",
+            ("none.judge.yaml: no such file", "'s.judge.yaml'"),
         ),
-        (["s.judge.yaml", "--format", "pdf"], "unknown format 'pdf' (known: console"),
+        (["s.judge.yaml", "--format", "pdf"], ("'pdf'", "known: console")),
         (
             ["s.judge.yaml", "--cases", "sais it"],
-            "--cases: unknown case 'sais it'; did you mean 'says it'?",
+            ("--cases:", "'sais it'", "'says it'"),
         ),
         (
             ["s.judge.yaml", "--baseline", "s.judge.yaml"],
-            "--baseline: there is no run in s.judge.yaml",
+            ("--baseline:", "no run", "s.judge.yaml"),
         ),
-        (["s.judge.yaml", "--criteria", "none"], "criteria: none: a suite needs criteria"),
+        (["s.judge.yaml", "--criteria", "none"], ("criteria: none:", "needs criteria")),
         (
             ["data.jsonl"],
-            "data.jsonl: this is data, not a suite; judge init --suite data.jsonl writes one from it",
+            ("data.jsonl:", "not a suite", "judge init --suite data.jsonl"),
         ),
         (
             ["s.judge.yaml", "--draws", "0"],
-            "--draws: input should be greater than or equal to 1, not '0'",
+            ("--draws:", "1", "'0'"),
         ),
-        (["s.judge.yaml", "--criteria", "fluency"], "no case is about it"),
+        (["s.judge.yaml", "--criteria", "fluency"], ("no case is about it",)),
     ],
 )
-def test_refuses_bad_options(run: Callable[..., Any], arguments: list[str], message: str) -> None:
+def test_refuses_bad_options(
+    run: Callable[..., Any], arguments: list[str], facts: tuple[str, ...]
+) -> None:
     done = run(*arguments, "--markdown", "summary.md", "--junit", "made/j.xml")
     assert done.code == 2
-    assert message in done.err
+    assert has_line(done.err, *facts)
     summary = Path("summary.md").read_text(encoding="utf-8")
     assert summary.startswith("## ✗")
     (error,) = ElementTree.parse("made/j.xml").getroot().findall(".//error")
-    assert message in (error.text or "")
+    assert has_line(error.text or "", *facts)
 
 
 def test_a_file_that_cannot_be_written(run: Callable[..., Any]) -> None:
@@ -210,7 +213,7 @@ def test_estimated_cost_is_shown_before_the_first_request(
     edit("model: scripted/replies.yaml\n", "")
     done = run("s.judge.yaml", "--model", "m", "--base-url", chat_server.url, "--undecided", "pass")
     assert done.code == 1  # it says 4 of both
-    assert done.err.startswith("1 suite, 2 judgments to make, about 2 requests, price unknown\n")
+    assert has_line(done.err, "1 suite, 2 judgments", "2 requests", "price unknown")
     assert len(chat_server.bodies) == 2
 
 
@@ -227,7 +230,7 @@ def test_a_limit_on_cost_has_the_same_verdict_while_recording_and_when_replayed(
         done = run(*options, "--undecided", "pass")
         assert done.code == 1
         # The server is our own, so that nobody knows its price.
-        assert "found unknown: a server of your own" in " ".join(done.out.split())
+        assert has_line(" ".join(done.out.split()), "found unknown", "server of your own")
 
 
 def test_a_recording_of_two_servers_has_no_price(run: Callable[..., Any], chat_server: Any) -> None:
@@ -238,7 +241,7 @@ def test_a_recording_of_two_servers_has_no_price(run: Callable[..., Any], chat_s
     Path("calls.jsonl").write_text(f"{first}\n{moved}\n", encoding="utf-8")
     done = run("s.judge.yaml", "--replay", "calls.jsonl")
     assert done.code == 1
-    assert "found unknown: m was recorded at" in " ".join(done.out.split())
+    assert has_line(" ".join(done.out.split()), "found unknown", "m was recorded at")
 
 
 def test_runs_are_kept_to_look_at(run: Callable[..., Any]) -> None:
@@ -268,7 +271,7 @@ def test_a_folder_of_suites_keeps_each_run_in_a_folder(run: Callable[..., Any]) 
 
 def test_the_risk_of_a_suite_is_shown_for_each_case(run: Callable[..., Any]) -> None:
     done = run("s.judge.yaml", "--risk", "--weighting", "single")
-    assert "s passes; the risk on the same texts is unknown" in done.out
+    assert has_line(done.out, "s passes", "risk", "unknown")
     row = next(line for line in done.out.splitlines() if line.startswith("says it"))
     assert row.split() == ["says", "it", "passed", "unknown", "–", "more", "draws"]
 
@@ -283,8 +286,5 @@ def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(ScriptedProvider, "complete", interrupted)
     done = run("s.judge.yaml")
     assert done.code == 130
-    assert (
-        "interrupted: there are no verdicts. Run the same command again to resume. The cache answers"
-        in done.err
-    )
+    assert has_line(done.err, "interrupted", "no verdicts", "to resume", "cache answers")
     assert "not asked" not in run("s.judge.yaml", "--no-cache").err

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 VOTES = {"x": [5, 4, 5], "y": [2, 3, None], "z": [1, 1, 2]}
 ROWS = [
@@ -62,7 +62,7 @@ def test_a_plan_is_carried_out_first(judge: Callable[..., Any]) -> None:
     (method, *_) = (
         c["method"] for c in one["rows"][0]["correlations"] if c["level"] == "all-texts"
     )
-    assert method.endswith("items: too few for an interval")
+    assert has_line(method, "items", "too few")
     assert '"seed": 3' in Path("r/run.json").read_text(encoding="utf-8")
 
 
@@ -70,7 +70,7 @@ def test_levels_and_formats(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     assert "between the systems' means" in judge("validate", "r", "--level", "systems").out
     between = " ".join(judge("validate", "r", "--level", "systems", "--full").out.split())
-    assert "Without [low, high]: no interval: noise in the systems' means" in between
+    assert has_line(between, "no interval", "systems' means")
     assert (
         "| replies.yaml | 1.000 \\[0.078, 1.000\\] |"
         in judge("validate", "r", "--format", "markdown").out
@@ -94,7 +94,7 @@ def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
     done = judge("validate", "a", "b", "--format", "markdown")
     assert (done.code, done.err) == (0, "")
     assert "| replies.yaml (b) |" in done.out
-    assert "replies.yaml (a): significantly better than replies.yaml (b) (+1.866" in done.out
+    assert has_line(done.out, "replies.yaml (a): significantly better", "replies.yaml (b) (+1.866")
     compared = judge(
         "validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown"
     )
@@ -120,16 +120,8 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
             "validate", *data, "--ratings", "ratings.jsonl", "--epsilon", "0.1", "--format", "json"
         )
         notes = json.loads(validated.out)["notes"]
-        assert (
-            len(
-                [
-                    note
-                    for note in notes
-                    if note.startswith("Ratings from ratings.jsonl (one row per rating)")
-                ]
-            )
-            == 1
-        )
+        from_file = [note for note in notes if note.startswith("Ratings from ratings.jsonl")]
+        assert len(from_file) == 1
         criterion = json.loads(validated.out)["criteria"][0]
         test = criterion["rows"][0]["alt_test"]
         # Ties with Anna and Ben on all 36 texts, and is closer than Cleo to both on 24, with 12 ties.
@@ -144,7 +136,7 @@ def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> No
             0,
         )
     shown = judge("validate", "r", "--ratings", "ratings.jsonl").out
-    assert "replies.yaml may replace a rater (ω at ε 0.2): relevance" in shown
+    assert has_line(shown, "replies.yaml may replace", "ε 0.2", "relevance")
     assert "judge wins" not in shown
     assert "judge wins" in judge("validate", "r", "--ratings", "ratings.jsonl", "--full").out
 
@@ -165,43 +157,43 @@ def test_a_failed_judgment_exits_with_one(judge: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "facts"),
     [
         (
             ("bare.jsonl", *SCRIPTED),
-            "no text has a human rating: name a file of them with --ratings FILE, or their column with --map",
+            ("no text has a human rating", "--ratings FILE", "--map"),
         ),
         (
             ("empty",),
-            "empty: no run is there (no run.json); name a folder that judge run has written",
+            ("empty: no run", "run.json", "name a folder"),
         ),
-        (("missing.jsonl", *SCRIPTED), "missing.jsonl: no such file"),
+        (("missing.jsonl", *SCRIPTED), ("missing.jsonl: no such file",)),
         (
             ("data.jsonl", "nowhere", *SCRIPTED),
-            "nowhere: no such folder; name the folder of a run to compare with data.jsonl",
+            ("nowhere: no such folder", "compare with data.jsonl"),
         ),
-        (("data.jsonl", "empty", *SCRIPTED), "empty: no run is there (no run.json)"),
-        (("data.jsonl", *SCRIPTED, "--level", "docs"), "--level: unknown level 'docs'"),
+        (("data.jsonl", "empty", *SCRIPTED), ("empty: no run", "run.json")),
+        (("data.jsonl", *SCRIPTED, "--level", "docs"), ("--level:", "'docs'")),
         (
             ("data.jsonl", *SCRIPTED, "--epsilon", "20"),
-            "--epsilon 20.0: must be at least 0 and below 1",
+            ("--epsilon 20.0:", "at least 0", "below 1"),
         ),
         (
             ("data.jsonl", *SCRIPTED, "--format", "pdf"),
-            "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
+            ("'pdf'", "console, markdown, html"),
         ),
         (
             ("empty", "--max-tokens", "5"),
-            "--max-tokens: the run in empty is finished; name its data",
+            ("--max-tokens:", "empty is finished", "name its data"),
         ),
         (
             ("bad.jsonl", *SCRIPTED),
-            "bad.jsonl:1: human rating 'relevance' by rater 2 is 'high', not a number",
+            ("bad.jsonl:1:", "'relevance' by rater 2", "'high'"),
         ),
     ],
 )
 def test_bad_input_is_an_error_before_any_request(
-    judge: Callable[..., Any], arguments: tuple[str, ...], message: str
+    judge: Callable[..., Any], arguments: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     Path("empty").mkdir()
     write_jsonl(
@@ -210,7 +202,7 @@ def test_bad_input_is_an_error_before_any_request(
     write_jsonl("bad.jsonl", [ROWS[0] | {"human": {"relevance": [5, "high"]}}])
     done = judge("validate", *arguments)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"judge: {message}")
+    assert has_line(done.err, "judge: ", *facts)
     assert not Path("cache").exists()
 
 
@@ -234,7 +226,7 @@ def test_only_default_criteria_that_people_rated_are_judged(judge: Callable[...,
     }
     refused = judge("validate", "data.jsonl", *scripted, "--criteria", "fluency", "--out", "s")
     assert (refused.code, Path("s").exists()) == (2, False)
-    assert "People rated relevance, but the run judged fluency" in refused.err
+    assert has_line(refused.err, "rated relevance", "judged fluency")
 
 
 def test_only_one_table_is_printed(judge: Callable[..., Any]) -> None:
@@ -258,7 +250,7 @@ def test_only_one_table_is_printed(judge: Callable[..., Any]) -> None:
     assert " & other & judge \\\\\n" in turned.out
     wrong = judge("validate", "scored", "--table", "metrics", "--columns", "helpfull")
     assert wrong.code == 2
-    assert "--columns: unknown column 'helpfull'; did you mean 'helpful'?" in wrong.err
+    assert has_line(wrong.err, "--columns", "'helpfull'", "'helpful'")
     unknown = judge("report", "scored", "--table", "leaderbord")
     assert unknown.code == 2
     assert "leaderboard" in unknown.err

@@ -16,6 +16,7 @@ from judge.core.records import Usage
 from judge.execution.progress import JudgeProgress, Progress
 from judge.providers.scripted import ScriptedProvider
 from judge.run.preparation import PreparedRun, prepare
+from tests.factories import has_line
 
 ROWS = [{"item": "a", "output": "x"}]
 
@@ -50,7 +51,7 @@ def test_progress_without_a_terminal_is_plain_lines(
     monkeypatch.setattr(progress_display, "_PLAIN_SECONDS", 0.01)
     text = shown(prepared, Progress(), monkeypatch, lines=2)
     assert "judging: 4/10 judgments" in text
-    assert "2 from cache, 1,234 + 5 tokens, price unknown, 1 failed" in text
+    assert has_line(text, "2 from cache", "1,234 + 5 tokens", "price unknown", "1 failed")
     assert len(text.splitlines()) > 2, "the last word comes when the run is over"
     assert "\x1b" not in text
 
@@ -116,9 +117,7 @@ def test_tokens_and_retries_are_shown(
         total=10, done=1, retried=7, usage=Usage(1234, 5, cached_tokens=1024, cache_write_tokens=64)
     )
     text = shown(prepared, Progress(), monkeypatch, lines=1, of=of)
-    assert (
-        "1,234 + 5 tokens (1,024 cached, 64 written to the cache), price unknown, 7 retried" in text
-    )
+    assert has_line(text, "1,234 + 5 tokens", "1,024 cached", "64 written", "7 retried")
 
 
 def test_shows_requests_that_wait_for_a_limit(
@@ -126,6 +125,7 @@ def test_shows_requests_that_wait_for_a_limit(
 ) -> None:
     of = JudgeProgress(total=10, done=4)
     of.blocked = 3
-    assert "held back by a rate limit" in shown(prepared, Progress(), monkeypatch, of=of)
+    text = shown(prepared, Progress(), monkeypatch, of=of)
+    assert has_line(text, "held back", "rate limit")
     of.in_flight = 1
     assert "held back" not in shown(prepared, Progress(), monkeypatch, of=of)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -65,9 +65,7 @@ def test_every_command_that_reads_data_takes_it(
     arguments = RUN[:1] if name == "score" else (*RUN[:3], "--no-cache")
     done = command(name, *arguments, "--where", "channel=fax")
     assert done.code == 2
-    assert done.err.startswith(
-        "judge: --where channel=fax: no row has it; channel is 'email' (18), 'phone' (18)"
-    )
+    assert has_line(done.err, "judge: --where channel=fax", "'email' (18), 'phone' (18)")
 
 
 def test_a_plan_and_a_suite_have_the_key(command: Callable[..., Any], folder: Path) -> None:
@@ -90,10 +88,7 @@ def test_a_run_of_fewer_texts_replaces_another_only_by_force(
     command("run", *RUN, "--out", "r", "-q")
     refused = command("run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3")
     assert refused.code == 2
-    assert (
-        "would not have: 18 texts, such as item 'phone0' of system 'a'. Name another"
-        in " ".join(refused.err.split())
-    )
+    assert has_line(" ".join(refused.err.split()), "18 texts", "item 'phone0' of system 'a'")
     assert (
         command(
             "run", *RUN, "--out", "r", "--where", "channel=email", "--seed", "3", "--overwrite"
