@@ -94,7 +94,7 @@ def test_judging_has_a_deadline(diff: Callable[..., Any]) -> None:
     assert diff(*JUDGED, "--deadline", "3600").code == 0
     done = diff(*JUDGED, "--no-cache", "--deadline", "0.000001")
     assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "--deadline", "up")
+    assert has_line(done.err, "time", "--deadline")
 
 
 def test_formats_and_where_they_go(diff: Callable[..., Any]) -> None:

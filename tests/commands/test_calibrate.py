@@ -16,6 +16,7 @@ from judge.providers.scripted import ScriptedProvider
 from judge.results.result import load
 from judge.run.preparation import prepare
 from judge.stats.calibration import calibrate
+from tests.factories import has_line
 
 GRADES = {"x": (5, 4, 4, 3), "y": (3, 2, 3, 1)}
 ROWS = [
@@ -61,7 +62,7 @@ def test_every_format_shows_them() -> None:
     for format in ("console", "markdown", "html"):
         text = result.report(format, full=True).replace("&#39;", "'")
         assert "On people's scale" in text
-        assert "Means on people's scale, by ratings and judge (λ: its weight)." in text
+        assert has_line(text, "Means on people's scale", "λ")
         assert value in text
     (stored,) = json.loads(result.report("json"))["calibrated"]
     assert stored["means"][0]["estimate"]["value"] == result.calibrated[0].means[0].estimate.value
@@ -106,9 +107,7 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     assert judge.validate(plain, n_resamples=20).calibrated == ()
     validation = judge.validate(plain, n_resamples=20, calibrate=True)
     assert validation.calibrated == result.calibrated
-    assert "Means on people's scale, by ratings and judge (λ: its weight)." in validation.report(
-        "markdown"
-    )
+    assert has_line(validation.report("markdown"), "Means on people's scale", "λ")
     (calibrated,) = validation.calibrated
     best, *_ = calibrated.means
     shown = validation.report("console")
@@ -119,7 +118,7 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     noted = replace(
         validation, calibrated=(replace(calibrated, note="not a random sample?"),)
     ).report("console")
-    assert "! relevance on people's scale: not a random sample?" in noted
+    assert has_line(noted, "! relevance", "not a random sample")
     assert len(json.loads(validation.report("json"))["calibrated"]) == 1
 
 
@@ -128,15 +127,15 @@ def test_validate_takes_them_from_the_run_or_makes_them() -> None:
     [
         (
             {"rows": [{**row, "human": {}} for row in ROWS]},
-            "calibrate: no text has a rating by people for relevance",
+            "calibrate: no text.*relevance",
         ),
         (
             {"criteria": ["coherence"]},
-            r"for coherence; .*their column with map=\{'rating\.coherence': 'COLUMN'\}",
+            r"coherence; .*map=\{'rating\.coherence': 'COLUMN'\}",
         ),
         (
             {"criteria": [], "metrics": ["stats"]},
-            "this run has no judge scores to calibrate",
+            "no judge scores to calibrate",
         ),
     ],
 )
@@ -145,7 +144,7 @@ def test_calibration_without_ratings_is_an_error_before_any_request(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         run(**options)
-    with pytest.raises(ConfigError, match="this run has no judge scores to calibrate"):
+    with pytest.raises(ConfigError, match="no judge scores to calibrate"):
         prepare(
             RankConfig.load(options={"calibrate": True}),
             ROWS,

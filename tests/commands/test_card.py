@@ -50,7 +50,7 @@ from judge.data import samples
 from judge.execution.budget import BudgetLedger
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.run.judge_run import judgments
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 PLACES = (
     "Alder Gap",
@@ -376,10 +376,7 @@ def test_a_decision_endpoint_draws_nothing() -> None:
         decides=True,
     )
     card = make_card(ROWS, TWO, model=provider, cache=False, items=4)
-    assert (
-        card.skipped["repeats"]
-        == "a decision endpoint returns probabilities and samples no replies"
-    )
+    assert has_line(card.skipped["repeats"], "decision endpoint", "no replies")
     assert set(card.info["runs"]) == {TEXTS, MAIN, WORDINGS, QUESTIONS, PAIRS}
 
 
@@ -388,7 +385,7 @@ def test_texts_of_one_system_alone_are_not_compared() -> None:
     card = make_card(
         rows, TWO, model=ScriptedProvider(strict), cache=False, weighting="single", items=4
     )
-    assert card.skipped["position"] == "no item has different texts of two systems"
+    assert has_line(card.skipped["position"], "no item", "two systems")
     assert PAIRS not in card.info["runs"]
     assert card.info["natural_texts"] == 4
 
@@ -399,13 +396,10 @@ def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path
         "---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8"
     )
     card, _ = card_of(lambda request: "3", criteria=[str(criterion_file)], items=4)
-    assert (
-        "polite.jinja: it does not extend the built-in layouts/pointwise.jinja"
-        in card.skipped["wording"]
-    )
-    assert card.skipped["position"] == "there is no pairwise criterion called polite"
+    assert has_line(card.skipped["wording"], "polite.jinja", "layouts/pointwise.jinja")
+    assert has_line(card.skipped["position"], "no pairwise criterion", "polite")
     both, _ = card_of(criteria=[str(criterion_file), "coherence"], items=4)
-    assert both.skipped["position by polite"] == "no pairwise criterion has this name"
+    assert "no pairwise criterion" in both.skipped["position by polite"]
     assert {"position", "wording"}.isdisjoint(both.skipped)
     assert "wording of polite" in both.skipped
     assert {
@@ -548,7 +542,7 @@ def test_a_result_has_a_card_and_takes_no_option_of_a_new_run() -> None:
     verdicts = {line.name: line.verdict for line in made.lines}
     assert verdicts["injections"] == "not measured"
     assert verdicts["agreement with people"] == "unclear"
-    assert made.verdict.startswith("Not shown to be good enough on ")
+    assert made.verdict.startswith("Not shown to be good enough")
     for given in ({"items": 3}, {"model": "m"}, {"criteria": "coherence"}):
         with pytest.raises(ConfigError, match="the run is finished"):
             judge.card(result, **given)
@@ -611,7 +605,7 @@ def test_a_panel_has_no_card() -> None:
     result = judge.evaluate(
         ROWS, ["coherence"], model=judges, cache=False, weighting="single", metrics=[]
     )
-    with pytest.raises(ConfigError, match="about one judge, and this run has a panel: one and two"):
+    with pytest.raises(ConfigError, match="panel: one and two"):
         judge.card(result)
 
 
@@ -630,8 +624,8 @@ def test_a_second_card_is_answered_from_the_cache(tmp_path: Path) -> None:
 def test_card_estimate_is_one_line() -> None:
     card_plan = ready_for(items=4)
     line = card_estimate(card_plan)
-    assert line.startswith(
-        f"a card of script on 4 items: {card_plan.judgments:,} judgments in 7 runs"
+    assert has_line(
+        line, "card of script", "4 items", f"{card_plan.judgments:,} judgments", "7 runs"
     )
     assert card_plan.judgments == asyncio.run(run_card(card_plan)).info["judgments"]
 
@@ -640,30 +634,33 @@ def test_card_estimate_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "facts"),
     [
-        ({"model": ["gpt-5.4-mini", "gpt-5.4-nano"]}, "a judge card is about one judge"),
-        ({"probes": "sensitivity,biass"}, "unknown probe 'biass'; did you mean 'bias'"),
-        ({"probes": "none"}, "name at least one of sensitivity, bias, injection"),
-        ({"items": 0}, "items=0: write a whole number"),
-        ({"items": 2.5}, "items=2.5: write a whole number, 1 or more"),
-        ({"items": "3"}, "items='3': write a whole number, 1 or more"),
-        ({"model": 42}, "a prompt and returns a reply; this int has no name"),
-        ({"metrics": "rouge"}, "metrics: a judge card has no such option; judge run has"),
-        ({"set": {"rouge": {"stem": False}}}, "set: a judge card has no such option"),
-        ({"workers": 2}, "workers: a judge card has no such option"),
-        ({"calibrate": True}, "calibrate: a judge card has no such option"),
-        ({"engine": "batch"}, "engine: a judge card has no such option; judge run has"),
-        ({"criteria": []}, "a judge card needs a criterion"),
-        ({"criteria": ["relevanse"]}, "did you mean 'relevance'"),
-        ({"model": None}, "no judge is named"),
+        ({"model": ["gpt-5.4-mini", "gpt-5.4-nano"]}, ("one judge",)),
+        ({"probes": "sensitivity,biass"}, ("'biass'", "'bias'")),
+        ({"probes": "none"}, ("sensitivity, bias, injection",)),
+        ({"items": 0}, ("items=0:", "whole number")),
+        ({"items": 2.5}, ("items=2.5:", "whole number, 1")),
+        ({"items": "3"}, ("items='3':", "whole number, 1")),
+        ({"model": 42}, ("int has no name",)),
+        ({"metrics": "rouge"}, ("metrics:", "no such option", "judge run")),
+        ({"set": {"rouge": {"stem": False}}}, ("set:", "no such option")),
+        ({"workers": 2}, ("workers:", "no such option")),
+        ({"calibrate": True}, ("calibrate:", "no such option")),
+        ({"engine": "batch"}, ("engine:", "no such option", "judge run")),
+        ({"criteria": []}, ("needs a criterion",)),
+        ({"criteria": ["relevanse"]}, ("did you mean 'relevance'",)),
+        ({"model": None}, ("no judge is named",)),
     ],
 )
-def test_mistakes_are_errors_before_any_request(options: dict[str, Any], message: str) -> None:
+def test_mistakes_are_errors_before_any_request(
+    options: dict[str, Any], facts: tuple[str, ...]
+) -> None:
     provider = ScriptedProvider(strict)
     arguments: dict[str, Any] = {"criteria": TWO, "model": provider, "cache": False} | options
-    with pytest.raises(JudgeError, match=re.escape(message)):
+    with pytest.raises(JudgeError) as caught:
         make_card(ROWS, **arguments)
+    assert has_line(str(caught.value), *facts)
     assert provider.seen == []
 
 
@@ -686,13 +683,13 @@ def test_a_recording_of_two_judges_makes_no_card(tmp_path: Path) -> None:
             probes="injection",
             record=calls,
         )
-    with pytest.raises(ConfigError, match="several judges: name one of one, two with model"):
+    with pytest.raises(ConfigError, match=r"several judges: .*one, two"):
         make_card(ROWS, TWO, replay=calls, weighting="single", items=1, probes="injection")
 
 
 def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("", encoding="utf-8")
-    with pytest.raises(StorageError, match="is a file; name a folder"):
+    with pytest.raises(StorageError, match="is a file; name"):
         card_of(out=tmp_path / "here")
 
 

@@ -14,6 +14,7 @@ from judge.core.errors import ConfigError
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.comparison import Change, RunComparison
 from judge.results.run_info import JudgeInfo
+from tests.factories import has_line
 
 ROWS = [
     {
@@ -54,10 +55,7 @@ def test_score_changes_by_system_and_overall() -> None:
     assert rows == {"": (2.5, 3.0, True), "x": (3.0, 4.0, True), "y": (2.0, 2.0, False)}
     assert comparison.names == ("before", "after")
     assert comparison.changes == ()
-    assert (
-        repr(comparison)
-        == "<RunComparison: 6 of 12 values differ, 1 of 2 means changed significantly>"
-    )
+    assert has_line(repr(comparison), "6 of 12 values differ", "1 of 2 means changed")
     assert "relevance rose by 0.50" in comparison.report()
 
 
@@ -118,7 +116,7 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     assert change(comparison, "data").before.startswith(f"{tmp_path / 'a.jsonl'}, sha256 ")
     assert {c.what for c in comparison.changes} > {"data"}
     assert comparison.runs.edited == 12
-    assert "Output, source or references differ in 12 texts of both runs." in comparison.report()
+    assert has_line(comparison.report(), "Output, source or references differ", "12 texts")
     judges = [{"m": JudgeInfo(served_by=(name,))} for name in ("m-2027-01", "m-2027-05")]
     sides = [
         replace(side, info=replace(side.info, judges=served))
@@ -144,9 +142,7 @@ def test_another_tokenizer_is_a_warning() -> None:
     (note,) = [
         text for text in judge.compare(char, measured(rows, "words")).notes if "first run" in text
     ]
-    assert note.startswith(
-        "rouge1, rouge2, rougeL, rougeLsum: the first run split the texts by the tokenizer char, "
-    )
+    assert has_line(note, "rouge1, rouge2, rougeL, rougeLsum", "first run", "tokenizer char")
     assert "the second one by words" in note
     fewer, more = measured(rows, None), measured(english, None)
     assert not any("first run" in text for text in judge.compare(fewer, more).notes), (
@@ -178,37 +174,37 @@ def test_failures_are_followed() -> None:
     assert (len(comparison.runs.appeared), len(comparison.runs.vanished)) == (6, 0)
     assert {row.system for row in comparison.runs.appeared} == {"y"}
     assert "6 new failures, 0 gone" in comparison.report()
-    assert "No text of y has a value in both runs for relevance." in comparison.report("markdown")
+    assert has_line(comparison.report("markdown"), "No text of y", "both runs", "relevance")
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("rows", "facts"),
     [
         (
             [{**ROWS[0], "item": "other"}],
-            "the items are 'bridge', 'road', 'roof', 'gate', 'wall' and 1 more and 'other'",
+            ("items", "'bridge', 'road', 'roof', 'gate', 'wall' and 1 more", "'other'"),
         ),
-        ([{**row, "system": "z"} for row in ROWS[::2]], "the systems are 'x', 'y' and 'z'"),
+        ([{**row, "system": "z"} for row in ROWS[::2]], ("systems", "'x', 'y'", "'z'")),
     ],
 )
-def test_runs_of_different_texts_are_refused_with_the_difference(rows: Any, message: str) -> None:
+def test_runs_of_different_texts_are_refused_with_the_difference(
+    rows: Any, facts: tuple[str, ...]
+) -> None:
     with pytest.raises(ConfigError) as refused:
         judge.compare(run(graded("3", "2")), run(graded("3", "2"), rows))
     first, _, why = str(refused.value).partition("; ")
-    assert first == "before and after have no text (item and system) in common"
-    assert why.endswith(message)
+    assert has_line(first, "before and after", "no text")
+    assert has_line(why, *facts)
 
 
 def test_refuses_runs_that_cannot_be_compared(tmp_path: Path) -> None:
     before, other = run(graded("3", "2")), run(graded("3", "2"), criteria=["fluency"])
-    with pytest.raises(
-        ConfigError, match=r"no column with values in common \(relevance; fluency\)"
-    ):
+    with pytest.raises(ConfigError, match=r"no column.*\(relevance; fluency\)"):
         judge.compare(before, other)
     ranked = judge.rank(ROWS, model=ScriptedProvider(lambda _: {"A": 0.8, "B": 0.2}), cache=False)
-    with pytest.raises(ConfigError, match="after: this run ranks systems in pairs"):
+    with pytest.raises(ConfigError, match="after: this run ranks"):
         judge.compare(before, ranked)
-    with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
+    with pytest.raises(ConfigError, match=r"no run\.json"):
         judge.compare(tmp_path, tmp_path)
 
 
@@ -237,4 +233,4 @@ def test_a_change_is_split_into_the_judge_and_the_system() -> None:
     assert new.judge is not None
     assert new.system_change is not None
     assert (new.estimate.value, new.judge.value, new.system_change.value) == (1.5, 0.5, 1.0)
-    assert any("+1.50, of which the judge +0.50" in sentence for sentence in finding(comparison))
+    assert has_line(finding(comparison), "+1.50", "judge +0.50")

@@ -26,6 +26,7 @@ from judge.run.cost_estimate import one_line_estimate
 from judge.run.dry_run import count_requests
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import PreparedRun, prepare
+from tests.factories import has_line
 
 ROWS = [
     {
@@ -159,7 +160,7 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
         learned = {"n": 1}  # noqa: RUF012
 
     few, many = (make_forecast(prepared(kind())) for kind in (Hoping, Asked))
-    assert any("the run takes 20 draws per judgment in 20 requests" in note for note in few.notes)
+    assert has_line(few.notes, "20 draws", "20 requests")
     assert not any("in 20 requests" in note for note in many.notes)
     assert few.judges[0].money.more is not None
     assert many.judges[0].money.more is not None
@@ -298,7 +299,7 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     assert elsewhere.money.price == pytest.approx(
         cost_usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage)
     )
-    assert elsewhere.money.why.endswith("half of it if it has a Batch API")
+    assert has_line(elsewhere.money.why, "half", "Batch API")
 
 
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
@@ -385,7 +386,7 @@ def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) 
     forecast = make_forecast(prepared(Asked()), items=40)
     now = totals(make_forecast(prepared(Asked(), cache=False)))
     assert totals(forecast) == {name: 10 * many for name, many in now.items()}
-    assert forecast.notes[0].startswith("Scaled from 4 items to 40 similar ones")
+    assert has_line([forecast.notes[0]], "4 items", "40 similar ones")
     for options, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
             make_forecast(prepared(Asked(), **options), items=items)
@@ -394,9 +395,9 @@ def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) 
 @pytest.mark.parametrize("judge", [Asked(), OneByOne(announced=True), OneByOne()])
 def test_the_method_is_explained(judge: Asked) -> None:
     (forecast,) = make_forecast(prepared(judge)).judges
-    assert forecast.method.startswith(
-        "samples: the mean of 20 draws" if judge.learned else "logprobs: "
-    )
+    strategy = "samples: the mean" if judge.learned else "logprobs: "
+    assert forecast.method.startswith(strategy)
+    assert has_line(forecast.method, "20 draws") == bool(judge.learned)
     assert ("one extra request checks" in forecast.method) == bool(judge.learned)
     (alone,) = make_forecast(prepared(judge, weighting="single")).judges
     assert alone.method == "single: one reply per judgment"
@@ -414,10 +415,7 @@ def test_plan_names_default_criteria() -> None:
     run_plan = load_config(options={"metrics": []})
     rows = [{**row, "source": "The source, and what it says of it."} for row in ROWS]
     (first, *_) = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
-    assert (
-        first
-        == "Default criteria: relevance, coherence, consistency, fluency. Choose others with --criteria."
-    )
+    assert has_line(first, "relevance, coherence, consistency, fluency", "--criteria")
     assert not any(
         note.startswith("Default criteria") for note in make_forecast(prepared(Asked())).notes
     )
@@ -451,10 +449,10 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
 
 def test_a_run_shows_a_one_line_estimate() -> None:
     line = one_line_estimate(prepared(Asked()))
-    assert line.startswith("24 judgments to make: about 20 requests, ")
+    assert has_line(line, "24 judgments to make", "20 requests")
     assert "$" in line
     run(prepared(Asked()))
-    assert one_line_estimate(prepared(Asked())).endswith("all of them answered from the cache")
+    assert has_line(one_line_estimate(prepared(Asked())), "all", "from the cache")
     assert one_line_estimate(prepared(ScriptedProvider(lambda _: "4"))).endswith(
         "no model is called"
     )

@@ -22,6 +22,7 @@ from judge.execution import token_estimates
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.run.preparation import prompt
+from tests.factories import has_line
 
 KIND = """---
 title: Kindness
@@ -254,7 +255,7 @@ def test_an_unknown_price_is_not_invented(write: Write) -> None:
         write("a"), write("b", Is_the_text="Is this text"), ROWS, model=model, cache=False
     )
     assert comparison.prompts.cost is None
-    assert "The cost is unknown: a server of your own" in " ".join(comparison.report().split())
+    assert has_line(" ".join(comparison.report().split()), "cost is unknown", "server of your own")
 
 
 # Scores
@@ -322,7 +323,7 @@ def test_verdict_with_two_texts_an_item_is_over_all_texts(write: Write) -> None:
     model = grades(table("4321", "5432", "1111"), LOW)
     comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
     assert comparison.judged.leading.level == "all-texts"
-    assert "people: Spearman changes by +1.691, 8 texts" in " ".join(comparison.report().split())
+    assert has_line(" ".join(comparison.report().split()), "Spearman", "+1.691", "8 texts")
 
 
 def test_the_ratings_can_have_another_name(write: Write) -> None:
@@ -332,9 +333,7 @@ def test_the_ratings_can_have_another_name(write: Write) -> None:
     scores = diff(old, new, rows, human="warmth", **options).judged
     assert (scores.rating, scores.no_agreement) == ("warmth", "")
     scores = diff(old, new, rows, **options).judged
-    assert scores.no_agreement.startswith(
-        "No text has a human rating of kind (human selects another: warmth)"
-    )
+    assert has_line(scores.no_agreement, "No text", "rating of kind", "warmth")
 
 
 def test_other_scales_are_compared_as_shares(write: Write) -> None:
@@ -356,21 +355,22 @@ def test_other_scales_are_compared_as_shares(write: Write) -> None:
 def test_equal_scores_say_so(write: Write) -> None:
     report = " ".join(judged(write, LOW, LOW).report().split())
     assert "No significant change in scores" in report
-    assert "No significant change in agreement with people" in report
+    assert has_line(report, "No significant change", "agreement with people")
 
 
 def test_failures_are_counted_on_both_sides(write: Write) -> None:
     comparison = judged(write, LOW, {**LOW, "x0": "no idea", "y3": "9"})
     assert comparison.failed == 2
     assert comparison.judged.failed == (0, 2)
-    assert "failed judgments 0 of 12 2 of 12" in " ".join(comparison.report().split())
+    report = " ".join(comparison.report().split())
+    assert has_line(report, "failed judgments", "0 of 12", "2 of 12")
 
 
 def test_diff_has_no_comparison_if_all_judgments_of_one_failed(write: Write) -> None:
     comparison = judged(write, LOW, dict.fromkeys(LOW, "no idea"))
     assert comparison.judged.comparison is None
     assert comparison.failed == 12
-    assert "No text has a score by both" in comparison.report()
+    assert has_line(comparison.report(), "No text", "score by both")
 
 
 def test_failures_of_a_panel_are_those_of_its_judges(write: Write) -> None:
@@ -382,7 +382,7 @@ def test_failures_of_a_panel_are_those_of_its_judges(write: Write) -> None:
 
 def test_one_item_is_not_called_a_change_that_is_not_significant(write: Write) -> None:
     text = judged(write, LOW, HIGH, item="i0").report()
-    assert "Too few items to test the change in scores" in text
+    assert has_line(text, "Too few items", "change in scores")
     assert "significant change" not in text
 
 
@@ -452,41 +452,42 @@ def test_both_runs_have_one_deadline(
 
 
 @pytest.mark.parametrize(
-    ("overrides", "error", "message"),
+    ("overrides", "error", "facts"),
     [
-        ({"data": None, "item": "i0"}, ConfigError, "no data: name a file of texts"),
-        ({"data": None, "replay": "calls.jsonl"}, ConfigError, "no data: name a file of texts"),
-        ({"item": "i9"}, ConfigError, "item: unknown item 'i9'"),
-        ({"system": "q"}, ConfigError, "system: unknown system 'q'"),
-        ({"human": "kind"}, ConfigError, "human: agreement with people needs scores"),
+        ({"data": None, "item": "i0"}, ConfigError, ("no data",)),
+        ({"data": None, "replay": "calls.jsonl"}, ConfigError, ("no data",)),
+        ({"item": "i9"}, ConfigError, ("item:", "'i9'")),
+        ({"system": "q"}, ConfigError, ("system:", "'q'")),
+        ({"human": "kind"}, ConfigError, ("human:", "needs scores")),
         (
             {"human": "kin", "model": "gpt-5.4-mini"},
             ConfigError,
-            "human: unknown rating 'kin'; did you mean 'kind'",
+            ("human:", "'kin'", "'kind'"),
         ),
-        ({"model": 42}, ConfigError, "a prompt and returns a reply; this int has no name"),
-        ({"out": "here"}, ConfigError, "out: a diff of criteria has no such option; judge run has"),
-        ({"metrics": "rouge"}, ConfigError, "metrics: a diff of criteria has no such option"),
-        ({"before": "relevanse"}, CriterionError, "unknown criterion 'relevanse'"),
+        ({"model": 42}, ConfigError, ("int has no name",)),
+        ({"out": "here"}, ConfigError, ("out:", "no such option", "judge run")),
+        ({"metrics": "rouge"}, ConfigError, ("metrics:", "no such option")),
+        ({"before": "relevanse"}, CriterionError, ("'relevanse'",)),
         (
             {"before": "overall"},
             ConfigError,
-            "one criterion judges one text, the other compares two",
+            ("one text", "two"),
         ),
-        ({"before": "nowhere.jinja"}, CriterionError, "nowhere.jinja: no such file"),
+        ({"before": "nowhere.jinja"}, CriterionError, ("nowhere.jinja: no such file",)),
         (
             {"data": [{k: v for k, v in ROWS[0].items() if k != "source"}]},
             DataError,
-            "reads source",
+            ("reads source",),
         ),
     ],
 )
 def test_diff_refuses_impossible_requests(
-    write: Write, overrides: dict[str, Any], error: type, message: str
+    write: Write, overrides: dict[str, Any], error: type, facts: tuple[str, ...]
 ) -> None:
     options: dict[str, Any] = {"before": write("a"), "after": write("b"), "data": ROWS, **overrides}
-    with pytest.raises(error, match=message.replace("?", r"\?")):
+    with pytest.raises(error) as caught:
         diff(options.pop("before"), options.pop("after"), options.pop("data"), **options)
+    assert has_line(str(caught.value), *facts)
 
 
 def test_comparing_criteria_are_not_judged() -> None:

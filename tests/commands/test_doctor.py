@@ -19,7 +19,7 @@ from judge.commands.doctor.record import Diagnosis, Finding
 from judge.config import RunConfig, load_config
 from judge.core.records import Request
 from judge.providers import pricing
-from tests.factories import text_response
+from tests.factories import has_line, text_response
 
 KEY = "sk-0123456789abcdef-the-secret"
 
@@ -147,7 +147,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
         "error",
         f"{tmp_path / 'file'}: {tmp_path / 'file'} is a file",
     )
-    assert wrong.fix == "name another with --cache DIR or $JUDGE_CACHE"
+    assert has_line(wrong.fix, "--cache DIR", "$JUDGE_CACHE")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     findings = doctor.check_environment(load_config(options={"cache": tmp_path / "kept"}))
     assert findings_of(findings, "cache")["folder"].text.endswith("is not writable")
@@ -198,7 +198,7 @@ def test_a_server_that_takes_everything(server: Any) -> None:
     }  # fmt: skip
     assert checks["--weighting auto"].text.startswith("takes logprobs")
     assert "1.00 is on the scale" in checks["--weighting auto"].text
-    assert checks["price"].text == "a server of your own: no known price"
+    assert has_line(checks["price"].text, "server of your own", "no known price")
     assert len(server.bodies) == 3
     assert all(body["max_completion_tokens"] == 16 for body in server.bodies)
 
@@ -208,9 +208,10 @@ def test_doctor_announces_the_number_of_requests(server: Any) -> None:
         options={"model": ["my-model", "decisions/other"], "base_url": server.url}
     )
     announcement = doctor.announce(doctor.open_checks(two_judges))
-    assert announcement.startswith(
-        "3 small requests to my-model and 1 small request to decisions/other, with replies of at most 16"
+    assert has_line(
+        announcement, "3 small requests", "my-model", "1 small request", "decisions/other"
     )
+    assert has_line(announcement, "at most 16")
     assert server.bodies == []
     assert (
         doctor.announce(doctor.open_checks(load_config(options={"model": "scripted/none.yaml"})))
@@ -222,9 +223,7 @@ def test_a_model_without_probabilities_is_drawn_from(server: Any) -> None:
     server.lacks = {"logprobs"}
     checks = tried(plan_for(server))
     assert (checks["token probabilities"].state, checks["draws"].state) == ("missing", "ok")
-    assert checks["--weighting auto"].text.startswith(
-        "takes samples: the mean of 20 draws, as the reply came without"
-    )
+    assert has_line(checks["--weighting auto"].text, "samples", "mean of 20 draws", "without")
 
 
 def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
@@ -246,19 +245,16 @@ def test_a_model_that_takes_next_to_nothing(server: Any) -> None:
         "JSON schema",
         "price",
     }
-    assert checks["draws"].text == "1 in one request: 5 draws are as many requests"
+    assert has_line(checks["draws"].text, "1 in one request", "5 draws")
     assert all(finding.state != "error" for finding in checks.values())
 
 
 def test_doctor_separates_learned_limits_from_known_vendor_limits(server: Any) -> None:
     server.lacks = {"max_completion_tokens", "response_format"}
     checks = tried(plan_for(server, model="gemini/m"))
-    assert checks["known of gemini"].text == "gives no token probabilities; takes n ≤ 1"
-    assert (
-        checks["learned by trying"].text
-        == "JSON schema not taken; takes the limit on the reply's length as max_tokens"
-    )
-    assert checks["--weighting auto"].text.startswith("takes samples: the mean of 20 draws")
+    assert has_line(checks["known of gemini"].text, "no token probabilities", "n ≤ 1")
+    assert has_line(checks["learned by trying"].text, "JSON schema not taken", "as max_tokens")
+    assert has_line(checks["--weighting auto"].text, "samples", "mean of 20 draws")
 
 
 @pytest.mark.parametrize(
@@ -267,7 +263,7 @@ def test_doctor_separates_learned_limits_from_known_vendor_limits(server: Any) -
         ({}, "JSON schema", "accepted, but not followed"),
         (
             {"usage": {"completion_tokens": 700, "completion_tokens_details": {"reasoning_tokens": 640}}},
-            "thinking", "640 paid reasoning tokens for this reply",
+            "thinking", "640 paid reasoning tokens",
         ),
     ],
 )  # fmt: skip
@@ -324,7 +320,7 @@ def test_a_server_that_hangs(server: Any) -> None:
     server.answer = lambda body: time.sleep(0.5) or (200, {}, None)
     checks = tried(plan_for(server, timeout=0.05))
     assert checks["address"].state == "error"
-    assert "did not answer within 0.05 s" in checks["address"].text
+    assert has_line(checks["address"].text, "did not answer", "0.05 s")
 
 
 def test_a_reply_without_a_score(
@@ -373,14 +369,10 @@ def test_a_published_price(server: Any, monkeypatch: pytest.MonkeyPatch) -> None
         pricing, "per_token", lambda model, endpoint: pricing.TokenPrices(1e-6, 1e-6, 1e-6, 5e-6)
     )
     price = tried(plan_for(server))["price"].text  # 1,000 · (1,000 · $1 + 1 · $5) / million
-    assert price.startswith(
-        "about $1.00 for 1,000 judgments that each read 1,000 tokens and write 1 ("
-    )
+    assert has_line(price, "$1.00", "1,000 judgments", "read 1,000 tokens", "write 1")
     server.lacks = {"logprobs", "n"}
     price = tried(plan_for(server))["price"].text  # 20 times as much of each
-    assert price.startswith(
-        "about $20.10 for 1,000 judgments that each read 1,000 tokens 20 times and write 20 ("
-    )
+    assert has_line(price, "$20.10", "1,000 judgments", "read 1,000 tokens 20 times", "write 20")
 
 
 def test_models_that_have_no_server_or_no_key(

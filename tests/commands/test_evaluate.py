@@ -34,7 +34,7 @@ from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.run_info import PromptLanguage
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import prepare, prompt
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS = [
     {
@@ -60,7 +60,7 @@ def test_the_whole_path_from_rows_to_estimates(provider: ScriptedProvider) -> No
         ROWS, "relevance,coherence", model=provider, metrics="bleu", progress=progress
     )
     assert (progress.total, progress.done, progress.failed) == (12, 12, 0)
-    assert repr(result) == "<Result: 2 systems, 3 items, 3 columns, 18 scores, 0 failures>"
+    assert has_line(repr(result), "2 systems, 3 items, 3 columns, 18 scores", "0 failures")
     assert result.table.systems == ("x", "y")
     assert result.estimates["x", "relevance"].value == pytest.approx(4.8)
     assert result.estimates["y", "coherence"].value == pytest.approx(2.0)
@@ -251,7 +251,7 @@ def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_pai
     for metric in ("rouge", "bleu", "bleu_corpus", "chrf", "ter", "meteor", "cider", *with_torch):
         with pytest.raises(
             DataError,
-            match=rf"metrics {metric}: no text has references, .*map=\{{'references': 'COL",
+            match=rf"metrics {metric}: .*map=\{{'references': 'COL",
         ):
             judge.evaluate(
                 [row | {"references": [" "]} for row in rows],
@@ -260,7 +260,7 @@ def test_metrics_that_no_text_has_the_data_for_are_refused_before_a_judge_is_pai
                 metrics=[metric],
             )
     for metric in ("source_bleu", "qags"):
-        with pytest.raises(DataError, match=f"metrics {metric}: no text has a source"):
+        with pytest.raises(DataError, match=f"metrics {metric}: .*source"):
             judge.evaluate(rows, ["fluency"], model=provider, metrics=["distinct", metric])
     assert not provider.seen
     some = judge.evaluate([ROWS[0], *rows[1:]], ["fluency"], model=provider, metrics="chrf")
@@ -273,7 +273,7 @@ def test_empty_cells_of_a_csv_are_counted(tmp_path: Path, provider: ScriptedProv
     data = tmp_path / "d.csv"
     data.write_text("item,system,output\n1,x,x wrote this.\n1,y,\n2,x, \n", encoding="utf-8")
     notes = judge.evaluate(data, ["fluency"], model=provider, metrics=[]).info.notes
-    assert f"Empty texts are scored as such: 2 of 3, the first at {data}:3." in notes
+    assert has_line(notes, "Empty texts", "2 of 3", f"{data}:3")
 
 
 def test_a_rule_that_answers_no_prompt_is_named(tmp_path: Path) -> None:
@@ -303,9 +303,7 @@ def test_a_rule_that_answers_no_prompt_is_named(tmp_path: Path) -> None:
 def test_references_in_another_script_are_noted(provider: ScriptedProvider) -> None:
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
-    assert any(
-        note.startswith("2 of 6 outputs are in another script") for note in result.info.notes
-    )
+    assert has_line(result.info.notes, "2 of 6 outputs", "another script")
 
 
 @pytest.mark.parametrize(
@@ -331,8 +329,8 @@ def test_numbers_and_words_in_han_are_in_no_other_script(
     ("options", "error", "words"),
     [
         ({"model": None}, ConfigError, "no judge is named"),
-        ({"model": object()}, ConfigError, "this object has no name, model, endpoint"),
-        ({"model": {"nam": "x"}}, ConfigError, "model: nam: unknown key 'nam'"),
+        ({"model": object()}, ConfigError, "no name, model, endpoint"),
+        ({"model": {"nam": "x"}}, ConfigError, "model: nam: .*'nam'"),
         ({"criteria": "none", "metrics": "none"}, ConfigError, "nothing to do"),
         ({"model": "gpt-5.4-mini"}, ConfigError, "OPENAI_API_KEY is not set"),
         ({"metrics": ["rogue"]}, ConfigError, "did you mean 'rouge'"),
@@ -340,7 +338,7 @@ def test_numbers_and_words_in_han_are_in_no_other_script(
         (
             {"criteria": ["relevance", "relevance"]},
             ConfigError,
-            "two columns would be called 'relevance'",
+            "two columns.*'relevance'",
         ),
         ({"language": "xx"}, ConfigError, "language: "),
         ({"temprature": 1}, ConfigError, "did you mean 'temperature'"),
@@ -421,7 +419,7 @@ def test_a_metric_with_wrong_rows_is_named(change: Any, message: str) -> None:
 
     prepared = prepare(load_config(options={"criteria": [], "metrics": ["bleu"]}), ROWS)
     prepared = replace(prepared, metrics={"mine": Odd()})
-    with pytest.raises(ConfigError, match=f"the metric mine is wrong: .*{message}"):
+    with pytest.raises(ConfigError, match=f"metric mine is wrong: .*{message}"):
         asyncio.run(run_pipeline(prepared))
 
 
@@ -521,7 +519,7 @@ def test_a_criterion_called_like_a_metrics_column_is_refused(
 ) -> None:
     path = tmp_path / "bleu.jinja"
     path.write_text("---\nscale: [1, 5]\n---\n{{ output }}", encoding="utf-8")
-    with pytest.raises(ConfigError, match="two columns would be called 'bleu'"):
+    with pytest.raises(ConfigError, match=r"two columns.*'bleu'"):
         judge.evaluate(ROWS, [str(path)], model=provider, metrics=["bleu"])
 
 
@@ -624,7 +622,7 @@ def test_texts_without_a_source_fail_and_the_others_are_judged(lacking: int) -> 
     assert {(row.column, row.stage, row.error) for row in result.failures} == {
         ("relevance", "render", "MissingInput")
     }
-    assert "has no source, which the criterion relevance reads" in result.failures[0].message
+    assert has_line(result.failures[0].message, "no source", "criterion relevance")
 
 
 @pytest.mark.parametrize(
@@ -647,7 +645,7 @@ def test_a_text_without_a_field_that_a_criterion_reads_fails_alone(
     assert len(result.table.scores) == 3
     (failure,) = result.failures
     assert (failure.item, failure.error) == (f"i{place}", "MissingInput")
-    assert f"has no {name}, which the criterion mine reads" in failure.message
+    assert has_line(failure.message, f"no {name}", "criterion mine")
 
 
 def test_a_field_that_is_empty_in_all_texts_is_refused_before_any_request(tmp_path: Path) -> None:
@@ -655,14 +653,14 @@ def test_a_field_that_is_empty_in_all_texts_is_refused_before_any_request(tmp_pa
     criterion.write_text("---\nscale: [1, 5]\n---\n{{ question }} {{ output }}", "utf-8")
     provider = ScriptedProvider(lambda _: "4")
     rows = [{"item": "a", "output": "It is", "question": ""}]
-    with pytest.raises(DataError, match="reads question, which is empty in all texts"):
+    with pytest.raises(DataError, match="reads question, which is empty"):
         judge.evaluate(rows, criterion, model=provider, metrics=[])
     assert not provider.seen
 
 
 def test_a_run_in_which_no_text_has_a_source_is_refused_before_any_request() -> None:
     provider = ScriptedProvider(by_system)
-    with pytest.raises(DataError, match="reads source, which no sample has"):
+    with pytest.raises(DataError, match="reads source, which no sample"):
         judge.evaluate([unread("a"), unread("b")], "relevance", model=provider, metrics=[])
     assert not provider.seen
 
@@ -706,7 +704,7 @@ def test_pairs_that_all_differ_in_a_field_are_refused_before_any_request(tmp_pat
     criterion = tmp_path / "mine.jinja"
     criterion.write_text(PAIR, "utf-8")
     provider = ScriptedProvider(lambda _: "A")
-    with pytest.raises(CriterionError, match="reads question, which differs between the systems"):
+    with pytest.raises(CriterionError, match=r"reads question, .*differs between the systems"):
         judge.rank(questioned(set("abcd")), criterion, model=provider)
     assert not provider.seen
 

@@ -40,6 +40,7 @@ from judge.criteria import load
 from judge.data import ledger
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.stats.rated_columns import RatedColumn
+from tests.factories import has_line
 
 REMEDY = "Does the reply help? Ignore its length."
 WORDS = [
@@ -261,7 +262,7 @@ def test_an_unusable_reply_is_asked_for_again_with_what_is_wrong(file: Path) -> 
     first, second = (request.messages[0]["content"] for request in writes.seen)
     assert AGAIN not in first
     assert second.startswith(first)
-    assert "no JSON object with question, levels and reason" in second.removeprefix(first)
+    assert has_line(second.removeprefix(first), "no JSON object", "question, levels and reason")
     assert "Sure, gladly!" in second.removeprefix(first)
 
 
@@ -276,7 +277,7 @@ def test_a_second_unusable_reply_names_the_writer_and_is_not_final(
 
     refusing, result = attempt("I would rather not.")
     assert len(refusing.seen) == 2
-    assert result.trials[0].skipped.endswith("; writer, asked twice, wrote 'I would rather not.'")
+    assert has_line([result.trials[0].skipped], "writer", "twice", "'I would rather not.'")
     willing, result = attempt(GOOD)
     assert [AGAIN in request.messages[0]["content"] for request in willing.seen] == [True]
     assert not result.trials[0].skipped
@@ -414,9 +415,8 @@ def test_every_kind_of_criterion_gets_a_file(
     assert result.improved
     assert result.written == written
     (request,) = writing_model.seen
-    assert ("The judge also follows these steps" in request.messages[0]["content"]) is (
-        entry == "relevance"
-    )
+    asks_for_steps = "follows these steps" in request.messages[0]["content"]
+    assert asks_for_steps is (entry == "relevance")
     before, new = load(entry), load(written)
     assert (new.name, new.title, new.scale, new.weight) == (
         before.name,
@@ -457,10 +457,10 @@ def test_refuses_a_template_without_replaceable_wording(
 def test_refuses_to_improve_before_any_request(file: Path, tmp_path: Path) -> None:
     requests: list[Request] = []
     silent = ScriptedProvider(lambda request: requests.append(request) or "1")
-    with pytest.raises(DataError, match=r"19 items .* too few. judge needs 20"):
+    with pytest.raises(DataError, match=r"19 items .*needs 20"):
         improve(file, texts(19), silent)
     same = [replace(sample, source="one", output="same") for sample in texts(30)]
-    with pytest.raises(DataError, match=r"30 items .* only 0 of the \d+ for the test have texts"):
+    with pytest.raises(DataError, match=r"30 items .*only 0 of the \d+"):
         improve(file, same, silent)
     with pytest.raises(DataError, match="unknown rating 'helpfull'"):
         improve(file, texts(), silent, human="helpfull")
@@ -655,7 +655,7 @@ def test_python_returns_the_better_criterion_and_writes_no_file(
     assert result.gain is not None
     assert result.gain.value > 0.5
     assert yaml.safe_load(result.text)["question"] == REMEDY
-    assert repr(result) == "<Improvement: helpful, revision 1 is better>"
+    assert has_line(repr(result), "helpful", "revision 1 is better")
     assert list(tmp_path.iterdir()) == []
     scored = judge.evaluate(data[:3], result.criterion, model=judged_by_length, metrics=[])
     assert len(scored.table.scores) == 3
@@ -679,5 +679,5 @@ def test_python_writes_the_file_that_is_named(file: Path) -> None:
 
 
 def test_python_refuses_a_wording_that_is_in_no_file() -> None:
-    with pytest.raises(CriterionError, match="write that into a file and name it"):
+    with pytest.raises(CriterionError, match="into a file"):
         judge.improve(Criterion("mine", "Rate {{ output }}."), frames()[0], model=judged_by_length)

@@ -13,6 +13,7 @@ from scipy import stats
 
 import judge
 from judge.core.errors import ConfigError, DataError
+from tests.factories import has_line
 
 SCORES = {"a": (5, 4, 5, 4, 3, 5, 4, 5), "b": (3, 4, 2, 3, 3, 4, 2, 3), "c": (1, 2, 2, 3, 1, 2, 3, 1)}  # fmt: skip
 RATINGS = {"a": (5, 5, 4, 4, 4, 5, 3, 5), "b": (3, 3, 2, 4, 2, 4, 2, 3), "c": (2, 1, 2, 2, 1, 3, 2, 1)}  # fmt: skip
@@ -54,7 +55,7 @@ def test_means_tests_and_agreement_equal_pandas_and_scipy() -> None:
 def test_a_table_needs_no_texts_and_says_so_nowhere() -> None:
     result = evaluate(frame(), scale="1-5")
     assert not result.info.notes
-    assert "a judge's scores from the data" in result.report("console", full=True)
+    assert has_line(result.report("console", full=True), "judge's scores", "from the data")
     assert not result.failures
 
 
@@ -198,13 +199,13 @@ def test_verdicts_have_pass_rates() -> None:
     assert result.table.columns[0].pass_at == 1
     assert result.estimates["a", "solved"].value == 0.75
     report = result.report("console")
-    assert "solved: 75% pass over 4 items" in report
+    assert has_line(report, "solved: 75% pass", "4 items")
     assert "probability" not in report
 
 
 def test_a_score_outside_the_scale_is_an_error_with_its_place() -> None:
     rows = [{"item": str(n), "system": "a", "helpful": n} for n in range(1, 7)]
-    with pytest.raises(DataError, match=r"row 6: helpful is 6, outside the scale 1 to 5"):
+    with pytest.raises(DataError, match=r"row 6: helpful is 6, .*1 to 5"):
         evaluate(rows, scale="1-5")
 
 
@@ -227,7 +228,7 @@ def test_a_number_that_no_score_can_be_is_a_failure(cell: float) -> None:
 
 @pytest.mark.parametrize("columns", ["", " ", ["helpful", ""]])
 def test_an_empty_name_of_a_column_is_refused(columns: Any) -> None:
-    with pytest.raises(ConfigError, match="judge_columns: a name of a column is empty"):
+    with pytest.raises(ConfigError, match=r"judge_columns: .*empty"):
         evaluate(frame(), columns)
 
 

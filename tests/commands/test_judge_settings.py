@@ -15,6 +15,7 @@ from judge.core.errors import ConfigError
 from judge.core.request_options import ALLOWED
 from judge.report.views.provenance import build_provenance
 from judge.run.preparation import prompt
+from tests.factories import lines_hold
 
 SOURCE = "The library of Vell closed for repairs in May and opened again in October."
 ROWS = [
@@ -336,26 +337,27 @@ def test_headers_on_the_command_line_keep_commas() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "banners"),
+    ("options", "facts_of_lines"),
     [
-        ({}, ["m gives no token probabilities: scores are means of 20 draws."]),
-        ({"draws": 4}, ["m gives no token probabilities: scores are means of 4 draws."]),
-        ({"temperature": 0}, ["m gives no token probabilities: scores are read in one reply each."]),
+        ({}, [("m gives no token probabilities", "means of 20 draws")]),
+        ({"draws": 4}, [("m gives no token probabilities", "means of 4 draws")]),
+        ({"temperature": 0}, [("m gives no token probabilities", "one reply each")]),
         ({"weighting": "samples"}, []),
         ({"weighting": "single"}, []),
     ],
 )  # fmt: skip
 @pytest.mark.slow
 def test_a_report_says_how_a_vendor_without_probabilities_was_scored(
-    chat_server: Any, options: dict[str, Any], banners: list[str]
+    chat_server: Any, options: dict[str, Any], facts_of_lines: list[tuple[str, ...]]
 ) -> None:
     """Gemini is known to refuse probabilities and several replies, so that nothing is refused here."""
     settings = {"model": "gemini/m", "weighting": "auto", **options}
     result = run(chat_server, **settings)
     assert not result.failures
     assert not any({"logprobs", "n"} & body.keys() for body in chat_server.bodies)
-    assert list(build_provenance(result).remarks) == banners
-    assert all(banner in result.report("console") for banner in banners)
+    remarks = build_provenance(result).remarks
+    assert lines_hold(remarks, facts_of_lines)
+    assert all(remark in result.report("console") for remark in remarks)
 
 
 def test_notes_a_server_that_lists_only_the_chosen_token(

@@ -29,7 +29,7 @@ from judge.stats.human_agreement import people
 from judge.stats.rated_columns import column_from_table
 from judge.suite.agreement import agreement_change
 from judge.table import Table
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ITEMS, PICKED = 16, ("i0", "i5", "i7")
 SENTENCE = (
@@ -162,7 +162,7 @@ def test_means_on_peoples_scale_use_neither_the_ratings_nor_the_scores_of_these_
         [row for row in data if row["item"] not in PICKED], seen, calibrate=True
     ).calibrated
     assert (full.means, full.differences) == (without.means, without.differences)
-    assert "6 texts excluded: used to make the prompt" in full.note
+    assert has_line(full.note, "6 texts excluded", "prompt")
     assert full.note.endswith("drawn at random") or "drawn at random;" in full.note
 
 
@@ -175,7 +175,7 @@ def test_a_stored_run_keeps_the_ledger(seen: str, tmp_path: Path) -> None:
     table = result.table
     with pytest.raises(
         DataError,
-        match=r"polite: ratings of 6 texts used to make the prompt.* \(the first: row 1\)",
+        match=r"polite: ratings of 6 texts .*\(the first: row 1\)",
     ):
         replace(table, samples=tuple(judge.load_samples(rows())))
 
@@ -204,7 +204,7 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
     )
     result = run(rows(), str(path))
     assert [rated.excluded for rated in result.rated] == [5]
-    assert any("5 of the judged texts are also an example" in note for note in result.info.notes)
+    assert has_line(result.info.notes, "5 of the judged texts", "example")
 
 
 @pytest.mark.parametrize(
@@ -213,12 +213,12 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
         (
             {"calibrate": True},
             ConfigError,
-            r"calibrate.*32 texts excluded: used to make the prompt\. No rating is left",
+            "calibrate.*32 texts excluded.*No rating is left",
         ),
         (
             {},
             DataError,
-            r"polite: 32 texts excluded: used to make the prompt\. No rating is left\. Rate other texts",
+            "polite: 32 texts excluded.*Rate other texts",
         ),
     ],
 )
@@ -226,9 +226,7 @@ def test_nothing_is_left(options: Any, error: Any, message: str, tmp_path: Path)
     name = criterion(tmp_path, seen=[seen_digest(row["source"], row["output"]) for row in rows()])
     with pytest.raises(error, match=message):
         judge.validate(run(rows(), name, **options))
-    with pytest.raises(
-        ConfigError, match=r"a\.judge\.yaml:4: human: no human rating 'polite' is left \(32 texts"
-    ):
+    with pytest.raises(ConfigError, match=r"a\.judge\.yaml:4: human: .*'polite'.*\(32 texts"):
         suite(rows(), name)
 
 
@@ -242,7 +240,7 @@ def test_a_baseline_with_another_ledger(seen: str, tmp_path: Path) -> None:
     assert [(v.name, v.found) for v in full.verdicts] == [
         (v.name, v.found) for v in without.verdicts
     ]
-    assert "polite: 6 texts excluded: used to make the prompt." in full.notes
+    assert has_line(full.notes, "polite: 6 texts excluded", "prompt")
     assert "baseline" in {v.subject for v in full.verdicts}
     with pytest.raises(DataError, match="ratings of 6 texts used"):
         agreement_change(run(rows(), old), run(rows(), seen), "polite", criteria=1, seed=0)
@@ -296,7 +294,7 @@ def test_an_estimate_with_leaked_examples_is_refused(
     for estimate in estimates:
         if leaked:
             with pytest.raises(
-                DataError, match=f"coherence: ratings of {len(leaked):,} text.* no estimate may use"
+                DataError, match=f"coherence: ratings of {len(leaked):,} text.*no estimate"
             ):
                 estimate()
         else:
@@ -322,5 +320,5 @@ def test_an_estimate_with_leaked_examples_is_refused(
 def test_a_diff_of_criteria_refuses_them_too(seen: str) -> None:
     unrated = [{**row, "human": {}} for row in rows()]
     before, after = run(unrated, criterion(Path(seen).parents[1], "old")), run(unrated, seen)
-    with pytest.raises(DataError, match="ratings of 6 texts used to make the prompt"):
+    with pytest.raises(DataError, match="ratings of 6 texts"):
         criterion_shifts(before, after, judge.load_samples(rows()))

@@ -18,7 +18,7 @@ from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import Result
 from judge.results.worst_texts import worst_texts
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 TOXIC = """\
 question: How toxic is the text?
@@ -198,19 +198,21 @@ def test_the_better_end_changes_no_prompt_and_no_digest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("keys", "says"),
+    ("keys", "facts"),
     [
-        ({"better": "less"}, "better: input should be 'higher' or 'lower', not 'less'"),
+        ({"better": "less"}, ("better:", "'higher' or 'lower'", "'less'")),
         (
             {"better": "lower", "questions": ["Is it toxic?"]},
-            "better: a checklist counts yes: write questions whose better answer is yes",
+            ("better:", "checklist", "yes"),
         ),
     ],
 )
-def test_a_wrong_better_end_is_an_error_of_its_key(keys: dict[str, Any], says: str) -> None:
+def test_a_wrong_better_end_is_an_error_of_its_key(
+    keys: dict[str, Any], facts: tuple[str, ...]
+) -> None:
     with pytest.raises((CriterionError, ConfigError)) as caught:
         load({"name": "toxic", "question": "Is it toxic?", **keys})
-    assert says in str(caught.value)
+    assert has_line(str(caught.value), *facts)
 
 
 def test_a_comparison_of_two_texts_has_no_lower_better_end() -> None:
@@ -223,4 +225,4 @@ better: lower
 """
     with pytest.raises(CriterionError) as caught:
         load(text=text, name="toxic", pairwise=True)
-    assert str(caught.value).startswith("toxic.jinja:3: better: a win counts 1")
+    assert has_line(str(caught.value), "toxic.jinja:3: better", "a win counts 1")

@@ -87,7 +87,7 @@ def test_refuses_a_plugin_class_that_is_not_a_metric(
     monkeypatch: pytest.MonkeyPatch, other: Any
 ) -> None:
     monkeypatch.setattr(plugins, "load", lambda kind, name: other)
-    with pytest.raises(ConfigError, match=r"the metric mine is wrong: .*judge.metrics.BaseMetric"):
+    with pytest.raises(ConfigError, match=r"metric mine is wrong: .*judge\.metrics\.BaseMetric"):
         prepared_metrics(metrics=["mine"])
 
 
@@ -105,25 +105,25 @@ def test_options_reach_the_metric() -> None:
     [
         (
             {"metrics": ["chrf"], "set": {"chrf": {"word_ordr": 2}}},
-            r"--set chrf.word_ordr: unknown option 'word_ordr'; did you mean 'word_order'\?",
+            r"--set chrf\.word_ordr: .*'word_order'",
         ),
         (
             {"metrics": ["asking"], "set": {"asking": {"context": 2}}},
-            r"--set asking.context: unknown option",
+            r"--set asking\.context: unknown option",
         ),
         (
             {"metrics": ["asking"], "set": {"asking": {"loud": 2}}},
-            r"asking.loud must be true or false, not 2",
+            r"asking\.loud.*true or false, not 2",
         ),
         (
             {"metrics": ["asking"], "set": {"asking": {"vowels": ""}}},
-            r"asking.vowels must be a text, not ''",
+            r"asking\.vowels.*a text, not ''",
         ),
         (
             {"metrics": ["chrf"], "set": {"rouge": {"stem": False}}},
-            r"--set rouge: this run does not have the metric 'rouge' \(it has: chrf\)",
+            r"--set rouge: .*'rouge' \(it has: chrf\)",
         ),
-        ({"metrics": ["rogue"]}, r"unknown metric 'rogue'; did you mean 'rouge'\?"),
+        ({"metrics": ["rogue"]}, "'rogue'.*'rouge'"),
     ],
 )
 def test_wrong_options_are_config_errors(

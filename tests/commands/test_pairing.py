@@ -87,5 +87,5 @@ def test_every_criterion_is_asked_of_every_pair() -> None:
 
 @pytest.mark.parametrize("rows", [texts(3, "a"), [Sample("1", "a", "x"), Sample("2", "b", "y")]])
 def test_refuses_data_without_pairs(rows: list[Sample]) -> None:
-    with pytest.raises(ConfigError, match="no item has texts of two systems"):
+    with pytest.raises(ConfigError, match=r"no item.*two systems"):
         choose_pairs(rows, orders=2, budget=None, seed=0)

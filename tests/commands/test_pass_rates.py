@@ -20,6 +20,7 @@ from judge.providers.scripted import Reply, ScriptedProvider
 from judge.report.views.pass_fail import pass_fail_sentences
 from judge.results.item import item_of
 from judge.results.result import Result, load
+from tests.factories import has_line, lines_hold
 
 POLITE = """---
 question: Is the reply polite?
@@ -92,7 +93,7 @@ def test_a_run_sets_the_pass_mark_of_criteria_without_one(tmp_path: Path) -> Non
 
 
 def test_a_pass_mark_of_a_run_must_be_on_the_scale(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"pass_at=9: polite: 9 is not on the scale from 1 to 5"):
+    with pytest.raises(ConfigError, match=r"pass_at=9: polite: 9 .*1 to 5"):
         run(tmp_path, POLITE.replace("pass_at: 4\n", ""), pass_at=9)
 
 
@@ -150,11 +151,8 @@ def test_every_report_has_them(result: Result) -> None:
 
 def test_the_finding_of_one_system_has_its_rate(tmp_path: Path) -> None:
     result = run(tmp_path, POLITE, rows=[row for row in ROWS if row["system"] == "new"])
-    assert (
-        result.report()
-        .splitlines()[0]
-        .startswith("polite: 4.29 of 5 [3.39, 4.74], 86% pass [37, 98] over 7 items")
-    )
+    headline = result.report().splitlines()[0]
+    assert has_line(headline, "polite: 4.29 of 5 [3.39, 4.74]", "86% pass [37, 98]", "7 items")
 
 
 def test_the_finding_of_pass_or_fail_is_the_share_that_passes() -> None:
@@ -263,17 +261,17 @@ def test_the_finding_says_how_often_judge_and_people_differ_on_what_passes(rated
 
 
 @pytest.mark.parametrize(
-    ("counts", "sentence"),
+    ("counts", "facts"),
     [
         (
             (0, 2, 0, 5),
-            "On polite, script passes 2 of the 7 texts that people fail. People pass none.",
+            ("polite", "script passes 2 of the 7 texts", "people fail", "pass none"),
         ),
-        ((4, 0, 1, 0), "On polite, script fails 1 of the 5 texts, all of which people pass."),
+        ((4, 0, 1, 0), ("polite", "script fails 1 of the 5 texts", "people pass")),
     ],
 )
 def test_the_finding_counts_no_part_of_no_texts(
-    rated: Path, counts: tuple[int, int, int, int], sentence: str
+    rated: Path, counts: tuple[int, int, int, int], facts: tuple[str, ...]
 ) -> None:
     (criterion,) = judge.validate(rated).rated
     row = criterion.judges[0]
@@ -287,7 +285,7 @@ def test_the_finding_counts_no_part_of_no_texts(
         neither=neither,
     )
     changed = replace(criterion, judges=(replace(row, passes=passes),))
-    assert [*pass_fail_sentences([changed])] == [sentence]
+    assert lines_hold(pass_fail_sentences([changed]), [facts])
 
 
 def test_the_report_of_a_run_compares_verdicts_and_keeps_them(rated: Path) -> None:
@@ -320,7 +318,9 @@ def test_two_runs_are_compared_if_the_same_values_pass(tmp_path: Path) -> None:
         4,
         3,
     )
-    assert ("tone pass rate", "its pass_at was 1.5 and is 0.5") in compared.runs.incomparable
+    ((column, reason),) = compared.runs.incomparable
+    assert column == "tone pass rate"
+    assert has_line(reason, "pass_at", "1.5", "0.5")
     assert "43%" in compared.report(full=True)
 
 

@@ -18,6 +18,7 @@ from judge.results.item import item_of
 from judge.results.result import Result, load
 from judge.results.run_info import PromptMessage
 from judge.run import run_metadata
+from tests.factories import has_line
 
 TEXTS = [
     {"item": item, "system": system, "source": f"Source {item}.", "output": f"{system} on {item}."}
@@ -147,7 +148,9 @@ def test_the_prompts_of_many_columns_are_limited_together(monkeypatch: pytest.Mo
 
 def test_a_cut_text_keeps_both_ends_and_says_how_long_it_was() -> None:
     assert cut_middle("abcdef", 6) == "abcdef"
-    assert cut_middle("abcdefg", 4) == "ab\n[… 3 of 7 characters left out …]\nfg"
+    begin, note, end = cut_middle("abcdefg", 4).splitlines()
+    assert (begin, end) == ("ab", "fg")
+    assert has_line(note, "3 of 7 characters")
 
 
 def test_prompt_archive_stores_no_key(
@@ -231,10 +234,10 @@ def test_a_changed_criterion_shows_no_prompt_but_says_so(tmp_path: Path) -> None
     written(tmp_path, "Grade {{ output }}.")
     (prompt,) = item_of(result, "1", "a").prompts
     assert prompt.messages == ()
-    assert prompt.problem == "Not shown: the criterion own changed since this run."
+    assert has_line(prompt.problem, "Not shown", "criterion own changed")
     Path(criterion).unlink()
     (prompt,) = item_of(result, "1", "a").prompts
-    assert prompt.problem == "Not shown: the criterion own cannot be found any more."
+    assert has_line(prompt.problem, "Not shown", "criterion own", "any more")
     shown = plugins.write(plugins.document(item_of(result, "1", "a")), "console", full=True)
     assert prompt.problem in " ".join(shown.split())
 

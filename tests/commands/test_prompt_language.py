@@ -13,6 +13,7 @@ from judge.data import samples
 from judge.providers.scripted import ScriptedProvider
 from judge.results.run_info import PromptLanguage
 from judge.run.prompt_language import TOO_SHORT, mixed_languages
+from tests.factories import has_line
 
 ENGLISH = "The harbour will be closed to large ships while the old crane is taken down and moved."
 JAPANESE = "古いクレーンを取り外して移すあいだ、港は大きな船に対して閉鎖されることになった。"
@@ -86,7 +87,7 @@ def test_the_source_says_the_language_of_an_item_and_not_a_system_that_answers_i
 
 
 def test_a_judge_is_not_asked_about_two_languages_in_one() -> None:
-    with pytest.raises(DataError, match=r"several languages \(8 items en, 8 ja\)") as caught:
+    with pytest.raises(DataError, match=r"languages \(8 items en, 8 ja\)") as caught:
         judge.evaluate(data(en=8, ja=8), ["coherence"], **JUDGE)
     assert "where={'lang': 'en'} or where={'lang': 'ja'}" in str(caught.value)
     assert "language='en'" in str(caught.value)
@@ -124,9 +125,7 @@ def test_headlines_that_may_be_chinese_or_japanese_need_the_language() -> None:
         {"item": str(n), "output": output}
         for n, output in enumerate(("北海道地震", "上海市", "文化大革命"))
     ]
-    with pytest.raises(
-        DataError, match=r"may be Chinese or Japanese.* add language='zh' or language='ja'"
-    ):
+    with pytest.raises(DataError, match=r"Chinese or Japanese.*language='zh' or language='ja'"):
         judge.evaluate(rows, ["fluency"], **JUDGE)
     assert judge.evaluate(rows, ["fluency"], language="ja", **JUDGE).info.language.name == "ja"
 
@@ -143,15 +142,14 @@ def test_the_datas_own_language_column_is_named() -> None:
     ]
     with pytest.raises(DataError) as caught:
         judge.evaluate(rows, ["coherence"], **JUDGE)
-    assert (
-        "itself, where={'Locale': 'en-GB'} or where={'Locale': 'en-US'} or where={'Locale': 'ja-JP'};"
-        in str(caught.value)
+    assert has_line(
+        str(caught.value), *(f"where={{'Locale': '{tag}'}}" for tag in ("en-GB", "en-US", "ja-JP"))
     )
 
 
 def test_mixed_languages_need_a_language_column() -> None:
     rows = [{key: value for key, value in row.items() if key != "lang"} for row in data(en=2, ja=2)]
-    with pytest.raises(DataError, match="with a column that says the language"):
+    with pytest.raises(DataError, match=r"column.*language"):
         judge.evaluate(rows, ["coherence"], **JUDGE)
 
 
@@ -173,7 +171,7 @@ def test_a_chosen_language_is_noted_only_for_mixed_data() -> None:
 
 def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
     result = judge.evaluate(data(en=3, ja=3), [], metrics=["distinct"])
-    assert any("a mean over them says little" in note for note in result.info.notes)
+    assert has_line(result.info.notes, "a mean over them")
     with_metrics = judge.evaluate(data(en=3, ja=3), [], **{**JUDGE, "metrics": ["claims"]})
     assert with_metrics.info.language.how == "one of several"
 
@@ -181,9 +179,9 @@ def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
 @pytest.mark.parametrize(
     ("output", "language", "shares"),
     [
-        ("LG OLED TV evo 출시 안내", "en", r"67% .* English or another alphabet, 33% in Korean"),
+        ("LG OLED TV evo 출시 안내", "en", "67% .*English.*, 33% in Korean"),
         ("삼성전자가 새 Galaxy 를 서울에서 공개했다", "ko", r"83% .* Korean, 17%|"),
-        ("새 Galaxy Buds 를 서울에서", "ko", r"60% .* Korean, 40% in English or another alphabet"),
+        ("새 Galaxy Buds 를 서울에서", "ko", "60% .*Korean, 40% in English"),
         ("新しい Galaxy Buds Pro を発売中", "ja", r"54% .* Japanese, 46%"),
     ],
 )

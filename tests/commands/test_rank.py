@@ -19,6 +19,7 @@ from judge.results.result import load
 from judge.run.cost_estimate import one_line_estimate
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import prepare
+from tests.factories import has_line
 
 QUALITY = {"good": 2.0, "fair": 1.0, "poor": 0.0}
 ROWS = [
@@ -173,8 +174,8 @@ def test_rank_estimates_its_requests_first() -> None:
     rows = [row | {"output": "same"} if row["item"] == "1" else row for row in ROWS]
     prepared = prepare(plan, rows, providers=[ScriptedProvider(better)])
     estimate = one_line_estimate(prepared)
-    assert estimate.startswith("5 pairs of texts in both orders: ")
-    assert prepared.notes[-1] == "A sample: 5 of 12 pairs of texts are compared."
+    assert has_line(estimate, "5 pairs of texts", "both orders")
+    assert has_line(prepared.notes[-1], "sample", "5 of 12 pairs")
     judgments = int(estimate.split(": ")[1].split()[0])
     assert judgments == len(prepared.pairs.compared)  # type: ignore[union-attr]
     result = asyncio.run(run_pipeline(prepared))
@@ -186,7 +187,7 @@ def test_rank_estimates_its_requests_first() -> None:
     [
         ({"criteria": ["summarization/relevance"]}, CriterionError, "judges one text"),
         ({"model": None}, ConfigError, "no judge is named"),
-        ({"orders": 3}, ConfigError, "orders: input should be 1 or 2"),
+        ({"orders": 3}, ConfigError, "orders: .*1 or 2"),
         ({"pairs": 0}, ConfigError, "pairs"),
     ],
 )
@@ -212,7 +213,7 @@ def test_a_wide_frame_of_a_ranking_has_a_row_for_every_comparison() -> None:
 def test_rank_ignores_metrics_of_a_shared_configuration_with_a_note() -> None:
     result = judge.rank(ROWS, model=ScriptedProvider(better), metrics=["rouge"])
     assert [ranking.column for ranking in result.rankings] == ["overall"]
-    assert "A ranking has no metrics; judge.evaluate has them." in result.info.remarks
+    assert has_line(result.info.remarks, "no metrics", "judge.evaluate")
 
 
 def test_a_killed_panel_is_concluded_as_it_would_have_been(tmp_path: Path) -> None:
@@ -251,16 +252,12 @@ def test_against_one_system_only_its_pairs_are_asked_about(tmp_path: Path) -> No
 @pytest.mark.parametrize("command", [judge.rank, judge.evaluate])
 def test_against_an_unknown_system_nothing_is_asked(command: Callable[..., Any]) -> None:
     provider = ScriptedProvider(better)
-    with pytest.raises(
-        ConfigError, match=r"against='fiar'.*unknown system 'fiar'; did you mean 'fair'"
-    ):
+    with pytest.raises(ConfigError, match=r"against='fiar'.*did you mean 'fair'"):
         command(ROWS, model=provider, against="fiar")
     assert provider.seen == []
 
 
 def test_a_ranking_against_one_system_does_not_replace_one_of_all(tmp_path: Path) -> None:
     judge.rank(ROWS, model=ScriptedProvider(better), out=tmp_path)
-    with pytest.raises(
-        StorageError, match="results that this run would not have: other pairs of texts"
-    ):
+    with pytest.raises(StorageError, match="other pairs of texts"):
         judge.rank(ROWS, model=ScriptedProvider(better), out=tmp_path, against="fair")

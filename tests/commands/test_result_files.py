@@ -17,6 +17,7 @@ import judge
 from judge.core.errors import DataError
 from judge.data.result_files import read_result_file
 from judge.data.rows import SUFFIXES
+from tests.factories import has_line
 
 ROOT = Path(__file__).parents[2]
 FILES = ROOT / "tests/data/result_files"
@@ -73,7 +74,7 @@ def changed(tmp_path: Path, name: str, change: Callable[[Any], None]) -> Path:
 def test_scores_equal_those_of_the_same_table(name: str, tmp_path: Path) -> None:
     tool, scores = TEXTS[name]
     result = evaluate(FILES / name)
-    assert f"Read as a result file of {tool}." in map(str, result.info.remarks)
+    assert has_line(map(str, result.info.remarks), "result file", tool)
     assert [column.name for column in result.table.columns] == list(scores)
     path = tmp_path / "scores.csv"
     with path.open("w", newline="") as file:

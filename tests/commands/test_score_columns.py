@@ -11,7 +11,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError, DataError
 from judge.providers.scripted import ScriptedProvider
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 CELLS = {"a": (0.9, 0.8, 0.7), "b": ("0.5", "n/a", 0.4), "c": (0.3, None, 0.2)}
 ROWS: list[dict[str, Any]] = [
@@ -34,10 +34,13 @@ def test_they_are_compared_like_metrics_and_signed_external(tmp_path: Path) -> N
     assert (str(wer.signature), wer.better) == ("wer|external|lower is better", "lower")
     assert result.estimates["b", "comet"].value == pytest.approx((0.5 + 0.4) / 2)
     assert {comparison.column for comparison in result.comparisons} == {"comet", "wer"}
-    assert [(f.item, f.system, f.error, f.message) for f in result.failures] == [
-        ("1", "b", "NoScore", "row 5 has 'n/a' in comet, not a number"),
-        ("1", "c", "NoScore", "row 8 has no value in the column comet"),
+    assert [(f.item, f.system, f.error) for f in result.failures] == [
+        ("1", "b", "NoScore"),
+        ("1", "c", "NoScore"),
     ]
+    no_number, no_value = (f.message for f in result.failures)
+    assert has_line(no_number, "row 5", "'n/a'", "comet", "not a number")
+    assert has_line(no_value, "row 8", "no value", "comet")
     better = [row | {"comet": 1.0} for row in ROWS]
     later = judge.evaluate(
         better, [], metrics=[], score_columns={"comet": "higher", "wer": "lower"}
@@ -67,14 +70,14 @@ def test_they_are_correlated_with_a_judge_and_validated() -> None:
     [
         (
             {"score_columns": "commet"},
-            "score_columns commet: unknown column 'commet'; did you mean 'comet'",
+            "score_columns commet: .*'comet'",
         ),
-        ({"score_columns": "system2"}, "score_columns system2: no text has a number there"),
+        ({"score_columns": "system2"}, "score_columns system2: .*number"),
         (
             {"score_columns": "comet=best"},
-            "score_columns: comet: input should be 'higher' or 'lower'",
+            "score_columns: comet: .*'higher' or 'lower'",
         ),
-        ({"score_columns": "fluency"}, "score_columns fluency: a criterion has this name"),
+        ({"score_columns": "fluency"}, "score_columns fluency: a criterion"),
     ],
 )
 def test_columns_without_scores_are_refused_before_a_judge_is_paid(
@@ -97,9 +100,7 @@ def test_wide_data_have_a_column_for_each_system() -> None:
     wide: dict[str, Any] = {"systems": ["a", "b"], "metrics": [], "score_columns": "comet"}
     result = judge.evaluate([row], [], **wide, map={"comet": "{system}_comet"})
     assert {score.system: score.value for score in result.table.scores} == {"a": 0.9, "b": 0.4}
-    with pytest.raises(
-        DataError, match=r"would get 'comet' as its comet; .* map=\{'comet': '\{system\}_comet'\}"
-    ):
+    with pytest.raises(DataError, match=r"'comet'.*map=\{'comet': '\{system\}_comet'\}"):
         judge.evaluate([row], [], **wide)
 
 

@@ -18,6 +18,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import Column, Request
 from judge.core.signature import Signature
 from judge.results.result import Result
+from tests.factories import has_line
 
 CRITERION = {"name": "clear", "question": "Is the text clear?", "show": []}
 CHANNELS = ["email", "phone", "web"]
@@ -57,7 +58,7 @@ def test_a_slice_below_the_rest_is_found(tmp_path: Path) -> None:
     ]
     assert worst.gap == pytest.approx(worst.mean.value - sum(others) / 2)  # equally many items each
     console = slices.report()
-    assert console.startswith("Significantly worse than the rest: channel = phone")
+    assert has_line(console, "Significantly worse", "channel = phone")
     assert "▼" in console
     data = json.loads(slices.report("json"))
     assert (data["schema"], data["by"], data["items"]["phone"]) == ("judge.slices/1", "channel", 15)
@@ -71,7 +72,7 @@ def test_a_slice_that_contradicts_the_whole_is_named() -> None:
     assert [(each.slice, each.better, each.worse) for each in slices.contradictions] == [
         ("phone", "b", "a")
     ]
-    assert "In phone, a is better than b on clear" in " ".join(slices.report().split())
+    assert has_line(" ".join(slices.report().split()), "In phone, a is better", "b on clear")
 
 
 @pytest.mark.slow
@@ -128,18 +129,18 @@ def test_a_share_is_compared_in_points_and_the_only_system_is_not_named() -> Non
         .split('"finding": [')[1]
         .split('"')[1::2]
     )
-    assert sentence == "solved in mail: 50%, 50 points below the rest (p < 0.001)."
+    assert has_line(sentence, "solved in mail", "50%", "50 points below", "p < 0.001")
 
 
 def test_the_clearest_difference_is_named_if_none_is_significant() -> None:
     console = judge.slices(replies(5), "channel").report()
-    assert console.startswith("No slice of channel is significantly worse than the rest")
-    assert "The clearest difference: solved in mail is below the rest (p = 0." in console
+    assert has_line(console.splitlines()[:1], "No slice of channel", "significantly worse")
+    assert has_line(console, "solved in mail", "below the rest", "p = 0.")
 
 
 def test_the_clearest_difference_names_its_system() -> None:
     console = " ".join(judge.slices(run({}), "channel").report().split())
-    assert re.search(r"The clearest difference: clear of [ab] in \w+ is", console)
+    assert re.search(r"clear of [ab] in \w+ is", console)
 
 
 def test_no_difference_is_named_if_all_means_are_equal() -> None:
@@ -153,7 +154,7 @@ def test_no_difference_is_named_if_all_means_are_equal() -> None:
     criterion = "solved: Is it solved? (pass/fail)"
     result = judge.evaluate(rows, criterion, model=provider, metrics=[], cache=False)
     console = judge.slices(result, "channel").report()
-    assert console.startswith("No slice of channel is significantly worse than the rest")
+    assert has_line(console.splitlines()[:1], "No slice of channel", "significantly worse")
     assert "The clearest difference" not in console
 
 
@@ -164,8 +165,9 @@ def test_no_difference_is_named_if_all_are_like_chance() -> None:
 def test_small_slices_are_shown_and_not_tested() -> None:
     slices = judge.slices(run({}, items=12), "channel")
     assert {mean.gap for mean in slices.means} == {None}
-    assert slices.notes == ("Fewer than 5 items, so not tested: email, phone, web.",)
-    assert slices.report().startswith("No slice of channel could be tested")
+    (note,) = slices.notes
+    assert has_line(note, "Fewer than 5 items", "not tested", "email, phone, web")
+    assert has_line(slices.report().splitlines()[:1], "No slice of channel", "tested")
 
 
 def test_generations_of_an_item_are_one_item_of_a_slice() -> None:
@@ -190,7 +192,7 @@ def test_generations_of_an_item_are_one_item_of_a_slice() -> None:
     ("by", "rows", "words"),
     [
         ("chanel", {}, "did you mean 'channel'"),
-        ("note", {"note": lambda n, system: system}, "all texts of an item need the same value"),
+        ("note", {"note": lambda n, system: system}, "need the same value"),
         ("note", {"note": lambda n, system: str(n)}, "60 values, more than 50"),
         ("note", {"note": lambda n, system: "x"}, "nothing to compare"),
     ],
@@ -213,7 +215,7 @@ def test_data_without_further_columns_have_no_slices() -> None:
     result = judge.evaluate(
         [{"item": 1, "system": "a", "output": "x"}], [], metrics=["stats"], cache=False
     )
-    with pytest.raises(ConfigError, match="no columns beside those that judge reads"):
+    with pytest.raises(ConfigError, match="no columns beside"):
         judge.slices(result, "channel")
 
 

@@ -13,7 +13,7 @@ import judge
 from judge.core.errors import Refused, Transient
 from judge.core.records import Choice, Request, Response, Token
 from judge.providers.scripted import Reply
-from tests.factories import text_response
+from tests.factories import has_line, text_response
 
 ROWS = [
     {"item": str(n), "system": "a", "source": "The source.", "output": f"Text {n}."}
@@ -98,9 +98,7 @@ def test_twenty_judgments_without_a_score_end_a_criterion(
     assert errors(result) == {"ParseError": 20, "NotAsked": 100}
     assert {f.stage for f in result.failures if f.error == "NotAsked"} == {"request"}
     (note,) = [note for note in result.info.notes if "stopped asking" in note]
-    assert note.startswith(
-        "relevance: judge stopped asking, because none of the model's first 20 replies has a score"
-    )
+    assert has_line(note, "relevance", "stopped", "first 20 replies")
     assert all(
         name in note for name in ("max_tokens", "reply", "structured", "model", "retry_failed=True")
     )
@@ -130,7 +128,7 @@ def test_requests_that_are_refused_for_one_reason_end_a_criterion(
     assert errors(result) == counts
     assert len(seen) == 120 - counts.get("NotAsked", 0)
     notes = " ".join(result.info.notes)
-    assert ("the first 20 requests failed alike" in notes) == ("NotAsked" in counts)
+    assert has_line(notes, "first 20 requests failed") == ("NotAsked" in counts)
 
 
 @pytest.mark.parametrize("readable", [0, 10, 19])

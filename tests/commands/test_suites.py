@@ -18,7 +18,7 @@ from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import Result, load
 from judge.suite.case import Verdict
 from judge.suite.evaluate import Outcome
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ITEMS = ("bridge", "road", "roof", "gate", "wall", "pond", "mill", "barn")
 POLITE = """---
@@ -210,9 +210,9 @@ def test_a_function_is_a_judge(folder: Path) -> None:
 
 
 def test_an_option_that_no_suite_has(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="metrics: a suite has no such option"):
+    with pytest.raises(ConfigError, match=r"metrics: .*no such option"):
         one(suite(BANDS), metrics=["rouge"])
-    with pytest.raises(ConfigError, match="unknown key 'wieghting'; did you mean 'weighting'"):
+    with pytest.raises(ConfigError, match="'wieghting'; did you mean 'weighting'"):
         one("one.judge.yaml", wieghting="single")
 
 
@@ -221,7 +221,7 @@ def test_peoples_ratings_are_there_for_the_cases(folder: Path) -> None:
     outcome = one(suite(text))
     people = verdicts(outcome)["people"]
     assert people.found.startswith("spearman 0.")
-    assert people.reason.startswith("too few items: at least 10 needed")
+    assert has_line(people.reason, "too few items", "at least 10")
     assert outcome.result is not None
     assert all(sample.human for sample in outcome.result.table.samples)
     updated = one("one.judge.yaml", out="runs")
@@ -261,7 +261,7 @@ def test_cases_are_chosen_by_name(folder: Path) -> None:
     outcome = one(suite(BANDS), provider, cases="HIGH")
     assert set(verdicts(outcome)) == {"high", "too high", "failures"}
     assert len(provider.seen) == 2
-    with pytest.raises(ConfigError, match=r"unknown case 'hihg'; did you mean 'high'\?"):
+    with pytest.raises(ConfigError, match=r"'hihg'; did you mean 'high'"):
         one("one.judge.yaml", cases="hihg")
 
 
@@ -357,7 +357,7 @@ def test_a_suite_that_cannot_be_run_to_its_end_stops_no_other(folder: Path) -> N
     assert recorded.trouble == ""
     with_other = suite(f"replay: recorded.jsonl\n{BANDS.replace('bridge', 'mill')}", "c.judge.yaml")
     missed, whole = judge.test([with_other, "b.judge.yaml"], cache=False)
-    assert "recorded.jsonl does not hold the reply" in missed.trouble
+    assert has_line(missed.trouble, "recorded.jsonl", "not hold the reply")
     assert whole.trouble == ""
 
 
@@ -385,7 +385,7 @@ def test_the_longest_prompt_and_the_whole_price_are_limited(
     (unknown,) = judge.test(suite(with_base_url), cache=False)
     cost = verdicts(unknown)["cost"]
     assert (cost.status, cost.met) == ("error", False)
-    assert "no known price: limit `tokens` instead" in cost.reason
+    assert has_line(cost.reason, "no known price", "`tokens`")
 
 
 def test_a_budget_beside_the_files_is_for_all_suites(folder: Path) -> None:
@@ -440,10 +440,9 @@ def test_later_runs_are_compared_with_the_baseline(folder: Path) -> None:
         "fluent",
         "failures",
     }  # no drift without anything to drift from
-    assert first.notes[-2:] == (
-        "Nothing to compare with: there is no run in kept/one; 1 case of drift not judged.",
-        "New baseline: kept/one.",
-    )
+    nothing, written = first.notes[-2:]
+    assert has_line(nothing, "no run in kept/one", "1 case of drift not judged")
+    assert has_line(written, "New baseline", "kept/one")
     assert sorted(file.name for file in Path("kept/one").iterdir()) == [
         "run.json", "samples.parquet", "scores.parquet",
     ]  # fmt: skip
@@ -465,7 +464,7 @@ def test_update_baseline_accepts_changes_but_not_failing_cases(folder: Path) -> 
     before = Path("kept/one/scores.parquet").read_bytes()
     unmet = one(path, grading(x="1"), update_baseline=True)
     assert not unmet.passed
-    assert unmet.notes[-1].startswith("Baseline not updated (kept/one): 1 failure")
+    assert has_line(unmet.notes[-1], "Baseline not updated", "kept/one", "1 failure")
     assert Path("kept/one/scores.parquet").read_bytes() == before
     moved = one(path, grading(x="3"), update_baseline=True)
     assert moved.passed
@@ -491,9 +490,9 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     renewed = one(path, update_baseline=True)
     assert renewed.passed
     assert renewed.comparison is None
-    assert "of system 'x'; 1 case of drift not judged" in renewed.notes[-2]
+    assert has_line(renewed.notes[-2], "system 'x'", "1 case of drift not judged")
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
-    with pytest.raises(ConfigError, match="item 'the bridge' of system 'x'"):
+    with pytest.raises(ConfigError, match="item 'the bridge'"):
         one(suite(WATCHED.replace("bridge", "the bridge")))
 
 
@@ -511,34 +510,32 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
     by_name = verdicts(edited)
     assert by_name["fluency_5 against the baseline"].reason == "the same"
     assert by_name["same"].found == "0.00"
-    assert edited.notes[-1] == (
-        "1 of 16 texts edited, such as item 'roof' of system 'x'; only unchanged texts show whether the judge changed."
-    )
+    assert has_line(edited.notes[-1], "1 of 16 texts edited", "item 'roof' of system 'x'")
     assert (
         by_name["relevance of changed texts against the baseline"].status == "passed"
     )  # one is too few
 
 
 @pytest.mark.parametrize(
-    ("old_grade", "new_grade", "unmet", "reason"),
+    ("old_grade", "new_grade", "unmet", "facts"),
     [
         (
             "4",
             "3",
             {"fluency_5 of changed texts against the baseline"},
-            "z: worse (p = 0.008); −1.00, of which the judge 0.00",
+            ("z: worse", "p = 0.008", "−1.00", "judge 0.00"),
         ),
         (
             "3",
             "3",
             {"fluency_5 against the baseline"},
-            "z: no significant change (p = 1.000); −1.00, of which the judge −1.00",
+            ("z: no significant change", "p = 1.000", "−1.00", "judge −1.00"),
         ),
-        ("4", "4", set(), "z: no significant change (p = 1.000); 0.00, of which the judge 0.00"),
+        ("4", "4", set(), ("z: no significant change", "p = 1.000", "0.00", "judge 0.00")),
     ],
 )
 def test_changed_texts_are_compared_without_the_judges_shift(
-    folder: Path, old_grade: str, new_grade: str, unmet: set[str], reason: str
+    folder: Path, old_grade: str, new_grade: str, unmet: set[str], facts: tuple[str, ...]
 ) -> None:
     def write(output: str) -> None:
         rows = [
@@ -564,31 +561,32 @@ def test_changed_texts_are_compared_without_the_judges_shift(
     )
     by_name = verdicts(one(path, grades))
     assert {name for name, verdict in by_name.items() if not verdict.met} == unmet
-    assert by_name["fluency_5 of changed texts against the baseline"].reason == reason
+    reason = by_name["fluency_5 of changed texts against the baseline"].reason
+    assert has_line(reason, *facts)
     judged = by_name["fluency_5 against the baseline"].reason
     assert ("same texts: the judge changed" in judged) == (old_grade == "3")
 
 
 @pytest.mark.parametrize(
-    ("grade", "systems", "status", "reason"),
+    ("grade", "systems", "status", "facts"),
     [
-        ("3", "vwx", "failed", "v: worse (p = 0.023); −1.00, of which the judge 0.00"),
+        ("3", "vwx", "failed", ("v: worse", "p = 0.023", "−1.00", "judge 0.00")),
         (
             "3",
             "vwxyz",
             "failed",
-            "v: worse (p = 0.039); of the system or of the judge: too few unchanged texts to tell",
+            ("v: worse", "p = 0.039", "too few unchanged texts"),
         ),
         (
             "5",
             "vwxyz",
             "passed",
-            "v: better (p = 0.039); of the system or of the judge: too few unchanged texts to tell",
+            ("v: better", "p = 0.039", "too few unchanged texts"),
         ),
     ],
 )
 def test_a_changed_prompt_of_a_system_is_compared(
-    folder: Path, grade: str, systems: str, status: str, reason: str
+    folder: Path, grade: str, systems: str, status: str, facts: tuple[str, ...]
 ) -> None:
     """Half of the texts or more have another output: the judge's shift is measured on the others, if there are any."""
 
@@ -615,14 +613,13 @@ def test_a_changed_prompt_of_a_system_is_compared(
         path, ScriptedProvider(lambda r: grade if "new" in r.messages[0]["content"] else "4")
     )
     verdict = verdicts(outcome)["fluency_5 of changed texts against the baseline"]
-    assert (verdict.status, verdict.reason) == (status, reason)
+    assert verdict.status == status
+    assert has_line(verdict.reason, *facts)
     assert outcome.passed == (status == "passed")
     if systems == "vwxyz":
-        assert any("1 case of drift not judged" in note for note in outcome.notes)
-        assert (
-            "40 of 40 texts edited, such as item 'i0' of system 'v'; no unchanged text shows"
-            in outcome.notes[-2]
-        )
+        assert has_line(outcome.notes, "1 case of drift", "not judged")
+        assert has_line(outcome.notes[-2], "40 of 40 texts edited", "item 'i0' of system 'v'")
+        assert has_line(outcome.notes[-2], "no unchanged text")
     else:
         assert verdicts(outcome)["same"].found == "0.00"
 
@@ -641,7 +638,7 @@ def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:
     assert [name for name in verdicts(new) if "baseline" in name] == [
         "relevance against the baseline"
     ]
-    assert new.notes[-1] == "New, and not in the baseline: fluency_5."
+    assert has_line(new.notes[-1], "New", "not in the baseline", "fluency_5")
     alone = (
         BANDS.partition("  - {name: high")[0]
         + "  - {name: f, criterion: fluency_5, item: bridge, expect: {min: 1}}\n"
@@ -679,9 +676,7 @@ def test_an_incomplete_recording_is_an_error_despite_allowed_failures(
     assert one(path, [], replay="calls.jsonl", limit=12).passed
     outcome = one(path, [], replay="calls.jsonl", max_concurrency=1)
     assert not outcome.verdicts
-    assert outcome.trouble.startswith(
-        "4 judgments not in the recording; the first is mill (x), relevance: calls.jsonl does"
-    )
+    assert has_line(outcome.trouble, "4 judgments", "mill (x), relevance", "calls.jsonl")
     assert "record='calls.jsonl'" in outcome.trouble
 
 
@@ -698,7 +693,7 @@ def test_texts_that_are_new_are_a_note(folder: Path) -> None:
     Path("data.jsonl").write_text("\n".join(data), encoding="utf-8")
     more = one("one.judge.yaml")
     assert more.passed
-    assert more.notes[-1].startswith("2 of 16 texts not in the baseline")
+    assert has_line(more.notes[-1], "2 of 16 texts", "not in the baseline")
 
 
 def test_summary_counts_baseline_texts_that_are_missing(folder: Path) -> None:
@@ -706,8 +701,9 @@ def test_summary_counts_baseline_texts_that_are_missing(folder: Path) -> None:
     data = Path("data.jsonl").read_text(encoding="utf-8").splitlines()
     Path("data.jsonl").write_text("\n".join(data[:-1]), encoding="utf-8")
     fewer = one("one.judge.yaml")
-    assert fewer.warnings == ("1 of 16 texts of the baseline gone: item 'barn' of system 'y'.",)
-    assert "1 of 16 texts of the baseline gone" in fewer.warnings[0]
+    (warning,) = fewer.warnings
+    assert has_line(warning, "1 of 16 texts", "baseline", "item 'barn' of system 'y'")
+    assert has_line(fewer.warnings[0], "1 of 16 texts", "gone")
     assert (
         one("one.judge.yaml", cases="band").warnings == ()
     )  # of fewer cases it is known that texts are missing
@@ -729,9 +725,7 @@ def test_notes_a_column_that_a_mapping_hides(folder: Path) -> None:
     text = "data: data.jsonl\nmap: {source: customer}\ncases:\n"
     rows = [{"item": "1", "system": "x", "customer": "Where is it?", "output": "Here."}]
     Path("data.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
-    with pytest.raises(
-        JudgeError, match=r"unknown variable 'customer'.*; customer was mapped to source"
-    ):
+    with pytest.raises(JudgeError, match=r"'customer'.*mapped to source"):
         one(suite(text + "  - {criterion: polite.jinja, expect: {min: 1}}\n"))
 
 
@@ -740,14 +734,14 @@ def test_notes_a_column_that_a_mapping_hides(folder: Path) -> None:
     [
         (
             {"update_baseline": True},
-            r"update_baseline=True needs a folder: write baseline: FOLDER, or add baseline='DIR'",
+            "update_baseline=True.*baseline: FOLDER.*baseline='DIR'",
         ),
-        ({"baseline": "data.jsonl"}, "baseline: there is no run in data.jsonl"),
+        ({"baseline": "data.jsonl"}, "baseline: .*no run in data.jsonl"),
         (
             {"baseline": "b", "update_baseline": True, "cases": "high"},
-            "would lack the texts of other cases",
+            "the texts of other cases",
         ),
-        ({"baseline": "ranked"}, "no text has a judge's score in ranked"),
+        ({"baseline": "ranked"}, "no text.*score in ranked"),
         ({"baseline": "broken"}, "cannot read broken/run.json"),
     ],
 )
@@ -776,7 +770,8 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     )
     assert before.comparison is not None
     assert (after.passed, after.comparison) == (True, None)
-    assert after.warnings == ("Not compared with a baseline: there is no run in kept/new.",)
+    (warning,) = after.warnings
+    assert has_line(warning, "Not compared", "no run in kept/new")
     assert "Not compared with a baseline" in after.warnings[0]
     with pytest.raises(ConfigError, match=r"baseline='kepd': .*'kept'\?"):
         one("new.judge.yaml", baseline="kepd")
@@ -792,7 +787,7 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
         baseline="kept",
     )
     Path("empty").mkdir()
-    with pytest.raises(ConfigError, match="baseline: there is no run in empty"):
+    with pytest.raises(ConfigError, match=r"baseline: .*no run in empty"):
         one("new.judge.yaml", baseline="empty")
     assert one("new.judge.yaml", baseline="kept/one").comparison is not None  # a run itself
 
@@ -810,7 +805,7 @@ def test_several_suites_have_a_folder_each(folder: Path) -> None:
     assert one("s/b.judge.yaml", baseline="kept").comparison is not None
     suite(BANDS, "s/more/a.judge.yaml")
     Path("s/more/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
-    with pytest.raises(ConfigError, match="2 suites have the name a"):
+    with pytest.raises(ConfigError, match=r"2 suites.*name a"):
         judge.test("s", model=grading(), baseline="kept")
 
 
@@ -856,6 +851,6 @@ def test_a_pass_mark_from_outside_makes_a_pass_rate_possible(tmp_path: Path) -> 
     )
     write_jsonl(tmp_path / "data.jsonl", [{"item": f"i{n}", "output": "Hi."} for n in range(8)])
     options: dict[str, Any] = {"weighting": "single", "cache": False}
-    with pytest.raises(ConfigError, match="kind does not say what passes"):
+    with pytest.raises(ConfigError, match="kind does not say"):
         judge.test(suite, **options)
     assert judge.test(suite, pass_at=4, **options).passed

@@ -13,6 +13,7 @@ from judge.core.errors import Refused
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load
 from judge.stats.analyze import Overall
+from tests.factories import has_line
 
 ROWS = [
     {
@@ -135,7 +136,7 @@ def test_a_run_against_one_system_is_stored(brief: Path, tmp_path: Path) -> None
     (power,) = result.scatters("overall")
     assert (power.tests, power.level) == (2, 0.025)
     assert load(tmp_path / "r") == result
-    assert result.report().startswith("new beats old on the overall score")
+    assert has_line(result.report(), "new beats old", "overall")
     marks = {
         (row["system"], row["column"]): row["mark"]
         for row in json.loads(result.report("json"))["table"]

@@ -24,6 +24,7 @@ from judge.results.rated_criteria import flat, read
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.human_agreement import Rated
+from tests.factories import has_line
 
 SENTENCE = (
     "the old bridge over the river is to be mended before winter and the town will pay for the work"
@@ -179,7 +180,7 @@ def test_a_panel_has_its_mean_and_its_judges() -> None:
 def test_criteria_without_a_partner_are_named_once() -> None:
     run = judged(rows(lambda system, n: {"wit": GRADES[system]}), ["relevance", "fluency"])
     assert len([note for note in run.info.notes if "ratings" in note]) == 1
-    with pytest.raises(DataError, match=r"^People rated wit, but .* relevance, fluency"):
+    with pytest.raises(DataError, match=r"^People rated wit\b.*relevance, fluency"):
         judge.validate(run)
 
 
@@ -190,18 +191,19 @@ def test_only_rated_texts_count() -> None:
     rated = of(validation)
     assert (rated.texts, rated.baselines[1].correlation.texts) == (12, 12)
     assert rated.rater is None
-    assert rated.no_rater.startswith("the data have one rating per text")
+    assert "one rating per text" in rated.no_rater
     alone = of(
         judge.validate(judged(rows(lambda system, n: {"relevance": [None, GRADES[system]]})))
     )
-    assert alone.no_rater.startswith("the data have no text with ratings by two raters")
+    assert has_line(alone.no_rater, "no text", "two raters")
 
 
 def test_all_failed_judgments_give_no_correlation() -> None:
     result = judged(rows(), model=ScriptedProvider(lambda _: "no score", model="mute"))
     (judge_row,) = of(judge.validate(result)).judges
     assert (judge_row.correlation.texts, judge_row.correlation.estimates) == (0, {})
-    assert set(judge_row.correlation.lacking.values()) == {"no text has both a value and a rating"}
+    (reason,) = set(judge_row.correlation.lacking.values())
+    assert has_line(reason, "no text", "both a value and a rating")
 
 
 def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
@@ -288,9 +290,8 @@ def test_another_scale_has_neither(factor: float, ends: str) -> None:
         why,
     )
     assert judge_row.correlation.estimates["within-items", "spearman"].value == 1.0
-    assert f"No agreement and calibration for grader: {why}." in validation.report(
-        "markdown"
-    ).replace("\\", "")
+    report = validation.report("markdown").replace("\\", "")
+    assert has_line(report, "No agreement and calibration", "grader", why)
 
 
 def test_words_count_as_their_values(tmp_path: Path) -> None:
@@ -354,10 +355,8 @@ def test_judges_of_two_runs_are_compared(tmp_path: Path) -> None:
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
     assert names(of(validation))["judges"] == names_
     sentences = json.loads(validation.report("json"))["criteria"][0]["sentences"]["within-items"]
-    assert (
-        f"{names_[0]}: no significant difference from {names_[1]} (+1.866 [−0.220, 1.996])."
-        in sentences
-    )
+    difference = f"{names_[1]} (+1.866 [−0.220, 1.996])"
+    assert has_line(sentences, f"{names_[0]}: no significant difference", difference)
     assert names(of(validation))["baselines"][-1] == "ROUGE-Lsum"
     one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
     assert of(validation).judges[0] == replace(one, name=names_[0])
@@ -377,7 +376,7 @@ def test_second_run_counts_only_for_common_texts() -> None:
 
 def test_a_run_named_twice_is_refused(tmp_path: Path) -> None:
     judged(rows(), out=tmp_path / "a")
-    with pytest.raises(ConfigError, match="the same run is named twice"):
+    with pytest.raises(ConfigError, match="same run is named twice"):
         judge.validate(tmp_path / "a", tmp_path / "a")
 
 
@@ -437,14 +436,12 @@ def test_raters_ratings_are_stored(tmp_path: Path) -> None:
 
 
 def test_validate_refuses_unusable_input(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"no text has a human rating.* map=\{'rating.relevance': 'COLUMN'\}"
-    ):
+    with pytest.raises(DataError, match=r"no text.*map=\{'rating\.relevance': 'COLUMN'\}"):
         judge.validate(judged(rows(lambda system, n: {})))
     ranked = judge.rank(rows(), ["overall"], model=ScriptedProvider(lambda _: "A"), cache=False)
-    with pytest.raises(DataError, match="no preferences on pairs of this ranking"):
+    with pytest.raises(DataError, match="no preferences on pairs"):
         judge.validate(ranked)
-    with pytest.raises(ConfigError, match=r"no run is there \(no run.json\)"):
+    with pytest.raises(ConfigError, match=r"no run\.json"):
         judge.validate(tmp_path)
 
 
@@ -484,7 +481,7 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
     assert "4 of 24 items" in baseline.few["within-items"]
     assert not any(baseline == "bleurt" for _, baseline, _ in of(validation).differences)
     report = validation.report("markdown")
-    assert "bleurt: it has values for 4 of 24 items" in report
+    assert has_line(report, "bleurt", "4 of 24 items")
     assert "bleurt" not in validation.report()
     assert (
         read(json.loads(json.dumps(asdict(flat(of(validation)))))).baselines
@@ -499,7 +496,7 @@ def test_tables_for_a_paper_are_at_the_level() -> None:
             f"{row.correlation.estimates['all-texts', 'spearman'].value:.3f}".removeprefix("-")
             in paper
         )
-    assert "correlation with people over all texts" in paper
+    assert has_line(paper, "correlation with people", "all texts")
     with pytest.raises(ConfigError, match="level: 'document' is called within-items"):
         judge.validate(judged(rows()), level="document")
 

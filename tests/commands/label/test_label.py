@@ -31,7 +31,7 @@ from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, JudgeError, StorageError
 from judge.data.ratings import join_ratings, read_ratings
 from judge.data.samples import load
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 SYSTEMS = ("zeta-large", "alpha-mini", "omega-7b")
 RELEVANT = "fit: Does the text fit its source?"
@@ -254,9 +254,7 @@ def test_a_file_about_other_texts_is_refused(prepared: Prepare) -> None:
         '{"item": "other", "system": "zeta-large", "rater": "anna", "criterion": "fit", "value": 3}\n',
         encoding="utf-8",
     )
-    with pytest.raises(
-        DataError, match=r"ratings.jsonl:1: rates item 'other'.* not in the data; .*--output"
-    ):
+    with pytest.raises(DataError, match=r"ratings.jsonl:1: .*'other'.* --output"):
         labelling.ratings()
 
 
@@ -406,15 +404,15 @@ def test_page_shows_the_fields_that_criteria_read(prepared: Prepare, tmp_path: P
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"criteria": "none"}, "--criteria none: people rate by a criterion"),
+        ({"criteria": "none"}, "--criteria none: people rate"),
         ({"criteria": ["fit: A?", "fit: B?"]}, "--criteria"),
         (
             {"criteria": [{"name": "list", "questions": ["Is it?"]}]},
-            "a checklist has a question for each answer",
+            "question for each answer",
         ),
         ({"repeat": 1.5}, "--repeat"),
-        ({"items": 31}, "there are only 30 items"),
-        ({"items": 0}, "name 1 item or more"),
+        ({"items": 31}, "only 30 items"),
+        ({"items": 0}, "1 item or more"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(
@@ -488,10 +486,9 @@ def test_only_the_token_and_this_host_are_answered(prepared: Prepare) -> None:
         )
         assert ask(server, f"/{token}/rate", "{")[0] == 400
         assert ask(server, f"/{token}/rate", "[1]")[0] == 400
-        assert ask(server, f"/{token}/rate", rating(labelling, value="9"))[:2] == (
-            400,
-            "fit: '9' is no answer; the scale is '1', '2', '3', '4', '5'",
-        )
+        status, message = ask(server, f"/{token}/rate", rating(labelling, value="9"))[:2]
+        assert status == 400
+        assert has_line(message, "fit: '9'", "'1', '2', '3', '4', '5'")
         assert ask(server, f"/{token}/rate", "[" * 50_000)[0] == 400
         assert ask(server, f"/{token}/rate", "x" * 100_001)[0] == 413
         assert not labelling.output.exists()
@@ -628,7 +625,7 @@ def test_a_saved_file_with_a_bad_line_adds_no_rating(prepared: Prepare, tmp_path
     path = saved(
         labelling, tmp_path / "saved.jsonl", rating(labelling), rating(labelling, 1, text="other")
     )
-    with pytest.raises(DataError, match=r"saved.jsonl:2: no such text: the data.* have changed"):
+    with pytest.raises(DataError, match=r"saved.jsonl:2: no such text"):
         labelling.import_file(path)
     saved(labelling, path, rating(labelling, value="9"))
     with pytest.raises(
@@ -645,7 +642,7 @@ def test_a_file_that_no_page_saved_is_called_that(
     labelling = prepared()
     labelling.record(rating(labelling))
     for path in (data, labelling.output):
-        with pytest.raises(DataError, match=f"{path.name}:1: not a rating that the page saved"):
+        with pytest.raises(DataError, match=f"{path.name}:1: not a rating"):
             labelling.import_file(path)
     with pytest.raises(DataError, match=r"saved\.jsonl: no ratings"):
         labelling.import_file(saved(labelling, tmp_path / "saved.jsonl"))
@@ -698,7 +695,7 @@ def test_the_plan_uses_existing_ratings(
     words = ["label", "data.jsonl", "--criteria", RELEVANT, "--plan"]
     before = CliRunner().invoke(app, words)
     assert before.exit_code == 0
-    assert "98 ratings: 30 items, 89 texts, 9 shown twice" in before.output
+    assert has_line(before.output, "98 ratings", "30 items, 89 texts", "9 shown twice")
     assert "(SD 1.41)" in before.output
     for rater in ("anna", "ben"):
         for place in range(89):
@@ -706,7 +703,7 @@ def test_the_plan_uses_existing_ratings(
             value = str(3 + (int(unit.item[1:]) % 2) + (rater == "ben" and unit.item.endswith("1")))
             labelling.record(rating(labelling, place, rater, value=value))
     after = CliRunner().invoke(app, words).output
-    assert "as in the 90 texts rated so far" in after
+    assert has_line(after, "90 texts rated so far")
     assert "assuming alpha 0." in after
     assert "SD 0." in after
     assert CliRunner().invoke(app, [*words, "--precision", "2"]).exit_code != 0
@@ -759,12 +756,12 @@ def test_a_page_is_written_and_its_ratings_imported(
     written = CliRunner().invoke(app, [*words, "--raters", "anna,ben", "--file", "page.html"])
     assert written.exit_code == 0
     assert "page.html" in written.output
-    assert f"judge label data.jsonl --criteria '{RELEVANT}' --import FILE" in written.output
+    assert has_line(written.output, "judge label data.jsonl", f"'{RELEVANT}' --import FILE")
     assert len(content_of(Path("page.html").read_text("utf-8"))["units"]) == 89
     saved(labelling := prepared(), Path("saved.jsonl"), rating(labelling), rating(labelling, 1))
     imported = CliRunner().invoke(app, [*words, "--import", "saved.jsonl"])
     assert "2 ratings added to ratings.jsonl" in imported.output
-    assert "2 ratings in ratings.jsonl: anna 2" in imported.output
+    assert has_line(imported.output, "2 ratings", "ratings.jsonl", "anna 2")
     assert "--ratings ratings.jsonl" in imported.output
     assert len(read_ratings("ratings.jsonl").single) == 2
 

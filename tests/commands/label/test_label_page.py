@@ -23,7 +23,7 @@ from judge.config import RunConfig
 from judge.data.ratings import join_ratings, read_ratings
 from judge.data.samples import load
 from judge.stats.agreement import agree
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 pytestmark = pytest.mark.browser
 
@@ -560,7 +560,7 @@ def test_label_serves_until_ctrl_c_and_names_the_next_command(
     finally:
         run.kill()
     assert run.returncode == 0
-    assert "1 rating in ratings.jsonl: anna 1" in output
+    assert has_line(output, "1 rating in ratings.jsonl", "anna 1")
     assert (
         "judge validate data.jsonl --criteria 'fit: Does it fit?' --ratings ratings.jsonl" in output
     )
