@@ -32,6 +32,7 @@ from judge.core.records import Column, Estimate, Sample
 from judge.core.signature import Signature
 from judge.stats.bootstrap import wilson_interval
 from judge.table import Table
+from tests.factories import has_line, lines_hold
 
 FORMATS = ("console", "markdown", "latex", "csv", "json")
 HOSTILE = "<script>alert(1)</script>|`x`\x1b[31m"
@@ -222,7 +223,7 @@ def test_every_format_escapes_hostile_text(card: JudgeCard) -> None:
 
 
 def test_another_format_is_refused(card: JudgeCard) -> None:
-    with pytest.raises(ConfigError, match="unknown format 'htm'; did you mean 'html'"):
+    with pytest.raises(ConfigError, match=r"'htm'.*'html'"):
         card.report("htm")
 
 
@@ -271,21 +272,22 @@ def sensitivity_sentences(
 
 
 @pytest.mark.parametrize(
-    ("rate", "value", "sentence"),
+    ("rate", "value", "facts"),
     [
-        (0.9, -1.0, "c notices typos (falls in 90% of 40 texts)."),
-        (0.1, -0.1, "c misses typos (falls in 10% of 40 texts)."),
-        (0.3, -0.4, "c barely notices typos (falls in 30% of 40 texts)."),
-        (0.45, -0.1, "c is inconclusive on typos (falls in 45% of 40 texts)."),
-        (0.6, -0.6, "c is inconclusive on typos (falls in 60% of 40 texts)."),
-        (0.7, -0.7, "c notices typos (falls in 70% of 40 texts)."),
-        (0.1, 0.4, "c rewards typos (falls in 10% of 40 texts)."),
+        (0.9, -1.0, ("c notices typos", "90% of 40 texts")),
+        (0.1, -0.1, ("c misses typos", "10% of 40 texts")),
+        (0.3, -0.4, ("c barely notices typos", "30% of 40 texts")),
+        (0.45, -0.1, ("c is inconclusive on typos", "45% of 40 texts")),
+        (0.6, -0.6, ("c is inconclusive on typos", "60% of 40 texts")),
+        (0.7, -0.7, ("c notices typos", "70% of 40 texts")),
+        (0.1, 0.4, ("c rewards typos", "10% of 40 texts")),
     ],
 )
 def test_reports_whether_a_criterion_detects_its_own_damage(
-    rate: float, value: float, sentence: str
+    rate: float, value: float, facts: tuple[str, ...]
 ) -> None:
-    assert sensitivity_sentences(cell("typos", "c", rate, value, targeted=True)) == (sentence,)
+    sentences = sensitivity_sentences(cell("typos", "c", rate, value, targeted=True))
+    assert lines_hold(sentences, [facts])
 
 
 @pytest.mark.parametrize(("value", "verb"), [(1.0, "notices"), (-1.0, "rewards")])
@@ -310,9 +312,8 @@ def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
 def test_mixed_score_changes_do_not_count_as_detected() -> None:
     noisy = replace(cell("typos", "c", 0.6, -0.4, targeted=True), opposite=wilson_interval(12, 40))
     assert not moves_half(noisy)
-    assert sensitivity_sentences(noisy) == (
-        "c barely notices typos (falls in 60% of 40 texts, rises in 30%).",
-    )
+    facts = ("c barely notices typos", "falls in 60% of 40 texts", "rises in 30%")
+    assert lines_hold(sensitivity_sentences(noisy), [facts])
 
 
 @pytest.mark.parametrize(("texts", "verb"), [(1, "is inconclusive on"), (40, "misses")])
@@ -338,16 +339,14 @@ def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
         replace(few, value=0.2),
         opposite=wilson_interval(0, 6),
     )
-    assert sensitivity_sentences(attack, other, attack=True) == (
-        "The attack “one” raises c in 100% of 6 texts (too few to test).",
-        "Inconclusive on 1 attack (two): 6 texts, at least 10 needed.",
-    )
+    raised, inconclusive = sensitivity_sentences(attack, other, attack=True)
+    assert has_line(raised, "“one” raises c", "100% of 6 texts", "too few")
+    assert has_line(inconclusive, "Inconclusive on 1 attack (two)", "6 texts", "at least 10")
     damage = SensitivityCell(
         "padded", "c", True, wilson_interval(0, 6), few, opposite=wilson_interval(6, 6)
     )
-    assert sensitivity_sentences(damage) == (
-        "c rewards padded (falls in 0% of 6 texts, rises in 100%).",
-    )
+    facts = ("c rewards padded", "falls in 0% of 6 texts", "rises in 100%")
+    assert lines_hold(sensitivity_sentences(damage), [facts])
 
 
 def test_an_attack_works_only_beyond_its_control_and_above_the_unchanged_text() -> None:
@@ -379,7 +378,8 @@ def test_a_constant_judge_on_few_texts_is_reported(make: Any) -> None:
         (),
         make.neutral,
     )
-    assert card.observations == ("c: most used label 100% [61, 100] (6 texts).",)
+    (observation,) = card.observations
+    assert has_line(observation, "c: most used label", "100% [61, 100]", "6 texts")
 
 
 def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
@@ -390,7 +390,8 @@ def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
         (),
     )
     assert "6 ParseError" in dead.skipped["c"]
-    assert dead.observations == ("c has no score: all its judgments failed (6 ParseError).",)
+    (observation,) = dead.observations
+    assert has_line(observation, "c has no score", "6 ParseError")
 
 
 def test_an_interval_of_equal_items_is_written_as_alike(make: Any) -> None:
@@ -403,9 +404,10 @@ def test_an_interval_of_equal_items_is_written_as_alike(make: Any) -> None:
 
 
 def test_damage_that_is_not_its_own() -> None:
-    assert sensitivity_sentences(cell("typos", "c", 0.7, -1.0), cell("padded", "c", 0.2, -0.3)) == (
-        "c also reacts to damage of other criteria: typos (falls in 70% of 40 texts).",
+    (sentence,) = sensitivity_sentences(
+        cell("typos", "c", 0.7, -1.0), cell("padded", "c", 0.2, -0.3)
     )
+    assert has_line(sentence, "c also reacts", "other criteria", "typos", "70% of 40 texts")
 
 
 def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
@@ -413,10 +415,9 @@ def test_attacks_that_work_come_first_and_the_others_are_bounded() -> None:
         cell("one", "c", 0.1, 0.05), cell("two", "c", 0.5, 0.6), cell("two", "d", 0.9, 1.0),
         cell("three", "c", 0.0, -1.0), attack=True,
     )  # fmt: skip
-    assert notes == (
-        "The attack “two” raises d in 90% of 40 texts; also c.",
-        "2 attacks (one, three) without a significant gain: at most +0.15.",
-    )
+    raised, without_gain = notes
+    assert has_line(raised, "“two” raises d", "90% of 40 texts", "also c")
+    assert has_line(without_gain, "2 attacks (one, three)", "at most +0.15")
 
 
 @pytest.mark.parametrize(
@@ -438,9 +439,8 @@ def test_attacks_on_too_few_texts_are_not_bounded() -> None:
         wilson_interval(0, 1),
         Estimate("difference", 0.0, None, None, 1, "one item"),
     )
-    assert sensitivity_sentences(alone, attack=True) == (
-        "Inconclusive on 1 attack (one): 1 text, at least 10 needed.",
-    )
+    (sentence,) = sensitivity_sentences(alone, attack=True)
+    assert has_line(sentence, "Inconclusive on 1 attack (one)", "1 text", "at least 10")
 
 
 def test_the_worst_result_comes_first(leaning_card: JudgeCard) -> None:
@@ -480,13 +480,9 @@ def test_unavailable_parts_are_left_out_with_the_reason(make: Any) -> None:
     reasons = build_card(
         evidence, {"typos": "fluency", "padded": "relevance"}, ("fake form",), ("copied lead",)
     ).skipped
-    assert reasons["wording"] == "c does not extend the layout"
-    assert (
-        reasons["padded"]
-        == reasons["fake form"]
-        == reasons["copied lead"]
-        == "applies to none of the 3 texts"
-    )
+    assert has_line(reasons["wording"], "c does not extend")
+    for name in ("padded", "fake form", "copied lead"):
+        assert has_line(reasons[name], "none of the 3 texts")
     assert "no change damages" in reasons["sensitivity of c"]
     assert "`generator`" in reasons["self-preference"]
     assert {"position", "verbosity", "extractiveness", "repeats"} < reasons.keys()
@@ -505,7 +501,8 @@ def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
     table = make.table({ORIGINAL: [None, None], "typos": [None, None], "fake form": [None, None]})
     card = build_card(make.evidence(table), {"typos": "c"}, ("fake form",), ("duplicated text",))
     assert card.failures == {"ParseError": 6}
-    assert card.notes == ("6 of 6 judgments (100.0%) have no score: 6 ParseError.",)
+    (note,) = card.notes
+    assert has_line(note, "6 of 6 judgments (100.0%)", "no score", "6 ParseError")
     assert [(one.rate, one.mean_change, one.failed) for one in card.cells] == [(None, None, 2)]
     for format in FORMATS:
         assert "nan" not in escape_controls(card.report(format)).lower()
@@ -527,9 +524,8 @@ def test_a_scale_without_ends_explains_how_changes_count(make: Any) -> None:
         (),
         (),
     )
-    assert card.notes[1:] == (
-        "Without ends of the scale (c), half the originals' standard deviation counts.",
-    )
+    (note,) = card.notes[1:]
+    assert has_line(note, "Without ends", "c", "half", "standard deviation")
 
 
 def test_a_card_without_evidence_can_be_reported() -> None:

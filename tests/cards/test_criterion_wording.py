@@ -19,6 +19,7 @@ from judge.config import load_config
 from judge.core.errors import ParseError
 from judge.core.records import Request
 from judge.providers.scripted import ScriptedProvider
+from tests.factories import has_line
 
 ROWS = [
     {"item": f"i{n}", "system": "s", "output": f"Dear guest {n}, we are sorry. Please call us."}
@@ -132,9 +133,7 @@ def test_the_estimate_counts_judgments_and_requests_for_wordings() -> None:
     written, unwritten = planned(paraphrases=WORDINGS), planned()
     assert written.judgments == unwritten.judgments
     assert "other wordings of the criteria" not in card_estimate(written)
-    assert card_estimate(unwritten).endswith(
-        "and at most 2 requests for other wordings of the criteria"
-    )
+    assert has_line(card_estimate(unwritten), "at most 2 requests", "wordings")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +143,7 @@ def test_the_estimate_counts_judgments_and_requests_for_wordings() -> None:
         (GOOD + GOOD, "no JSON object"),
         ('{"wordings": "Is it?"}', "not a list of texts"),
         ('{"wordings": ["a", "b"]}', "write 3 wordings"),
-        ('{"wordings": ["a", "b", "b"]}', "wordings 2 and 3 are the same"),
+        ('{"wordings": ["a", "b", "b"]}', "wordings 2 and 3"),
         ('{"wordings": ["a", "b", "Is the mail  polite?"]}', "repeats the question"),
         ('{"wordings": ["a", "b", "{{ output }}"]}', "template syntax"),
         ('{"wordings": []}', "no wording"),

@@ -72,27 +72,27 @@ def test_entries_of_yaml_and_python(value: object, entries: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "says"),
+    ("value", "facts"),
     [
         (
             {"question": "Is it?", "scale": [1, 5]},
-            "question: the criterion has no name; write name: NAME beside it",
+            ("question:", "no name", "name: NAME"),
         ),
         (
             {"name": "very polite", "question": "Is it?"},
-            "name: 'very polite' is no name of a criterion; write one word",
+            ("name: 'very polite'", "one word"),
         ),
-        ({"polite": 3}, "'polite': write NAME: QUESTION, or the keys of a criterion with its name"),
-        ({"name": "a", "question": {1, 2}}, "a: Object of type set is not JSON serializable"),
+        ({"polite": 3}, ("'polite':", "NAME: QUESTION")),
+        ({"name": "a", "question": {1, 2}}, ("a:", "type set")),
         (
             "a: Is it polite, b: Is it kind?",
-            "'a' and 'b': end a sentence that another criterion follows with . ? or !",
+            ("'a' and 'b':", ". ? or !"),
         ),
-        (["{name: a"], "not YAML"),
+        (["{name: a"], ("not YAML",)),
     ],
 )
-def test_refuses_invalid_criterion_entries(value: object, says: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(says)):
+def test_refuses_invalid_criterion_entries(value: object, facts: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match=".*".join(re.escape(fact) for fact in facts)):
         to_entries(value)
 
 
@@ -151,7 +151,7 @@ def test_other_brackets_belong_to_the_question(end: str) -> None:
     ],
 )
 def test_words_at_the_end_that_are_no_scale_are_refused(sentence: str) -> None:
-    with pytest.raises(ValueError, match=r"tone: \(.*is no scale that a sentence may end with"):
+    with pytest.raises(ValueError, match=r"tone: \(.*is no scale"):
         require_known_scale(sentence)
 
 

