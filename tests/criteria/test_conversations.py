@@ -116,7 +116,7 @@ def test_a_template_of_its_own_shows_messages_with_the_filter() -> None:
 
 
 def test_a_conversation_is_refused_by_a_template_that_does_not_show_it() -> None:
-    with pytest.raises(CriterionError, match="judged: the template never shows the conversation"):
+    with pytest.raises(CriterionError, match=r"judged: .*never shows"):
         criteria.load(
             text="---\nscale: [1, 5]\njudged: conversation\n---\n{{ output|fenced('output') }}",
             name="own",
@@ -124,7 +124,7 @@ def test_a_conversation_is_refused_by_a_template_that_does_not_show_it() -> None
 
 
 def test_data_without_messages_is_refused_by_a_criterion_of_conversations() -> None:
-    with pytest.raises(DataError, match="judges a conversation, and no text has messages"):
+    with pytest.raises(DataError, match=r"judges a conversation, .*no text"):
         criteria.check_samples(make(judged="conversation"), [Sample("trip", "a", "Go.")])
 
 

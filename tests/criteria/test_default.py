@@ -62,13 +62,13 @@ def test_texts_with_far_longer_sources_have_the_criteria_of_summaries(rows: list
     ("rows", "looks"),
     [
         (texts((QUESTION, ANSWER)), "look like answers"),
-        (texts((ARTICLE, ARTICLE)), "the median source is 1 times as long"),
-        (texts(("one two three", "one two")), "the median source is 1.5 times as long"),
-        (texts(("a " * 1999, "a " * 1000)), "the median source is 1.99 times as long"),
+        (texts((ARTICLE, ARTICLE)), "source is 1 times"),
+        (texts(("one two three", "one two")), "source is 1.5 times"),
+        (texts(("a " * 1999, "a " * 1000)), "source is 1.99 times"),
         (texts((ARTICLE, SUMMARY), (QUESTION, ANSWER)), "look like answers"),
         (texts((None, ANSWER)), "have no source"),
         (texts((" ", ANSWER), ("", ANSWER)), "have no source"),
-        (texts((ARTICLE, SUMMARY), (None, SUMMARY), (None, SUMMARY)), "only 1 of these 3 texts"),
+        (texts((ARTICLE, SUMMARY), (None, SUMMARY), (None, SUMMARY)), "1 of these 3 texts"),
         (texts((ARTICLE, ""), (ARTICLE, "…")), "have no words"),
     ],
 )
@@ -103,8 +103,8 @@ def message(rows: list[Sample], **options: object) -> str:
 
 def test_the_message_names_criteria_that_the_texts_can_be_judged_on() -> None:
     with_source = message(texts((QUESTION, ANSWER)), metrics=True)
-    assert "--criteria answers_request,complete (built in for answers" in with_source
-    assert "--criteria relevance,consistency,fluency (built in for summaries" in with_source
+    assert "--criteria answers_request,complete" in with_source
+    assert "--criteria relevance,consistency,fluency" in with_source
     assert '--criteria "helpful: Does the answer help?"' in with_source
     assert "--criteria none" in with_source
     without = message(texts((None, ANSWER)), metrics=True)
@@ -158,7 +158,7 @@ def answers(**columns: object) -> list[Sample]:
 def test_the_message_proposes_what_fits_the_columns_of_answers(
     columns: dict[str, object], proposed: str
 ) -> None:
-    assert f"--criteria {proposed} (built in for answers" in message(answers(**columns))
+    assert f"--criteria {proposed} (built in" in message(answers(**columns))
 
 
 def test_references_make_correct_fit() -> None:
@@ -174,7 +174,7 @@ def test_a_column_that_looks_like_references_is_proposed_for_them() -> None:
 def test_answers_with_a_long_source_are_no_summaries() -> None:
     rows = [replace(row, source=ARTICLE * 10) for row in answers()]
     said = message(rows)
-    assert "the data has the column question" in said
+    assert "has the column question" in said
     assert "relevance,consistency" not in said
 
 

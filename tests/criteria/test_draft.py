@@ -12,6 +12,7 @@ from judge import criteria
 from judge.core.errors import CriterionError, ParseError
 from judge.core.records import Criterion, Prompt, Sample
 from judge.criteria.render import Renderer, render_drafting_prompt
+from tests.factories import has_line
 
 HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
@@ -90,25 +91,26 @@ def test_draft_request_uses_the_text_of_the_prompt(language: str, pairwise: bool
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "facts"),
     [
-        ("{{ output }}", "has no text to draft steps from; extend a layout"),
-        (EXTENDS, "has no text to draft steps from"),
+        ("{{ output }}", ("no text", "extend a layout")),
+        (EXTENDS, ("no text", "draft")),
         (
             EXTENDS + "{% block criterion %}{{ genre + 1 }}{% endblock %}",
-            "without a sample: 'genre' is undefined",
+            ("without a sample", "'genre'"),
         ),
         (
             EXTENDS + "{% block criterion %}{{ 'x' * 10 ** 10 }}{% endblock %}",
-            "* would make more than",
+            ("more than",),
         ),
     ],
 )
 def test_criteria_without_a_text_of_their_own_have_no_draft(
-    write: Write, text: str, says: str
+    write: Write, text: str, facts: tuple[str, ...]
 ) -> None:
-    with pytest.raises(CriterionError, match=re.escape(says)):
+    with pytest.raises(CriterionError) as caught:
         asked_of(criteria.load(write(HEAD + text)))
+    assert has_line(str(caught.value), *facts)
 
 
 # ---------------------------------------------------------------------------------------------------------- the reading
@@ -134,30 +136,33 @@ def test_replies_that_are_lists_of_steps(reply: str, steps: tuple[str, ...]) -> 
 
 
 @pytest.mark.parametrize(
-    ("reply", "says"),
+    ("reply", "facts"),
     [
-        ("", "0 steps; expected 2 to 12"),
-        ("1. Alone.", "1 steps; expected 2 to 12"),
-        ("\n".join(f"- {n}" for n in range(13)), "13 steps; expected 2 to 12"),
+        ("", ("0 steps", "2 to 12")),
+        ("1. Alone.", ("1 steps", "2 to 12")),
+        ("\n".join(f"- {n}" for n in range(13)), ("13 steps", "2 to 12")),
         (
             "Here are the steps:\n1. Read.\n2. Score.",
-            "not a list of steps alone: 'Here are the steps:'",
+            ("steps alone", "'Here are the steps:'"),
         ),
-        ("1. Read\nthe text.\n2. Score.", "not a list of steps alone: 'the text.'"),
-        ("1. Read.\n- Look.\n2. Score.", "not a list of steps alone: '- Look.'"),
-        ("1. Read.\n3. Score.", "step 2 carries the number 3"),
-        ("2. Read.\n1. Score.", "step 1 carries the number 2"),
-        ("1. Read.\n1.5 Look.", "not a list of steps alone: '1.5 Look.'"),
-        ("1. Read.\n2.", "not a list of steps alone: '2.'"),
-        ("1. Read.\n2. " + "x" * 401, "step 2 has 401 characters; at most 400"),
-        ("1. Read {{ output }}.\n2. Score.", "step 1 holds template syntax"),
-        ("- Read.\n- {% raw %}", "step 2 holds template syntax"),
-        ("- Read.\n- Score. {# so #}", "step 2 holds template syntax"),
-        ("I cannot help with that.", "not a list of steps alone"),
-        ("```\n1. Read.\n2. Score.\n```", "not a list of steps alone: '```'"),
+        ("1. Read\nthe text.\n2. Score.", ("steps alone", "'the text.'")),
+        ("1. Read.\n- Look.\n2. Score.", ("steps alone", "'- Look.'")),
+        ("1. Read.\n3. Score.", ("step 2", "number 3")),
+        ("2. Read.\n1. Score.", ("step 1", "number 2")),
+        ("1. Read.\n1.5 Look.", ("steps alone", "'1.5 Look.'")),
+        ("1. Read.\n2.", ("steps alone", "'2.'")),
+        ("1. Read.\n2. " + "x" * 401, ("step 2", "401 characters", "400")),
+        ("1. Read {{ output }}.\n2. Score.", ("step 1", "template syntax")),
+        ("- Read.\n- {% raw %}", ("step 2", "template syntax")),
+        ("- Read.\n- Score. {# so #}", ("step 2", "template syntax")),
+        ("I cannot help with that.", ("steps alone",)),
+        ("```\n1. Read.\n2. Score.\n```", ("steps alone", "'```'")),
     ],
 )
-def test_a_reply_without_a_list_of_steps_is_returned_in_the_error(reply: str, says: str) -> None:
-    with pytest.raises(ParseError, match=re.escape(says)) as caught:
+def test_a_reply_without_a_list_of_steps_is_returned_in_the_error(
+    reply: str, facts: tuple[str, ...]
+) -> None:
+    with pytest.raises(ParseError) as caught:
         criteria.read_steps(reply)
+    assert has_line(str(caught.value), *facts)
     assert caught.value.raw == reply

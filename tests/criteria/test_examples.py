@@ -14,7 +14,7 @@ import judge
 from judge import criteria
 from judge.core.errors import JudgeError
 from judge.core.records import Criterion, Example, Scale
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 BODY = '---\n{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}Is it polite?{% endblock %}\n'
 ROWS = [
@@ -81,37 +81,37 @@ def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("header", "says"),
+    ("header", "facts"),
     [
         ("title: T\nexamples:\n- {output: a, score: 5}\n- {output: b, score: 6}",
-         "polite.jinja:5: examples: score '6' is not a label; the scale has 1, 2, 3, 4, 5"),
-        ("examples: [{output: a, score: 4.5}]", "polite.jinja:2: examples: score '4.5' is not a label"),
-        ("scale: [0, 100]\nexamples: [{output: a, score: x}]", "score 'x' is not a label; the scale has 0, …, 100"),
+         ("polite.jinja:5: examples:", "'6'", "1, 2, 3, 4, 5")),
+        ("examples: [{output: a, score: 4.5}]", ("polite.jinja:2: examples:", "'4.5'")),
+        ("scale: [0, 100]\nexamples: [{output: a, score: x}]", ("'x'", "0, …, 100")),
         ("scale: {labels: ['yes', 'no'], values: [1, 0]}\nexamples:\n- output: a\n  score: yes",
-         "polite.jinja:4: examples: score: input should be a valid integer, not True; put yes, no, on and off in"),
-        ("examples: [{output: a}]", "examples: score: is missing"),
-        ("examples: [{score: 1}]", "examples: output: is missing"),
-        ("examples: [{output: ' ', score: 1}]", "output is empty; an example shows a text"),
-        ("examples: [{output: 7, score: 1}]", "output: input should be a valid string, not 7"),
-        ("examples: [{output: a, score: 1, reason: [b]}]", "reason: input should be a valid string, not ['b']"),
-        ("examples: [{output: a, text: a, score: 1}]", "unknown key 'text'"),
-        ("examples: [{output: a, scor: 1}]", "unknown key 'scor'; did you mean 'score'?"),
-        ("examples: [a]", "examples: write keys and values, not 'a'"),
-        ("examples: 5", "polite.jinja:2: examples: write a list, not 5"),
-        (f"examples: [{'{output: a, score: 1}, ' * 21}]", "polite.jinja:2: examples: more than 20; every prompt shows"),
-        ("examples: ../rated.jsonl", "polite.jinja:2: '../rated.jsonl' lies outside the criterion's folder; copy it"),
-        ("examples: /etc/passwd", "lies outside the criterion's folder"),
-        ("examples: linked.jsonl", "'linked.jsonl' is a link that leads out of the criterion's folder; copy it"),
-        ("title: T\nexamples: none.jsonl", "polite.jinja:3: examples: no file 'none.jsonl'"),
-        ("examples: '*.jsonl'", "no file '*.jsonl'"),
-        ("examples: polite.jinja", "unknown suffix '.jinja'"),
-        ("seen: [1a2b]", "polite.jinja:2: seen: string should match pattern '^[0-9a-f]{16}$', not '1a2b'"),
-        ("examples: bad.jsonl", "bad.jsonl:2: examples: score '9' is not a label"),
-        ("examples: bad.csv", "bad.csv:2: examples: unknown key 'note' (known: output, score, reason, source)"),
+         ("polite.jinja:4: examples: score:", "True", "yes, no, on and off")),
+        ("examples: [{output: a}]", ("examples: score: is missing",)),
+        ("examples: [{score: 1}]", ("examples: output: is missing",)),
+        ("examples: [{output: ' ', score: 1}]", ("output is empty",)),
+        ("examples: [{output: 7, score: 1}]", ("output:", "string", "not 7")),
+        ("examples: [{output: a, score: 1, reason: [b]}]", ("reason:", "string", "['b']")),
+        ("examples: [{output: a, text: a, score: 1}]", ("unknown key 'text'",)),
+        ("examples: [{output: a, scor: 1}]", ("'scor'", "'score'")),
+        ("examples: [a]", ("examples:", "keys and values", "'a'")),
+        ("examples: 5", ("polite.jinja:2: examples:", "list", "5")),
+        (f"examples: [{'{output: a, score: 1}, ' * 21}]", ("polite.jinja:2: examples:", "more than 20")),
+        ("examples: ../rated.jsonl", ("polite.jinja:2: '../rated.jsonl'", "outside")),
+        ("examples: /etc/passwd", ("outside the criterion's folder",)),
+        ("examples: linked.jsonl", ("'linked.jsonl' is a link",)),
+        ("title: T\nexamples: none.jsonl", ("polite.jinja:3: examples: no file 'none.jsonl'",)),
+        ("examples: '*.jsonl'", ("no file '*.jsonl'",)),
+        ("examples: polite.jinja", ("unknown suffix '.jinja'",)),
+        ("seen: [1a2b]", ("polite.jinja:2: seen:", "'1a2b'")),
+        ("examples: bad.jsonl", ("bad.jsonl:2: examples:", "'9'")),
+        ("examples: bad.csv", ("bad.csv:2: examples:", "'note'", "output, score, reason, source")),
     ],
 )  # fmt: skip
 def test_bad_examples_are_errors_with_line_and_reason(
-    tmp_path: Path, header: str, says: str
+    tmp_path: Path, header: str, facts: tuple[str, ...]
 ) -> None:
     folder = tmp_path / "criteria"
     folder.mkdir()
@@ -123,14 +123,13 @@ def test_bad_examples_are_errors_with_line_and_reason(
         (folder / name).write_text(text)
     (tmp_path / "rated.jsonl").write_text('{"output": "a", "score": 1}\n')
     (folder / "linked.jsonl").symlink_to(tmp_path / "rated.jsonl")
-    assert says in refused(put(folder, header))
+    assert has_line(refused(put(folder, header)), *facts)
 
 
 def test_a_comparison_has_no_examples(tmp_path: Path) -> None:
     header = "scale: {labels: [A, B], values: [1, 0]}\nexamples: [{output: a, score: A}]"
-    assert "a criterion that compares two texts has none" in refused(
-        put(tmp_path, header, body="---\n{{ first }}{{ second }}\n")
-    )
+    header_error = refused(put(tmp_path, header, body="---\n{{ first }}{{ second }}\n"))
+    assert has_line(header_error, "compares two texts", "none")
 
 
 def test_examples_in_python_are_records_or_mappings() -> None:
@@ -139,9 +138,7 @@ def test_examples_in_python_are_records_or_mappings() -> None:
         "polite", "{{ output }}{{ this.examples }}", Scale.integers(1, 5), examples=examples
     )  # type: ignore[arg-type]
     assert criteria.finalize(criterion).examples == (Example("a", "4"), Example("b", "2"))
-    with pytest.raises(
-        judge.JudgeError, match=r"polite\.jinja: examples: score '7' is not a label"
-    ):
+    with pytest.raises(judge.JudgeError, match=r"polite\.jinja: examples: .*'7'"):
         judge.render(replace(criterion, examples=(Example("a", "7"),)), {"output": "x"})
 
 

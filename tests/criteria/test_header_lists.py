@@ -103,9 +103,7 @@ def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
 def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header: str) -> None:
     text = f"---\n{header}\n---\n{{{{ output }}}}"
     path = Path(write(text))
-    with pytest.raises(
-        CriterionError, match=r"my\.jinja: the steps do not fit into this header|5 is not a scale"
-    ):
+    with pytest.raises(CriterionError, match=r"my\.jinja: the steps do not fit|5 is not a scale"):
         criteria.write_lists(path, {"steps": NEW}, ("steps",))
     assert path.read_text(encoding="utf-8") == text
     assert [file.name for file in path.parent.iterdir()] == ["my.jinja"]
@@ -121,7 +119,7 @@ def test_refuses_to_write_if_more_than_the_steps_would_change(
     monkeypatch.setattr(
         header_lists, "_with_value", lambda raw, key, values: raw.replace("scale", damage)
     )
-    with pytest.raises(CriterionError, match="the steps do not fit into this header"):
+    with pytest.raises(CriterionError, match="the steps do not fit"):
         criteria.write_lists(path, {"steps": ["a", "b"]})
     assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
 
@@ -173,9 +171,7 @@ def test_examples_go_into_every_kind_of_file(
 
 def test_a_file_that_would_be_too_long_stays_as_it_was(write: Write) -> None:
     path = Path(write(HEAD + "{{ output }}"))
-    with pytest.raises(
-        CriterionError, match="with these examples it would have more than 100,000 characters"
-    ):
+    with pytest.raises(CriterionError, match="more than 100,000 characters"):
         criteria.write_lists(path, {"examples": [{"score": 5, "output": "x" * 100_000}]})
     assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
 
@@ -186,9 +182,7 @@ def test_a_file_that_would_be_too_long_stays_as_it_was(write: Write) -> None:
 def test_a_yaml_file_that_lists_do_not_fit_into_stays_as_it_was(tmp_path: Path, text: str) -> None:
     path = tmp_path / "my.yaml"
     path.write_text(text)
-    with pytest.raises(
-        CriterionError, match=r"the examples and seen do not fit into this header|not YAML"
-    ):
+    with pytest.raises(CriterionError, match=r"the examples and seen do not fit|not YAML"):
         criteria.write_lists(path, {"examples": EXAMPLES, "seen": ["1234567890123456"]})
     assert path.read_text() == text
 

@@ -231,9 +231,7 @@ def test_a_criterion_of_a_user_that_extends_the_layout_is_reworded(write: Write)
 def test_a_template_without_the_layout_has_no_other_wordings(write: Write, template: str) -> None:
     write("{{ output }}{% block criterion %}{% endblock %}", "mine.jinja")
     path = write(HEAD + template)
-    with pytest.raises(
-        CriterionError, match=r"polite\.jinja: it does not extend the built-in layouts"
-    ):
+    with pytest.raises(CriterionError, match=r"polite\.jinja: .*not extend"):
         paraphrase(criteria.load(path), "b")
 
 

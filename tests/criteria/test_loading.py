@@ -21,6 +21,7 @@ from judge.criteria import sandbox, variables
 from judge.criteria import template as templates
 from judge.criteria.header import template_body
 from judge.criteria.render import MissingInput, Renderer
+from tests.factories import has_line
 
 LANGUAGES = ("en", "ja", "ko", "zh")
 SUMMARIES = ("coherence", "consistency", "fluency", "fluency_5", "relevance")
@@ -168,16 +169,14 @@ def test_a_pairwise_criterion_is_refused_by_single_scoring_and_vice_versa(write:
     for name in ("fluency_5", "summarization/relevance", single):
         assert rank in refused(name, pairwise=True)
     assert criteria.load(pair, pairwise=True).pairwise
-    assert refused("relevanse", pairwise=True).startswith(
-        "unknown criterion 'relevanse'; did you mean 'relevance'?"
-    )
+    assert has_line(refused("relevanse", pairwise=True), "'relevanse'", "'relevance'")
 
 
 def test_an_unknown_name_or_language_gets_the_nearest() -> None:
     message = refused("coherance")
-    assert message.startswith("unknown criterion 'coherance'; did you mean 'coherence'?")
-    assert message.endswith("a file works too, and a sentence: 'coherance: QUESTION'")
-    assert refused("relevance", language="de") == "unknown language 'de' (known: en, ja, ko, zh)"
+    assert has_line(message, "'coherance'", "'coherence'")
+    assert has_line(message, "a sentence", "'coherance: QUESTION'")
+    assert has_line(refused("relevance", language="de"), "language 'de'", "en, ja, ko, zh")
     assert criteria.languages() == list(LANGUAGES)
 
 
@@ -250,106 +249,116 @@ def test_scales(
 
 
 @pytest.mark.parametrize(
-    ("scale", "says"),
+    ("scale", "facts"),
     [
         (
             "5",
-            "5 is not a scale; write [1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}",
+            (
+                "5 is not a scale",
+                "{min: 0, max: 100, step: 10}",
+                "{labels: [fail, pass], values: [0, 1]}",
+            ),
         ),
-        ("{labels: [a, b]}", "is not a scale"),
-        ("[1, 2, 3]", "is not a scale"),
-        ("[1, 2.5]", "steps of 1 do not lead from 1 to 2.5"),
-        ("[false, true]", "between numbers"),
-        ("[0, .inf]", "between numbers"),
-        ("{min: 0, max: 1, step: 0.0001}", "of at most 3 decimals"),
-        ("[5, 1]", "5 is not below 1"),
-        ("[3, 3]", "3 is not below 3"),
-        ("{min: 0, max: 10, step: 3}", "steps of 3 do not lead from 0 to 10"),
-        ("{min: 0, max: 10, step: 0}", "steps of 0"),
-        ("[1, 1000000000]", "1,000,000,000 labels are too many; at most 1,000"),
-        ("{labels: [yes, no], values: [1, 0]}", "put yes, no, on and off in quotes"),
-        ("{labels: ab, values: [1, 0]}", "labels is a list of words"),
-        ("{labels: [a, b], values: [1, x]}", "values is a list of numbers"),
-        ("{labels: [a, b], values: [1, .nan]}", "values is a list of numbers"),
-        ("{labels: [a, b], values: [1]}", "2 labels, but 1 values"),
-        ("{labels: [a], values: [1]}", "at least two labels"),
-        ("{labels: [a, b], values: [1, 1]}", "at least two labels, and not all of one value"),
+        ("{labels: [a, b]}", ("is not a scale",)),
+        ("[1, 2, 3]", ("is not a scale",)),
+        ("[1, 2.5]", ("steps of 1", "1 to 2.5")),
+        ("[false, true]", ("between numbers",)),
+        ("[0, .inf]", ("between numbers",)),
+        ("{min: 0, max: 1, step: 0.0001}", ("of at most 3 decimals",)),
+        ("[5, 1]", ("5 is not below 1",)),
+        ("[3, 3]", ("3 is not below 3",)),
+        ("{min: 0, max: 10, step: 3}", ("steps of 3", "0 to 10")),
+        ("{min: 0, max: 10, step: 0}", ("steps of 0",)),
+        ("[1, 1000000000]", ("1,000,000,000 labels", "1,000")),
+        ("{labels: [yes, no], values: [1, 0]}", ("yes, no, on and off", "quotes")),
+        ("{labels: ab, values: [1, 0]}", ("labels", "words")),
+        ("{labels: [a, b], values: [1, x]}", ("values", "numbers")),
+        ("{labels: [a, b], values: [1, .nan]}", ("values", "numbers")),
+        ("{labels: [a, b], values: [1]}", ("2 labels", "1 values")),
+        ("{labels: [a], values: [1]}", ("two labels",)),
+        ("{labels: [a, b], values: [1, 1]}", ("two labels", "one value")),
         (
             "{labels: [good, bad, good], values: [1, 0, 1]}",
-            "'good' and 'good' would be read as the same answer",
+            ("'good' and 'good'", "same answer"),
         ),
         (
             "{labels: [Pass, ' pass'], values: [1, 0]}",
-            "'Pass' and 'pass' would be read as the same answer",
+            ("'Pass' and 'pass'", "same answer"),
         ),
-        ("{labels: [4, '４'], values: [1, 0]}", "'4' and '４' would be read as the same answer"),
-        ("{labels: [a, ' '], values: [1, 0]}", "a label is one line of text"),
-        ('{labels: [a, "b\\nc"], values: [1, 0]}', "a label is one line of text"),
+        ("{labels: [4, '４'], values: [1, 0]}", ("'4' and '４'", "same answer")),
+        ("{labels: [a, ' '], values: [1, 0]}", ("label", "one line")),
+        ('{labels: [a, "b\\nc"], values: [1, 0]}', ("label", "one line")),
     ],
 )
-def test_bad_scales_are_errors_with_line_and_reason(write: Write, scale: str, says: str) -> None:
+def test_bad_scales_are_errors_with_line_and_reason(
+    write: Write, scale: str, facts: tuple[str, ...]
+) -> None:
     message = refused(write(f"---\ntitle: T\nscale: {scale}\n---\n{{{{ output }}}}"))
     assert message.startswith("my.jinja:3: scale: ")
-    assert says in message
+    assert has_line(message, *facts)
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "facts"),
     [
-        ("{{ output }}", "my.jinja:1: no header; start the file with"),
-        ("", "my.jinja:1: no header"),
+        ("{{ output }}", ("my.jinja:1: no header", "start")),
+        ("", ("my.jinja:1: no header",)),
         (
             "---\nscale: [1, 5]\n{{ output }}",
-            "my.jinja:1: the header that starts here is not closed",
+            ("my.jinja:1:", "header", "not closed"),
         ),
-        ("---\n---\n", "my.jinja:1: the header is not made of lines"),
-        ("---\n- a\n---\n", "my.jinja:1: the header is not made of lines"),
-        ("---\n!!set {a, b}\n---\n", "my.jinja:1: the header is not made of lines"),
+        ("---\n---\n", ("my.jinja:1:", "not made of lines")),
+        ("---\n- a\n---\n", ("my.jinja:1:", "not made of lines")),
+        ("---\n!!set {a, b}\n---\n", ("my.jinja:1:", "not made of lines")),
         (
             "---\ntitle: a\n---\n",
-            "my.jinja:1: the header has no scale; write scale: followed by [1, 5]",
+            ("my.jinja:1:", "no scale", "[1, 5]"),
         ),
         (
             "---\nscale: [1, 5]\ntitel: a\n---\n",
-            "my.jinja:3: unknown key 'titel'; did you mean 'title'?",
+            ("my.jinja:3:", "'titel'", "'title'"),
         ),
-        ("---\nscale: [1, 5]\n3: a\n---\n", "my.jinja:3: unknown key '3'"),
+        ("---\nscale: [1, 5]\n3: a\n---\n", ("my.jinja:3:", "'3'")),
         (
             "---\nscale: [1, 5]\ntitle: a\nscale: [1, 3]\n---\n",
-            "my.jinja:4: scale stands here for the second time",
+            ("my.jinja:4: scale", "second time"),
         ),
         (
             "---\nscale: [1, 5]\nreply: json\n---\n",
-            "my.jinja:3: reply: input should be 'score', 'score_then_reason' or",
+            ("my.jinja:3: reply:", "'score', 'score_then_reason'"),
         ),
         (
             "---\nscale: [1, 5]\nweight: 0\n---\n",
-            "my.jinja:3: weight: input should be greater than 0, not 0",
+            ("my.jinja:3: weight:", "greater than 0", "not 0"),
         ),
-        ("---\nscale: [1, 5]\nversion: '1'\n---\n", "my.jinja:3: version: "),
+        ("---\nscale: [1, 5]\nversion: '1'\n---\n", ("my.jinja:3: version: ",)),
         (
             "---\nscale: [1, 5]\nsteps:\n  - Read: it\n---\n",
-            "my.jinja:3: steps: input should be a valid string",
+            ("my.jinja:3: steps:", "string"),
         ),
         (
             "---\nscale: [1, 5]\nquestion: Is {{ output }} good?\n---\n",
-            "my.jinja:3: question: only a template in a .jinja file can show a text",
+            ("my.jinja:3: question:", ".jinja"),
         ),
-        ("---\nscale: [1, 5\n---\n", "my.jinja:3: the header is not YAML: expected ',' or ']'"),
+        ("---\nscale: [1, 5\n---\n", ("my.jinja:3:", "not YAML", "',' or ']'")),
         (
             "---\nscale: [1, 5]\ntitle: a: b\n---\n",
-            "my.jinja:3: the header is not YAML: mapping values are not allowed",
+            ("my.jinja:3:", "not YAML"),
         ),
         (
             "---\nscale: [1, 5]\ntitle: 2020-13-45\n---\n",
-            "my.jinja:3: the header is not YAML: month must be in 1..12",
+            ("my.jinja:3:", "not YAML", "month"),
         ),
-        (f"---\nscale: {'[' * 700}\n---\n", "my.jinja:1: the header is nested too deeply"),
-        ("---\nscale: !!timestamp x\n---\n", "my.jinja:2: the header is not YAML: "),
+        (f"---\nscale: {'[' * 700}\n---\n", ("my.jinja:1:", "too deeply")),
+        ("---\nscale: !!timestamp x\n---\n", ("my.jinja:2:", "not YAML")),
     ],
 )
-def test_bad_headers_are_errors_with_line_and_reason(write: Write, text: str, says: str) -> None:
-    assert refused(write(text)).startswith(says)
+def test_bad_headers_are_errors_with_line_and_reason(
+    write: Write, text: str, facts: tuple[str, ...]
+) -> None:
+    message = refused(write(text))
+    assert message.startswith(facts[0])
+    assert has_line(message, *facts)
 
 
 def test_a_question_may_speak_of_placeholders(write: Write) -> None:
@@ -359,9 +368,8 @@ def test_a_question_may_speak_of_placeholders(write: Write) -> None:
 
 
 def test_a_step_with_a_colon_suggests_quotes(write: Write) -> None:
-    assert refused(write("---\nscale: [1, 5]\nsteps: [Read: it]\n---\n")).endswith(
-        "put text that holds a colon in quotes"
-    )
+    message = refused(write("---\nscale: [1, 5]\nsteps: [Read: it]\n---\n"))
+    assert has_line(message, "colon", "quotes")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -370,7 +378,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "folder.jinja").mkdir()
     assert refused(str(tmp_path / "folder.jinja")).startswith("folder.jinja: cannot be read: ")
     (tmp_path / "latin.jinja").write_bytes("---\ntitle: Güte\n---\n".encode("latin-1"))
-    assert refused(str(tmp_path / "latin.jinja")) == "latin.jinja: not a text file in UTF-8"
+    assert has_line(refused(str(tmp_path / "latin.jinja")), "latin.jinja", "UTF-8")
 
 
 @given(st.text(alphabet="-:{}[]%#'\"!&*,|> \nabcscale15_é", max_size=60))
@@ -388,52 +396,60 @@ def test_any_text_is_a_criterion_or_a_clear_refusal(tmp_path: Path, text: str) -
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "facts"),
     [
-        ("{{ ''.__class__ }}", "__class__ is out of bounds"),
-        ("{{ output.__class__.__mro__ }}", "__mro__ is out of bounds"),
-        ("{{ self._TemplateReference__context }}", "_TemplateReference__context is out of bounds"),
-        ("{{ output", "unexpected end of template"),
-        ("{% if output %}", "Unexpected end of template"),
-        ("{{ output|fence }}", "No filter named 'fence'"),
-        ("{{ output|random }}", "No filter named 'random'"),
-        ("{{ output is blue }}", "No test named 'blue'"),
-        ("{% include '/etc/passwd' %}", "'/etc/passwd' lies outside"),
-        ("{% include '../secret.jinja' %}", "'../secret.jinja' lies outside"),
-        ("{% include 'a/../../secret.jinja' %}", "'a/../../secret.jinja' lies outside"),
-        ("{% include '..\\\\secret.jinja' %}", "lies outside"),
-        ("{% include 'C:/secret.jinja' %}", "lies outside"),
-        ("{% import '../macros.jinja' as m %}", "'../macros.jinja' lies outside"),
-        ("{% from '/macros.jinja' import m %}", "'/macros.jinja' lies outside"),
-        ("{% include '.env' %}", "'.env' is not a template"),
-        ("{% include output %}", "must be written out, in quotes"),
-        ("{% include ['a.jinja', 'b.jinja'] %}", "must be written out, in quotes"),
-        ("{% include 'nosuch.jinja' %}", "no template 'nosuch.jinja'; looked in "),
-        ("{% extends 'layouts/nosuch.jinja' %}", "no template 'layouts/nosuch.jinja'; looked in "),
+        ("{{ ''.__class__ }}", ("__class__ is out of bounds",)),
+        ("{{ output.__class__.__mro__ }}", ("__mro__ is out of bounds",)),
+        (
+            "{{ self._TemplateReference__context }}",
+            ("_TemplateReference__context is out of bounds",),
+        ),
+        ("{{ output", ("unexpected end of template",)),
+        ("{% if output %}", ("Unexpected end of template",)),
+        ("{{ output|fence }}", ("No filter named 'fence'",)),
+        ("{{ output|random }}", ("No filter named 'random'",)),
+        ("{{ output is blue }}", ("No test named 'blue'",)),
+        ("{% include '/etc/passwd' %}", ("'/etc/passwd' lies outside",)),
+        ("{% include '../secret.jinja' %}", ("'../secret.jinja' lies outside",)),
+        ("{% include 'a/../../secret.jinja' %}", ("'a/../../secret.jinja' lies outside",)),
+        ("{% include '..\\\\secret.jinja' %}", ("lies outside",)),
+        ("{% include 'C:/secret.jinja' %}", ("lies outside",)),
+        ("{% import '../macros.jinja' as m %}", ("'../macros.jinja' lies outside",)),
+        ("{% from '/macros.jinja' import m %}", ("'/macros.jinja' lies outside",)),
+        ("{% include '.env' %}", ("'.env' is not a template",)),
+        ("{% include output %}", ("written out", "quotes")),
+        ("{% include ['a.jinja', 'b.jinja'] %}", ("written out", "quotes")),
+        ("{% include 'nosuch.jinja' %}", ("no template 'nosuch.jinja'", "looked in")),
+        (
+            "{% extends 'layouts/nosuch.jinja' %}",
+            ("no template 'layouts/nosuch.jinja'", "looked in"),
+        ),
         (
             "{% if output %}{% extends 'layouts/pointwise.jinja' %}{% endif %}",
-            "not inside if or for",
+            ("not inside if or for",),
         ),
-        ("{{ system }}", "system is never shown to the judge: a judge that knows which system"),
-        ("{{ human.coherence }}", "human is never shown to the judge: a judge that sees"),
+        ("{{ system }}", ("system is never shown", "which system")),
+        ("{{ human.coherence }}", ("human is never shown",)),
         (
             "{% if item is defined %}{{ item }}{% endif %}",
-            "item is never shown to the judge: an item's id",
+            ("item is never shown",),
         ),
     ],
 )
-def test_templates_are_refused_with_file_and_line(write: Write, line: str, says: str) -> None:
+def test_templates_are_refused_with_file_and_line(
+    write: Write, line: str, facts: tuple[str, ...]
+) -> None:
     message = refused(write(HEAD + "{{ output }}\n\n" + line + "\n"))
     place, _, rest = message.partition(": ")
     assert place in ("my.jinja:6", "my.jinja:7")  # Jinja finds an unclosed tag where the file ends
     assert place == "my.jinja:6" or "end of template" in rest
-    assert says in rest
+    assert has_line([rest], *facts)
 
 
 def test_refuses_circular_template_inheritance(write: Write) -> None:
     one = criteria.load(write(HEAD + "{{ output }}{% include 'my.jinja' %}"))
     assert one.needs == {"output"}
-    with pytest.raises(CriterionError, match="calls itself, or is nested, too deeply"):
+    with pytest.raises(CriterionError, match="too deeply"):
         prompt_of(one, sample())
     write("{% extends 'my.jinja' %}", "a.jinja")
     assert refused(write(HEAD + "{% extends 'a.jinja' %}")).endswith(
@@ -578,9 +594,7 @@ def test_an_unknown_variable_is_a_template_error(write: Write) -> None:
         "unknown variable 'sumary'; did you mean 'summary'? the data has: output, source, summary"
     )
     assert str(caught.value) == f"{one.path}:6: {message}"
-    with pytest.raises(
-        CriterionError, match=r"unknown variable 'sumary'; the data has: output, source$"
-    ):
+    with pytest.raises(CriterionError, match=r"'sumary'.*output, source$"):
         criteria.check_samples(one, [sample(source="x")])
 
 
@@ -643,7 +657,7 @@ def test_empty_inputs_count_as_missing(write: Write, name: str, empty: Any) -> N
         without = sample(references=tuple(empty))
     else:
         without = sample(extra={name: empty})
-    with pytest.raises(MissingInput, match=f"has no {name}, which the criterion my reads"):
+    with pytest.raises(MissingInput, match=f"no {name}, .*criterion my"):
         Renderer(one, criteria.template_bodies(one)).render(without)
     with pytest.raises((CriterionError, DataError), match=name):
         criteria.check_samples(one, [without, without])
@@ -680,16 +694,14 @@ def test_a_prompt_that_asks_for_an_input_first_can_do_without_it(
 
 def test_an_input_that_a_prompt_asks_for_and_no_text_has_is_misspelt(write: Write) -> None:
     one = criteria.load(write(HEAD + "{% if questoin %}Q{% endif %}{{ output }}"))
-    with pytest.raises(
-        CriterionError, match="unknown variable 'questoin'; did you mean 'question'"
-    ):
+    with pytest.raises(CriterionError, match=r"'questoin'.*'question'"):
         criteria.check_samples(one, [sample(extra={"question": "Where?"})])
 
 
 def test_refuses_texts_that_each_lack_an_input(write: Write) -> None:
     one = criteria.load(write(HEAD + "{{ source }}{{ reference }}{{ output }}"))
     rows = [sample(source="x"), sample("b", references=("r",))]
-    with pytest.raises(DataError, match="1 of 2 texts lack it"):
+    with pytest.raises(DataError, match="1 of 2 texts"):
         criteria.check_samples(one, rows)
 
 
@@ -701,15 +713,13 @@ def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
     path = write(PAIR + PAIR_EXTENDS + "{% block source %}\n{{ output }}{% endblock %}")
     with pytest.raises(
         CriterionError,
-        match=r"my\.jinja:6: a comparison has no output",
+        match=r"my\.jinja:6: .*no output",
     ):
         criteria.check_samples(criteria.load(path, pairwise=True), [sample()])
     one = criteria.load(
         write(PAIR + PAIR_EXTENDS + "{% block source %}{{ firts }}{% endblock %}"), pairwise=True
     )
-    with pytest.raises(
-        CriterionError, match=r"did you mean 'first'\? the data has: first, second$"
-    ):
+    with pytest.raises(CriterionError, match=r"'first'.*first, second$"):
         criteria.check_samples(one, [sample()])
     with pytest.raises(DataError, match="relevance reads source"):
         criteria.check_samples(criteria.load("relevance", pairwise=True), [sample()])
@@ -718,44 +728,38 @@ def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
 @pytest.mark.parametrize("name", sorted(criteria.HIDDEN))
 def test_a_comparison_tells_no_more_than_a_judgment(write: Write, name: str) -> None:
     path = write(f"{PAIR}{{{{ first }}}}{{{{ second }}}}{{{{ {name} }}}}")
-    assert f"{name} is never shown to the judge" in refused(path, pairwise=True)
+    assert has_line(refused(path, pairwise=True), name, "never shown")
+
+
+def comparison(write: Write, scale: str) -> Criterion:
+    """Return a criterion that compares two texts on a scale."""
+    path = write(f"---\nscale: {scale}\n---\n{{{{ first }}}}{{{{ second }}}}")
+    return criteria.load(path, pairwise=True)
 
 
 @pytest.mark.parametrize(
-    ("scale", "says"),
+    "scale",
+    ["[0, 1]", "{labels: [A, B, C], values: [1, 0, 0.5]}", "{labels: [x, y], values: [0, 1]}"],
+)
+def test_the_values_of_a_comparison_are_0_and_1(write: Write, scale: str) -> None:
+    criteria.check_samples(comparison(write, scale), [sample()])
+
+
+@pytest.mark.parametrize(
+    ("scale", "facts"),
     [
-        ("[0, 1]", None),
-        ("{labels: [A, B, C], values: [1, 0, 0.5]}", None),
-        ("{labels: [x, y], values: [0, 1]}", None),
-        (
-            "[1, 5]",
-            "1 where it is better and 0 where the other is; write {labels: [A, B], values: [1, 0]}",
-        ),
-        (
-            "{labels: [A, B], values: [1, -1]}",
-            "scale: values are what an answer counts for the text shown first",
-        ),
-        (
-            "{labels: [A, B], values: [1, 0.5]}",
-            "scale: values are what an answer counts for the text shown first",
-        ),
-        (
-            "{labels: [A, B], values: [0, 1]}",
-            "a is the text shown first, so it counts 1 and b counts 0",
-        ),
+        ("[1, 5]", ("better", "{labels: [A, B], values: [1, 0]}")),
+        ("{labels: [A, B], values: [1, -1]}", ("scale: values", "text shown first")),
+        ("{labels: [A, B], values: [1, 0.5]}", ("scale: values", "text shown first")),
+        ("{labels: [A, B], values: [0, 1]}", ("a is the text shown first", "1", "b counts 0")),
     ],
 )
-def test_the_values_of_a_comparison_say_who_wins(
-    write: Write, scale: str, says: str | None
+def test_other_values_of_a_comparison_are_refused(
+    write: Write, scale: str, facts: tuple[str, ...]
 ) -> None:
-    one = criteria.load(
-        write(f"---\nscale: {scale}\n---\n{{{{ first }}}}{{{{ second }}}}"), pairwise=True
-    )
-    if says is None:
-        criteria.check_samples(one, [sample()])
-        return
-    with pytest.raises(CriterionError, match=re.escape(says)):
-        criteria.check_samples(one, [sample()])
+    with pytest.raises(CriterionError) as caught:
+        criteria.check_samples(comparison(write, scale), [sample()])
+    assert has_line(str(caught.value), *facts)
 
 
 def test_a_scale_has_up_to_1_000_labels() -> None:
@@ -826,7 +830,7 @@ def test_further_columns_are_shown_in_their_order_under_their_names(write: Write
     ]
     with pytest.raises(
         DataError,
-        match=r"a.yaml: show: the criterion a reads source",
+        match=r"a\.yaml: show: .*reads source",
     ):
         criteria.check_samples(
             shown, [sample(extra={"customer": "Ann", "tags": 3}, references=("R",))]
@@ -834,46 +838,49 @@ def test_further_columns_are_shown_in_their_order_under_their_names(write: Write
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "says"),
+    ("name", "text", "facts"),
     [
-        ("a.yaml", "question: Q?\nscal: [1, 3]\n", "a.yaml:2: unknown key 'scal'; did you mean 'scale'?"),
-        ("a.yaml", "# c\n---\nquestion: Q?\nscale: [3, 1]\n", "a.yaml:4: scale: 3 is not below 1"),
-        ("a.yaml", "question: Is it: or not\n", "a.yaml:1: the header is not YAML: mapping values are not allowed"),
-        ("a.yaml", "\nquestion:\n", "a.yaml:2: question: is empty; write a value"),
-        ("a.yaml", "# c\nname: b\nquestion: Q?\n", "a.yaml:2: name: is b, and a criterion is called by its file"),
-        ("a.yaml", "scale: [1, 5]\n", "a.yaml: has no question; write question: and what the judge is asked"),
-        ("a.yaml", "question: Q?\n---\n{{ output }}\n", "a.yaml:2: text after the keys; call a criterion"),
-        ("run.yaml", "data: d.csv\ncriteria: [a]\n", "run.yaml:1: data is no key of a criterion's file, but of a run"),
-        ("a.yaml", "question: Q?\nshow: [system]\n", "a.yaml: show: system is never shown to the judge"),
-        ("a.yaml", "question: Q?\nshow: [my text]\n", "a.yaml:2: show: 'my text' is not one word; give its column"),
-        ("a.yaml", "question: Q?\nshow: [actual_output]\n", "a.yaml:2: show: actual_output: the text"),
-        ("a.md", "---\nscal: [1, 5]\n---\nQ?\n", "a.md:2: unknown key 'scal'"),
-        ("a.md", "---\nscale: [1, 5]\nquestion: Q?\n---\nQ?\n", "a.md:4: question stands here for the second time"),
-        ("a.txt", " \n", "a.txt: has no question"),
-        ("a.jinja", "---\ntitle: T\n---\n{{ output }}", "a.jinja:1: the header has no scale"),
-        ("a.jinja", "---\nquestion: Q?\n---\n{{ output }}", "a.jinja: question: the template never prints it"),
-        ("a.jinja", HEAD.replace("---\ns", "---\nshow: [x]\ns") + "{{ output }}", "a.jinja: show: is for"),
+        ("a.yaml", "question: Q?\nscal: [1, 3]\n", ("a.yaml:2:", "'scal'", "'scale'")),
+        ("a.yaml", "# c\n---\nquestion: Q?\nscale: [3, 1]\n", ("a.yaml:4: scale:", "3")),
+        ("a.yaml", "question: Is it: or not\n", ("a.yaml:1:", "not YAML")),
+        ("a.yaml", "\nquestion:\n", ("a.yaml:2: question:", "empty")),
+        ("a.yaml", "# c\nname: b\nquestion: Q?\n", ("a.yaml:2: name:", "b")),
+        ("a.yaml", "scale: [1, 5]\n", ("a.yaml: has no question", "question:")),
+        ("a.yaml", "question: Q?\n---\n{{ output }}\n", ("a.yaml:2: text after",)),
+        ("run.yaml", "data: d.csv\ncriteria: [a]\n", ("run.yaml:1: data", "of a run")),
+        ("a.yaml", "question: Q?\nshow: [system]\n", ("a.yaml: show: system", "never shown")),
+        ("a.yaml", "question: Q?\nshow: [my text]\n", ("a.yaml:2: show: 'my text'", "one word")),
+        ("a.yaml", "question: Q?\nshow: [actual_output]\n", ("a.yaml:2: show: actual_output: the text",)),
+        ("a.md", "---\nscal: [1, 5]\n---\nQ?\n", ("a.md:2: unknown key 'scal'",)),
+        ("a.md", "---\nscale: [1, 5]\nquestion: Q?\n---\nQ?\n", ("a.md:4: question", "second time")),
+        ("a.txt", " \n", ("a.txt: has no question",)),
+        ("a.jinja", "---\ntitle: T\n---\n{{ output }}", ("a.jinja:1:", "no scale")),
+        ("a.jinja", "---\nquestion: Q?\n---\n{{ output }}", ("a.jinja: question:", "never prints")),
+        ("a.jinja", HEAD.replace("---\ns", "---\nshow: [x]\ns") + "{{ output }}", ("a.jinja: show: is for",)),
     ],
 )  # fmt: skip
 def test_mistakes_in_a_file_name_its_own_line(
-    write: Write, name: str, text: str, says: str
+    write: Write, name: str, text: str, facts: tuple[str, ...]
 ) -> None:
-    assert refused(write(text, name)).startswith(says)
+    message = refused(write(text, name))
+    assert message.startswith(facts[0])
+    assert has_line(message, *facts)
 
 
 @pytest.mark.parametrize(
-    ("entry", "says"),
+    ("entry", "facts"),
     [
-        ("Is the reply polite?", "'Is the reply polite?': a question needs a name of one word: 'NAME: QUESTION'"),
-        ({"name": "a", "question": "Q?", "scale": [5, 1]}, "a: scale: 5 is not below 1"),
-        ({"name": "a", "questoin": "Q?"}, "a: unknown key 'questoin'; did you mean 'question'?"),
-        ({"question": "Q?"}, "criteria: question: the criterion has no name"),
+        ("Is the reply polite?", ("'Is the reply polite?':", "'NAME: QUESTION'")),
+        ({"name": "a", "question": "Q?", "scale": [5, 1]}, ("a: scale: 5 ",)),
+        ({"name": "a", "questoin": "Q?"}, ("a:", "'questoin'", "'question'")),
+        ({"question": "Q?"}, ("criteria: question:", "no name")),
     ],
 )  # fmt: skip
-def test_mistakes_in_entries_without_a_file(entry: object, says: str) -> None:
+def test_mistakes_in_entries_without_a_file(entry: object, facts: tuple[str, ...]) -> None:
     with pytest.raises(CriterionError) as caught:
         criteria.load(entry)  # type: ignore[arg-type]
-    assert str(caught.value).startswith(says)
+    assert str(caught.value).startswith(facts[0])
+    assert has_line(str(caught.value), *facts)
     with pytest.raises(CriterionError, match="a: a Criterion has"):
         criteria.finalize(Criterion("a"))
 
@@ -893,7 +900,7 @@ def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, te
     path.write_text(text.replace("NAME", "polite"), encoding="utf-8")
     assert criteria.load(path).name == "polite"
     path.write_text(text.replace("NAME", "kind"), encoding="utf-8")
-    with pytest.raises(CriterionError, match=r"name: is kind, .* write name: polite"):
+    with pytest.raises(CriterionError, match=r"name: is kind, .*polite"):
         criteria.load(path)
 
 

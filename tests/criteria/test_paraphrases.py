@@ -20,6 +20,7 @@ from judge.criteria import (
 )
 from judge.criteria.render import Renderer
 from judge.text import detect_language
+from tests.factories import has_line
 
 WORDINGS = ["Is it kind?", "Does it treat people well?", "Is its tone respectful?"]
 FLOW = f"paraphrases: {WORDINGS}"
@@ -66,20 +67,22 @@ def test_keys_for_tests_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "says"),
+    ("lines", "facts"),
     [
-        (("paraphrases: [Is it kind?]",), "polite.jinja:3: paraphrases: write 3 wordings"),
-        (("paraphrases: [a, b, a]",), "paraphrases: wordings 1 and 3 are the same"),
-        (("paraphrases: [a, b, '{{ output }}']",), "paraphrases: wording 3 has template syntax"),
-        (("paraphrases: [a, b, ' ']",), "paraphrases: wording 3 is empty"),
-        (("paraphrases: [a, b, Is it  polite?]",), "paraphrases: wording 3 is the question itself"),
-        (("ignores: [length]",), "ignores"),
+        (("paraphrases: [Is it kind?]",), ("polite.jinja:3: paraphrases:", "3 wordings")),
+        (("paraphrases: [a, b, a]",), ("paraphrases:", "1 and 3", "same")),
+        (("paraphrases: [a, b, '{{ output }}']",), ("paraphrases: wording 3", "template syntax")),
+        (("paraphrases: [a, b, ' ']",), ("paraphrases: wording 3", "empty")),
+        (("paraphrases: [a, b, Is it  polite?]",), ("paraphrases: wording 3", "question itself")),
+        (("ignores: [length]",), ("ignores",)),
     ],
 )
-def test_unsuitable_keys_are_refused_with_their_place(lines: tuple[str, ...], says: str) -> None:
+def test_unsuitable_keys_are_refused_with_their_place(
+    lines: tuple[str, ...], facts: tuple[str, ...]
+) -> None:
     with pytest.raises(CriterionError, match=r"polite\.jinja") as raised:
         criterion(*lines)
-    assert says in str(raised.value)
+    assert has_line(str(raised.value), *facts)
 
 
 def test_a_template_whose_question_cannot_be_replaced_has_no_paraphrases() -> None:
@@ -89,9 +92,9 @@ def test_a_template_whose_question_cannot_be_replaced_has_no_paraphrases() -> No
 
 
 def test_a_checklist_and_a_comparison_have_no_paraphrases() -> None:
-    with pytest.raises(CriterionError, match="paraphrases: does not go with questions"):
+    with pytest.raises(CriterionError, match=r"paraphrases: .*questions"):
         load({"name": "c", "questions": ["Is it short?"], "paraphrases": WORDINGS})
-    with pytest.raises(CriterionError, match="paraphrases: a criterion that compares two texts"):
+    with pytest.raises(CriterionError, match=r"paraphrases: .*compares two texts"):
         load({"name": "c", "question": "Which is better?", "paraphrases": WORDINGS}, pairwise=True)
 
 

@@ -10,6 +10,7 @@ from judge.core.errors import CriterionError
 from judge.core.records import Column
 from judge.core.signature import Signature
 from judge.criteria import finalize, load
+from tests.factories import has_line
 
 NUMBERS, WORDS = "scale: [1, 5]", "scale: {labels: [bad, fair, good], values: [0, 1, 2]}"
 SOLVED = "scale: {labels: [fail, pass], values: [0, 1]}"
@@ -53,42 +54,42 @@ def test_a_value_a_label_or_a_share_of_the_scale(
 
 
 @pytest.mark.parametrize(
-    ("lines", "says"),
+    ("lines", "facts"),
     [
-        ((NUMBERS, "pass_at: 6"), "4: pass_at: 6 is not on the scale from 1 to 5"),
+        ((NUMBERS, "pass_at: 6"), ("4: pass_at: 6", "1 to 5")),
         (
             (NUMBERS, "pass_at: 0.7"),
-            "4: pass_at: 0.7 is not on the scale from 1 to 5; threshold: 0.7 is a share of it",
+            ("4: pass_at: 0.7", "1 to 5", "threshold: 0.7"),
         ),
-        ((NUMBERS, "pass_at: .nan"), "4: pass_at: nan is not on the scale from 1 to 5"),
+        ((NUMBERS, "pass_at: .nan"), ("4: pass_at: nan", "1 to 5")),
         (
             (WORDS, "pass_at: god"),
-            "4: pass_at: unknown label 'god'; did you mean 'good'? (known: bad, fair, good)",
+            ("4: pass_at:", "'god'", "'good'", "bad, fair, good"),
         ),
-        ((NUMBERS, "pass_at: yes"), "4: pass_at: input should be a valid number, not True"),
+        ((NUMBERS, "pass_at: yes"), ("4: pass_at:", "number", "True")),
         (
             (NUMBERS, "threshold: 4"),
-            "4: threshold: 4 is not a share of the scale; pass_at: takes a value",
+            ("4: threshold: 4", "share", "pass_at:"),
         ),
-        ((NUMBERS, "threshold: .nan"), "4: threshold: nan is not a share of the scale"),
+        ((NUMBERS, "threshold: .nan"), ("4: threshold: nan", "share")),
         (
             (NUMBERS, "threshold: 0.7", "pass_at: 4"),
-            "5: pass_at: pass_at and threshold say the same; write one of",
+            ("5: pass_at:", "threshold"),
         ),
     ],
 )
-def test_bad_pass_at_is_an_error_with_its_line(lines: tuple[str, ...], says: str) -> None:
+def test_bad_pass_at_is_an_error_with_its_line(
+    lines: tuple[str, ...], facts: tuple[str, ...]
+) -> None:
     with pytest.raises(CriterionError) as caught:
         load(text=text(*lines), name="polite")
-    assert str(caught.value).startswith(f"polite.jinja:{says}")
+    assert has_line(str(caught.value), f"polite.jinja:{facts[0]}", *facts[1:])
 
 
 def test_a_criterion_made_in_python_is_checked_too() -> None:
     criterion = load(text=text(NUMBERS), name="polite")
     assert finalize(replace(criterion, pass_at=4.5)).pass_at == 4.5
-    with pytest.raises(
-        CriterionError, match=r"polite.jinja: pass_at: 7 is not on the scale from 1 to 5"
-    ):
+    with pytest.raises(CriterionError, match=r"polite.jinja: pass_at: 7 .*1 to 5"):
         finalize(replace(criterion, pass_at=7))
 
 
@@ -98,7 +99,7 @@ def test_a_comparison_of_two_texts_has_no_value_that_passes() -> None:
     )
     with pytest.raises(
         CriterionError,
-        match=r"better.jinja:2: pass_at: a criterion that compares two texts has none",
+        match=r"better.jinja:2: pass_at: .*compares two texts",
     ):
         load(text=template, name="better", pairwise=True)
 

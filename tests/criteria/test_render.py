@@ -31,6 +31,7 @@ from judge.criteria.render import (
 )
 from judge.criteria.sandbox import CriterionView, Templates, fenced
 from judge.scoring import parse
+from tests.factories import has_line
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 LANGUAGES = criteria.languages()
@@ -577,14 +578,10 @@ def test_refuses_a_pair_that_differs_in_a_field(other: str | None) -> None:
 
 
 def test_a_comparison_takes_two_samples_and_a_judgment_one() -> None:
-    assert (
-        failure(criteria.load("fluency", pairwise=True))
-        == "fluency.jinja: takes a pair of samples (item 'alder')"
-    )
-    assert (
-        failure(criteria.load("fluency"), SAMPLE, RIVAL)
-        == "fluency.jinja: takes one sample (item 'alder')"
-    )
+    message = failure(criteria.load("fluency", pairwise=True))
+    assert has_line(message, "fluency.jinja", "pair", "item 'alder'")
+    message = failure(criteria.load("fluency"), SAMPLE, RIVAL)
+    assert has_line(message, "fluency.jinja", "one sample", "item 'alder'")
 
 
 # -------------------------------------------------------------------------------------------------- judged text is data
@@ -627,43 +624,45 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("line", "says"),
+    ("line", "facts"),
     [
-        ("{{ output['__class__'] }}", "access to attribute '__class__' of 'str' object is unsafe."),
+        ("{{ output['__class__'] }}", ("'__class__' of 'str'", "unsafe")),
         (
             "{{ output['__cla' ~ 'ss__'] }}",
-            "access to attribute '__class__' of 'str' object is unsafe.",
+            ("'__class__' of 'str'", "unsafe"),
         ),
         (
             "{{ output|attr('__cla' ~ 'ss__') }}",
-            "access to attribute '__class__' of 'str' object is unsafe.",
+            ("'__class__' of 'str'", "unsafe"),
         ),
         (
             "{{ '{0.__class__}'.format(output) }}",
-            "access to attribute '__class__' of 'str' object is unsafe.",
+            ("'__class__' of 'str'", "unsafe"),
         ),
         (
             "{{ references.append('x') }}",
-            "access to attribute 'append' of 'list' object is unsafe.",
+            ("'append' of 'list'", "unsafe"),
         ),
-        ("{% for n in range(1000000000) %}{% endfor %}", "Range too big."),
-        ("{{ 1 // (output|length - output|length) }}", "integer division or modulo by zero"),
-        ("{{ output + 1 }}", "can only concatenate str"),
-        ("{{ output * 10000000 }}", "* would make more than 10,000,000 characters"),
-        ("{{ this.nosuch }}", "has no attribute 'nosuch'"),
-        ("{{ references|fenced('reference') }}", "fenced takes one text, not a list"),
+        ("{% for n in range(1000000000) %}{% endfor %}", ("Range too big.",)),
+        ("{{ 1 // (output|length - output|length) }}", ("division",)),
+        ("{{ output + 1 }}", ("can only concatenate str",)),
+        ("{{ output * 10000000 }}", ("*", "10,000,000 characters")),
+        ("{{ this.nosuch }}", ("has no attribute 'nosuch'",)),
+        ("{{ references|fenced('reference') }}", ("fenced", "one text", "list")),
         (
             "{% block alone %}{{ super() }}{% endblock %}",
-            "there is no parent block called 'alone'.",
+            ("'alone'",),
         ),
-        ("{{ output|round }}", "doesn't define __round__"),
+        ("{{ output|round }}", ("doesn't define __round__",)),
         (
             "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}",
-            "calls itself, or is nested, too deeply",
+            ("too deeply",),
         ),
     ],
 )
-def test_failures_name_the_line_of_the_users_template(custom: Load, line: str, says: str) -> None:
+def test_failures_name_the_line_of_the_users_template(
+    custom: Load, line: str, facts: tuple[str, ...]
+) -> None:
     one = custom(
         HEAD
         + '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nText.\n'
@@ -672,17 +671,14 @@ def test_failures_name_the_line_of_the_users_template(custom: Load, line: str, s
     )
     message = failure(one)
     assert message.startswith("my.jinja:7: ")
-    assert says in message
+    assert has_line(message, *facts)
     assert message.endswith("(item 'alder')")
 
 
 def test_reading_a_missing_variable_fails() -> None:
     one = criteria.load("relevance")
     message = failure(one, Sample("i", "s", "o", where="data.csv:3"))
-    assert (
-        message
-        == "data.csv:3: item 'i' of system 's' has no source, which the criterion relevance reads"
-    )
+    assert has_line(message, "data.csv:3", "item 'i' of system 's'", "no source", "relevance")
 
 
 def test_texts_that_do_not_compile_are_refused(custom: Load) -> None:

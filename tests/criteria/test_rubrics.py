@@ -17,6 +17,7 @@ from judge.core.errors import CriterionError
 from judge.core.records import Criterion, Example, Form, Sample
 from judge.criteria.render import Renderer
 from judge.criteria.sandbox import fence_digest
+from tests.factories import has_line
 
 BODY = '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nPolite?\n{% endblock %}\n'
 PAIR = "scale: {labels: [A, B], values: [1, 0]}"
@@ -85,63 +86,65 @@ def test_levels_are_shown_in_the_order_of_the_scale(
 
 
 @pytest.mark.parametrize(
-    ("header", "line", "says"),
+    ("header", "line", "facts"),
     [
         (
             "scale: [1, 5]\nlevels:\n  1: Rude.\n  6: Warm.",
             3,
-            "6 is not on the scale (1, 2, 3, 4, 5)",
+            ("6 is not", "1, 2, 3, 4, 5"),
         ),
-        ("scale: [0, 100]\nlevels: {0-101: Rude.}", 3, "0-101 is not on the scale (0 to 100)"),
+        ("scale: [0, 100]\nlevels: {0-101: Rude.}", 3, ("0-101 is not", "0 to 100")),
         (
             "scale: [1, 5]\nallow_half: true\nlevels: {4.5: Rude.}",
             4,
-            "4.5 is not on the scale (1, 2, 3, 4, 5)",
+            ("4.5 is not", "1, 2, 3, 4, 5"),
         ),
-        (f"{WORDS}\nlevels: {{awful: Rude.}}", 3, "awful is not on the scale (poor, fair, good)"),
+        (f"{WORDS}\nlevels: {{awful: Rude.}}", 3, ("awful is not", "poor, fair, good")),
         (
             "levels:\n  1: Rude.\n  2:\n",
             2,
-            "2 has None; describe it in one line of text, or omit it",
+            ("2 has None",),
         ),
         (
             "levels:\n  1: |\n    Warm.\n    Kind.",
             2,
-            "1 has 'Warm.\\nKind.\\n'; describe it in one line of text",
+            (r"1 has 'Warm.\nKind.\n'",),
         ),
-        ("levels: {1: [a]}", 2, "1 has ['a']; describe it in one line of text"),
-        ("levels: {yes: a}", 2, "put yes, no, on and off in quotes"),
-        ('levels:\n  1: a\n  5: b\n  "1": c', 2, "1 is described twice"),
-        ('levels: {1: a, 5: b, "1.0": c}', 2, "1.0 is described twice"),
-        ("levels:\n  0-2: a\n  2: b", 2, "2 is described twice"),
-        ("levels: {1: a, 5-3: b}", 2, "5-3 ends before it starts; write the lower number first"),
+        ("levels: {1: [a]}", 2, ("1 has ['a']",)),
+        ("levels: {yes: a}", 2, ("quotes",)),
+        ('levels:\n  1: a\n  5: b\n  "1": c', 2, ("1 is described twice",)),
+        ('levels: {1: a, 5: b, "1.0": c}', 2, ("1.0 is described twice",)),
+        ("levels:\n  0-2: a\n  2: b", 2, ("2 is described twice",)),
+        ("levels: {1: a, 5-3: b}", 2, ("5-3", "lower number first")),
         (
             "levels: {poor: a, good: b}",
             2,
-            "poor is not a whole number, so the header needs a scale: [1, 5], ",
+            ("poor", "whole number", "scale: [1, 5]"),
         ),
         (
             "levels: {0.5: a, 1: b}",
             2,
-            "0.5 is not a whole number, so the header needs a scale: [1, 5], ",
+            ("0.5", "whole number", "scale: [1, 5]"),
         ),
-        ("levels: {3: a}", 2, "3 is not below 3"),
-        ("levels: {1: a, 5000: b}", 2, "5,000 labels are too many; at most 1,000"),
+        ("levels: {3: a}", 2, ("3 is not",)),
+        ("levels: {1: a, 5000: b}", 2, ("5,000 labels", "1,000")),
         (
             "scale: [1, 5]\nlevels: Polite.",
             3,
-            "not a mapping; write a line such as 1: Off topic. for each label",
+            ("mapping", "1: Off topic."),
         ),
     ],
 )
-def test_bad_levels_are_refused_with_their_line(header: str, line: int, says: str) -> None:
+def test_bad_levels_are_refused_with_their_line(
+    header: str, line: int, facts: tuple[str, ...]
+) -> None:
     with pytest.raises(CriterionError) as caught:
         load(header)
-    assert str(caught.value).startswith(f"polite.jinja:{line}: levels: {says}")
+    assert has_line(str(caught.value), f"polite.jinja:{line}: levels: ", *facts)
 
 
 def test_a_level_that_is_written_twice_is_refused_with_its_line() -> None:
-    with pytest.raises(CriterionError, match=r"polite\.jinja:5: 1 stands here for the second time"):
+    with pytest.raises(CriterionError, match=r"polite\.jinja:5: 1 .*second time"):
         load("levels:\n  1: a\n  5: b\n  1: c")
 
 
@@ -151,7 +154,7 @@ def test_a_level_that_is_written_twice_is_refused_with_its_line() -> None:
 def test_a_comparison_has_nothing_that_is_about_one_text(key: str) -> None:
     with pytest.raises(
         CriterionError,
-        match=rf"^polite\.jinja:3: {key.partition(':')[0]}: .* compares two texts has none",
+        match=rf"^polite\.jinja:3: {key.partition(':')[0]}: .*two texts",
     ):
         load(f"{PAIR}\n{key}", '{% extends "layouts/pairwise.jinja" %}')
 
