@@ -19,6 +19,7 @@ from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import bleu, parallel
 from judge.metrics.bleu import Bleu, CorpusBleu
+from tests.factories import has_line
 
 WORDS = st.lists(
     st.sampled_from(["the", "cat", "sat", "on", "mat", ".", "don't", "9:30"]), min_size=1
@@ -209,7 +210,7 @@ def test_corpus_column() -> None:
     assert (a.provenance, b.provenance.n) == (b.provenance, 3)
     assert (c.value, c.provenance.n, c.provenance.low, c.provenance.high) == (100.0, 1, None, None)
     (note,) = parallel.merge_results([result]).notes
-    assert str(note) == "bleu_corpus: 1 of 8 texts have no reference and are left out"
+    assert has_line(str(note), "bleu_corpus: 1 of 8 texts", "no reference")
     assert a.provenance.low is not None
     assert a.provenance.high is not None
     draws = [BLEU().corpus_score([NEAR[n]] * 3, [[LONG[n]] * 3]).score for n in range(3)]
@@ -251,9 +252,9 @@ def test_a_precision_of_no_ngrams_is_a_failure_and_lists_have_one_column() -> No
     assert bleu.sentence(["red boat"], ["a red boat"], values="bp") == [
         pytest.approx(math.exp(-1 / 2))
     ]
-    with pytest.raises(ConfigError, match="ask for one of bleu, bleu_bp"):
+    with pytest.raises(ConfigError, match="one of bleu, bleu_bp"):
         bleu.sentence(["x"], ["x"], values="score,bp")
-    with pytest.raises(ConfigError, match=r"bleu\.values: p3 needs bleu\.max_order of 3 or more"):
+    with pytest.raises(ConfigError, match=r"bleu\.values: p3 .*bleu\.max_order of 3"):
         Bleu(values="p3", max_order=2)
 
 
@@ -349,10 +350,8 @@ def test_corpus_without_the_longest_ngram_has_no_score() -> None:
     )
     short, wrong, none = result.rows
     assert isinstance(short, Failure)
-    assert (short.error, "no text of system a has 4 tokens" in short.message) == (
-        "TextsTooShort",
-        True,
-    )
+    assert short.error == "TextsTooShort"
+    assert has_line(short.message, "system a", "4 tokens")
     assert isinstance(wrong, Score)
     assert wrong.value == 0.0
     assert isinstance(none, Failure)
@@ -365,9 +364,7 @@ def test_corpus_without_the_longest_ngram_has_no_score() -> None:
 def test_missing_packages_give_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
     bleu._scorer.cache_clear()
-    with pytest.raises(
-        MissingExtra, match=r"tokenizer ja-mecab needs .*: pip install 'textjudge\[cjk\]'$"
-    ):
+    with pytest.raises(MissingExtra, match=r"ja-mecab .*: pip install 'textjudge\[cjk\]'$"):
         Bleu(tokenize="ja-mecab")
 
 
@@ -385,13 +382,10 @@ def test_untokenized_texts_are_noted() -> None:
         (note,) = parallel.merge_results(
             [metric.score([japanese, sample("a boat", "the boat")])]
         ).notes
-        assert (
-            ": 2 of 4 texts are in a script that the tokenizer 13a does not split into words, "
-            in str(note)
-        )
+        assert has_line(str(note), "2 of 4 texts", "script", "tokenizer 13a")
     english = [
         sample(f"the ferry {n} came late to the harbour", f"ferry {n} came") for n in range(9)
     ]
     (note,) = parallel.merge_results([CorpusBleu().score([japanese, *english])]).notes
-    assert str(note).startswith("bleu_corpus: 2 of 20 texts are in a script")
+    assert has_line(str(note), "bleu_corpus: 2 of 20 texts", "script")
     assert parallel.merge_results([Bleu().score([japanese, *english])]).notes == ()

@@ -32,6 +32,7 @@ from judge.metrics.base import MetricContext, ModelError, ModelQuestion
 from judge.metrics.claims import Claims, ClaimsValue, Job, most_similar, score
 from judge.metrics.claims.judge_model import Splitter, read_claims, read_probabilities
 from judge.results.result import analyzed
+from tests.factories import has_line
 
 SOURCE = "The bridge opened in 1932. It is 503 metres long. Tolls were paid until 1998."
 OUTPUT = "Opened in 1932, the bridge is 510 metres long."
@@ -295,22 +296,22 @@ def test_missing_fields_are_failures_of_their_column() -> None:
     [
         ("I'm sorry, but I cannot help with that.", "has no JSON object"),
         ("", "has no JSON object"),
-        ('{"claims": [{"claim": "Snow fell.", "quote": "Snow"}', "cut off or is not JSON"),
-        ('{"claims": [{"claim": "Snow fell.", "quo', "cut off or is not JSON"),
+        ('{"claims": [{"claim": "Snow fell.", "quote": "Snow"}', "cut off"),
+        ('{"claims": [{"claim": "Snow fell.", "quo', "cut off"),
         ('{"claims": []} {"claims": []}', "several JSON objects"),
         ('{"facts": []}', 'no list "claims"'),
         ('{"claims": "none"}', 'no list "claims"'),
         ('{"claims": [], "claims": []}', 'no list "claims"'),
         ('{"claims": {"claim": "Snow fell.", "quote": "Snow"}}', 'no list "claims"'),
-        ('{"claims": ["Snow fell.", 4]}', 'an entry that is no claim: \'"Snow fell."'),
-        ('{"claims": ["Snow fell.", "…"]}', 'an entry that is no claim: \'"Snow fell."'),
+        ('{"claims": ["Snow fell.", 4]}', 'no claim: \'"Snow fell."'),
+        ('{"claims": ["Snow fell.", "…"]}', 'no claim: \'"Snow fell."'),
         (
             '{"claims": [{"claim": "Snow fell.", "quote": "Snow"}, "It was cold."]}',
             '\'"It was cold."',
         ),
-        ('{"claims": [{"claim": "…", "quote": "Snow"}]}', "an entry that is no claim"),
-        ('{"claims": [{"quote": "Snow"}]}', "an entry that is no claim"),
-        ('{"claims": [{"claim": 4, "quote": "Snow"}]}', "an entry that is no claim"),
+        ('{"claims": [{"claim": "…", "quote": "Snow"}]}', "entry that is no claim"),
+        ('{"claims": [{"quote": "Snow"}]}', "entry that is no claim"),
+        ('{"claims": [{"claim": 4, "quote": "Snow"}]}', "entry that is no claim"),
         ("[" * 50_000, "has no JSON object"),
         ("{" * 50_000, "has no JSON object"),
     ],
@@ -349,31 +350,32 @@ def test_a_claim_without_quotation_has_no_position(claims: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "message"),
+    ("reply", "facts"),
     [
-        ("All claims are supported.", "has no JSON object"),
-        ('{"1": 0.9, "2": 0.', "cut off or is not JSON"),
-        ("[0.9, 0.1]", "has no JSON object"),
-        ('{"1": 0.9}', "rates 1 of 2 claims, not claim 2"),
-        ("{}", "rates 0 of 2 claims, not claim 1"),
-        ('{"1": 0.9, "1": 0.1, "2": 0.2}', "rates claim 1 twice"),
-        ('{"1": 0.9, "2": 0.1, "3": 0.2}', "rates claim '3', which is not among 2"),
-        ('{"0": 0.9, "1": 0.1, "2": 0.2}', "rates claim '0'"),
-        ('{"1": 1.4, "2": 0.1}', "gives claim 1 '1.4', not a probability"),
-        ('{"1": -0.1, "2": 0.1}', "gives claim 1 '-0.1'"),
-        ('{"1": "high", "2": 0.1}', "gives claim 1 'high'"),
-        ('{"1": 90%, "2": 0.1}', "gives claim 1 '90%'"),
-        ('{"1": true, "2": 0.1}', "gives claim 1 'true'"),
-        ('{"1": null, "2": 0.1}', "gives claim 1 'null'"),
-        ('{"1": NaN, "2": 0.1}', "gives claim 1 'NaN'"),
-        ('{"1": 1e999, "2": 0.1}', "gives claim 1 '1e999'"),
-        ('{"1": [0.9], "2": 0.1}', "gives claim 1 ''"),
-        ('{"1": 0.9, "2": 0.1} or {"1": 0.1, "2": 0.9}', "several JSON objects"),
+        ("All claims are supported.", ("has no JSON object",)),
+        ('{"1": 0.9, "2": 0.', ("cut off",)),
+        ("[0.9, 0.1]", ("has no JSON object",)),
+        ('{"1": 0.9}', ("1 of 2 claims", "not claim 2")),
+        ("{}", ("0 of 2 claims", "not claim 1")),
+        ('{"1": 0.9, "1": 0.1, "2": 0.2}', ("claim 1 twice",)),
+        ('{"1": 0.9, "2": 0.1, "3": 0.2}', ("claim '3'", "2")),
+        ('{"0": 0.9, "1": 0.1, "2": 0.2}', ("claim '0'",)),
+        ('{"1": 1.4, "2": 0.1}', ("claim 1 '1.4'",)),
+        ('{"1": -0.1, "2": 0.1}', ("gives claim 1 '-0.1'",)),
+        ('{"1": "high", "2": 0.1}', ("gives claim 1 'high'",)),
+        ('{"1": 90%, "2": 0.1}', ("gives claim 1 '90%'",)),
+        ('{"1": true, "2": 0.1}', ("gives claim 1 'true'",)),
+        ('{"1": null, "2": 0.1}', ("gives claim 1 'null'",)),
+        ('{"1": NaN, "2": 0.1}', ("gives claim 1 'NaN'",)),
+        ('{"1": 1e999, "2": 0.1}', ("gives claim 1 '1e999'",)),
+        ('{"1": [0.9], "2": 0.1}', ("gives claim 1 ''",)),
+        ('{"1": 0.9, "2": 0.1} or {"1": 0.1, "2": 0.9}', ("several JSON objects",)),
     ],
 )
-def test_probabilities_in_another_form_are_not_read(reply: str, message: str) -> None:
-    with pytest.raises(ParseError, match=re.escape(message)) as raised:
+def test_probabilities_in_another_form_are_not_read(reply: str, facts: tuple[str, ...]) -> None:
+    with pytest.raises(ParseError) as raised:
         read_probabilities(reply, 2)
+    assert has_line(str(raised.value), *facts)
     assert raised.value.raw == reply
 
 
@@ -400,10 +402,7 @@ def test_a_useless_reply_is_a_failure_that_keeps_it() -> None:
     failed, valid = Claims(context=MetricContext(ask=ask)).score(samples).rows
     assert isinstance(failed, Failure)
     assert (failed.error, failed.raw) == ("ParseError", useless)
-    assert (
-        failed.message
-        == "d.jsonl:1 is not measured: the reply gives claim 1 'high', not a probability from 0 to 1"
-    )
+    assert has_line(failed.message, "d.jsonl:1", "claim 1 'high'", "from 0 to 1")
     assert isinstance(valid, Score)
 
 
@@ -438,7 +437,7 @@ def test_too_many_claims_are_thinned_out_with_a_note() -> None:
     assert isinstance(row, Score)
     assert [claim.text for claim in decode(row.provenance.raw)] == ["b", "e", "h"]
     assert row.value == 2 / 3
-    assert "claims: 1 of 1 texts have more than 3 claims" in str(result.notes[0])
+    assert has_line(str(result.notes[0]), "claims: 1 of 1 texts", "more than 3")
 
 
 def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
@@ -448,26 +447,27 @@ def test_quotations_that_a_text_does_not_hold_are_counted() -> None:
         .score([Sample("1", "a", "abc", source="x"), Sample("2", "a", "aba", source="x")])
         .notes
     )
-    assert "claims: 1 of 2 texts lack words that a claim quotes" in "\n".join(map(str, notes))
+    assert has_line(map(str, notes), "claims: 1 of 2 texts", "quotes")
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "facts"),
     [
-        ({"value": "median"}, "claims.value must be one of share, mean"),
-        ({"unit": "word"}, "claims.unit must be one of claim, sentence"),
-        ({"threshold": 1.5}, "claims.threshold must be a number from 0 to 1"),
-        ({"most": 0}, "claims.most must be a whole number from 1"),
-        ({"verify": "people"}, "claims.verify must be"),
-        ({"verify": 3}, "claims.verify must be"),
-        ({"language": "fr"}, "claims.language must be one of en, ja, ko, zh"),
-        ({"context": MetricContext()}, "name one with --model NAME"),
-        ({"context": MetricContext(), "unit": "sentence"}, "name one with --model NAME"),
+        ({"value": "median"}, ("claims.value", "share, mean")),
+        ({"unit": "word"}, ("claims.unit", "claim, sentence")),
+        ({"threshold": 1.5}, ("claims.threshold", "0 to 1")),
+        ({"most": 0}, ("claims.most", "whole number from 1")),
+        ({"verify": "people"}, ("claims.verify must be",)),
+        ({"verify": 3}, ("claims.verify must be",)),
+        ({"language": "fr"}, ("claims.language", "en, ja, ko, zh")),
+        ({"context": MetricContext()}, ("--model NAME",)),
+        ({"context": MetricContext(), "unit": "sentence"}, ("--model NAME",)),
     ],
 )
-def test_a_wrong_option_is_a_config_error(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=re.escape(message)):
+def test_a_wrong_option_is_a_config_error(options: dict[str, Any], facts: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError) as caught:
         Claims(**{"context": MetricContext(ask=by_words()), **options})
+    assert has_line(str(caught.value), *facts)
 
 
 @pytest.mark.parametrize(
@@ -529,7 +529,7 @@ def test_a_verifier_that_gives_no_probabilities_is_a_failure(reply: Any) -> None
     (value,) = score(["It rained."], ["It rained."], unit="sentence", verify=Wrong())
     assert isinstance(value, Failure)
     assert value.error == "NoProbability"
-    assert "not a probability from 0 to 1 for each of 1 claim" in value.message
+    assert has_line(value.message, "probability from 0 to 1", "1 claim")
 
 
 # Runs.
@@ -650,7 +650,5 @@ def test_a_plan_says_how_many_requests_there_will_be() -> None:
     }
     data = folder / "data.jsonl"
     sent = judge.evaluate(data, **run).info.requests.sent
-    assert (
-        f"Not included: at most {sent} requests of claims to judge.yaml"
-        in judge.plan(data, **run).notes[-1]
-    )
+    notes = judge.plan(data, **run).notes
+    assert has_line(notes[-1], "Not included", f"{sent} requests", "claims", "judge.yaml")

@@ -17,6 +17,7 @@ from judge.metrics.base import ModelError
 from judge.metrics.claims import Claims, Job
 from judge.metrics.claims.cross_encoder import CrossEncoder, entailment_label, locate
 from judge.metrics.nli import Nli
+from tests.factories import has_line
 
 SOURCE = "The river rose by two metres. The bridge was closed, said the mayor. Only the old road stayed open."
 LONG = " ".join(
@@ -243,12 +244,13 @@ class TestModel:
         results = encoder(bert).verify(
             [(source, (SENTENCES[1], claim)) for source, claim in claims]
         )
-        assert results[0] == ModelError("ClaimTooLong", "a claim has 23 tokens, the model takes 22")
+        assert results[0].error == "ClaimTooLong"
+        assert has_line(results[0].message, "23 tokens", "22")
         assert [each.error for each in results if isinstance(each, ModelError)][1:] == [
             "NoTokens",
             *["UnknownText"] * 2,
         ]
-        assert "bert does not know the words of a claim" in str(results[2])
+        assert has_line(str(results[2]), "bert", "not know", "claim")
         assert "the words of a text" in str(results[3])
 
     def test_nan_probabilities_are_model_errors(self, tiny: Any, bert: str, tmp_path: Path) -> None:
@@ -358,16 +360,16 @@ class TestMetric:
     @pytest.mark.parametrize(
         ("options", "why"),
         [
-            ({"verify": "nli:"}, "claims.verify must be llm or nli:MODEL"),
-            ({"verify": "nil:there"}, "claims.verify must be llm or nli:MODEL"),
-            ({"label": "maybe"}, "set claims.label to the one that means"),
+            ({"verify": "nli:"}, "claims.verify .*llm or nli:MODEL"),
+            ({"verify": "nil:there"}, "claims.verify .*llm or nli:MODEL"),
+            ({"label": "maybe"}, "set claims.label"),
             (
                 {"verify": "nli:nowhere/./at all"},
-                "claims: model 'nowhere/./at all' is no folder here",
+                "model 'nowhere/./at all'",
             ),
             (
                 {"verify": Sure(), "device": "cpu"},
-                "claims.device is an option of claims.verify=nli:MODEL",
+                "claims.device .*claims.verify=nli:MODEL",
             ),
         ],
     )
@@ -389,14 +391,14 @@ class TestMetric:
     @pytest.mark.parametrize(
         ("options", "why"),
         [
-            ({"model": None}, "nli needs a model: --set nli.model=MODEL"),
+            ({"model": None}, "--set nli.model=MODEL"),
             ({"model": 3}, "nli.model must be a text"),
             ({"window": 0}, "nli.window must be"),
             ({"label": True}, "nli.label must be"),
             ({"label": " "}, "nli.label must be"),
             ({"label": "maybe"}, "its labels are 0 'contradiction'"),
             ({"batch_tokens": "many"}, "nli.batch_tokens must be"),
-            ({"device": "nowhere"}, "nli: device 'nowhere' cannot be used"),
+            ({"device": "nowhere"}, "device 'nowhere'"),
         ],
     )
     def test_a_wrong_option_is_named(self, bert: str, options: dict[str, Any], why: str) -> None:

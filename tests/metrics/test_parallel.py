@@ -114,9 +114,7 @@ def test_a_run_shows_a_note_of_two_metrics_once() -> None:
 
 def test_a_signature_as_text_is_an_error_of_the_metric() -> None:
     column = Column("mine", "metric", "mine|v1")  # type: ignore[arg-type]
-    with pytest.raises(
-        ConfigError, match=r"column mine .* a judge\.Signature, such as Signature\('mine'"
-    ):
+    with pytest.raises(ConfigError, match=r"column mine .* a judge\.Signature.*Signature\('mine'"):
         parallel.merge_results([MetricResult((column,), ())])
 
 
@@ -164,9 +162,7 @@ def test_a_killed_process_is_an_error() -> None:
                 child.kill()
             list(results)
 
-    with pytest.raises(
-        ConfigError, match=r"--workers: a worker process ended unexpectedly.*__main__"
-    ):
+    with pytest.raises(ConfigError, match=r"--workers: .*ended unexpectedly.*__main__"):
         killed()
 
 

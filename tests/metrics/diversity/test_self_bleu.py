@@ -16,7 +16,7 @@ from judge import text
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.diversity import SelfBleu, self_bleu, self_bleu_each
-from tests.factories import samples_of
+from tests.factories import has_line, samples_of
 
 WORDS = ["red", "Red", "boat", "boats", "the", ".", "9:30", "don't", "&amp;", "étage", "\ud800"]
 TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
@@ -124,10 +124,9 @@ def test_empty_texts_are_noted() -> None:
     (row,) = result.rows
     assert isinstance(row, Score)
     assert (row.value, row.provenance.n) == (pytest.approx(50), 4)
-    assert row.provenance.note == "all texts of the system are one group; 2 without any token"
-    assert result.notes == (
-        "self_bleu: 2 texts without any token (a 2); each counts 0, which makes the system look more diverse",
-    )
+    assert has_line(row.provenance.note or "", "all texts of the system", "2 without any token")
+    (note,) = result.notes
+    assert has_line(note, "self_bleu: 2 texts without", "a 2", "0", "more diverse")
 
 
 def test_groups_compare_the_texts_of_one_source_alone() -> None:
@@ -153,10 +152,7 @@ def test_groups_compare_the_texts_of_one_source_alone() -> None:
         == pytest.approx(self_bleu(groups))
     )
     assert row.value != pytest.approx(self_bleu(ferries[:8]))
-    assert (
-        row.provenance.note
-        == "within 2 sources of two or more texts; 1 alone with their source left out"
-    )
+    assert has_line(row.provenance.note or "", "2 sources", "1 alone")
     assert str(result.columns[0].signature).startswith("self_bleu|system|groups=source|eff=yes|")
     (row,) = SelfBleu(groups="source").score(samples_of("a b", "a c")).rows
     assert isinstance(row, Failure)
@@ -167,9 +163,8 @@ def test_groups_compare_the_texts_of_one_source_alone() -> None:
 
 def test_unequal_numbers_of_outputs_are_noted() -> None:
     result = SelfBleu().score([*samples_of("a", "b"), *samples_of("a", "b", "c", system="z")])
-    assert result.notes == (
-        "self_bleu depends on the number of texts; systems with unequal numbers do not compare: a 2, z 3",
-    )
+    (note,) = result.notes
+    assert has_line(note, "self_bleu", "number of texts", "not compare", "a 2, z 3")
 
 
 def test_untokenized_sentences_are_noted() -> None:
@@ -183,14 +178,16 @@ def test_untokenized_sentences_are_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "kind", "message"),
+    ("texts", "kind", "facts"),
     [
-        (["one"], "TooFewTexts", "system a: 1 text given: 2 or more are needed"),
-        (["", " "], "NoToken", "system a: 2 texts without any token: there is nothing to score"),
+        (["one"], "TooFewTexts", ("1 text", "2 or more")),
+        (["", " "], "NoToken", ("2 texts without any token",)),
     ],
 )
-def test_a_missing_value_is_a_failure(texts: list[str], kind: str, message: str) -> None:
+def test_a_missing_value_is_a_failure(texts: list[str], kind: str, facts: tuple[str, ...]) -> None:
     (row,) = SelfBleu().score(samples_of(*texts)).rows
-    assert row == Failure("", "a", "self_bleu", stage="metric", error=kind, message=message)
-    with pytest.raises(DataError, match=message.removeprefix("system a: ")):
+    assert row == Failure("", "a", "self_bleu", stage="metric", error=kind, message=row.message)
+    assert has_line(row.message, "system a: ", *facts)
+    with pytest.raises(DataError) as caught:
         self_bleu(texts)
+    assert has_line(str(caught.value), *facts)

@@ -93,7 +93,7 @@ def test_a_missing_source_is_a_failure(source: str | None, lacking: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("sources", "message"), [([], "1 outputs and 0 sources"), ([" "], "pair 0 has a blank source")]
+    ("sources", "message"), [([], "1 outputs .*0 sources"), ([" "], "pair 0 .*blank source")]
 )
 def test_function_raises(sources: list[str], message: str) -> None:
     with pytest.raises(DataError, match=message):

@@ -333,9 +333,7 @@ def test_spacy_or_its_model_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
         raise OSError(f"no {name} anywhere")
 
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
-    with pytest.raises(
-        ConfigError, match=r"'none_sm': name one that is installed.*no none_sm anywhere"
-    ):
+    with pytest.raises(ConfigError, match=r"'none_sm'.*no none_sm"):
         Nouns("spacy:none_sm")
     monkeypatch.setitem(sys.modules, "spacy", None)
     with pytest.raises(MissingExtra, match="pip install spacy"):

@@ -21,6 +21,7 @@ from judge.metrics.base import MetricContext, ModelError, ModelQuestion
 from judge.metrics.common import spread
 from judge.metrics.qags import Qags, QagsValue, judge_model, score
 from judge.metrics.qags.pipeline import QagsLine, Stages
+from tests.factories import has_line, lines_hold
 
 SOURCE = "Anna Berg sailed to Oslo on Friday. The ferry was three hours late."
 FAITHFUL = "The ferry was three hours late."
@@ -110,7 +111,7 @@ def test_columns_are_signed(stages: tuple[Stage, Stage, Stage]) -> None:
 @pytest.mark.parametrize(
     ("output", "source", "error", "message"),
     [
-        (FAITHFUL, None, "NoSource", "item 1 has no source.*--map source=COLUMN"),
+        (FAITHFUL, None, "NoSource", "no source.*--map source=COLUMN"),
         (FAITHFUL, " \n", "NoSource", "has a blank source"),
         ("!", SOURCE, "NoThemes", "has no themes"),
         (" ", SOURCE, "NoThemes", "has an empty output"),
@@ -133,7 +134,7 @@ def test_unanswerable_from_one_text_is_0_and_from_both_is_left_out(
     (score,) = by_llm([sample("a b c", "a b")])
     assert isinstance(score, Score)  # a 1; b 0, as the source alone answers; c left out
     assert (score.value, score.provenance.n) == (0.5, 2)
-    assert score.provenance.note == "1 of 3 questions left out: 1 answered by neither"
+    assert has_line(score.provenance.note or "", "1 of 3 questions", "1 answered by neither")
     assert [line[4:] for line in json.loads(score.provenance.raw or "")["qags"]] == [
         [{"f1": 1}, ""],
         [{"f1": 0}, ""],
@@ -147,7 +148,7 @@ def test_nothing_asked(stages: tuple[Stage, Stage, Stage]) -> None:
     assert isinstance(first, Failure)
     assert isinstance(second, Failure)
     assert first.error == second.error == "NothingAsked"
-    assert "2 of 2 questions left out: 2 answered by neither" in first.message
+    assert has_line(first.message, "2 of 2 questions", "2 answered by neither")
     neither = ["", "", {}, "answered by neither"]
     assert json.loads(first.raw) == {"qags": [["x", "x?", *neither], ["y", "y?", *neither]]}
     assert second.raw == ""
@@ -167,14 +168,11 @@ def test_a_model_error_drops_a_theme_or_fails_the_output(
         "NothingAsked",
         1,
     ]
-    assert [one.provenance.note for one in rows if isinstance(one, Score)] == [
-        "2 of 3 questions left out: 1 NoQuestion, 1 QuestionTooLong",
-        "1 of 2 questions left out: 1 QuestionTooLong",
-    ]
+    notes = [one.provenance.note or "" for one in rows if isinstance(one, Score)]
+    several = ("2 of 3 questions", "1 NoQuestion", "1 QuestionTooLong")
+    assert lines_hold(notes, [several, ("1 of 2 questions", "1 QuestionTooLong")])
     assert isinstance(rows[2], Failure)
-    assert rows[2].message.endswith(
-        "no question counts: 1 of 1 questions left out: 1 QuestionTooLong"
-    )
+    assert has_line(rows[2].message, "no question counts", "1 of 1", "1 QuestionTooLong")
 
 
 @pytest.mark.parametrize("stage", [1, 2])
@@ -189,10 +187,7 @@ def test_a_judge_error_is_a_failure_with_its_details(
     failure, other = result.rows
     assert isinstance(failure, Failure)
     assert failure.error == "Refused"
-    assert (
-        "for 1 of 3 themes the judge gave no question or answer: the server said no"
-        in failure.message
-    )
+    assert has_line(failure.message, "1 of 3 themes", "no question or answer", "the server said no")
     assert [line[4:] for line in json.loads(failure.raw)["qags"]] == [
         [{"f1": 1}, ""],
         [{}, "Refused: the server said no"],
@@ -215,10 +210,8 @@ def test_a_question_that_the_output_answers_otherwise_may_be_left_out(
     assert isinstance(plain, Score)
     assert isinstance(score, Score)
     assert (plain.value, score.value) == (pytest.approx(1 / 3), 0.5)
-    assert (
-        score.provenance.note
-        == "2 of 4 questions left out: 1 answered by neither, 1 the output answers otherwise"
-    )
+    note = score.provenance.note or ""
+    assert has_line(note, "2 of 4 questions", "1 answered by neither", "1 the output answers")
     assert "|most=20|consistent|similarity=" in str(filtered.columns[0].signature)
 
 
@@ -272,7 +265,8 @@ def test_a_note_counts_the_questions_left_out(stages: tuple[Stage, Stage, Stage]
     result = Qags(context=MetricContext(ask=silent), backend="llm").score(
         [sample("a y", "a"), sample("a", "a", "2")]
     )
-    assert result.notes == ("qags: 1 of 3 questions left out: 1 answered by neither",)
+    (note,) = result.notes
+    assert has_line(note, "qags: 1 of 3 questions", "1 answered by neither")
 
 
 def test_answers_that_bertscore_cannot_compare_fail_in_its_column(
@@ -345,36 +339,36 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"backend": "gpt"}, "backend must be one of llm, models"),
-        ({}, "Name a judge with --model NAME.*qags.backend=models"),
-        ({"themes": "llm"}, "Name a judge with --model NAME"),
+        ({"backend": "gpt"}, "backend .*llm, models"),
+        ({}, "--model NAME.*qags.backend=models"),
+        ({"themes": "llm"}, "--model NAME"),
         ({"backend": "models"}, "needs two models.*qags.questions=GENERATOR.*qags.answers=READER"),
         ({"questions": "t5"}, "one for answers"),
         ({"answers": "qa", "context": MetricContext(ask=silent)}, "one for answers"),
         ({"themes": "nuons", "context": MetricContext(ask=silent)}, "did you mean 'nouns'"),
-        ({"similarity": "f2"}, "similarity must be one of .*, not 'f2'"),
-        ({"similarity": []}, "similarity must be one or more of"),
-        ({"most": 0}, "most must be a whole number from 1"),
-        ({"compounds": "yes"}, "compounds must be true or false"),
+        ({"similarity": "f2"}, "similarity .*, not 'f2'"),
+        ({"similarity": []}, "similarity must be"),
+        ({"most": 0}, "most .*whole number from 1"),
+        ({"compounds": "yes"}, "compounds .*true or false"),
         ({"low": 0.9, "context": MetricContext(ask=silent)}, "low"),
         ({"low": "half"}, "low must be a number"),
-        ({"similarity": 5}, "similarity must be one or more of"),
-        ({"similarity": None}, "similarity must be one or more of"),
-        ({"consistent": 1}, "consistent must be true or false"),
+        ({"similarity": 5}, "similarity must be"),
+        ({"similarity": None}, "similarity must be"),
+        ({"consistent": 1}, "consistent .*true or false"),
         ({"themes": 5}, "themes must be a text"),
         ({"questions": ["t5"]}, "questions must be a text"),
-        ({"language": "fr"}, "language must be one of en, ja, ko, zh"),
-        ({"beams": 3}, "beams is an option of backend=models, which this run does not use"),
-        ({"template": "x"}, "template is an option of backend=models"),
-        ({"question_tokens": 9}, "question_tokens is an option of backend=models"),
-        ({"null": False}, "null is an option of backend=models"),
+        ({"language": "fr"}, "language .*en, ja, ko, zh"),
+        ({"beams": 3}, "beams .*backend=models"),
+        ({"template": "x"}, "template .*backend=models"),
+        ({"question_tokens": 9}, "question_tokens .*backend=models"),
+        ({"null": False}, "null .*backend=models"),
         (
             {"bertscore_layer": 3},
-            "bertscore_layer is an option of similarity=bertscore or corrected",
+            "bertscore_layer .*similarity=bertscore or corrected",
         ),
         (
             {"device": "cpu"},
-            "device is an option of backend=models and of similarity=bertscore or corrected",
+            "device .*backend=models .*similarity=bertscore or corrected",
         ),
     ],
 )

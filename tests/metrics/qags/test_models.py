@@ -20,6 +20,7 @@ from judge.metrics.base import MetricContext, ModelQuestion
 from judge.metrics.qags import Qags, models
 from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
+from tests.factories import has_line
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -287,7 +288,8 @@ def test_an_empty_question_is_a_model_error(tiny: Any, t5: str, tmp_path: Path) 
 def test_a_theme_longer_than_the_input_is_a_model_error(t5: str) -> None:
     long = "river " * 200
     written = generator(t5).questions([(long, f"A {long}."), ("river", f"A {long}.")])
-    assert written[0] == ModelError("NoQuestion", "the theme is too long for the generator's input")
+    assert written[0].error == "NoQuestion"
+    assert has_line(written[0].message, "theme", "too long")
     assert isinstance(written[1], str)
     assert generator(t5).questions([(long, long)]) == written[:1]
     assert generator(t5).questions([]) == []
@@ -437,9 +439,8 @@ def test_a_question_longer_than_the_window_is_a_model_error(bert: str) -> None:
         ("river " * 22, TEXTS[0]),
     ]
     answers = reader(bert).answers(pairs)
-    assert answers[0] == ModelError(
-        "QuestionTooLong", "the question has 60 tokens, the reader takes 22"
-    )
+    assert answers[0].error == "QuestionTooLong"
+    assert has_line(answers[0].message, "60 tokens", "22")
     assert answers[1] == ModelError("NoQuestion", "the question is empty")
     assert answers[2:] == by_all_spans(bert, pairs[2:], 48, 11, null=False)
 
@@ -461,9 +462,9 @@ def test_nan_scores_are_model_errors(tiny: Any, bert: str, tmp_path: Path) -> No
         model.qa_outputs.bias.fill_(float("nan"))
     folder = tiny.copied(bert, tmp_path)
     tiny.saved(Path(folder), model)
-    assert reader(folder).answers(PAIRS[:1]) == [
-        ModelError("NoAnswer", "the reader's scores are not numbers")
-    ]
+    (answer,) = reader(folder).answers(PAIRS[:1])
+    assert answer.error == "NoAnswer"
+    assert has_line(answer.message, "not numbers")
 
 
 def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -525,9 +526,7 @@ def test_a_wrong_setting_is_named(t5: str, bert: str, options: dict[str, Any], w
 
 
 def test_a_model_of_another_kind_is_refused(t5: str, bert: str) -> None:
-    with pytest.raises(
-        ConfigError, match="T5ForConditionalGeneration, which was not made to answer"
-    ):
+    with pytest.raises(ConfigError, match="T5ForConditionalGeneration"):
         opened(t5, t5)
     writer, _ = opened(bert, bert)
     with pytest.raises(ConfigError, match=r"generator .* cannot be loaded"):
@@ -538,7 +537,7 @@ def test_a_reader_without_its_last_layer_is_refused(tiny: Any, bert: str, tmp_pa
     _, model = loaded(bert, "AutoModel")
     folder = tiny.copied(bert, tmp_path)
     tiny.saved(tmp_path, model)
-    with pytest.raises(ConfigError, match="was not made to answer questions"):
+    with pytest.raises(ConfigError, match="not made to answer"):
         reader(folder)
     with pytest.raises(ConfigError, match=r"lack qa_outputs"):
         reader(tiny.copied(folder, tmp_path, config={"architectures": None})).answers(PAIRS)
@@ -553,7 +552,7 @@ def test_refuses_a_reader_with_an_unusable_tokenizer(
     monkeypatch.undo()
     tokenizer = transformers.AutoTokenizer.from_pretrained(t5)
     _, model = loaded(bert, "AutoModelForQuestionAnswering")
-    with pytest.raises(ConfigError, match=r"no \[CLS\] .* set null to false"):
+    with pytest.raises(ConfigError, match=r"\[CLS\] .*null to false"):
         reader(tiny.saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
 
 
@@ -565,9 +564,7 @@ def test_a_package_that_is_not_there_names_the_pip_line(
 
     monkeypatch.setattr(huggingface, "installed_version", absent)
     huggingface.version.cache_clear()
-    with pytest.raises(
-        MissingExtra, match=r"^qags needs the package torch: pip install 'textjudge\[qags\]'"
-    ):
+    with pytest.raises(MissingExtra, match=r"^qags needs.* torch: pip install 'textjudge\[qags\]'"):
         opened(t5, "nobody/reads")
 
 

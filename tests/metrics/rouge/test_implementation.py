@@ -71,7 +71,7 @@ def test_the_signature_names_the_package() -> None:
 @pytest.mark.parametrize(
     ("option", "named"),
     [
-        ({"types": "rouge1,rougeW,rougeSU4"}, "the type rougeW, the type rougeSU4"),
+        ({"types": "rouge1,rougeW,rougeSU4"}, ".*rougeW, .*rougeSU4"),
         ({"types": "lcs_mead"}, "the type lcs_mead"),
         ({"multi": "jackknife"}, "rouge.multi"),
         ({"preset": "rouge155"}, "rouge.preset"),
@@ -81,9 +81,7 @@ def test_the_signature_names_the_package() -> None:
     ],
 )
 def test_refuses_options_the_package_does_not_have(option: dict[str, Any], named: str) -> None:
-    with pytest.raises(
-        ConfigError, match=rf"rouge-score does not support {named}.*: omit .* implementation=judge"
-    ):
+    with pytest.raises(ConfigError, match=rf"not support {named}.*: omit .* implementation=judge"):
         Rouge(implementation="rouge-score", **option)
 
 

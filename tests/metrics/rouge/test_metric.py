@@ -17,6 +17,7 @@ from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import parallel
 from judge.metrics.rouge import Rouge
+from tests.factories import has_line
 
 TYPES = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
 WORDS = ["the", "running", "runs", "cats", "cat", "sat,", "mats.", "no-one", "ran?", "U.S."]
@@ -199,10 +200,8 @@ def test_a_reference_without_a_token_is_a_failure(preset: str | None) -> None:
     for row in result.rows:
         assert isinstance(row, Failure)
         assert (row.item, row.system, row.stage, row.error) == ("1", "a", "metric", "NoTokens")
-        assert row.message.startswith("d.jsonl:3 has 2 references without any token")
-        assert row.message.endswith(
-            ": there is nothing to compare; chrf compares punctuation and emoji too"
-        )
+        assert has_line(row.message, "d.jsonl:3", "2 references without", "chrf")
+        assert "nothing to compare" in row.message
     rows = Rouge(preset="rouge155").score([Sample("1", "a", "x", references=("駅",))]).rows
     assert "leave out the preset" in str(rows)
 

@@ -7,6 +7,7 @@ import pytest
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.rouge import Rouge, score
+from tests.factories import has_line
 
 VECTORS: list[tuple[str, str, list[tuple[float, float, float]]]] = [  # P, R, F of rouge-1, rouge-2 and rouge-l
     (
@@ -60,10 +61,7 @@ def test_signature_case_form_and_spaces() -> None:
             column.signature
         )
     (note,) = metric.score([Sample("1", "a", "渡轮下午才到港口", references=("渡轮到港口",))]).notes
-    assert (
-        str(note)
-        == "rouge: 2 of 2 texts are in a script that the preset pltrdy does not split into words"
-    )
+    assert has_line(str(note), "rouge: 2 of 2 texts", "script", "pltrdy")
 
 
 def test_a_tokenizer_of_white_space() -> None:
@@ -74,10 +72,10 @@ def test_a_tokenizer_of_white_space() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"types": "rouge-6"}, "unknown type 'rouge-6' of pltrdy .*rouge-1 to rouge-5, rouge-l"),
-        ({"types": "rouge-1", "preset": None}, "set preset to pltrdy for its types"),
-        ({"tokenizer": "spaces"}, "rouge.preset pltrdy has its own tokenizer"),
-        ({"alpha": 0.2}, "pltrdy has no stopwords, alpha or beta"),
+        ({"types": "rouge-6"}, "'rouge-6' .*rouge-1 to rouge-5, rouge-l"),
+        ({"types": "rouge-1", "preset": None}, "preset to pltrdy"),
+        ({"tokenizer": "spaces"}, "rouge.preset pltrdy .*tokenizer"),
+        ({"alpha": 0.2}, "pltrdy .*stopwords, alpha or beta"),
         ({"implementation": "rouge-score"}, "does not support rouge.preset"),
     ],
 )

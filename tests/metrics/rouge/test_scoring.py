@@ -19,6 +19,7 @@ from judge import text
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample
 from judge.metrics.rouge import Rouge, RougeScore, score, sequences
+from tests.factories import has_line
 
 TYPES = ["rouge1", "rouge2", "rouge3", "rougeL", "rougeLsum"]
 WORDS = [
@@ -273,10 +274,8 @@ def test_lists_and_a_run_find_the_same_sentences(output: str, options: dict[str,
 @pytest.mark.parametrize("multi", ["best_f", "best_recall", "pooled", "mean", "jackknife"])
 def test_a_text_without_a_score_is_a_failure(multi: str) -> None:
     assert failure("a", [], "rouge1", multi=multi).message == "output 0 has no reference"
-    assert (
-        failure("a", ["", " \n"], "rouge1", multi=multi).message
-        == "output 0 has only blank references"
-    )
+    message = failure("a", ["", " \n"], "rouge1", multi=multi).message
+    assert has_line(message, "output 0", "blank references")
     assert failure("a", "?!", "rougeLsum", multi=multi).error == "NoTokens"
     assert one("", "a", "rougeLsum", multi=multi) == (0, 0, 0)
     assert one("a b", ["", "...", "a b"], "rouge2", multi=multi) == (
@@ -303,7 +302,7 @@ def test_long_texts() -> None:
         found_none = scores[kind][0]
         assert isinstance(found_none, Failure)
         assert found_none.error == "TextTooLong"
-        assert "shorten them or leave this type out" in found_none.message
+        assert has_line(found_none.message, "shorten", "this type")
 
 
 @pytest.mark.slow
@@ -342,7 +341,7 @@ def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     [("a", ["a"]), (["a"], "a"), (["a"], ["a", "b"]), (["a", "b"], ["a"])],
 )
 def test_lists_that_do_not_fit(outputs: list[str], references: list[str]) -> None:
-    with pytest.raises(DataError, match=r"lists of equal length|is a list of texts"):
+    with pytest.raises(DataError, match=r"equal length|list of texts"):
         score(outputs, references)
 
 
