@@ -16,6 +16,7 @@ from judge.core.signature import Signature
 from judge.stats import bootstrap as module
 from judge.stats.bootstrap import Bootstrap, Resampled, item_means, mean_estimate
 from judge.table import Table
+from tests.factories import has_line
 
 Make = Callable[..., Table]
 
@@ -66,7 +67,7 @@ def test_shares_of_two_labels_have_wilsons_interval_with_students_t() -> None:
     theirs = scipy_stats.binomtest(7, 10).proportion_ci(confidence_level=level, method="wilson")
     assert (estimate.value, estimate.n) == (pytest.approx(0.7), 10)
     assert (estimate.low, estimate.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
-    assert estimate.method == "95% Wilson interval with Student's t over items"
+    assert has_line(estimate.method, "95% Wilson", "Student's t", "items")
 
 
 def test_interval_ends_on_a_scale_are_t_standard_errors_from_the_mean() -> None:
@@ -89,7 +90,7 @@ def test_interval_without_a_scale_is_students_t_corrected_for_skewness() -> None
     assert long.low is not None
     assert long.high is not None
     assert long.high - long.value > 2 * (long.value - long.low)
-    assert long.method == "95% t interval corrected for skewness over items"
+    assert has_line(long.method, "95% t interval", "skewness", "items")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -97,7 +98,7 @@ def test_fewer_than_five_items_have_no_interval(n: int, metric_table: Make) -> N
     rows: list[float | None] = [None, 2.5, 4.0, 1.0, 3.5]
     estimate = item_means(metric_table({"m": {"s": rows[: n + 1]}}))["s", "m"]
     assert (estimate.low, estimate.high, estimate.n) == (None, None, n)
-    assert estimate.method == f"{n} item{'s' if n > 1 else ''}: too few for an interval"
+    assert has_line(estimate.method, f"{n} item", "too few")
 
 
 @pytest.mark.parametrize(
@@ -113,11 +114,8 @@ def test_equal_scores_are_not_certain(value: float, low: float, high: float) -> 
         pytest.approx(high, abs=1e-3),
     )
     bare = mean_estimate(np.array([0.1] * 30))
-    assert (bare.value, bare.low, bare.method) == (
-        0.1,
-        None,
-        "all values equal: no interval without a scale",
-    )
+    assert (bare.value, bare.low) == (0.1, None)
+    assert has_line(bare.method, "all values equal", "no interval")
 
 
 SKEWED = (0.02, 0.05, 0.1, 0.28, 0.55)

@@ -16,6 +16,7 @@ from judge.stats.coefficients import COEFFICIENTS, LEVELS
 from judge.stats.correlation import CorrelationWithRatings
 from judge.stats.correlation_matrix import MOST, Matrix, matrices
 from judge.table import Table
+from tests.factories import has_line
 
 MADE = Provenance("single")
 NAN = np.nan
@@ -125,7 +126,7 @@ def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24
     results = matrices(table(values, columns), Bootstrap(5))
     assert results[0].names[:4] == ("tone", "tone@a", "tone@b", "m0")
     assert len(results[0].names) == MOST
-    assert results[0].note == "the first 24 of 27 columns, criteria before metrics"
+    assert has_line(results[0].note, "first 24 of 27 columns", "criteria before metrics")
 
 
 @pytest.mark.parametrize(
@@ -162,7 +163,7 @@ def test_a_constant_column_has_no_value_and_is_named() -> None:
     values[1] = 2.0
     values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems of an item
     results = matrices(table(values), Bootstrap(20))
-    assert of(results, "within-items").note == "all values are equal in each item: c1, c2"
+    assert has_line(of(results, "within-items").note, "all values are equal", "c1, c2")
     assert of(results, "all-texts").note == "all values are equal: c1"
     few = data(columns=2)
     few[0, 4:] = 2.0
@@ -184,10 +185,7 @@ def test_columns_that_share_no_text_have_no_value() -> None:
 
 def test_kendall_is_skipped_for_very_many_systems() -> None:
     results = matrices(table(data(columns=2, items=3, systems=400)), Bootstrap(20))
-    assert (
-        of(results, "within-items", "kendall").note
-        == "tau-b of more than 64 systems is not computed"
-    )
+    assert has_line(of(results, "within-items", "kendall").note, "tau-b", "more than 64 systems")
     assert of(results, "systems", "kendall").values[0][1] is None
     assert all(of(results, level, "spearman").values[0][1] is not None for level in LEVELS)
     assert of(results, "all-texts", "kendall").values[0][1] is not None

@@ -93,7 +93,7 @@ def test_data_with_generations_are_judged_by_item(tmp_path: Path) -> None:
 
 def test_two_outputs_without_a_number_are_refused() -> None:
     rows = [{name: cell for name, cell in row.items() if name != "generation"} for row in ROWS]
-    with pytest.raises(DataError, match="a column `generation` numbers several outputs"):
+    with pytest.raises(DataError, match="column `generation`"):
         judge.evaluate(rows, [CRITERION], model=ask, metrics=[], cache=False)
 
 

@@ -17,6 +17,7 @@ from scipy.stats import t as student
 from judge.core.records import Failure, Provenance, Score
 from judge.stats import strengths as strengths_module
 from judge.stats.pairwise import Ranking, Standing, rankings
+from tests.factories import has_line
 
 SINGLE, IDENTICAL = Provenance("single"), Provenance("identical", n=0)
 few = settings(max_examples=25)
@@ -351,7 +352,7 @@ def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
 def test_groups_that_never_met_have_no_strengths() -> None:
     rows = [r for k in range(5) for pair in ("ab", "cd") for r in _both(f"i{k}", *pair, 0.8, 0.3)]
     ranking = _only(rows, "abcd")
-    assert ranking.note == "The systems fall into 2 groups that never met: no strengths."
+    assert has_line(ranking.note, "2 groups", "never met", "no strengths")
     for standing in ranking.standings:
         assert (standing.strength, standing.strength_low, standing.strength_high) == (
             None,
@@ -372,7 +373,7 @@ def test_a_system_with_fewer_than_five_items_has_no_interval() -> None:
     assert c.strength is not None
     assert (a.low is not None, a.strength_low is not None, a.items) == (True, True, 5)
     few = _only(rows[:8], "ab")
-    assert few.method == "fewer than 5 items: too few for an interval"
+    assert has_line(few.method, "fewer than 5 items")
     assert {s.low for s in few.standings} == {None}
 
 
@@ -431,7 +432,7 @@ def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyP
     rows = _random("abcd", 5, seed=1)
     monkeypatch.setattr(strengths_module, "_LIMIT", 1)
     ranking = _only(rows, "abcd")
-    assert ranking.note == "The Bradley-Terry fit did not converge: no strengths."
+    assert has_line(ranking.note, "Bradley-Terry", "not converge", "no strengths")
     assert {s.strength for s in ranking.standings} == {None}
     assert None not in {s.low for s in ranking.standings}
 

@@ -17,6 +17,7 @@ from judge.stats.bootstrap import Floats
 from judge.stats.calibration import MIN_RATED_ITEMS, Calibrated, Powered, calibrate, powered
 from judge.stats.paired_differences import holm
 from judge.table import Table
+from tests.factories import has_line, lines_hold
 
 MADE = Provenance("single")
 COLUMN = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
@@ -124,7 +125,7 @@ def test_equal_ratings_give_no_interval(same: Any) -> None:
         None,
         None,
     )
-    assert result.estimate.method.endswith("all ratings are equal: no interval")
+    assert has_line(result.estimate.method, "all ratings are equal", "no interval")
 
 
 def test_one_more_item_has_no_variance_of_its_own() -> None:
@@ -230,9 +231,7 @@ def test_the_judges_bias_is_taken_away() -> None:
     result = only(calibrate(data))
     for one, scores in zip(result.means, data.matrix("c"), strict=True):
         assert scores.mean() - one.estimate.value == pytest.approx(0.5, abs=0.1)
-        assert one.estimate.method.startswith(
-            "95% t interval corrected for skewness, PPI++, judge's weight "
-        )
+        assert has_line(one.estimate.method, "95% t interval", "PPI++", "judge's weight")
         assert one.estimate.method.endswith(", 270 more items judged")
 
 
@@ -259,20 +258,21 @@ def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "means", "note"),
+    ("data", "means", "facts"),
     [
         (
             table(rated=MIN_RATED_ITEMS - 1),
             0,
-            f"fewer than {MIN_RATED_ITEMS} rated items with a score: x, y",
+            (f"fewer than {MIN_RATED_ITEMS} rated items", "x, y"),
         ),
-        (table(rated=60), 2, "every judged item is rated, so the judge adds nothing"),
-        (table(rated=20, systems=("x",)), 1, ""),
+        (table(rated=60), 2, ("every judged item is rated",)),
+        (table(rated=20, systems=("x",)), 1, ()),
     ],
 )
-def test_missing_estimates_have_a_reason(data: Table, means: int, note: str) -> None:
+def test_missing_estimates_have_a_reason(data: Table, means: int, facts: tuple[str, ...]) -> None:
     result = only(calibrate(data))
-    assert (len(result.means), result.note) == (means, note)
+    assert len(result.means) == means
+    assert lines_hold(result.note.splitlines(), [facts] if facts else [])
     assert all(one.adjusted is not None for one in result.differences)
 
 
@@ -285,10 +285,7 @@ def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
     )
     result = only(calibrate(Table(samples, data.columns, data.scores)))
     assert (len(result.means), result.differences) == (2, ())
-    assert (
-        result.note
-        == f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: 1"
-    )
+    assert has_line(result.note, "pairs of systems", f"fewer than {MIN_RATED_ITEMS} items", "1")
 
 
 def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
@@ -301,10 +298,7 @@ def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
         for s in data.samples
     )
     result = only(calibrate(Table(samples, data.columns, data.scores)))
-    assert (
-        result.note
-        == "the judge scores rated and other items differently: were the rated ones drawn at random?"
-    )
+    assert has_line(result.note, "rated and other items differently", "at random")
 
 
 @pytest.mark.parametrize("systems", [("x", "y"), ("x", "y", "z")])
@@ -328,7 +322,7 @@ def test_many_systems_are_compared_with_the_best_one() -> None:
     result = only(calibrate(table(rated=12, items=20, systems=names)))
     assert {one.system for one in result.differences} == {result.means[0].system}
     assert len(result.differences) == 31
-    assert "more than 30 systems: compared with the best one only" in result.note
+    assert has_line(result.note, "more than 30 systems", "best one only")
 
 
 def test_calibrated_significance_uses_the_adjusted_p() -> None:

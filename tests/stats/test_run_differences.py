@@ -14,6 +14,7 @@ from judge.core.signature import Signature
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.run_differences import MeanChange, Runs, compare_runs
 from judge.table import Table
+from tests.factories import has_line
 
 MADE = Provenance("single")
 C = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
@@ -184,12 +185,16 @@ def test_another_scale_is_not_compared() -> None:
         table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(wide,))
     )
     assert comparison.means == ()
-    assert comparison.incomparable == (("c", "its scale was 1–5 and is 1–10"),)
+    ((column, reason),) = comparison.incomparable
+    assert column == "c"
+    assert has_line(reason, "scale", "1–5", "1–10")
     free = replace(C, low=None, high=None)
     comparison = compare_runs(
         table({("x", "c"): [1, 2]}), table({("x", "c"): [1, 9]}, columns=(free,))
     )
-    assert comparison.incomparable == (("c", "its scale was 1–5 and is open"),)
+    ((column, reason),) = comparison.incomparable
+    assert column == "c"
+    assert has_line(reason, "scale", "1–5", "open")
 
 
 def test_the_weighted_overall_is_compared_if_it_is_the_same() -> None:
@@ -217,9 +222,9 @@ def test_a_value_of_all_texts_together_has_no_test() -> None:
     assert (one.before, one.after, one.estimate.value, one.estimate.n) == (30.0, 32.5, 2.5, 2)
     assert (one.estimate.low, one.estimate.p, one.adjusted) == (None, None, None)
     texts = table({("x", "c"): [1, 2], ("x", "m"): [3, 4]}, columns=(C, M))
-    assert compare_runs(whole(30.0), texts).incomparable == (
-        ("m", "one run has a value per text, the other one per system"),
-    )
+    ((column, reason),) = compare_runs(whole(30.0), texts).incomparable
+    assert column == "m"
+    assert has_line(reason, "per text", "per system")
 
 
 def test_items_that_moved_furthest_by_shares_of_their_scales() -> None:

@@ -63,11 +63,9 @@ def test_texts_missing_for_a_candidate_are_ignored():
 
 
 def test_too_few_items_say_how_many_are_needed():
-    with pytest.raises(
-        DataError, match=r"at least 5 items whose ratings differ between texts; there are 4"
-    ):
+    with pytest.raises(DataError, match=r"at least 5 items .*there are 4"):
         select(*judged([0.5, 0.6], 4))
-    with pytest.raises(DataError, match="level systems needs at least 50"):
+    with pytest.raises(DataError, match=r"level systems .*at least 50"):
         select(*judged([0.5, 0.6], 20), "systems")
 
 
@@ -84,20 +82,20 @@ def test_candidate_without_a_correlation_is_never_chosen():
 
 @pytest.mark.parametrize(
     ("level", "kind"),
-    [("within-items", "items whose ratings differ between texts"), ("all-texts", "rated items")],
+    [("within-items", "items whose ratings differ.*"), ("all-texts", "rated items")],
 )
 def test_the_ratings_are_not_blamed_if_candidates_lack_values(level, kind):
     values, ratings = judged([0.5, 0.6], 20)
     values[0, 3:] = np.nan
     with pytest.raises(
         DataError,
-        match=f"at least 5 {kind}; there are 20, of which 3 are left with the texts that every candidate scored",
+        match=f"at least 5 {kind}; .*20, of which 3 .*every candidate",
     ):
         select(values, ratings, level)
     values[:] = np.nan
-    with pytest.raises(DataError, match=f"{kind}; there are 20, of which 0 are left"):
+    with pytest.raises(DataError, match=f"{kind}; .*20, of which 0"):
         select(values, ratings, level)
-    with pytest.raises(DataError, match=f"5 {kind}; there is 1$"):
+    with pytest.raises(DataError, match=f"5 {kind}; .* 1$"):
         select(*judged([0.5, 0.6], 1), level)
 
 

@@ -10,6 +10,7 @@ from judge.core.signature import Signature
 from judge.scoring.expectation import from_samples
 from judge.stats.agreement import repeats
 from judge.table import Table
+from tests.factories import has_line
 
 FIVE = Scale.integers(1, 5)
 NAMED = Scale(("poor", "fair", "good"), (0.0, 0.5, 1.0))
@@ -51,9 +52,7 @@ def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
     assert (one.name, one.n, one.value) == ("repeat_sd", 5, pytest.approx(statistics.fmean(each)))
     assert one.low is not None
     assert one.low < one.value < (one.high or 0)
-    assert one.method.startswith(
-        "mean over texts of the standard deviation of the draws of each; 95% "
-    )
+    assert has_line(one.method, "mean over texts", "standard deviation", "draws", "95%")
 
 
 def test_repeats_by_system_and_column() -> None:

@@ -17,6 +17,7 @@ from judge.stats.paired_differences import holm
 from judge.stats.power import Spread
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
+from tests.factories import has_line
 
 METRIC = Provenance("metric")
 Make = Callable[..., Any]
@@ -200,7 +201,7 @@ def test_one_item_has_differences_and_nothing_else(only: Make) -> None:
     )
     assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 3), (2, 1, 3), (3, 1, 3)]
     assert (comparison.best, comparison.detectable) == ((), None)
-    assert comparison.note == "one item: too few for intervals and tests"
+    assert has_line(comparison.note, "one item", "too few")
 
 
 def test_a_constant_column(only: Make) -> None:
@@ -254,15 +255,14 @@ def test_systems_with_different_items_are_compared_on_those_they_share(only: Mak
     counted = sum((x > y) - (x < y) for x, _ in pairs for _, y in pairs) / 16
     assert one.delta == pytest.approx(counted)
     assert comparison.best == ("a", "b", "c")  # nothing says that c is worse
-    assert comparison.note == (
-        "systems have different items: differences use the shared ones; 2 of 3 pairs of systems share no item; "
-        "too few items for any significant difference"
-    )
+    assert has_line(comparison.note, "different items", "shared ones", "2 of 3 pairs", "no item")
+    assert has_line(comparison.note, "too few items", "significant difference")
 
 
 def test_systems_that_share_no_item_are_not_compared(only: Make) -> None:
     comparison = only({"a": [1.0, 2.0, None, None], "b": [None, None, 3.0, 4.0]})
-    assert (comparison.note, comparison.best) == ("no two systems share an item", ())
+    assert comparison.best == ()
+    assert has_line(comparison.note, "no two systems share")
 
 
 def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make) -> None:
@@ -284,7 +284,8 @@ def test_note_says_if_items_are_too_few(n: int, few: bool, only: Make) -> None:
     )  # two-sided p at its least: 2 / 2^n
     assert comparison.differences[0].estimate.p == 2 / 2**n
     assert comparison.best == (("a", "b") if few else ("a",))
-    assert comparison.note == ("too few items for any significant difference" if few else "")
+    assert has_line(comparison.note, "too few items", "significant difference") is few
+    assert bool(comparison.note) is few
 
 
 @pytest.mark.slow
@@ -300,9 +301,8 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
     assert len(comparison.differences) == 999
     assert {d.system for d in comparison.differences} == {first}
     assert [d.other for d in comparison.differences] == [r.system for r in comparison.ranks[1:]]
-    assert comparison.note == (
-        "more than 30 systems: compared with the best one only; more than 100 systems: too many to test"
-    )
+    assert has_line(comparison.note, "more than 30 systems", "best one only")
+    assert has_line(comparison.note, "more than 100 systems", "too many")
     assert comparison.best == ()
     assert comparison.ranks[0].low == 1
     assert all(r.low <= r.rank <= 1_000 and 1 <= r.low <= r.high <= 1_000 for r in comparison.ranks)
@@ -425,7 +425,8 @@ def test_against_a_system_without_values_nothing_is_compared(metric_table: Make)
     table = metric_table({"m": {"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [None, None]}})
     for absent in ("c", "d"):
         (one,) = compare(table, against=absent)
-        assert (one.differences, one.note) == ((), f"{absent} has no value to compare with")
+        assert one.differences == ()
+        assert has_line(one.note, absent, "no value")
 
 
 def test_against_one_system_any_number_of_them_is_tested(metric_table: Make) -> None:
