@@ -32,6 +32,7 @@ from judge.providers.scripted import ScriptedProvider
 from judge.results.run_info import BudgetInfo
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import prepare
+from tests.factories import has_line
 from tests.senders import Sender
 
 MODEL = "gpt-5.4-mini"
@@ -133,7 +134,7 @@ def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> 
 def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
     with pytest.raises(
         BudgetReached,
-        match=r"of 20 tokens is reached: 0 tokens may have been spent.*up to 1,141 tokens;",
+        match=r"20 tokens .*: 0 tokens .*1,141 tokens;",
     ):
         in_time(BudgetLedger(Budget(20, "tokens")).reserve(REQUEST))
 
@@ -220,7 +221,7 @@ def test_budget_error_names_a_reply_above_its_estimate(in_time: Run) -> None:
         ledger.commit(await ledger.reserve(REQUEST), REQUEST, Usage(41, 2241))
         with pytest.raises(
             BudgetReached,
-            match=r"up to 2,282 tokens \(a reply came to 2.0 times the most its request",
+            match=r"2,282 tokens \(.*2\.0 times",
         ):
             await ledger.reserve(REQUEST)
 
@@ -291,11 +292,8 @@ def test_a_run_stops_at_its_budget_and_resumes_with_a_new_one(tmp_path: Path) ->
     output = run("3500tokens")
     done = len(requests)
     assert 1 <= done < 12
-    assert f"{150 * done + 10 * done:,} tokens may have been spent" in output or done * 160 < 1000
-    assert (
-        f"{done} of 12 judgments are done and kept in {tmp_path / 'out'}. Run the same command again"
-        in output
-    )
+    assert has_line(output, f"{150 * done + 10 * done:,} tokens", "spent") or done * 160 < 1000
+    assert has_line(output, f"{done} of 12 judgments", f"kept in {tmp_path / 'out'}", "again")
     result = run("1mtokens")
     assert len(requests) == len({request.key() for request in requests}) == 12
     assert [score.value for score in result.table.scores] == [3.0] * 12
@@ -322,7 +320,7 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
     with pytest.raises(DeadlineReached, match=r"\(--deadline\) is up") as stopped:
         asyncio.run(run_pipeline(prepared))
     (note,) = stopped.value.__notes__
-    assert note.startswith("5 of 12 judgments are done. Without a cache")
+    assert has_line(note, "5 of 12 judgments", "Without a cache")
 
 
 def test_waiting_requests_are_refused_when_the_budget_ends(in_time: Run) -> None:

@@ -21,7 +21,7 @@ from judge.criteria.render import render_repair_question
 from judge.execution.judgments import Judgment, Row
 from judge.results.result import load
 from judge.scoring.strategies import SamplingOptions
-from tests.factories import text_response
+from tests.factories import has_line, text_response
 from tests.senders import Judged
 
 ROWS = [
@@ -112,7 +112,7 @@ def test_the_question_names_the_criterion_and_its_labels_in_the_language_of_the_
 
 def test_a_long_scale_is_named_by_its_ends() -> None:
     criterion = judge.load_criterion(text="---\nscale: [0, 100]\n---\n{{ output }}", name="worth")
-    assert "one whole number from 0 to 100" in render_repair_question(criterion)
+    assert "whole number from 0 to 100" in render_repair_question(criterion)
 
 
 def test_a_custom_repair_question_is_sent_and_signed(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_reply_without_a_score_is_followed_by_one_question_and_scored_by_its_a
     assert (only(result).value, p.method, p.reading, p.argmax) == (3.0, "single", "repaired", "3")
     assert json.loads(p.raw) == [texts[language], "3"]
     assert p.reason == texts[language]
-    assert "asked again for the score alone: the reply does not end with" in p.note
+    assert has_line(p.note, "asked again", "not end with")
 
 
 @pytest.mark.parametrize("weighting", ["auto", "logprobs"])
@@ -188,7 +188,7 @@ def test_draws_without_a_score_are_asked_again_one_by_one() -> None:
         "repaired",
     )
     assert len(provider.questions) == 2, "one for each different reply"
-    assert "4 of 6 draws were asked again" in row.provenance.note
+    assert has_line(row.provenance.note or "", "4 of 6 draws", "again")
 
 
 def test_a_repaired_reply_does_not_replace_all_draws() -> None:
@@ -201,7 +201,7 @@ def test_draws_that_stay_without_a_score_are_counted() -> None:
     provider = Asked(mixed(UNREAD, "Good.\nScore: 2"), second="no idea")
     row = only(run(provider, weighting="samples", draws=4))
     assert (row.value, row.provenance.n, row.provenance.mass) == (2.0, 2, 0.5)
-    assert "2 of 4 draws had no score" in row.provenance.note
+    assert has_line(row.provenance.note or "", "2 of 4 draws", "no score")
 
 
 def test_draws_are_not_asked_again_if_repairs_are_off() -> None:
@@ -317,14 +317,14 @@ def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
         "parse", "ParseError", "single", "repaired",
     )  # fmt: skip
     assert json.loads(failure.raw) == [UNREAD, "Good, as I said."]
-    assert "the question for the score alone did not help: not a score alone" in failure.message
+    assert has_line(failure.message, "question", "did not help", "not a score alone")
     assert len(provider.seen) == 2
 
 
 def test_repeated_errors_are_reported_once() -> None:
     failure = only(run(Asked("<think>3 or 4?</think>", second="<think>Still 3 or 4?</think>")))
     assert failure.message.count("less thinking") == 1
-    assert failure.message.endswith("the question for the score alone did not help")
+    assert failure.message.endswith("did not help")
 
 
 def test_a_refused_repair_keeps_the_first_error() -> None:
@@ -335,8 +335,7 @@ def test_a_refused_repair_keeps_the_first_error() -> None:
         UNREAD,
         None,
     )
-    assert failure.message.startswith("the reply does not end with")
-    assert failure.message.endswith("was not answered: no second turn here")
+    assert has_line(failure.message, "not end with", "not answered", "no second turn here")
 
 
 def stopped(provider: Asked, folder: Path, **limit: Any) -> judge.Result:

@@ -338,13 +338,13 @@ GOOD = {"0": 0.5, "1": 0.25, "2": 0.25}
     ("question", "data", "words"),
     [
         (SCORE, {"answers": {}}, "lack one, to 'q'"),
-        (SCORE, {"answers": []}, "do not have the questions' names"),
+        (SCORE, {"answers": []}, "questions' names"),
         (SCORE, one(None), "has not the shape"),
         (SCORE, one({"probabilities": GOOD}), "has not the shape"),
         (SCORE, one({"type": "score"}), "has not the shape"),
         (SCORE, shares([0.5, 0.5]), "not"),
-        (SCORE, shares(GOOD, "choice"), "is a choice, not a score"),
-        (SCORE, shares(GOOD | {"3": 0.1}), "level that was not offered: '3'"),
+        (SCORE, shares(GOOD, "choice"), "choice, not a score"),
+        (SCORE, shares(GOOD | {"3": 0.1}), "not offered: '3'"),
         (SCORE, shares({"0": 0.5, "1": 0.5}), "no probability for '3'"),
         (SCORE, shares(dict.fromkeys(GOOD, 0.0)), "no label any probability"),
         (SCORE, shares(GOOD | {"2": -0.01}), "'-0.01' where a probability"),
@@ -362,7 +362,7 @@ GOOD = {"0": 0.5, "1": 0.25, "2": 0.25}
         (CHOICE, shares({"news": 0.5, "opinion": 0.5}, "choice"), "no probability for 'other'"),
         (PREDICATE, one({"type": "noul", "noul": 2}), "'2' where a probability"),
         (PREDICATE, one({"type": "noul"}), "has not the shape"),
-        (PREDICATE, one({"type": "predicate", "probability": 0.5}), "is a predicate, not a noul"),
+        (PREDICATE, one({"type": "predicate", "probability": 0.5}), "predicate, not a noul"),
     ],
 )
 def test_an_answer_of_another_shape_is_refused(

@@ -26,7 +26,7 @@ from judge.providers import Provider
 from judge.providers.http_errors import connection_error
 from judge.providers.openai import OpenAIProvider, _response
 from judge.providers.vendors import VENDORS
-from tests.factories import complete_all, user_request
+from tests.factories import complete_all, has_line, user_request
 from tests.senders import Sender
 
 FIELDS = (
@@ -196,7 +196,7 @@ def test_endless_hidden_reasoning_names_the_option_to_change(
     chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
     refused = failure(chat_server, 200, make_completion("", choice={"finish_reason": "length"}))
-    assert "--max-tokens, or less thinking with --reasoning-effort none" in str(refused)
+    assert has_line(str(refused), "--max-tokens", "--reasoning-effort none")
 
 
 @pytest.mark.parametrize(
@@ -391,11 +391,11 @@ def test_a_200_without_a_completion_is_an_error(
 @pytest.mark.parametrize(
     ("headers", "body", "problem"),
     [
-        ({}, b'{"choices": [{"mess', "cut its reply off after 19 bytes"),
-        ({}, b"", "cut its reply off after 0 bytes"),
-        ({}, b"[" * 9_999 + b"]", "sent invalid JSON"),
-        ({}, b'{"choices": [}\xff]}', "sent invalid JSON"),
-        ({"content-encoding": "gzip"}, b"no gzip", "sent a reply that cannot be decompressed"),
+        ({}, b'{"choices": [{"mess', "after 19 bytes"),
+        ({}, b"", "after 0 bytes"),
+        ({}, b"[" * 9_999 + b"]", "invalid JSON"),
+        ({}, b'{"choices": [}\xff]}', "invalid JSON"),
+        ({"content-encoding": "gzip"}, b"no gzip", "cannot be decompressed"),
     ],
 )
 def test_a_first_reply_that_cannot_be_read_is_asked_again(
@@ -407,7 +407,7 @@ def test_a_first_reply_that_cannot_be_read_is_asked_again(
 ) -> None:
     transient = failure(chat_server, 200, body, headers)
     assert isinstance(transient, Transient)
-    assert f"{chat_server.url} {problem}" in str(transient)
+    assert has_line(str(transient), chat_server.url, problem)
     replies = [(200, headers, body), (200, {}, make_completion("5"))]
     chat_server.answer = lambda _: replies.pop(0)
     provider = OpenAIProvider("m", base_url=chat_server.url)
@@ -429,7 +429,7 @@ def test_a_reply_that_ends_before_its_announced_length_was_cut_off() -> None:
 
     transient = answered_by(reply, timeout=5.0)
     assert isinstance(transient, Transient)
-    assert "cut its reply off after 10 bytes" in str(transient)
+    assert "after 10 bytes" in str(transient)
 
 
 @pytest.mark.parametrize("top", [0, 20])
@@ -516,7 +516,7 @@ def test_a_hung_server_times_out_and_may_have_billed(chat_server: Any) -> None:
 
 def test_connection_refused_is_reported_as_such(chat_server: Any) -> None:
     chat_server.close()
-    with pytest.raises(Transient, match=r"cannot connect .*: is it started\? --base-url") as caught:
+    with pytest.raises(Transient, match=r"cannot connect .*started\? --base-url") as caught:
         ask(chat_server)
     assert caught.value.unreachable
     chat_server.__init__()

@@ -18,7 +18,7 @@ from judge.core.errors import DataError, StorageError
 from judge.core.records import Choice, Request, Response, Token, Usage
 from judge.providers.recorded_call import Call
 from judge.providers.recording import Recorder, RecordingFile
-from tests.factories import user_request
+from tests.factories import has_line, user_request
 
 PLAIN = Response((Choice("4"),))
 RICH = Response(
@@ -90,24 +90,28 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("request_sent", "message"),
+    ("request_sent", "facts"),
     [
         (
             user_request("one", 4, temperature=1.0),
-            "2 draws of this prompt, and draw 5 was asked for",
+            ("2 draws", "draw 5"),
         ),
         (
             user_request("one", temperature=0.0, top_logprobs=20),
-            "temperature 1.0, not 0.0; top_logprobs none, not 20",
+            ("temperature 1.0, not 0.0", "top_logprobs none, not 20"),
         ),
-        (user_request("one", model="other"), "replies of m, none of other"),
-        (user_request("zwei – 三", temperature=0.0, max_tokens=64), "… user: zwei – [- 二] [+ 三]"),
+        (user_request("one", model="other"), ("replies of m", "none of other")),
+        (
+            user_request("zwei – 三", temperature=0.0, max_tokens=64),
+            ("… user: zwei – [- 二] [+ 三]",),
+        ),
     ],
 )
 def test_a_miss_explains_the_difference(
-    tmp_path: Path, request_sent: Request, message: str
+    tmp_path: Path, request_sent: Request, facts: tuple[str, ...]
 ) -> None:
-    assert message in RecordingFile(recorded(tmp_path)).explain(request_sent)
+    explanation = RecordingFile(recorded(tmp_path)).explain(request_sent)
+    assert has_line([explanation], *facts)
 
 
 def test_a_long_difference_is_cut(tmp_path: Path) -> None:
@@ -126,13 +130,13 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("{", "not a line of a recording"),
-        ("[1]", "not a line of a recording"),
+        ("{", "not a line"),
+        ("[1]", "not a line"),
         ('{"item": "1", "output": "A data file."}', "prompt is missing"),
-        ("<<<<<<< HEAD", "not a line of a recording"),
+        ("<<<<<<< HEAD", "not a line"),
         (
             '{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}',
-            "not a line of a recording",
+            "not a line",
         ),
         (
             '{"model": "m", "params": {}, "messages": [], "replies": [], "prompt": "x"}',
@@ -156,18 +160,18 @@ def test_an_invalid_recording_line_is_an_error_with_its_line(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"params": [1]}, "params: write keys and values"),
-        ({"model": 3}, "model: input should be a valid string"),
+        ({"params": [1]}, "params: .*keys and values"),
+        ({"model": 3}, "model: .*string"),
         ({"messages": {"role": "user"}}, "messages: write a list"),
         (
             {"messages": [{"role": "user", "content": ["x"]}]},
-            "messages.0.content: input should be a valid string",
+            r"messages\.0\.content: .*string",
         ),
         ({"endpoint": 1}, "endpoint: input should"),
-        ({"replies": [{"draw": -1, "text": "4"}]}, "replies.0.draw: input should be greater"),
+        ({"replies": [{"draw": -1, "text": "4"}]}, r"replies\.0\.draw: .*greater"),
         (
             {"replies": [{"draw": True, "text": "4"}]},
-            "replies.0.draw: input should be a valid integer",
+            r"replies\.0\.draw: .*integer",
         ),
         ({"replies": [{"draw": 0, "text": None}]}, "replies.0.text: input should"),
         (
@@ -196,7 +200,7 @@ def test_an_unknown_field_in_a_recording_is_an_error(
     path.write_text(
         "\n".join([first, json.dumps(whole) if change else "[" * 200_000]) + "\n", "utf-8"
     )
-    with pytest.raises(DataError, match=f"calls.jsonl:2: not a line of a recording: .*{message}"):
+    with pytest.raises(DataError, match=f"calls.jsonl:2: .*{message}"):
         RecordingFile(path)
 
 
@@ -312,9 +316,7 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_when_it_answers(
     record(path, "", (user_request("one"), Response((Choice(" 4.", tokens=tokens),), Usage())))
     RecordingFile(path, strict=True).close()
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
-    with pytest.raises(
-        DataError, match=r"calls.jsonl:1: draw 0 has the text '2', but its tokens differ"
-    ):
+    with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 .*'2'.* tokens differ"):
         RecordingFile(path, strict=True)
     RecordingFile(path).close()  # what is recorded is kept as it came
 
@@ -345,7 +347,7 @@ def test_a_full_disk_loses_no_reply_and_gives_advice(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 50, limits[1]))
     try:
         recorder.add(user_request("two"), PLAIN)
-        with pytest.raises(StorageError, match="File too large; make room on the disk"):
+        with pytest.raises(StorageError, match="File too large"):
             recorder.flush()
         assert path.read_bytes().count(b"\n") == 1  # no half of a line
         with pytest.raises(StorageError, match="File too large"):

@@ -16,7 +16,7 @@ from judge.core.records import Request
 from judge.providers import Provider
 from judge.providers.recording import Recorder, replayed
 from judge.results.result import load
-from tests.factories import text_response
+from tests.factories import has_line, text_response
 
 ROWS = [
     {"item": str(n), "system": s, "source": "The boat left at nine.", "output": f"Boat {n} of {s}."}
@@ -85,7 +85,7 @@ def test_fewer_draws_than_requested_are_noted(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="samples", draws=3)
     notes = run(replay=calls, weighting="samples", draws=5).info.notes
-    assert "The recording holds 3 draws of a prompt, not the 5 asked for: scores are of 3." in notes
+    assert has_line(notes, "3 draws of a prompt", "5 asked for")
     assert len(run(replay=calls, weighting="samples", draws=2).info.notes) == len(notes) - 1
 
 
@@ -107,7 +107,8 @@ def test_a_recording_of_a_model_says_that_it_is_one(tmp_path: Path) -> None:
     provider.notice = ""  # as a real one's
     run(model=provider, record=calls, weighting="single")
     notes = run(replay=calls, weighting="single").info.notes
-    assert notes == ("Recorded replies (calls.jsonl): no model was asked in this run.",)
+    (note,) = notes
+    assert has_line(note, "Recorded replies", "calls.jsonl", "no model")
 
 
 def test_decisions_are_replayed(tmp_path: Path) -> None:
@@ -130,7 +131,8 @@ def test_a_missing_reply_is_a_failure_that_explains_the_difference(tmp_path: Pat
     )
     assert len(result.failures) == 2
     assert "[- Boat] [+ Ship] 3 of b." in result.failures[0].message
-    assert f"with model and record={str(calls)!r} instead of replay" in result.failures[0].message
+    message = result.failures[0].message
+    assert has_line(message, f"record={str(calls)!r}", "instead of replay")
     with pytest.raises(
         Refused, match="top_logprobs none, not 20"
     ):  # at the first request: nothing fits at all

@@ -13,7 +13,7 @@ from judge.core.errors import ConfigError, Refused, Transient
 from judge.core.records import Choice, Request, Response
 from judge.providers import Provider
 from judge.providers.scripted import Reply, ScriptedProvider
-from tests.factories import text_response, user_request
+from tests.factories import has_line, text_response, user_request
 
 
 def ask(provider: ScriptedProvider, request: Request) -> Response:
@@ -165,7 +165,6 @@ def test_a_rule_that_never_answers_is_named_with_the_cause(tmp_path: Path) -> No
     )
     provider = ScriptedProvider.from_file(path)
     ask(provider, user_request("a b"))
-    assert provider.unused == {
-        2: "rule 1 comes first and answers prompts with 'a' and 'b'",
-        3: "no prompt has 'z'",
-    }
+    assert list(provider.unused) == [2, 3]
+    assert has_line(provider.unused[2], "rule 1 comes first", "'a' and 'b'")
+    assert has_line(provider.unused[3], "no prompt", "'z'")

@@ -55,7 +55,7 @@ def test_a_template_that_asks_for_too_much_on_one_row_is_refused_there() -> None
         assert render(criterion, ROW) == ROW["output"].strip()
         with pytest.raises(
             JudgeError,
-            match=r"patient.jinja:4: \* would make more than 10,000,000 characters \(row 1: item 'b'\)",
+            match=r"patient.jinja:4: .*10,000,000 .*\(row 1: item 'b'\)",
         ):
             render(criterion, {**ROW, "item": "b", "output": "go"})
 
@@ -64,7 +64,7 @@ def test_rendering_stops_as_soon_as_a_prompt_is_too_long() -> None:
     endless = (
         "{% for a in range(99999) %}{% for b in range(99999) %}{{ output }}{% endfor %}{% endfor %}"
     )
-    with pytest.raises(JudgeError, match="makes a prompt of more than 10,000,000 characters"):
+    with pytest.raises(JudgeError, match="more than 10,000,000 characters"):
         render(load_criterion(text=HEAD + endless, name="endless"), ROW)
 
 

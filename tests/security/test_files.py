@@ -49,7 +49,7 @@ def test_a_link_beside_a_criterion_reads_nothing_elsewhere(
     (elsewhere / "part.jinja").write_text("the secret")
     (criterion_folder / link).symlink_to(elsewhere / target)
     (criterion_folder / "peek.jinja").write_text(TEMPLATE.format(name=name))
-    with pytest.raises(CriterionError, match="link that leads out of the criterion's folder"):
+    with pytest.raises(CriterionError, match="criterion's folder"):
         criteria.load(str(criterion_folder / "peek.jinja"))
 
 
@@ -79,7 +79,7 @@ def test_a_cache_folder_that_is_a_link_is_refused_and_left_alone(tmp_path: Path)
     (tmp_path / "target").mkdir(mode=0o755)
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "responses").symlink_to(tmp_path / "target")
-    with pytest.raises(StorageError, match="it is a link; name a folder of yours"):
+    with pytest.raises(StorageError, match="it is a link"):
         DiskCache(tmp_path / "cache")
     assert mode(tmp_path / "target") == 0o755
     assert not [*(tmp_path / "target").iterdir()]

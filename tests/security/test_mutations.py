@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from judge.cli import main
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ROOT = Path(__file__).parents[2]
 COUNT = int(os.environ.get("JUDGE_MUTATIONS", "5"))
@@ -256,50 +256,50 @@ def test_damaged_files_are_refused_or_read(
 
 
 @pytest.mark.parametrize(
-    ("name", "line", "says"),
+    ("name", "line", "facts"),
     [
         (
             "run.yaml",
             "deadline: " + "9" * 90,
-            "run.yaml:1: deadline: input should be at most 1,000,000,000,000,000",
+            ("run.yaml:1: deadline:", "1,000,000,000,000,000"),
         ),
         (
             "run.yaml",
             "deadline: " + "9" * 400,
-            "run.yaml:1: not YAML: a number of more than 100 digits",
+            ("run.yaml:1: not YAML", "100 digits"),
         ),
-        ("run.yaml", "deadline: .inf", "run.yaml:1: deadline: input should be at most"),
+        ("run.yaml", "deadline: .inf", ("run.yaml:1: deadline:", "at most")),
         (
             "run.yaml",
             f"budget: {'9' * 400}usd",
-            "run.yaml:1: budget: must be more than 0, and at most",
+            ("run.yaml:1: budget:", "more than 0", "at most"),
         ),
         (
             "run.yaml",
             "max_concurrency: 100000",
-            "run.yaml:1: max_concurrency: input should be less than or equal to 10000",
+            ("run.yaml:1: max_concurrency:", "10000"),
         ),
-        ("replies.yaml", "- {reply: {good: 1e999}}", "replies.yaml:1: not a list of"),
+        ("replies.yaml", "- {reply: {good: 1e999}}", ("replies.yaml:1: not a list",)),
         (
             "replies.yaml",
             "- {reply: {good: .inf}}",
-            "replies.yaml:1: not a list of {when, reply} rules (probabilities",
+            ("replies.yaml:1: not a list", "{when, reply}"),
         ),
-        ("replies.yaml", f"- {{reply: {{good: {'9' * 400}}}}}", "replies.yaml:1: not a list of"),
+        ("replies.yaml", f"- {{reply: {{good: {'9' * 400}}}}}", ("replies.yaml:1: not a list",)),
         (
             "mine.jinja",
             "scale: {labels: [a, b], values: [0, 1.0e+308]}",
-            "mine.jinja:2: scale: values is a list of numbers up",
+            ("mine.jinja:2: scale:", "numbers"),
         ),
         (
             "mine.jinja",
             "scale: [1, 0x" + "f" * 20_000 + "]",
-            "mine.jinja:2: the header is not YAML: a number of more than",
+            ("mine.jinja:2:", "not YAML"),
         ),
     ],
 )
 def test_numbers_beyond_any_meaning_name_file_and_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, line: str, says: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, line: str, facts: tuple[str, ...]
 ) -> None:
     write_all(tmp_path)
     head = "---\n" if name == "mine.jinja" else ""
@@ -311,7 +311,7 @@ def test_numbers_beyond_any_meaning_name_file_and_line(
     rest = "---\n{{ output }}" if head else "" if name == "replies.yaml" else "\n".join(plain)
     (tmp_path / name).write_text(f"{head}{line}\n{rest}\n")
     assert judge("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--quiet") == 2
-    assert says in capsys.readouterr().err
+    assert has_line(capsys.readouterr().err, *facts)
 
 
 @pytest.mark.parametrize(
@@ -339,7 +339,7 @@ def test_dates_and_durations_beyond_pythons_name_the_file(
         )
         == 2
     )
-    assert "rows.parquet: not a readable Parquet file: " in capsys.readouterr().err
+    assert has_line(capsys.readouterr().err, "rows.parquet", "not a readable Parquet")
 
 
 @pytest.mark.parametrize(
@@ -360,7 +360,7 @@ def test_damaged_run_metadata_is_an_error_with_its_name(
     assert judge("compare", tmp_path / "run", stored) == 2
     message = capsys.readouterr().err
     assert f"cannot read {path}: " in message
-    assert (name if name != "seconds" else "a number of 401 digits, which no run writes") in message
+    assert (name if name != "seconds" else "401 digits") in message
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from judge.providers.pricing import DEFAULT_URL, TokenPrices, cost_usd
 from judge.providers.scripted import ScriptedProvider
 from judge.run.cost_estimate import one_line_estimate
 from judge.run.preparation import prepare
-from tests.factories import user_request, write_jsonl
+from tests.factories import has_line, user_request, write_jsonl
 from tests.senders import Sender
 
 KEY = "sk-secret-of-the-batch-tests"
@@ -208,7 +208,7 @@ def test_failed_lines_go_online(echo: Any, tmp_path: Path, make_completion: Any)
     ]
     assert {name for name, one in answers.items() if isinstance(one, Transient)} <= {"text 3"}
     assert len(answers) == 7
-    assert "left 2 requests to be asked online, at the full price" in session.counts.remarks[0]
+    assert has_line(session.counts.remarks[0], "2 requests", "online", "full price")
 
 
 @pytest.mark.parametrize("outcome", ["expired", "cancelled", "failed"])
@@ -313,7 +313,7 @@ def test_a_request_too_large_for_the_queue_goes_online(echo: Any, tmp_path: Path
     answers = go(session.run([*named(3), request("word " * 1000)]))
     assert len(answers) == 4
     assert len(echo.online) == 2
-    assert "queue had no room for it" in session.counts.remarks[0]
+    assert has_line(session.counts.remarks[0], "queue", "no room")
 
 
 # Nothing is sent twice.
@@ -361,7 +361,7 @@ def left_running(server: Any, folder: Path, count: int = 6) -> Session:
 
 def test_after_an_interruption_the_same_batch_is_fetched(echo: Any, tmp_path: Path) -> None:
     first = left_running(echo, tmp_path)
-    assert first.counts.batch_status == "batches: 1 in_progress, 0 of 5 requests answered"
+    assert has_line(first.counts.batch_status, "1 in_progress", "0 of 5 requests")
     second = Session(echo, tmp_path)
     assert not {*go(second.run(named(6)[1:]))} ^ {f"text {n}" for n in range(1, 6)}
     assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
@@ -535,7 +535,7 @@ def test_an_address_without_a_batch_api_is_refused_before_any_request(
     echo: Any, tmp_path: Path
 ) -> None:
     echo.has_batches = False
-    with pytest.raises(ConfigError, match="has no Batch API; leave the option out"):
+    with pytest.raises(ConfigError, match="no Batch API"):
         go(Session(echo, tmp_path).run(named(3)))
     assert echo.calls == ["GET /v1/batches"]
 
@@ -629,7 +629,7 @@ def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> 
 
     async def late() -> None:
         session = Session(echo, tmp_path, deadline=asyncio.get_running_loop().time() + 0.3)
-        with pytest.raises(DeadlineReached, match="batches at the provider go on without it"):
+        with pytest.raises(DeadlineReached, match="batches at the provider"):
             await session.run(named(4))
 
     go(late())
@@ -776,10 +776,7 @@ def test_an_interrupted_batch_run_says_how_to_resume(
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (
-        "Still in progress at the provider: batches: 1 in_progress, 0 of 6 requests answered."
-        in err
-    )
+    assert has_line(err, "Still in progress", "1 in_progress", "0 of 6 requests")
     assert "Run the same command again" in err
     plan = {
         "base_url": batch_server.url,

@@ -17,7 +17,7 @@ import pytest
 from judge import evaluate
 from judge.core.errors import BudgetReached
 from judge.providers.pricing import TokenPrices
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 ITEMS = [{"item": f"i{n}", "source": f"The ferry left port {n}."} for n in range(5)]
 
@@ -177,13 +177,13 @@ def test_a_budget_stops_generation_and_nothing_is_written_twice(
     )
     for system in systems.values():
         system["max_tokens"] = 100
-    with pytest.raises(BudgetReached, match="the budget of 2,000 tokens is reached") as stopped:
+    with pytest.raises(BudgetReached, match="budget of 2,000 tokens") as stopped:
         run(chat_server, systems, cache=tmp_path / "c", budget="2000tokens", max_concurrency=1)
     (note,) = stopped.value.__notes__
     first = len(chat_server.bodies)
     assert 0 < first < 10
-    assert f"{first} of 10 outputs are written." in note
-    assert "The cache answers what is already paid for." in note
+    assert has_line(note, f"{first} of 10 outputs")
+    assert has_line(note, "cache answers")
     result = run(chat_server, systems, cache=tmp_path / "c")
     assert len(result.table.scores) == 10
     prompts = Counter(

@@ -42,7 +42,7 @@ from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import ScriptedProvider
 from judge.results.result import load
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 from tests.senders import Sender
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -497,7 +497,7 @@ def test_a_program_error_is_not_a_worker_death(connected: Any) -> None:
         return "as here" if os.getpid() == home or not answered else {}["nothing"]
 
     session = Session(answering(answer, shared_state=property(state)), workers=1)
-    with pytest.raises(Refused, match=r"the worker on \S+ failed: KeyError\('nothing'\)") as caught:
+    with pytest.raises(Refused, match=r"worker on \S+ failed: KeyError\('nothing'\)") as caught:
         session.run(named(5))
     assert caught.value.stops == "always"
     assert session.counts.remarks == []
@@ -529,7 +529,7 @@ def test_a_killed_worker_loses_only_its_requests(connected: Any) -> None:
     assert 1 <= lost <= 32
     assert session.counts.sent == 400 + lost
     (note,) = session.counts.remarks
-    assert re.fullmatch(rf"2 Ray workers died; {lost} requests? in flight there sent again\.", note)
+    assert re.match(rf"2 Ray workers died; {lost} requests?\b", note)
 
 
 @on_ray
@@ -538,9 +538,7 @@ def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
         os._exit(1)
 
     session = Session(answering(answer), workers=2, policy=Policy(attempts=100, base=0.0))
-    with pytest.raises(
-        Refused, match=r"workers in a row died on \S+ before they had answered anything"
-    ) as caught:
+    with pytest.raises(Refused, match=r"workers in a row died on \S+") as caught:
         session.run(named(10), concurrency=1)
     assert caught.value.stops == "always"
     assert session.counts.sent <= 7  # three with each worker, and one waits
@@ -564,7 +562,8 @@ def test_only_a_request_that_kills_workers_is_abandoned(connected: Any) -> None:
     assert list(failed) == ["text 2"]
     assert isinstance(failed["text 2"], Transient)
     assert "was lost" in str(failed["text 2"])
-    assert session.counts.remarks == ["4 Ray workers died; 4 requests in flight there sent again."]
+    (remark,) = session.counts.remarks
+    assert has_line(remark, "4 Ray workers died", "4 requests in flight")
 
 
 def until(path: Path) -> None:
@@ -677,7 +676,7 @@ def test_refuses_a_provider_that_cannot_be_pickled(connected: Any) -> None:
         with lock:
             return "4"
 
-    with pytest.raises(ConfigError, match=r"scripted/script cannot be sent to workers.*__reduce__"):
+    with pytest.raises(ConfigError, match=r"scripted/script cannot .*__reduce__"):
         evaluate(
             SAMPLES,
             ["fluency"],
@@ -697,7 +696,7 @@ def test_a_worker_without_the_key_is_named_before_anything_is_sent(
     assert KEY.encode() not in ray.recipe(provider)
     with pytest.raises(
         ConfigError,
-        match=r"the worker on \S+ cannot ask this judge: no key: \$KEY_OF_THE_RAY_TESTS",
+        match=r"worker on \S+ .*no key: \$KEY_OF_THE_RAY_TESTS",
     ):
         Session(provider).run(named(3))
     assert not chat_server.bodies
@@ -710,7 +709,7 @@ def test_a_script_that_a_worker_reads_otherwise_is_refused(connected: Any, tmp_p
     provider = ScriptedProvider.from_file(script)
     assert Session(provider).run(named(3)).keys() == {"text 0", "text 1", "text 2"}
     script.write_text("- {reply: '5'}\n")
-    with pytest.raises(ConfigError, match="are its files the same as here"):
+    with pytest.raises(ConfigError, match="files the same"):
         Session(provider).run(named(3))
 
 
@@ -769,7 +768,7 @@ def test_an_unreachable_cluster_is_one_message(tmp_path: Path, chat_server: Any)
     )
     done = run_program(*args, "--out", str(tmp_path / "out"), RAY_ADDRESS="127.0.0.1:1")
     assert done.returncode == 2
-    assert done.stderr.startswith(
-        "judge: --engine ray: no Ray cluster answers at $RAY_ADDRESS 127.0.0.1:1"
+    assert has_line(
+        done.stderr, "judge: --engine ray", "no Ray cluster", "$RAY_ADDRESS 127.0.0.1:1"
     )
     assert not chat_server.bodies

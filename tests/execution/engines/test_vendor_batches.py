@@ -13,7 +13,7 @@ import pytest
 
 from judge import evaluate
 from judge.core.errors import ConfigError, Refused, Transient
-from tests.factories import write_jsonl
+from tests.factories import has_line, write_jsonl
 
 DATA = [
     {"item": str(n), "system": "s", "source": f"Source {n}.", "output": f"Output {n}."}
@@ -81,7 +81,7 @@ def test_a_failed_request_goes_online_and_is_a_row_of_its_own(
     assert values(result) == [4.0] * 6
     (failure,) = result.failures
     assert (failure.item, "against the policy" in failure.message) == ("2", True)
-    assert "left 1 request to be asked online" in str(result.info)
+    assert has_line(str(result.info), "1 request", "online")
 
 
 def test_expired_batch_requests_are_sent_online(vendor_server: Any, tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_an_address_without_batches_is_refused_before_any_request(
     vendor_server: Any, tmp_path: Path
 ) -> None:
     vendor_server.batched = lambda *_: (404, {})
-    with pytest.raises(ConfigError, match="has no Batch API; leave the option out"):
+    with pytest.raises(ConfigError, match="no Batch API"):
         judged(vendor_server, tmp_path)
     assert vendor_server.online == []
 
@@ -256,6 +256,6 @@ def test_an_address_without_batches_is_refused_before_any_request(
 def test_an_unsupported_batch_parameter_is_refused_before_any_request(
     vendor_server: Any, tmp_path: Path
 ) -> None:
-    with pytest.raises(ConfigError, match="batches take no logit_bias; leave it or the engine out"):
+    with pytest.raises(ConfigError, match="batches take no logit_bias"):
         judged(vendor_server, tmp_path, extra_body={"logit_bias": {}})
     assert vendor_server.calls == []
