@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.factories import has_line
+
 FOLDER = Path(__file__).resolve().parents[2] / "benchmarks" / "reproduce"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 SCRIPTS.remove("figures")
@@ -83,7 +85,7 @@ def test_a_figure_that_differs_without_a_reason_is_an_error(
     with pytest.raises(SystemExit) as error:
         figures.main((), lambda folder: figures.Paper("A paper", "Our method.", [table]))
     assert error.value.code == 1
-    assert capsys.readouterr().err == "paper.py: one differs without a reason\n"
+    assert has_line(capsys.readouterr().err, "paper.py", "one", "without a reason")
 
 
 def test_reasons_have_letters_that_tables_share(load: Load) -> None:
@@ -94,7 +96,7 @@ def test_reasons_have_letters_that_tables_share(load: Load) -> None:
     text = figures.as_text(figures.Paper("A paper", "Our method.", tables))
     assert text.count("(a) another method") == 1
     assert "another text" not in text
-    assert text.endswith("1 of 3 figures are equal to the last printed digit.")
+    assert has_line(text, "1 of 3 figures", "last printed digit")
 
 
 def test_writing_replaces_only_the_scripts_own_section(load: Load) -> None:

@@ -39,6 +39,7 @@ from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.scoring.checklist import METHOD, UNANSWERED, combine, split
 from judge.scoring.multi_criteria import make_renderers
+from tests.factories import has_line
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "checklists"
 QUESTIONS = {
@@ -417,8 +418,8 @@ def test_the_summary_says_how_many_questions_it_leaves_out() -> None:
         cache=False,
         weighting="single",
     )
-    assert "Share of yes: the lowest 3 of 5 questions." in result.report()
-    assert "Share of yes: the lowest 5 of 5 questions." in result.report("console", full=True)
+    assert has_line(result.report(), "Share of yes", "lowest 3 of 5 questions")
+    assert has_line(result.report("console", full=True), "Share of yes", "lowest 5 of 5 questions")
 
 
 # Questions from a column.
@@ -446,7 +447,7 @@ def test_each_text_may_have_its_own_questions() -> None:
     with pytest.raises(CriterionError, match="unknown variable 'checks'"):
         run(script, criterion, rows=ROWS)
     sample = Sample("1", "s", "text", extra={"checks": "[1]"}, where="data.csv:3")
-    with pytest.raises(DataError, match=r"^data\.csv:3: .*question 1 is 1; write"):
+    with pytest.raises(DataError, match=r"^data\.csv:3: .*question 1 is 1;"):
         questions_of(criterion, sample)
 
 
@@ -474,59 +475,59 @@ def test_a_text_without_questions_of_its_own_fails_and_the_others_are_asked(
     assert len(values(result, "facts")) == 2
     (failure,) = result.failures
     assert (failure.item, failure.column, failure.stage) == (str(place), "facts", "render")
-    assert "has no checks, which the criterion facts reads" in failure.message
+    assert has_line(failure.message, "no checks", "criterion facts")
 
 
 # Headers.
 
 
 @pytest.mark.parametrize(
-    ("header", "says"),
+    ("header", "facts"),
     [
-        ("questions: []", "2: questions: a checklist is a list of at least one question"),
-        ("questions: ''", "2: questions: names no column"),
+        ("questions: []", ("2: questions:", "at least one")),
+        ("questions: ''", ("2: questions:", "no column")),
         (
             f"questions: {[f'Is it {n}?' for n in range(51)]}",
-            "2: questions: 51 questions are too many; at most 50",
+            ("2: questions: 51 questions", "50"),
         ),
         (
             "title: a\nquestions: ['Is it?', ' is  IT? ']",
-            "3: questions: questions 1 and 2 are the same: 'is IT?'",
+            ("3: questions:", "1 and 2", "'is IT?'"),
         ),
-        ("questions: ['  ']", "2: questions: question 1 is empty"),
+        ("questions: ['  ']", ("2: questions: question 1", "empty")),
         (
             "questions: ['Is it?', Is it: red]",
-            "2: questions: question 2 is {'Is it': 'red'}; write {text:",
+            ("2: questions: question 2", "{'Is it': 'red'}", "{text:"),
         ),
         (
             "questions: [{text: Is it, weight: 0}]",
-            "2: questions: question 1: the weight is a number above 0, not 0",
+            ("2: questions: question 1:", "above 0, not 0"),
         ),
         (
             "questions: [{text: Is it, weight: .inf}]",
-            "2: questions: question 1: the weight is a number above 0, not inf",
+            ("2: questions: question 1:", "above 0, not inf"),
         ),
         (
             "questions: [{text: Is it, weigth: 2}]",
-            "2: questions: question 1 is {'text': 'Is it', 'weigth': 2}",
+            ("2: questions: question 1", "{'text': 'Is it', 'weigth': 2}"),
         ),
         (
             "questions: ['Is it?']\nscale: [1, 5]",
-            "3: scale: the answers of a checklist are {labels: [yes, no]",
+            ("3: scale:", "{labels: [yes, no]"),
         ),
         (
             "questions: ['Is it?']\nreply: score_then_reason",
-            "3: reply: the answers of a checklist are yes or no alone",
+            ("3: reply:", "yes or no"),
         ),
-        ("questions: ['Is it?']\nask: both", "3: ask: "),
-        ("scale: [1, 5]\nask: each", "3: ask: is for a checklist"),
+        ("questions: ['Is it?']\nask: both", ("3: ask: ",)),
+        ("scale: [1, 5]\nask: each", ("3: ask:", "checklist")),
     ],
 )
-def test_bad_headers_name_their_line(header: str, says: str) -> None:
+def test_bad_headers_name_their_line(header: str, facts: tuple[str, ...]) -> None:
     text = f"---\n{header}\n---\n{{% extends 'layouts/checklist.jinja' %}}"
     with pytest.raises(CriterionError) as error:
         judge.load_criterion(text=text, name="list")
-    assert str(error.value).startswith(f"list.jinja:{says}")
+    assert has_line(str(error.value), f"list.jinja:{facts[0]}", *facts[1:])
 
 
 def test_a_template_must_show_the_questions() -> None:
@@ -542,7 +543,7 @@ def refuse(_: Request) -> Reply:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"reply": "score_then_reason"}, "the answers of the checklist polite are yes or no alone"),
+        ({"reply": "score_then_reason"}, "checklist polite .*yes or no"),
     ],
 )
 def test_refuses_unsupported_checklists(polite: str, options: dict[str, Any], says: str) -> None:

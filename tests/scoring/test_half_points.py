@@ -96,9 +96,7 @@ def test_half_points_are_read_if_the_criterion_has_them(text: str, label: str) -
         )
     assert find('{"score": 4.5}', "score", ALLOWED.scale).label == "4.5"
     if label == "4.5" and "," not in text:
-        with pytest.raises(
-            ParseError, match=r"half points are not allowed.*allow_half: true.*step: 0\.5"
-        ):
+        with pytest.raises(ParseError, match=r"half points.*allow_half: true.*step: 0\.5"):
             find(text, "score", FIVE)
 
 
@@ -136,7 +134,7 @@ def test_a_whole_number_before_a_half_point_is_split_by_the_next_token() -> None
     assert value == 4.0
     assert shares == pytest.approx({"4": 0.63})
     # By hand, the value is between 0.9 · 4 + 0.1 · 3 and 0.9 · 4 + 0.1 · 3.5, so 4 is not to be trusted.
-    with pytest.raises(UnusableReply, match=r"between 3\.90 and 3\.95, not at 4\.00"):
+    with pytest.raises(UnusableReply, match=r"3\.90 and 3\.95, not at 4\.00"):
         weigh(STEPS.scale, ("4", {"4": 0.9, "3": 0.1}))
 
 
@@ -169,7 +167,5 @@ def test_a_decimal_comma_is_weighted_and_parsed_alike() -> None:
 )  # fmt: skip
 def test_half_points_are_allowed_on_whole_numbers_only(scale: str) -> None:
     assert len(make("[1, 500]\nallow_half: true").scale.labels) == 999
-    with pytest.raises(
-        CriterionError, match=r"good.jinja:3: allow_half: takes up to 500 whole numbers"
-    ):
+    with pytest.raises(CriterionError, match=r"good\.jinja:3: allow_half: .*500"):
         make(f"{scale}\nallow_half: true")

@@ -19,6 +19,7 @@ from judge.core.records import Choice, ReplyKind, Scale
 from judge.criteria.header import read_scale
 from judge.scoring.parse import find, read, reply_text
 from judge.scoring.written_score import ParsedScore
+from tests.factories import has_line
 
 THREE = Scale.integers(1, 3)
 FIVE = Scale.integers(1, 5)
@@ -174,12 +175,12 @@ def test_refuses_a_reply_without_a_clear_score(title: str) -> None:
 
 def test_a_number_off_the_scale_says_so() -> None:
     for text in OFF:
-        with pytest.raises(ParseError, match=r"off the scale \(1, 2, 3, 4, 5\)"):
+        with pytest.raises(ParseError, match=r"off the scale \(1, .*5\)"):
             find(text, "score", FIVE)
 
 
 def test_a_long_scale_is_shown_by_its_ends() -> None:
-    with pytest.raises(ParseError, match=r"101 is off the scale \(1 … 50\)"):
+    with pytest.raises(ParseError, match=r"101 is off .*1 … 50"):
         find("101", "score", Scale.integers(1, 50))
 
 
@@ -323,15 +324,15 @@ def test_reason_then_score_reads_the_end(text: str, reason: str | None) -> None:
         ("Good. Result: 4", "does not end"),
         ("Underscore: 4", "does not end"), ("Its coherence: 4", "does not end"),
         ("The text is clear.\n4", "does not end"), ("Score: 4" + " x" * 300, "does not end"),
-        ("Good. Score: 3.5/5.", "3.5 is off"), ("Good. Score: 8/10.", "8 out of 10 is off"),
+        ("Good. Score: 3.5/5.", "3.5 is off"), ("Good. Score: 8/10.", "8 out of 10"),
         ("Good. Score: 7", "7 is off"), ("", "empty"), ('{"reason": "score: 1"}', 'one key "score"'),
         ('{"score": 4, "Score": 5}', 'one key "score"'), ('{"score": true}', 'one key "score"'),
         ('{"score": [4]}', 'one key "score"'), ('{"score": "about 4"}', "not a score alone"),
         ('{"score": 7}', "off the scale"), ('{"score": 4} or so', "something follows"),
-        ('{"score": 4, "reason": "score: 1"', "JSON object but is not one"),
-        ('{"score" 4}', "JSON object but is not one"), ("{4: 4}", "JSON object but is not one"),
-        ('{"score": 4 "reason": ""}', "JSON object but is not one"),
-        ('{"a":' + "[" * 100_000, "JSON object but is not one"),
+        ('{"score": 4, "reason": "score: 1"', "JSON object but"),
+        ('{"score" 4}', "JSON object but"), ("{4: 4}", "JSON object but"),
+        ('{"score": 4 "reason": ""}', "JSON object but"),
+        ('{"a":' + "[" * 100_000, "JSON object but"),
     ],
 )  # fmt: skip
 def test_reason_then_score_takes_no_other_number(text: str, message: str) -> None:
@@ -408,38 +409,33 @@ def test_nothing_is_read_from_thinking(text: str, message: str) -> None:
         assert caught.value.raw == text
 
 
-ADVICE = "allow more with --max-tokens, or less thinking with --reasoning-effort none (or low)"
-
-
 @pytest.mark.parametrize(
     ("text", "finish", "trouble"),
     [
-        ("<think>Is it 3 or 4?</think>", "stop", "is empty after its thinking"),
-        ("<think>Is it 3 or 4?</think>\n\n", "length", "reached the token limit inside its thinking"),
+        ("<think>Is it 3 or 4?</think>", "stop", "empty after its thinking"),
+        ("<think>Is it 3 or 4?</think>\n\n", "length", "limit inside its thinking"),
         ("<think>Is it 3 or", "stop", "ended inside its thinking"),
-        ("<think>Is it 3 or", "length", "reached the token limit inside its thinking"),
-        ("<|channel|>analysis<|message|>3 or", "length", "reached the token limit inside its thinking"),
-        ("", "length", "reached the token limit inside its thinking"),
+        ("<think>Is it 3 or", "length", "limit inside its thinking"),
+        ("<|channel|>analysis<|message|>3 or", "length", "limit inside its thinking"),
+        ("", "length", "limit inside its thinking"),
     ],
 )  # fmt: skip
 def test_a_reply_of_only_thinking_gives_advice(text: str, finish: str, trouble: str) -> None:
     for kind in KINDS:
         with pytest.raises(ParseError) as caught:
             read(Choice(text, finish), kind, FIVE)
-        assert str(caught.value) == f"the reply {trouble}; {ADVICE}"
+        assert has_line(str(caught.value), trouble, "--max-tokens", "--reasoning-effort none")
 
 
 def test_advice_on_thinking_names_the_arguments_in_python() -> None:
     with speaking_to("python"), pytest.raises(ParseError) as caught:
         reply_text(Choice("<think>Hm", "length"))
-    assert "with max_tokens, or less thinking with reasoning_effort='none'" in str(caught.value)
+    assert has_line(str(caught.value), "max_tokens", "reasoning_effort='none'")
 
 
 @pytest.mark.parametrize("text", ["<think>Hm.</think>\nIt reads w", "It reads w", " \n\n\n"])
 def test_a_reply_cut_off_after_its_thinking_needs_a_longer_limit_alone(text: str) -> None:
-    with pytest.raises(
-        ParseError, match=r"cut off at the token limit; allow more with --max-tokens$"
-    ):
+    with pytest.raises(ParseError, match=r"token limit.*--max-tokens$"):
         reply_text(Choice(text, "length"))
 
 
@@ -670,7 +666,7 @@ def test_a_quotation_that_nothing_closes_is_a_doubt() -> None:
     ],
 )  # fmt: skip
 def test_another_score_is_not_this_one(text: str) -> None:
-    with pytest.raises(ParseError, match="does not end with a line of the form"):
+    with pytest.raises(ParseError, match="does not end with"):
         find(text, "reason_then_score", Scale.integers(1, 5), "Relevance")
 
 

@@ -14,7 +14,7 @@ from judge.core.records import Choice, Prompt, ReplyKind, Response, Scale, Token
 from judge.criteria import load
 from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, UnusableReply
-from tests.factories import draws_of
+from tests.factories import draws_of, has_line
 
 COHERENCE = load("coherence")
 PROMPT = Prompt(
@@ -52,11 +52,11 @@ def test_a_value_may_leave_its_bounds_by_less_than_a_table_prints() -> None:
     ("reply", "scale", "message"),
     [
         ([("3", {"3": 0.02, "I": 0.98})], FIVE, r"only 0\.02 of the probability"),
-        ([("0", {"0": 0.5, "-": 0.5})], SIGNED, "between -1.50 and -0.50, not at 0.00"),
+        ([("0", {"0": 0.5, "-": 0.5})], SIGNED, r"-1\.50 and -0\.50, not at 0\.00"),
         (
             [("5", {"5": 0.6, "7": 0.4})],
             Scale.integers(0, 100),
-            "between 5.80 and 34.60, not at 5.00",
+            r"5\.80 and 34\.60, not at 5\.00",
         ),
     ],
 )
@@ -163,10 +163,7 @@ def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
         "4",
     )
     assert provenance.distribution == {"4": pytest.approx(0.65), "5": pytest.approx(0.3)}
-    assert (
-        provenance.note
-        == "1 of 20 draws had no score: not a score alone; expected one of 1, 2, 3, 4, 5"
-    )
+    assert has_line(provenance.note or "", "1 of 20 draws", "no score", "1, 2, 3, 4, 5")
     assert json.loads(provenance.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
 
 
@@ -175,11 +172,11 @@ def test_unanswered_draws_are_counted_separately() -> None:
         "samples", [*draws_of("4", "2"), Refused("busy")], COHERENCE, SamplingOptions(), ["why"]
     )
     assert (value, provenance.n, provenance.mass) == (3.0, 2, 1.0)
-    assert provenance.note == "why; 1 of 3 draws were not answered"
+    assert has_line(provenance.note or "", "why", "1 of 3 draws", "not answered")
 
 
 def test_draws_without_a_score_fall_back_and_missing_replies_raise() -> None:
-    with pytest.raises(UnusableReply, match="none of 2 draws has a score"):
+    with pytest.raises(UnusableReply, match="none of 2 draws"):
         strategies.score_reply("samples", draws_of("n/a", "no"), COHERENCE, SamplingOptions())
     with pytest.raises(Refused, match="busy"):
         strategies.score_reply(
@@ -288,7 +285,7 @@ def test_reason_first_probabilities_are_noted_in_the_provenance() -> None:
         pytest.approx(1.0),
         "It has 4 facts.",
     )
-    assert provenance.note == "probabilities given one reason that the judge wrote first"
+    assert has_line(provenance.note or "", "one reason")
 
 
 def test_samples_keep_a_reason_of_the_likeliest_label() -> None:
@@ -320,5 +317,5 @@ def test_a_decision_is_weighed_by_label() -> None:
 def test_tokens_that_say_something_else_than_the_reply_are_not_trusted() -> None:
     (choice,) = weighed(("5", {"5": 0.9, "2": 0.05})).choices
     reply = Response((replace(choice, text="2"),))
-    with pytest.raises(UnusableReply, match="the tokens say 5, the reply 2"):
+    with pytest.raises(UnusableReply, match=r"tokens say 5, .*reply 2"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())

@@ -174,7 +174,7 @@ def test_missing_packages(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_unknown_name() -> None:
     for ask in (text.tokenizer, text.words, text.signature, text.installed):
-        with pytest.raises(ConfigError, match="unknown tokenizer 'kiwy'; did you mean 'kiwi'"):
+        with pytest.raises(ConfigError, match=r"'kiwy'.*'kiwi'"):
             ask("kiwy")
 
 
