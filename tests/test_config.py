@@ -26,6 +26,7 @@ from judge.config import (
 )
 from judge.config.run_config import _option
 from judge.core.errors import ConfigError
+from tests.factories import has_line
 
 ROOT = Path(__file__).resolve().parents[1]
 TYPED = ROOT / "judge" / "commands" / "options.py"
@@ -47,7 +48,7 @@ def test_a_new_field_is_an_option_of_the_command(
     monkeypatch.setattr("judge.config.RunConfig", Brighter)
     shown = CliRunner().invoke(app, [name, "--help-all"]).output
     assert "--brightness LUX" in shown.partition("Advanced:")[2]
-    assert "How bright the report is (default: 7)." in " ".join(shown.split())
+    assert has_line(" ".join(shown.split()), "How bright", "default: 7")
 
 
 def test_a_new_field_is_an_argument_in_python_and_in_the_reference() -> None:
@@ -57,10 +58,10 @@ def test_a_new_field_is_an_argument_in_python_and_in_the_reference() -> None:
 
     parameter = inspect.signature(evaluate).parameters["brightness"]
     assert (parameter.default, parameter.annotation) == (7, "int | None")
-    assert "    brightness       How bright the report is." in (evaluate.__doc__ or "")
+    assert has_line(evaluate.__doc__ or "", "    brightness", "How bright")
     reference = runpy.run_path(str(ROOT / "tests" / "docs" / "test_reference.py"))
     listed = reference["options_list"]({"evaluate": evaluate}, run_options("run", Brighter))
-    assert "- `brightness = 7`: How bright the report is." in listed.partition("**Advanced**")[2]
+    assert has_line(listed.partition("**Advanced**")[2], "- `brightness = 7`", "How bright")
 
 
 def test_a_new_field_is_a_key_of_run_yaml_and_of_suites(tmp_path: Path) -> None:
@@ -182,7 +183,7 @@ def test_schema_and_reader_refuse_the_same_values(tmp_path: Path) -> None:
 
 def test_a_kind_of_file_that_has_no_schema() -> None:
     refused = CliRunner().invoke(app, ["doctor", "schema", "prompt"]).exception
-    assert str(refused) == "judge doctor schema prompt: name run, suite or criterion"
+    assert has_line(str(refused), "schema prompt", "run, suite or criterion")
 
 
 # Reading
@@ -240,7 +241,7 @@ def test_a_plan_is_frozen() -> None:
     [
         ("model: m\ntemprature: 1\n", ":2: temprature", "did you mean 'temperature'"),
         ("model: m\n\ntemperature: hot\n", ":3: temperature", "not 'hot'"),
-        ("min_mass: 2\n", ":1: min_mass", "less than or equal to 1"),
+        ("min_mass: 2\n", ":1: min_mass", "or equal to 1"),
         ("weighting: sometimes\n", ":1: weighting", "'auto'"),
         ("a: [1\n", ":2", "not YAML"),
         ("out: 2026-02-30\n", "", "not YAML"),
@@ -327,16 +328,14 @@ def test_paths_among_options_start_from_the_files_folder(tmp_path: Path) -> None
 
 
 def test_options_of_a_metric_must_be_a_mapping(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="--set: rouge: write keys and values, not 3"):
+    with pytest.raises(ConfigError, match=r"--set: rouge: .*not 3"):
         load_config(write(tmp_path, "set: {rouge: 3}\n"), {"set": {"bleu": {"smooth": "floor"}}})
 
 
 def test_cache_is_a_folder_or_none(tmp_path: Path) -> None:
-    with pytest.raises(
-        ConfigError, match=r"run.yaml:2: cache: write a folder, or false for none, not True"
-    ):
+    with pytest.raises(ConfigError, match=r"run\.yaml:2: cache: .*folder, or false .*not True"):
         load_config(write(tmp_path, "data: d.jsonl\ncache: true\n"))
-    with pytest.raises(ConfigError, match=r"--cache: write a folder, or false for none$"):
+    with pytest.raises(ConfigError, match=r"--cache: .*folder, or false .*none$"):
         load_config(options={"cache": "tcp://:secret@host:1"})
 
 
@@ -360,7 +359,7 @@ def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() 
         load_config(options={"map": "output=a,output=b"})
     with pytest.raises(ConfigError, match="a column stands here twice"):
         load_config(options={"map": "rating.x=a,rating.x=a"})
-    with pytest.raises(ConfigError, match=r"'human.x': people's ratings are called rating.x"):
+    with pytest.raises(ConfigError, match=r"'human\.x': .*rating\.x"):
         load_config(options={"map": "human.x=a"})
 
 
@@ -368,7 +367,7 @@ def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() 
 def test_a_former_name_of_an_option_names_the_new_one(former: str, tmp_path: Path) -> None:
     file = tmp_path / "run.yaml"
     file.write_text(f"data: x.csv\n{former}: true\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match=f"run.yaml:2: {former}: this option is called overwrite"):
+    with pytest.raises(ConfigError, match=f"run.yaml:2: {former}: .*overwrite"):
         load_config(file)
 
 
@@ -381,7 +380,7 @@ def test_conditions_are_read_with_their_commas() -> None:
     for text in ("lang", "=ja", "lang="):
         with pytest.raises(ConfigError, match="write COLUMN=VALUE"):
             load_config(options={"where": text})
-    with pytest.raises(ConfigError, match="'lang': write a value, such as lang: ja"):
+    with pytest.raises(ConfigError, match=r"'lang': .*lang: ja"):
         load_config(options={"where": {"lang": None}})
 
 

@@ -15,6 +15,7 @@ import yaml
 from click.testing import CliRunner
 
 from judge.cli import app
+from tests.factories import has_line
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "regression"
 
@@ -108,7 +109,7 @@ def test_a_failing_run_of_main_fails_the_workflow(
 ) -> None:
     done = repository(".", ".", broken="cases: []")
     assert done.returncode != 0
-    assert "before/evals/broken.judge.yaml:1: cases: write at least one" in done.stderr
+    assert has_line(done.stderr, "before/evals/broken.judge.yaml:1: cases", "at least one")
 
 
 def test_offline_the_recording_is_committed_with_the_prompt(
