@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import FileIO
+from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
@@ -53,6 +54,13 @@ def claim_folder(folder: Path) -> None:
         try_writing(folder)
     except OSError as error:
         raise StorageError(describe_error("write", folder, error)) from error
+
+
+def unused(path: Path) -> Path:
+    """Return the path, or the first one with a number after its name that does not exist."""
+    numbered = (path.with_name(f"{path.name}.{number}") for number in count(2))
+    candidates = chain([path], numbered)
+    return next(candidate for candidate in candidates if not candidate.exists())
 
 
 def private_opener(path: str, flags: int) -> int:

@@ -96,18 +96,30 @@ class MetricProgress:
         self.total = total
 
 
+@dataclass(frozen=True, slots=True)
+class UnstoredReplies:
+    """Replies that neither the cache nor, without one, the recording of a run could store.
+
+    `path` is the recording that has them instead, None if no folder took it.
+    """
+
+    number: int
+    path: Path | None
+
+
 @dataclass(slots=True)
 class Progress:
     """The progress of a run: its `stage`, and counts for each judge or generated system by name.
 
     `measured` is the progress of a metric. `saved` is the folder with the results, once it is
-    written.
+    written. `unstored` are paid replies that a new run would not find.
     """
 
     stage: str = "judging"
     judges: dict[str, JudgeProgress] = field(default_factory=dict)
     measured: MetricProgress = field(default_factory=MetricProgress)
     saved: Path | None = None
+    unstored: UnstoredReplies | None = None
     notes: list[str] = field(default_factory=list)
 
     @property

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
-from judge.core.errors import ProviderError
+from judge.core.errors import JudgeError, ProviderError
 from judge.core.records import Request, Response
 from judge.execution.budget import BudgetLedger
 from judge.execution.layers import Layer, RunStopped
@@ -125,9 +125,14 @@ class ReplyClient:
         """Return the response to a request for one reply.
 
         Raises ProviderError, Reached at the budget or deadline, and StorageError if replies cannot
-        be stored.
+        be stored. An error that ends the run is raised after the replies in flight.
         """
-        return await self._top.ask(request)
+        try:
+            return await self._top.ask(request)
+        except JudgeError as error:
+            if not isinstance(error, ProviderError) or error.stops != "never":
+                await self._store.drain()
+            raise
 
     async def ask_all(self, requests: Sequence[Request]) -> list[Answer]:
         """Return the responses to requests, or why there is none. Raises what ends the run."""

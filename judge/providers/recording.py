@@ -32,7 +32,7 @@ from rapidfuzz import fuzz, process
 from judge.core import files
 from judge.core.errors import ConfigError, DataError, StorageError, Unrecorded
 from judge.core.files import locked
-from judge.core.messages import option
+from judge.core.messages import option, start_again
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Choice, Message, Request, Response, Usage
 from judge.providers import Provider, recorded_call
@@ -414,7 +414,10 @@ class Recorder:
                 with locked(self._path), RecordingFile(self._path) as recording:
                     recording.write(self._path)
         except OSError as error:
-            raise StorageError(f"recording {self._path}: {error.strerror or error}") from error
+            raise StorageError(
+                f"recording {self._path}: {error.strerror or error}; it has all replies, but is not "
+                f"sorted: make room on the disk and {start_again()}"
+            ) from error
 
     def __enter__(self) -> Self:
         return self

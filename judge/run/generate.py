@@ -30,7 +30,6 @@ from judge.data import samples
 from judge.data.rows import RawRow, rows
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import create_engine
-from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import GENERATING, Progress
 from judge.providers import Provider
 from judge.providers.recording import Recorder
@@ -38,7 +37,7 @@ from judge.results.run_info import SystemInfo
 from judge.run.model_clients import SharedLimits, deadline_of
 from judge.run.pipeline import add_resume_note
 from judge.run.preparation import PreparedRun, check_against, check_output_dir, engine_context
-from judge.run.reply_cache import open_reply_cache
+from judge.run.reply_cache import open_replies, open_reply_cache
 from judge.run.request_estimates import JudgeForecast
 from judge.run.system_writer import SystemWriter, TextsByItem, WriterTools
 
@@ -172,8 +171,14 @@ async def generate(
     notes: list[str] = []
     ledger = ledger if ledger is not None else BudgetLedger(config.budget)
     progress = progress if progress is not None else Progress()
-    with _open_tools(config, ledger, notes, records=bool(writers)) as tools:
+    progress.notes = []
+    progress.unstored = None
+    with (
+        _noting_outputs(config, progress),
+        _open_tools(config, ledger, progress, records=bool(writers)) as tools,
+    ):
         texts_by_system |= await _write_all(writers, tools, progress, display)
+    notes += progress.notes
     for system, writer in writers.items():
         info_by_system[system] = writer.info
         notes += [f"{system}: {remark}" for remark in writer.counts.remarks]
@@ -197,23 +202,33 @@ def _item_by_item(
 
 
 @contextmanager
+def _noting_outputs(config: RunConfig, progress: Progress) -> Iterator[None]:
+    """Add to an error how many outputs are written, and how to resume."""
+    try:
+        yield
+    except (Reached, ProviderError, StorageError) as error:
+        something_paid = progress.done or progress.unstored is not None
+        # Before the first output, only a run that reached its limit can be resumed.
+        if something_paid or isinstance(error, Reached):
+            outputs = f"{progress.done:,} of {progress.total:,} outputs are written."
+            add_resume_note(error, outputs, config, progress)
+        raise
+
+
+@contextmanager
 def _open_tools(
-    config: RunConfig, ledger: BudgetLedger, notes: list[str], *, records: bool
+    config: RunConfig, ledger: BudgetLedger, progress: Progress, *, records: bool
 ) -> Iterator[WriterTools]:
-    """Open the cache and the recording, and close them in the end; append warnings to `notes`.
+    """Open the cache and the recording, and close them in the end.
 
     Without `records` nothing is recorded, as no system writes.
     """
     with ExitStack() as stack:
-        cache = open_reply_cache(config, notes)
-        stack.callback(cache.close)
         recording = None
         if config.record is not None and records:
             recording = stack.enter_context(Recorder(config.record))
         limits = SharedLimits(ledger, deadline_of(config))
-        replies = ReplyStore(cache, recording)
-        # Called before the cache is closed: callbacks run in reverse.
-        stack.callback(replies.flush)
+        replies = stack.enter_context(open_replies(config, recording, progress))
         yield WriterTools(config, replies, limits)
 
 
@@ -246,13 +261,7 @@ async def _write_all(
                 for name, writer in writers.items():
                     tasks[name] = group.create_task(write(writer))
     except BaseExceptionGroup as errors:
-        error = errors.exceptions[0]
-        # Before the first output, only a run that reached its limit can be resumed.
-        can_resume = bool(progress.done) or isinstance(error, Reached)
-        if can_resume and isinstance(error, Reached | ProviderError | StorageError):
-            outputs = f"{progress.done:,} of {progress.total:,} outputs are written."
-            add_resume_note(error, outputs, config)
-        raise error from None
+        raise errors.exceptions[0] from None
     progress.stage = "judging"
     return {system: task.result() for system, task in tasks.items()}
 

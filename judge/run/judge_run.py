@@ -7,20 +7,18 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
-from judge.cache import Cache
 from judge.core.errors import ProviderError, Unrecorded
 from judge.core.format import one_line, plural
 from judge.core.records import Column, Criterion
 from judge.execution.judging import Judging
 from judge.execution.judgments import Judgment, Row, by_question
-from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import Progress
 from judge.execution.questions import QuestionClient, ThreadClient
 from judge.execution.reply_client import gather
 from judge.results.result import Result
 from judge.run.model_clients import ModelClient, SharedLimits, open_client
 from judge.run.preparation import PreparedRun, criterion_for, is_wanted
-from judge.run.reply_cache import open_reply_cache
+from judge.run.reply_cache import open_replies
 from judge.run.run_metadata import column_suffix, signed_column
 from judge.scoring import checklist
 from judge.stats import analyze
@@ -62,11 +60,8 @@ async def open_judges(
         yield {}
         return
     async with AsyncExitStack() as stack:
-        cache: Cache = open_reply_cache(prepared.config, progress.notes)
-        stack.callback(cache.close)
-        store = ReplyStore(cache, prepared.recording)
-        # Called before the cache is closed: callbacks run in reverse.
-        stack.callback(store.flush)
+        replies = open_replies(prepared.config, prepared.recording, progress)
+        store = stack.enter_context(replies)
         clients = {}
         for judge_name, provider in prepared.judges.items():
             client = open_client(

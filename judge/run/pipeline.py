@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
-from itertools import chain, count
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any
 
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
-from judge.core.files import claim_folder
+from judge.core.files import claim_folder, unused
 from judge.core.messages import in_python, option
 from judge.data.ratings import stated
 from judge.execution.budget import BudgetLedger
@@ -27,6 +26,7 @@ from judge.run import judge_run
 from judge.run.measuring import Measuring
 from judge.run.model_clients import SharedLimits, deadline_of
 from judge.run.preparation import PreparedRun
+from judge.run.reply_cache import answered_again
 from judge.run.run_metadata import first_prompts, metadata_factory
 from judge.table import SCORES
 
@@ -47,6 +47,7 @@ async def run_pipeline(
     progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}
     progress.measured = prepared.measured
     progress.notes = []
+    progress.unstored = None
     ledger = ledger if ledger is not None else BudgetLedger(prepared.config.budget)
     limits = SharedLimits(ledger, deadline_of(prepared.config))
     about = metadata_factory(prepared, progress, ledger)
@@ -129,9 +130,9 @@ def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
     folders: list[Path] = [out]
     if paid_again:
         beside = out.with_name(f"{out.name}.rescued")
-        folders.append(_unused(beside))
+        folders.append(unused(beside))
         in_temporary_folder = Path(gettempdir()) / f"{out.absolute().name}.rescued"
-        folders.append(_unused(in_temporary_folder))
+        folders.append(unused(in_temporary_folder))
     for folder in folders:
         existed = folder.exists()
         try:
@@ -144,28 +145,25 @@ def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
     return None
 
 
-def _unused(folder: Path) -> Path:
-    """Return the folder, or the first one with a number after its name that does not exist."""
-    numbered = (folder.with_name(f"{folder.name}.{number}") for number in count(2))
-    candidates = chain([folder], numbered)
-    return next(path for path in candidates if not path.exists())
-
-
 @contextmanager
 def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
     """Stop the metrics and close the recording however the run ends.
 
     An error says how to resume.
     """
+    recording = prepared.recording if prepared.recording is not None else nullcontext()
     try:
-        yield
+        # Closed before the notes are added: its own error needs them, too.
+        with recording:
+            yield
     except asyncio.CancelledError:
         prepared.measured.stopped = True
         raise
     except (Reached, ProviderError, StorageError) as error:
         if isinstance(error, _NotSaved):
             progress.saved = error.rescued
-        if not progress.done and not isinstance(error, Reached):
+        nothing_paid = not progress.done and progress.unstored is None
+        if nothing_paid and not isinstance(error, Reached):
             # Nothing was paid for, so there is nothing to resume.
             raise
         share = f"{progress.done:,} of {progress.total:,}"
@@ -174,27 +172,23 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
             done += f" and kept in {progress.saved}"
         elif isinstance(error, _NotSaved):
             done += f", but {prepared.config.out} does not hold them"
-        add_resume_note(error, f"{done}.", prepared.config)
+        add_resume_note(error, f"{done}.", prepared.config, progress)
         raise
-    finally:
-        if prepared.recording is not None:
-            prepared.recording.close()
 
 
-def add_resume_note(error: Exception, done: str, config: RunConfig) -> None:
+def add_resume_note(error: Exception, done: str, config: RunConfig, progress: Progress) -> None:
     """Add to an error what is `done`, and how to resume."""
-    cache = config.replies_kept_in
     if config.replay is not None:
         # The same recording would stop the run again.
         error.add_note(done)
-    elif not cache:
+    elif not config.replies_kept_in:
         no_cache = option("cache", False)
         error.add_note(
             f"{done} Without a cache ({no_cache}), a new run pays for all of them again."
         )
     else:
         again = "Make the same call again" if in_python() else "Run the same command again"
-        error.add_note(f"{done} {again} to resume. The {cache} answers what is already paid for.")
+        error.add_note(f"{done} {again} to resume. {answered_again(config, progress.unstored)}")
 
 
 def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:

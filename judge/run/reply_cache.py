@@ -4,14 +4,21 @@ to.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import gettempdir
 
 from judge.cache import Cache, NoCache, open_cache
 from judge.config import RunConfig
-from judge.core.records import Response
+from judge.core.errors import StorageError
+from judge.core.files import unused
+from judge.core.records import Request, Response
+from judge.execution.layers.cached import ReplyStore
+from judge.execution.progress import Progress, UnstoredReplies
 from judge.providers.recorded_call import request_of
-from judge.providers.recording import RecordingFile
+from judge.providers.recording import Recorder, RecordingFile
 
 
 class RecordedReplies(Cache):
@@ -46,3 +53,69 @@ def open_reply_cache(
         recorded = config.record.is_file()
         return RecordedReplies(config.record) if recorded else NoCache()
     return open_cache(config.cache, notes, make=make)
+
+
+@contextmanager
+def open_replies(
+    config: RunConfig, recording: Recorder | None, progress: Progress
+) -> Iterator[ReplyStore]:
+    """Open the replies of a run, and store all of them in the end.
+
+    Replies that cannot be stored are written into another recording, which `progress` names. Raises
+    StorageError, DataError, and what the block raises.
+    """
+    cache = open_reply_cache(config, progress.notes)
+    replies = ReplyStore(cache, recording)
+    try:
+        yield replies
+    finally:
+        try:
+            try:
+                replies.flush()
+            finally:
+                cache.close()
+        except StorageError:
+            progress.unstored = _rescue(replies.unsaved, config)
+            raise
+
+
+def _rescue(
+    unsaved: Sequence[tuple[Request, Response]], config: RunConfig
+) -> UnstoredReplies | None:
+    """Write replies into a recording beside the run's folder, or in the temporary folder."""
+    if not unsaved:
+        return None
+    name = "judge" if config.out is None else config.out.absolute().name
+    folders = [Path(gettempdir())]
+    if config.out is not None:
+        folders.insert(0, config.out.absolute().parent)
+    for folder in folders:
+        path = unused(folder / f"{name}.rescued.jsonl")
+        try:
+            with Recorder(path) as recorder:
+                for request, response in unsaved:
+                    recorder.add(request, response)
+        except StorageError:
+            path.unlink(missing_ok=True)
+        else:
+            return UnstoredReplies(len(unsaved), path)
+    return UnstoredReplies(len(unsaved), None)
+
+
+def answered_again(config: RunConfig, unstored: UnstoredReplies | None) -> str:
+    """Return sentences on what a new run is not charged for, and how it finds the other replies."""
+    keeper = config.replies_kept_in
+    answers = f"The {keeper} answers what is already paid for"
+    if unstored is None:
+        return f"{answers}."
+    answers += f", except {unstored.number:,} of the replies"
+    if unstored.path is None:
+        return f"{answers}, which no folder could take."
+    if keeper == "recording":
+        first_step = f"append this file to {config.record}"
+    else:
+        arguments = ["judge", "doctor", "cache", "import", str(unstored.path)]
+        if config.cache:
+            arguments += ["--cache", str(config.cache)]
+        first_step = f"run `{shlex.join(arguments)}`"
+    return f"{answers}. These are in {unstored.path}: first {first_step}."

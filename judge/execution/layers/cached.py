@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import chain
 
 from judge.cache import Cache
 from judge.core.errors import StorageError
 from judge.core.records import Request, Response
-from judge.execution.layers import Layer
+from judge.execution.layers import Layer, RunStopped
 from judge.execution.layers.draws import draws_of, replies_of
 from judge.execution.per_turn import PerTurn
 from judge.providers.recording import Recorder
@@ -16,6 +18,8 @@ from judge.providers.recording import Recorder
 # Seconds in which replies are gathered for one transaction. A transaction takes longer than writing
 # a reply (docs/decisions/0021-a-reply-counts-once-it-is-on-disk.md).
 _PAUSE = 0.005
+# Seconds that a run which an error ends waits for replies in flight, as after Ctrl-C.
+_PATIENCE = 10.0
 
 
 class ReplyStore:
@@ -31,6 +35,11 @@ class ReplyStore:
         self._recorder = recorder
         self._new: set[str] = set()
         self._failed: StorageError | None = None
+        self._unsaved: list[tuple[Request, Response]] = []
+        self._in_flight = 0
+        self._none_in_flight = asyncio.Event()
+        self._none_in_flight.set()
+        self._draining = False
         self._read = PerTurn(self._read_all)
         self._write = PerTurn(self._write_all, _PAUSE)
 
@@ -56,31 +65,73 @@ class ReplyStore:
         draws = draws_of(message)
         # A server may return fewer replies than the message has draws.
         replies = list(zip(draws, replies_of(message, response), strict=False))
+        self._record_all(replies)
+        if not message.endpoint or not self._cache.keeps:
+            return
+        self._new.update(draw.key() for draw in draws)
+        # Also if it was not recorded: the recording may be on another disk.
         try:
-            for draw, reply in replies:
-                self.record(draw, reply)
-            if self._recorder is not None:
-                self._recorder.flush()
-            if message.endpoint:
-                if self._cache.keeps:
-                    self._new.update(draw.key() for draw in draws)
-                await self._write(replies)
+            await self._write(replies)
         except StorageError as error:
             self._failed = error
+
+    def _record_all(self, replies: Sequence[tuple[Request, Response]]) -> None:
+        if self._recorder is None:
+            return
+        for draw, reply in replies:
+            self.record(draw, reply)
+        try:
+            self._recorder.flush()
+        except StorageError as error:
+            self._failed = error
+            if not self._cache.keeps:
+                self._unsaved += [(draw, reply) for draw, reply in replies if draw.endpoint]
 
     def has_new(self, request: Request) -> bool:
         """Return whether this run has stored the reply to an equal request."""
         return request.key() in self._new
 
-    def check(self) -> None:
-        """Raise the StorageError of an earlier reply that could not be stored."""
+    @property
+    def unsaved(self) -> Sequence[tuple[Request, Response]]:
+        """The replies that a new run would pay for again, because they could not be stored."""
+        return self._unsaved
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Count a request as in flight until its reply is stored.
+
+        Raises the StorageError of an earlier reply, and RunStopped after `drain`.
+        """
         if self._failed is not None:
             raise self._failed
+        if self._draining:
+            raise RunStopped
+        self._in_flight += 1
+        self._none_in_flight.clear()
+        try:
+            yield
+        finally:
+            self._in_flight -= 1
+            if not self._in_flight:
+                self._none_in_flight.set()
+
+    async def drain(self) -> None:
+        """Let nothing more be sent, and wait some seconds for the replies in flight.
+
+        They are paid for, and the error that ends a run would cancel them.
+        """
+        self._draining = True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await self._none_in_flight.wait()
 
     def flush(self) -> None:
         """Write what has not been written. Raises StorageError."""
         self._write.work_off()
         self._cache.flush()
+        if self._recorder is not None and not self._cache.keeps:
+            self._recorder.flush()
+        self._unsaved.clear()
         self._failed = None
 
     def _read_all(self, keys_of_each: Sequence[tuple[str, ...]]) -> list[dict[str, Response]]:
@@ -89,9 +140,13 @@ class ReplyStore:
         return [stored] * len(keys_of_each)
 
     def _write_all(self, replies: Sequence[list[tuple[Request, Response]]]) -> list[None]:
-        for request, response in chain.from_iterable(replies):
+        new = list(chain.from_iterable(replies))
+        self._unsaved += new
+        for request, response in new:
             self._cache.put(request.key(), response, request)
+        # It also writes earlier replies that it could not write before.
         self._cache.flush()
+        self._unsaved.clear()
         return [None] * len(replies)
 
 
@@ -130,7 +185,7 @@ class Stored:
         self._store = store
 
     async def ask(self, request: Request) -> Response:
-        self._store.check()
-        response = await self._following.ask(request)
-        await self._store.put(request, response)
+        with self._store.sending():
+            response = await self._following.ask(request)
+            await self._store.put(request, response)
         return response

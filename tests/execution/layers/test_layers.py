@@ -36,7 +36,7 @@ from judge.execution.layers.remembered import Remembered
 from judge.execution.layers.sending import Sending
 from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
-from judge.execution.reply_client import gather
+from judge.execution.reply_client import ReplyClient, gather
 from judge.providers.recording import Recorder, RecordingFile
 from tests.factories import settle, user_request
 
@@ -274,6 +274,51 @@ def test_a_reply_that_cannot_be_stored_is_used_and_the_next_request_is_not_sent(
         with pytest.raises(StorageError, match="disk full"):
             await layer.ask(request("b"))
         assert len(below.asked) == 1
+
+    run(work())
+
+
+class Ending:
+    """Answers after some seconds, and refuses the text "wrong" with an error that ends the run."""
+
+    def __init__(self, seconds: float) -> None:
+        self.asked: list[str] = []
+        self._seconds = seconds
+
+    async def ask(self, request: Request) -> Response:
+        text = request.messages[0]["content"]
+        self.asked.append(text)
+        if text == "wrong":
+            raise Refused("out of money", stops="always")
+        await asyncio.sleep(self._seconds)
+        return response(text)
+
+
+@pytest.mark.parametrize(("seconds", "is_stored"), [(5, True), (10_000, False)])
+def test_an_error_that_ends_the_run_waits_some_time_for_replies_in_flight(
+    tmp_path: Path, in_time: Callable[..., Any], seconds: float, is_stored: bool
+) -> None:
+    async def work() -> None:
+        with DiskCache(tmp_path) as cache:
+            store = ReplyStore(cache)
+            client = ReplyClient(Stored(Ending(seconds), store), store, JudgeProgress())
+            with pytest.raises(Refused, match="out of money"):
+                await gather(client.ask(request(text)) for text in ("slow", "wrong"))
+            assert (await client.stored([request("slow")]) is not None) == is_stored
+
+    in_time(work())
+
+
+def test_nothing_is_sent_after_an_error_that_ends_the_run() -> None:
+    async def work() -> None:
+        store = ReplyStore(NoCache())
+        below = Ending(0)
+        client = ReplyClient(Stored(below, store), store, JudgeProgress())
+        with pytest.raises(Refused):
+            await client.ask(request("wrong"))
+        with pytest.raises(RunStopped):
+            await client.ask(request("later"))
+        assert below.asked == ["wrong"]
 
     run(work())
 
