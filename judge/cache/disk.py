@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import sys
@@ -170,7 +171,7 @@ class DiskCache(base.Cache):
             self._close_store()
             cause = _cause(error)
             raise StorageError(
-                f"cache {self.folder}: {cause or type(cause).__name__}; {_advice(cause)}"
+                f"cache {self.folder}: {_reason(cause)}; {_advice(cause)}"
             ) from error
 
     def _with_intact_file(self, work: Callable[[], T]) -> T:
@@ -313,8 +314,26 @@ def _is_damage(error: BaseException) -> bool:
     return primary_code in _DAMAGED
 
 
+def _reason(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
+
+
+# A folder that these errors name is not damaged: it cannot be a cache.
+_UNUSABLE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.EEXIST,
+    errno.ENOTDIR,
+    errno.ENOENT,
+    errno.ENAMETOOLONG,
+)
+
+
 def _advice(error: BaseException) -> str:
-    if isinstance(error, PermissionError):
+    if isinstance(error, OSError) and error.errno in _UNUSABLE:
         return _other_folder()
     if "full" in str(error) or "space" in str(error) or "disk I/O" in str(error):
         return (

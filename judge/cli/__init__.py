@@ -130,5 +130,7 @@ def main() -> None:
         # `judge report RUN | head`: the reader has seen enough, which is no error.
         sys.stderr.close()
     except OSError as error:
-        click.echo(f"judge: cannot write: {error.strerror or error}", err=True)
+        # Without a file it is the terminal, or what the output is redirected to.
+        subject = error.filename or "cannot write"
+        print_message(f"judge: {subject}: {error.strerror or error}")
         sys.exit(2)

@@ -575,10 +575,13 @@ def _check_name(header: Header, text: str, name: str, path: str) -> None:
     keys = yaml_lines.keys(front_matter(text))
     line = keys.lines.get("name", 1) if keys else 1
     file = Path(path)
-    renamed = file.with_name(f"{written}{file.suffix}").name
+    advice = f"write name: {name}"
+    # `../x` is a path and no name of a file.
+    if Path(written).name == written:
+        advice += f", or call the file {written}{file.suffix}"
     raise CriterionError(
         f"{path}:{line}: name: is {written}, and a criterion is called by its file, {file.name}: "
-        f"write name: {name}, or call the file {renamed}"
+        f"{advice}"
     )
 
 

@@ -356,3 +356,13 @@ def test_folders_of_replies_that_others_could_read_are_closed_to_them(tmp_path: 
         assert all(store.stat().st_mode & 0o777 == 0o700 for store in stores)
         for store in stores:
             store.chmod(0o755)
+
+
+def test_a_folder_that_cannot_be_a_cache_is_not_called_damaged(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    for folder in (file, file / "cache", tmp_path / ("a" * 300)):
+        with pytest.raises(StorageError, match="run with") as caught:
+            DiskCache(folder)
+        assert "Errno" not in str(caught.value)
+        assert "damaged" not in str(caught.value)

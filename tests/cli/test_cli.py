@@ -266,6 +266,25 @@ def test_a_run_in_the_background_can_be_ended(
     assert len(chat_server.bodies) < 400
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "{path}"],
+        ["report", "{path}"],
+        ["run", "{data}", "--criteria", "none", "--metrics", "distinct", "--out", "{path}"],
+    ],
+)
+def test_a_path_that_is_too_long_is_named(
+    tmp_path: Path, command: Callable[..., Any], arguments: list[str]
+) -> None:
+    data = tmp_path / "data.csv"
+    data.write_text("output\nIt left.\n", encoding="utf-8")
+    path = "a" * 300
+    done = command(*(argument.format(path=path, data=data) for argument in arguments))
+    assert done.code == 2
+    assert has_line(done.err, "judge: ", path, "File name too long")
+
+
 def test_output_to_a_full_device_is_an_error(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

@@ -899,9 +899,10 @@ def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, te
     path = tmp_path / file
     path.write_text(text.replace("NAME", "polite"), encoding="utf-8")
     assert criteria.load(path).name == "polite"
-    path.write_text(text.replace("NAME", "kind"), encoding="utf-8")
-    with pytest.raises(CriterionError, match=r"name: is kind, .*polite"):
-        criteria.load(path)
+    for other in ("kind", "../kind", "a/b", "."):
+        path.write_text(text.replace("NAME", f"'{other}'"), encoding="utf-8")
+        with pytest.raises(CriterionError, match=rf"name: is {re.escape(other)}, .*polite"):
+            criteria.load(path)
 
 
 @pytest.mark.parametrize(
