@@ -87,7 +87,7 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportR
     """
     default_server = resolve_base_url(base_url)
     added = 0
-    known = 0
+    already_stored = 0
     servers = set()
     with RecordingFile(path) as recording:
         if recording.note:
@@ -104,11 +104,11 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportR
                 cached = store.get_many(list(keys.values()))
                 for draw, response in replies.items():
                     if keys[draw] in cached:
-                        known += 1
+                        already_stored += 1
                     else:
                         store.put(keys[draw], response, requests[draw])
                         added += 1
-        return ImportReport(added, known, tuple(sorted(servers)), recording.cut)
+        return ImportReport(added, already_stored, tuple(sorted(servers)), recording.cut)
 
 
 def resolve_base_url(base_url: str | None) -> str:

@@ -107,7 +107,7 @@ rank = blocking(rank_async)
 
 
 async def _run(
-    kind: type[RunConfig],
+    config_type: type[RunConfig],
     data: Data,
     criteria: Criteria | None,
     *,
@@ -115,7 +115,7 @@ async def _run(
     progress: Watch,
     options: Mapping[str, Any],
 ) -> Result:
-    config, providers, custom_criteria = to_config(kind, data, criteria, model, options)
+    config, providers, custom_criteria = to_config(config_type, data, criteria, model, options)
     require_criteria(config)
     async with displayed(progress) as counts:
         ledger = BudgetLedger(config.budget)
@@ -137,7 +137,7 @@ class ParsedArguments(NamedTuple):
 
 
 def to_config(
-    kind: type[RunConfig],
+    config_type: type[RunConfig],
     data: Data | None,
     chosen: Criteria | None,
     model: Model | None,
@@ -148,7 +148,7 @@ def to_config(
     custom_criteria: dict[str, Criterion] = {}
     if chosen is not None:
         settings["criteria"] = _criterion_names(
-            chosen, custom_criteria, pairwise=issubclass(kind, RankConfig)
+            chosen, custom_criteria, pairwise=issubclass(config_type, RankConfig)
         )
     if isinstance(data, str | Path):
         settings["data"] = Path(data)
@@ -161,7 +161,7 @@ def to_config(
     # A configuration holds names and mappings only; `_all_judges` adds the Python objects.
     settings["model"] = [entry for entry in models if is_named(entry)]
     rating_rows = _pop_rating_rows(settings)
-    config = kind.load(options=settings)
+    config = config_type.load(options=settings)
     if rating_rows is not None:
         config = config.with_rating_rows(rating_rows)
     providers = _all_judges(models, config) if models else None
@@ -215,7 +215,7 @@ def _all_judges(models: Sequence[Any], config: RunConfig) -> list[Judge | Provid
 
 def _require_provider(model: object) -> None:
     """Raise ConfigError if a model lacks an attribute of a Provider."""
-    missing = [name for name in _PROVIDER_ATTRIBUTES if not hasattr(model, name)]
+    missing = [attribute for attribute in _PROVIDER_ATTRIBUTES if not hasattr(model, attribute)]
     if not missing:
         return
     described = f"this {type(model).__name__}"
@@ -235,14 +235,16 @@ def reject_unsupported(
     `caller` names the command. A run configuration may be used for other commands, so its settings
     for metrics and results are ignored.
     """
-    for name in run_options("run").keys() - run_options(command).keys():
+    for option_name in run_options("run").keys() - run_options(command).keys():
         if isinstance(options, RunConfig):
-            default = RunConfig.model_fields[name].default
-            is_set = name not in _UNUSED_SETTINGS and getattr(options, name) != default
+            default = RunConfig.model_fields[option_name].default
+            is_set = (
+                option_name not in _UNUSED_SETTINGS and getattr(options, option_name) != default
+            )
         else:
-            is_set = options.get(name) is not None
+            is_set = options.get(option_name) is not None
         if is_set:
-            raise ConfigError(f"{name}: {caller} has no such option; judge run has")
+            raise ConfigError(f"{option_name}: {caller} has no such option; judge run has")
 
 
 def is_named(model: object) -> bool:

@@ -35,9 +35,9 @@ def generate(
     It takes the options of `judge.evaluate` that select rows or limit requests, cost and time.
     Raises JudgeError, also if there is no text at all.
     """
-    for name, value in options.items():
-        if name not in ("systems", *OPTIONS) and value is not None:
-            raise ConfigError(f"{name}: judge.generate judges nothing; leave it out")
+    for option_name, value in options.items():
+        if option_name not in ("systems", *OPTIONS) and value is not None:
+            raise ConfigError(f"{option_name}: judge.generate judges nothing; leave it out")
     config, _, _ = to_config(RunConfig, data, None, None, options)
     if not isinstance(config.systems, dict):
         raise ConfigError(

@@ -101,8 +101,8 @@ def render(
 
     Raises JudgeError.
     """
-    first = _to_sample(sample, map)
-    prompt_language = language or text.detect_language([first.output, first.source or ""])
+    first_text = _to_sample(sample, map)
+    prompt_language = language or text.detect_language([first_text.output, first_text.source or ""])
     if isinstance(criterion, Criterion):
         finalized = criteria.finalize(criterion, pairwise=opponent is not None)
         loaded = criteria.in_language(finalized, prompt_language)
@@ -113,9 +113,9 @@ def render(
         raise ConfigError(f"{loaded.name} compares two texts: give the other one as opponent")
     if opponent is not None and not loaded.pairwise:
         raise ConfigError(f"{loaded.name} judges one text: leave out the opponent")
-    texts = [first]
+    texts = [first_text]
     if isinstance(opponent, str):
-        texts.append(replace(first, output=opponent, system="opponent"))
+        texts.append(replace(first_text, output=opponent, system="opponent"))
     elif opponent is not None:
         texts.append(_to_sample(opponent, map))
     criteria.check_samples(loaded, texts)
@@ -127,7 +127,7 @@ def _to_sample(row: Row, mapping: Mapping[str, str]) -> Sample:
     if isinstance(row, Sample):
         return row
     if hasattr(row, "to_dict") and not isinstance(row, Mapping):  # a row of a DataFrame
-        row = {str(name): value for name, value in row.to_dict().items()}
+        row = {str(column_name): value for column_name, value in row.to_dict().items()}
     if not isinstance(row, Mapping):
         raise ConfigError(
             "a prompt is made of a Sample or a row (a dict, or a row of a DataFrame: "

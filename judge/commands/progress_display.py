@@ -99,7 +99,7 @@ def _cell() -> Callable[[Progress], object]:
     """Return a function that keeps a bar in the output of a notebook cell up to date."""
     from IPython.display import display
 
-    start = time.monotonic()
+    start_time = time.monotonic()
 
     def picture(counts: Progress) -> dict[str, str]:
         stage = _stage_counts(counts)
@@ -107,7 +107,7 @@ def _cell() -> Callable[[Progress], object]:
         if counts.stage == STOPPED and not stage.total:
             # Without a value, the bar would move for ever.
             value = ' value="0"'
-        line = _line(counts, {}, start)
+        line = _line(counts, {}, start_time)
         return {"text/plain": line, "text/html": f"<progress{value}></progress> {escape(line)}"}
 
     first_picture = picture(Progress())
@@ -149,13 +149,13 @@ def _bar(
     )
     bar = Bar(*columns, console=console)
     task = bar.add_task("", total=None, stage=f"{head}{counts.stage}")
-    start = time.monotonic()
+    start_time = time.monotonic()
 
     def picture() -> RenderableType:
-        if not counts.judges and time.monotonic() - start < _QUICK:
+        if not counts.judges and time.monotonic() - start_time < _QUICK:
             return ""
         stage = _stage_counts(counts)
-        state = escape(_state(counts, providers, start)) if counts.judges else ""
+        state = escape(_state(counts, providers, start_time)) if counts.judges else ""
         bar.update(
             task,
             total=stage.total or None,
@@ -177,11 +177,11 @@ def _bar(
 def _plain_lines(
     counts: Progress, providers: Mapping[str, Provider], console: Console, head: str
 ) -> Iterator[None]:
-    start = time.monotonic()
+    start_time = time.monotonic()
     stop = threading.Event()
 
     def print_line() -> None:
-        line = f"{head}{_line(counts, providers, start)}"
+        line = f"{head}{_line(counts, providers, start_time)}"
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def run() -> None:
@@ -214,31 +214,31 @@ def _stage_counts(counts: Progress) -> _StageCounts:
     return _StageCounts(counts.done, counts.total, f"{counts.unit}s")
 
 
-def _line(counts: Progress, providers: Mapping[str, Provider], start: float) -> str:
+def _line(counts: Progress, providers: Mapping[str, Provider], start_time: float) -> str:
     """Return all that is known in one line."""
     stage = _stage_counts(counts)
     # The total is unknown while a file is still being read.
     total = f"/{stage.total:,}" if stage.total else ""
-    state = f", {_state(counts, providers, start)}" if counts.judges else ""
+    state = f", {_state(counts, providers, start_time)}" if counts.judges else ""
     return f"{counts.stage}: {stage.done:,}{total} {stage.unit}{state}"
 
 
-def _state(counts: Progress, providers: Mapping[str, Provider], start: float) -> str:
+def _state(counts: Progress, providers: Mapping[str, Provider], start_time: float) -> str:
     """Return the rate, cache, tokens, cost and failures, as far as they are known."""
     # A coarse clock may not have moved yet.
-    seconds = max(time.monotonic() - start, 1e-9)
-    parts = [f"{counts.done / seconds:,.0f}/s"]
+    seconds = max(time.monotonic() - start_time, 1e-9)
+    phrases = [f"{counts.done / seconds:,.0f}/s"]
     if counts.cached:
-        parts.append(f"{counts.cached:,} from cache")
+        phrases.append(f"{counts.cached:,} from cache")
     if counts.usage != Usage():
-        parts += _cost_parts(counts, providers)
+        phrases += _cost_parts(counts, providers)
     retried = sum(judge.retried for judge in counts.judges.values())
     if retried:
-        parts.append(f"{retried:,} retried")
+        phrases.append(f"{retried:,} retried")
     if counts.failed:
-        parts.append(f"{counts.failed:,} failed")
-    parts += [part for part in (counts.rate_limit, counts.awaited) if part]
-    return ", ".join(parts)
+        phrases.append(f"{counts.failed:,} failed")
+    phrases += [phrase for phrase in (counts.rate_limit, counts.awaited) if phrase]
+    return ", ".join(phrases)
 
 
 def _cost_parts(counts: Progress, providers: Mapping[str, Provider]) -> Iterator[str]:
@@ -252,8 +252,8 @@ def _cost_parts(counts: Progress, providers: Mapping[str, Provider]) -> Iterator
     notes = f" ({', '.join(prompt_cache)})" if prompt_cache else ""
     yield f"{usage.prompt_tokens:,} + {usage.completion_tokens:,} tokens{notes}"
     prices = []
-    for name, judge in counts.judges.items():
-        provider = providers.get(name)
+    for judge_name, judge in counts.judges.items():
+        provider = providers.get(judge_name)
         if provider is not None:
             prices.append(cost_of(provider, judge.usage, batched=judge.batched))
     price = sum_prices(prices)

@@ -31,17 +31,17 @@ def python_type(schema: Mapping[str, Any]) -> str:
         choices = [schema["const"]]
     if choices:
         return f"Literal[{', '.join(map(repr, choices))}]"
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        return " | ".join(_TYPES[name] for name in kind)
-    if kind in ("array", "object"):
+    json_type = schema.get("type")
+    if isinstance(json_type, list):
+        return " | ".join(_TYPES[type_name] for type_name in json_type)
+    if json_type in ("array", "object"):
         # An object with free keys has its values' schema here; `true` allows any value.
         items = schema.get("items") or schema.get("additionalProperties")
         inner = python_type(items) if isinstance(items, Mapping) else "Any"
-        return f"Sequence[{inner}]" if kind == "array" else f"Mapping[str, {inner}]"
+        return f"Sequence[{inner}]" if json_type == "array" else f"Mapping[str, {inner}]"
     if schema.get("format") == "path":
         return "str | Path"
-    return _TYPES.get(str(kind), "Any")
+    return _TYPES.get(str(json_type), "Any")
 
 
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
@@ -53,17 +53,17 @@ def option_parameters(
     """Return the options of a command as keyword arguments with their descriptions."""
     properties = json_schema(config or RunConfig, "", "")["properties"]
     options = {}
-    for name, option in run_options(command, config).items():
-        if name == "data":  # a positional argument of every function
+    for option_name, option in run_options(command, config).items():
+        if option_name == "data":  # a positional argument of every function
             continue
         parameter = Parameter(
-            name,
+            option_name,
             Parameter.KEYWORD_ONLY,
             default=None if option.default in ({}, ()) else option.default,
-            annotation=f"{python_type(properties[name])} | None",
+            annotation=f"{python_type(properties[option_name])} | None",
         )
-        options[name] = (parameter, option.description)
-        if name == "reply":
+        options[option_name] = (parameter, option.description)
+        if option_name == "reply":
             short = parameter.replace(name="reasons", annotation="bool | None")
             options["reasons"] = (short, f"Short for reply={WITH_REASONS!r}.")
     return options
@@ -128,10 +128,10 @@ def _list_options(
         if parameter.kind is not Parameter.VAR_KEYWORD
     ]
     lines = []
-    for name, (parameter, description) in options.items():
-        if name not in signature.parameters:
+    for option_name, (parameter, description) in options.items():
+        if option_name not in signature.parameters:
             parameters.append(parameter)
-            lines.append(f"    {name:<16} {description}")
+            lines.append(f"    {option_name:<16} {description}")
     wrapper.__signature__ = signature.replace(parameters=parameters)
     option_list = "\n".join(lines)
     wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{option_list}"

@@ -103,12 +103,12 @@ class SuiteSession:
             models = model
         refused = []
         for judge in models:
-            name = _name(judge)
+            judge_name = _name(judge)
             is_offline = isinstance(judge, ScriptedProvider)
             if is_named(judge):
-                is_offline = script_of(name) is not None
-            if not is_offline and name not in self.typed:
-                refused.append(name)
+                is_offline = script_of(judge_name) is not None
+            if not is_offline and judge_name not in self.typed:
+                refused.append(judge_name)
         return refused
 
     def exclusive(self, subject: object) -> AbstractContextManager[Any]:
@@ -173,7 +173,11 @@ def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) 
 def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
     try:
         options = session.options(suite.options)
-        overrides: dict[str, Any] = {name: options[name] for name in _JUDGE_KEYS if name in options}
+        overrides: dict[str, Any] = {
+            option_name: options[option_name]
+            for option_name in _JUDGE_KEYS
+            if option_name in options
+        }
         if cases:
             overrides["cases"] = cases
         (outcome,) = test([suite.path], **overrides)
@@ -340,7 +344,8 @@ class JudgeFixture:
         self._session = session
         self._folder = folder
         self._options = {
-            name: resolve_value(name, value, folder) for name, value in run_options.items()
+            option_name: resolve_value(option_name, value, folder)
+            for option_name, value in run_options.items()
         }
 
     def __repr__(self) -> str:
@@ -446,7 +451,9 @@ def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[st
             "template"
         )
     shared_columns = {
-        name: value for name, value in shared.items() if value is not None and value != ()
+        column_name: value
+        for column_name, value in shared.items()
+        if value is not None and value != ()
     }
     return [
         {**shared_columns, "item": _TEXT, "system": system, "output": output}

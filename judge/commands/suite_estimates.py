@@ -23,12 +23,12 @@ def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     """Estimate the tokens of the longest prompt of any judgment; 0 without a judge."""
     longest = 0
     for prepared in runs:
-        for name, provider in prepared.judges.items():
-            settings = prepared.settings[name]
+        for judge_name, provider in prepared.judges.items():
+            settings = prepared.settings[judge_name]
             criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
             renderers = make_renderers(criteria)
             strategy = strategies.strategies_for(settings, provider.decides)[0]
-            for judgment in judgments(prepared, name):
+            for judgment in judgments(prepared, judge_name):
                 criterion = judgment.criterion
                 try:
                     renderer = renderers[criterion.name]
@@ -54,9 +54,9 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
         config = prepared.config.model_copy(update=without_replies)
         try:
             judges = dict(prepared.judges)
-            for name, provider in judges.items():
+            for judge_name, provider in judges.items():
                 if isinstance(provider, ReplayProvider):
-                    judges[name] = _recorded_judge(config, provider)
+                    judges[judge_name] = _recorded_judge(config, provider)
             uncached = replace(prepared, config=config, judges=judges, notes=())
             estimate = estimate_cost(uncached)
         except ConfigError as error:
@@ -76,11 +76,11 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
         # A recording has the model's name as the request had it, mostly without the vendor.
         if judge.name == model or judge.name.endswith(f"/{model}"):
             return open_judge(config, judge, sends=False)
-    name = f"decisions/{model}" if provider.decides else model
+    judge_name = f"decisions/{model}" if provider.decides else model
     base_url = config.base_url
     if base_url is None and provider.servers:
         base_url, *others = provider.servers
         if others:
             servers = " and ".join(provider.servers)
             raise ConfigError(f"{model} was recorded at {servers}, whose prices may differ")
-    return open_judge(config, Judge(name=name, base_url=base_url), sends=False)
+    return open_judge(config, Judge(name=judge_name, base_url=base_url), sends=False)

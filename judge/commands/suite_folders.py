@@ -24,13 +24,13 @@ def is_single_file(paths: Paths) -> bool:
     return len(listed) == 1 and Path(listed[0]).is_file()
 
 
-def run_folder(out: Path, name: str, *, is_alone: bool) -> Path:
+def run_folder(out: Path, suite_name: str, *, is_alone: bool) -> Path:
     """Return the folder of a suite's run: `out` itself for a single file, else `out`/NAME.
 
     The runs of a folder have their own folders even if it has one suite: it may have more later. A
     suite that has a run in `out`/NAME keeps it there, because baselines are read from there first.
     """
-    of_suite = out / name
+    of_suite = out / suite_name
     has_folder = (of_suite / RUN).exists() or (of_suite / PAIRS / RUN).exists()
     return out if is_alone and not has_folder else of_suite
 
@@ -57,7 +57,9 @@ def write_pages(folder: Path, outcome: Outcome, results: Mapping[bool, Result]) 
     document = plugins.document(Outcomes([outcome]))
     for result in results.values():
         document = _followed_by(document, plugins.document(result))
-    files = {name: plugins.write(document, format).encode() for name, format in PAGES.items()}
+    files = {
+        file_name: plugins.write(document, format).encode() for file_name, format in PAGES.items()
+    }
     store(folder, files)
 
 

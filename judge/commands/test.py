@@ -95,8 +95,8 @@ class SuiteOverrides:
         reject_unsupported(options, "test", "a suite")
         checked = load_config(options=options)
         named: dict[str, Any] = {}
-        for name in checked.model_fields_set:
-            named[name] = getattr(checked, name)
+        for option_name in checked.model_fields_set:
+            named[option_name] = getattr(checked, option_name)
         if model is not None and model != []:
             named["model"] = model
         folder = None if out is None else Path(out)
@@ -122,7 +122,11 @@ class SuiteOverrides:
         is_scripted = any(script_of(judge.name) for judge in judges)
         if "replay" in self.options and is_scripted:
             replaced.add("model")
-        unchanged = {name: value for name, value in options.items() if name not in replaced}
+        unchanged = {
+            option_name: value
+            for option_name, value in options.items()
+            if option_name not in replaced
+        }
         return {**unchanged, **self.options}
 
 
@@ -149,7 +153,11 @@ def _prepare_run(
     if folder is not None and pairwise:
         out = folder / PAIRS
     all_options = suite.options.items()
-    options = {name: value for name, value in all_options if name not in _SELECTION_KEYS}
+    options = {
+        option_name: value
+        for option_name, value in all_options
+        if option_name not in _SELECTION_KEYS
+    }
     options |= {
         "criteria": list(criteria),
         "metrics": [],
@@ -371,11 +379,13 @@ def _read_suites(paths: Paths, overrides: SuiteOverrides, errors: list[JudgeErro
 
 def _equal_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
     """Yield an error for each name that several suites have."""
-    for name, count in Counter(suite.name for suite in suites).items():
+    for suite_name, count in Counter(suite.name for suite in suites).items():
         if count > 1:
-            same_name = [suite for suite in suites if suite.name == name]
+            same_name = [suite for suite in suites if suite.name == suite_name]
             files = ", ".join(str(suite.path) for suite in same_name)
-            problem = f"{plural(count, 'suite')} have the name {name} and would share a folder"
+            problem = (
+                f"{plural(count, 'suite')} have the name {suite_name} and would share a folder"
+            )
             yield ConfigError(f"{problem}: {files}; rename one")
 
 
@@ -436,8 +446,12 @@ def _read_data(
         return _SuiteData(suite, load.read(suite), None)
     # Writing asks no judge, and the run keeps the outputs in its folder later.
     unused = {"model", "out"}
-    known = run_options("run").keys() - unused
-    options = {name: value for name, value in suite.options.items() if name in known}
+    known_options = run_options("run").keys() - unused
+    options = {
+        option_name: value
+        for option_name, value in suite.options.items()
+        if option_name in known_options
+    }
     config = RunConfig.load(options=options)
     assumed = plan_outputs(config, None).data
     language = load.language(suite, assumed)
@@ -445,12 +459,16 @@ def _read_data(
     load.collect_samples(suite, assumed, criteria)
     outputs = write(config, ledger)
     if outputs.failures:
-        first = outputs.failures[0]
+        first_failure = outputs.failures[0]
         raise DataError(
             f"{plural(len(outputs.failures), 'output')} could not be generated; the first is of "
-            f"{first.system} for item {first.item}: {first.message}"
+            f"{first_failure.system} for item {first_failure.item}: {first_failure.message}"
         )
-    options = {name: value for name, value in suite.options.items() if name != "systems"}
+    options = {
+        option_name: value
+        for option_name, value in suite.options.items()
+        if option_name != "systems"
+    }
     with_outputs = replace(suite, options=options)
     return _SuiteData(with_outputs, outputs.samples, outputs)
 
@@ -487,8 +505,8 @@ def _prepare_suite(
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
     # One run reports the writing of the outputs, so that its cost is not counted twice.
-    first = next(iter(runs))
-    runs[first] = hand_over(data.outputs, runs[first])
+    first_key = next(iter(runs))
+    runs[first_key] = hand_over(data.outputs, runs[first_key])
     single = suite_texts.judged[False].samples
     known_texts = None
     # If only some cases run, texts of the other cases are missing here, but they are not gone.
@@ -502,7 +520,7 @@ def _prepare_suite(
         suite_texts,
         runs,
         baseline=located_baseline,
-        ledger=ledger or BudgetLedger(runs[first].config.budget),
+        ledger=ledger or BudgetLedger(runs[first_key].config.budget),
         together="deadline" in overrides.options,
         folder=folder,
         last=last_run(folder),
@@ -516,11 +534,11 @@ async def run_suites(
 ) -> Outcomes:
     """Run suites one after the other. Raises CancelledError if interrupted."""
     progress = progress if progress is not None else Progress()
-    start = time.monotonic()
+    start_time = time.monotonic()
     outcomes = []
     for suite in suites:
         suite_start = time.monotonic()
-        deadline_start = start if suite.together else suite_start
+        deadline_start = start_time if suite.together else suite_start
         results: dict[bool, Result] = {}
         try:
             for pairwise, prepared in suite.runs.items():
@@ -552,20 +570,20 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     result = results.get(False)
     ranked = results.get(True)
     scored = result
-    before = baseline.before
+    earlier_result = baseline.before
     if result is not None:
         scored = with_ratings(result, prepared.suite_texts)
         result = scored
-        if before is not None:
+        if earlier_result is not None:
             # A rating that was used to make a run's prompt would favour that run.
-            result, before = without_seen_ratings([scored, before])
+            result, earlier_result = without_seen_ratings([scored, earlier_result])
     first_run = next(iter(prepared.runs.values()))
-    compared = _Compared(result, before, ranked, first_run.config.seed)
+    compared = _Compared(result, earlier_result, ranked, first_run.config.seed)
     judged, edited = _judge_cases(prepared, compared)
     cases = [each.case for each in judged]
     verdicts = [each.verdict for each in judged]
     verdicts += _limit_verdicts(prepared, result, ranked)
-    drift = _compare_with_baseline(suite, baseline, result, before, compared.seed)
+    drift = _compare_with_baseline(suite, baseline, result, earlier_result, compared.seed)
     verdicts += drift.verdicts
     notes = _notes(results, result, baseline)
     if edited:
@@ -693,25 +711,31 @@ class _Drift:
 
 
 def _compare_with_baseline(
-    suite: Suite, baseline: Baseline, result: Result | None, before: Result | None, seed: int
+    suite: Suite,
+    baseline: Baseline,
+    result: Result | None,
+    earlier_result: Result | None,
+    seed: int,
 ) -> _Drift:
     """Compare the result with the baseline: unchanged texts, and systems whose texts changed."""
     if result is None or baseline.is_empty:
         return _Drift()
     new_columns = columns(result)
-    old_columns = columns(baseline.edited or before or result)
+    old_columns = columns(baseline.edited or earlier_result or result)
     shared = old_columns.keys() & new_columns.keys()
     verdicts: list[Verdict] = []
     comparison: RunComparison | None = None
-    if shared and before is not None:
-        comparison = compare(before, result, seed=seed)
+    if shared and earlier_result is not None:
+        comparison = compare(earlier_result, result, seed=seed)
         verdicts += compare_with_baseline(
-            suite, result, before, comparison.runs, changed=baseline.changed, seed=seed
+            suite, result, earlier_result, comparison.runs, changed=baseline.changed, seed=seed
         )
     if shared and baseline.edited is not None:
         comparison = compare(baseline.edited, result, seed=seed)
         verdicts += compare_changed_texts(suite, result, comparison.runs)
-    new_names = [one_line(name) for name in new_columns if name not in old_columns]
+    new_names = [
+        one_line(column_name) for column_name in new_columns if column_name not in old_columns
+    ]
     added = ", ".join(new_names)
     notes = [f"New, and not in the baseline: {added}."] if added else []
     return _Drift(verdicts, comparison, notes)

@@ -93,10 +93,10 @@ def summarize(
     `scoreless` maps criteria without a score to the reason.
     """
     verdicts: list[Verdict] = []
-    for name, reason in (scoreless or {}).items():
+    for criterion_name, reason in (scoreless or {}).items():
         # A successful attack adds its share of texts, at most 1, to _WORST. This one comes before
         # it, also if the share is 1, because the sort keeps the order of equal ones.
-        verdicts.append((_WORST + 1, f"{name} has no score: {reason}."))
+        verdicts.append((_WORST + 1, f"{criterion_name} has no score: {reason}."))
     verdicts += _attack_verdicts(attacks, columns)
     verdicts += _bias_verdicts(findings)
     verdicts += _damage_verdicts(cells, columns)
@@ -111,14 +111,14 @@ def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
         biases[finding.probe, finding.measure].append(finding)
     for similar in biases.values():
         similar.sort(key=lambda finding: (not finding.significant, -_bias_size(finding)))
-        first, *more = similar
+        largest, *more = similar
         others = []
         for finding in more:
             value = finding.estimate.value
             size = f"{number(100 * value, 0)}%" if finding.unit == "share" else signed(value, 2)
             others.append(f"{finding.criterion} {size}")
         also = f"; also {listed(others)}" if others else ""
-        yield _DOUBTFUL + _bias_size(first), f"{first.sentence}{also}."
+        yield _DOUBTFUL + _bias_size(largest), f"{largest.sentence}{also}."
 
 
 def _damage_verdicts(
@@ -134,7 +134,7 @@ def _damage_verdicts(
             by_reaction.setdefault(cell_reaction, []).append(cell)
         elif not cell.targeted and moves_half(cell):
             others.setdefault(cell.criterion, []).append(cell)
-    for name, by_reaction in reactions.items():
+    for criterion_name, by_reaction in reactions.items():
         for verb, severity in _SEVERITY.items():
             matching = by_reaction.get(verb)
             if not matching:
@@ -142,21 +142,24 @@ def _damage_verdicts(
             if severity == _BAD:
                 # Of two criteria that miss damage, the one that notices less of it comes first.
                 severity -= min(value_of(cell.rate) for cell in matching)
-            yield severity, f"{name} {verb} {_evidence(matching, columns[name])}."
-    for name, matching in others.items():
-        evidence = _evidence(matching, columns[name])
-        yield _DOUBTFUL, f"{name} also reacts to damage of other criteria: {evidence}."
+            yield (
+                severity,
+                f"{criterion_name} {verb} {_evidence(matching, columns[criterion_name])}.",
+            )
+    for criterion_name, matching in others.items():
+        evidence = _evidence(matching, columns[criterion_name])
+        yield _DOUBTFUL, f"{criterion_name} also reacts to damage of other criteria: {evidence}."
 
 
 def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
     """Write `typos (falls in 92% of 40 texts, rises in 3%)`."""
     down, up = ("falls", "rises") if column.better != "lower" else ("rises", "falls")
-    parts = []
+    reactions = []
     for cell in cells:
         opposite = value_of(cell.opposite)
         back = f", {up} in {number(100 * opposite, 0)}%" if opposite else ""
-        parts.append(f"{cell.change} ({down} in {_of_texts(cell)}{back})")
-    return listed(parts)
+        reactions.append(f"{cell.change} ({down} in {_of_texts(cell)}{back})")
+    return listed(reactions)
 
 
 def _of_texts(cell: SensitivityCell) -> str:
@@ -177,19 +180,19 @@ def _attack_verdicts(
     for cell in scored:
         cells_by_attack.setdefault(cell.change, []).append(cell)
     unsuccessful = []
-    for name, cells in cells_by_attack.items():
+    for attack_name, cells in cells_by_attack.items():
         successes = [cell for cell in cells if succeeded(cell, columns[cell.criterion])]
         if successes:
-            yield _successful_attack(name, successes, columns)
+            yield _successful_attack(attack_name, successes, columns)
         else:
-            unsuccessful.append(name)
+            unsuccessful.append(attack_name)
     if not unsuccessful:
         return
     subject = f"{plural(len(unsuccessful), 'attack')} ({', '.join(unsuccessful)})"
     gains: list[float] = []
     fewest: list[int] = []
-    for name in unsuccessful:
-        for cell in cells_by_attack[name]:
+    for attack_name in unsuccessful:
+        for cell in cells_by_attack[attack_name]:
             if cell.mean_change is None:
                 continue
             fewest.append(cell.mean_change.n)
@@ -208,19 +211,20 @@ def _attack_verdicts(
 
 
 def _successful_attack(
-    name: str, successes: Sequence[SensitivityCell], columns: Mapping[str, Column]
+    attack_name: str, successes: Sequence[SensitivityCell], columns: Mapping[str, Column]
 ) -> Verdict:
     """Return the verdict on an attack that changes the scores of some criteria."""
     tested = [cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)]
     ordered = sorted(successes, key=lambda cell: (cell not in tested, -value_of(cell.rate)))
-    first, *more = ordered
-    verb = "lowers" if columns[first.criterion].better == "lower" else "raises"
-    untested = "" if first in tested else " (too few to test)"
+    largest, *more = ordered
+    verb = "lowers" if columns[largest.criterion].better == "lower" else "raises"
+    untested = "" if largest in tested else " (too few to test)"
     also = f"; also {listed([cell.criterion for cell in more])}" if more else ""
-    severity = _WORST if first in tested else _BAD
+    severity = _WORST if largest in tested else _BAD
     return (
-        severity + value_of(first.rate),
-        f"The attack “{name}” {verb} {first.criterion} in {_of_texts(first)}{untested}{also}.",
+        severity + value_of(largest.rate),
+        f"The attack “{attack_name}” {verb} {largest.criterion} in "
+        f"{_of_texts(largest)}{untested}{also}.",
     )
 
 
@@ -297,16 +301,16 @@ def build_card(
 
 
 def _without_cells(
-    evidence: CardEvidence, names: Sequence[str], damage_cells: Sequence[SensitivityCell]
+    evidence: CardEvidence, change_names: Sequence[str], damage_cells: Sequence[SensitivityCell]
 ) -> dict[str, str]:
     """Return the reason for each requested change that no text has, and for each criterion that no
     change damages.
     """
     reasons = {}
     texts = plural(len(evidence.originals), "text")
-    for name in names:
-        if name not in evidence.changed.systems:
-            reasons[name] = f"applies to none of the {texts}"
+    for change_name in change_names:
+        if change_name not in evidence.changed.systems:
+            reasons[change_name] = f"applies to none of the {texts}"
     with_own_damage = {cell.criterion for cell in damage_cells if cell.targeted}
     for cell in damage_cells:
         if cell.criterion not in with_own_damage:
@@ -320,7 +324,7 @@ def _scoreless_criteria(evidence: CardEvidence) -> dict[str, str]:
     scored_columns = {score.column for score in evidence.changed.scores}
     errors = Counter((row.column, row.error) for row in evidence.changed.failures)
     reasons = {}
-    for name, column in evidence.columns.items():
+    for criterion_name, column in evidence.columns.items():
         if column.name in scored_columns:
             continue
         kinds = [
@@ -329,7 +333,7 @@ def _scoreless_criteria(evidence: CardEvidence) -> dict[str, str]:
             if column_name == column.name
         ]
         if kinds:
-            reasons[name] = f"all its judgments failed ({listed(kinds)})"
+            reasons[criterion_name] = f"all its judgments failed ({listed(kinds)})"
     return reasons
 
 
@@ -346,11 +350,11 @@ def _findings(
         probes[SENTENCE_ORDER] = (sentence_order(evidence, seed), reason)
     findings: list[BiasFinding] = []
     without_finding = {}
-    for name, (probe_findings, reason) in probes.items():
+    for probe_name, (probe_findings, reason) in probes.items():
         measured = list(probe_findings)
         findings += measured
         if not measured:
-            without_finding[name] = reason
+            without_finding[probe_name] = reason
     return apply_holm(findings, evidence.columns), without_finding
 
 
@@ -370,7 +374,7 @@ def _bias_probes(
     }
     reasons = _reasons_without_finding(evidence)
     # A bias without a reason is an error here, so that none is left out.
-    return {name: (biases, reasons[name]) for name, biases in findings.items()}
+    return {probe_name: (biases, reasons[probe_name]) for probe_name, biases in findings.items()}
 
 
 def _reasons_without_finding(evidence: CardEvidence) -> dict[str, str]:
@@ -455,8 +459,8 @@ def _notes(
 def _info(evidence: CardEvidence, seed: int) -> dict[str, Any]:
     """Return facts about the judge, the texts and the settings as plain JSON."""
     criteria_info = {}
-    for name, column in evidence.columns.items():
-        criteria_info[name] = {
+    for criterion_name, column in evidence.columns.items():
+        criteria_info[criterion_name] = {
             "column": column.name,
             "signature": str(column.signature),
             "low": column.low,

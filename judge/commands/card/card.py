@@ -122,16 +122,20 @@ class CardEvidence:
 
     def criteria(self, table: Table) -> list[tuple[str, Column]]:
         """Return the columns of a table with the names of their criteria."""
-        known = {column.name: name for name, column in self.columns.items()}
-        return [(known.get(column.name, column.name), column) for column in table.columns]
+        criterion_by_column = {
+            column.name: criterion_name for criterion_name, column in self.columns.items()
+        }
+        return [
+            (criterion_by_column.get(column.name, column.name), column) for column in table.columns
+        ]
 
-    def changes(self, column: Column, names: Sequence[str]) -> Floats:
+    def changes(self, column: Column, change_names: Sequence[str]) -> Floats:
         """Return changed minus original score in points, changes × items; NaN if a text or either
         score is missing.
         """
         values = self.changed.matrix(column.name)
         systems = self.changed.systems
-        changed_rows = [systems.index(name) for name in names]
+        changed_rows = [systems.index(change_name) for change_name in change_names]
         differences: Floats = values[changed_rows] - values[systems.index(ORIGINAL)]
         return differences
 
@@ -147,8 +151,8 @@ class CardEvidence:
             scores = self.texts.matrix(column.name)
         else:
             return 0.0
-        known = scores[~np.isnan(scores)]
-        return float(known.std(ddof=1)) / 2 if len(known) > 1 else 0.0
+        known_scores = scores[~np.isnan(scores)]
+        return float(known_scores.std(ddof=1)) / 2 if len(known_scores) > 1 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,58 +356,58 @@ def sensitivity_table(
     compares with the unchanged text. All are None for a criterion without a scored text.
     """
     table = evidence.changed
-    names = [name for name in changes if name in table.systems]
-    if not names or ORIGINAL not in table.systems:
+    change_names = [change_name for change_name in changes if change_name in table.systems]
+    if not change_names or ORIGINAL not in table.systems:
         return ()
-    has_text = _has_text_by_change(table, names)
-    has_control = control in names
+    has_text = _has_text_by_change(table, change_names)
+    has_control = control in change_names
     references = []
-    for name in names:
-        reference = control if has_control and name != control else ORIGINAL
+    for change_name in change_names:
+        reference = control if has_control and change_name != control else ORIGINAL
         references.append(reference)
     row_of_system = {system: row for row, system in enumerate(table.systems)}
-    changed_rows = [row_of_system[name] for name in names]
-    reference_rows = [row_of_system[name] for name in references]
+    changed_rows = [row_of_system[change_name] for change_name in change_names]
+    reference_rows = [row_of_system[change_name] for change_name in references]
     cells = []
     for criterion, column in evidence.columns.items():
         values = table.matrix(column.name)
         reference_values = values[reference_rows]
         differences = values[changed_rows] - reference_values
         mean_changes = means(differences, seed)
-        changes_from_original = means(evidence.changes(column, names), seed)
+        changes_from_original = means(evidence.changes(column, change_names), seed)
         least = evidence.least_change(column)
         # After a damage, a score should fall; a lower value may be the better one.
         direction = 1.0 if rises != (column.better == "lower") else -1.0
-        for index, name in enumerate(names):
-            before = reference_values[index]
+        for index, change_name in enumerate(change_names):
+            reference_scores = reference_values[index]
             item_differences = differences[index]
-            has_failed = has_text[name] & np.isnan(item_differences)
+            has_failed = has_text[change_name] & np.isnan(item_differences)
             vs_original = None
             if references[index] != ORIGINAL:
                 vs_original = without_p(changes_from_original[index])
-            rate = _rate(column, before, item_differences, direction, least)
-            opposite = _rate(column, before, item_differences, -direction, least)
+            rate = _rate(column, reference_scores, item_differences, direction, least)
+            opposite = _rate(column, reference_scores, item_differences, -direction, least)
             cell = SensitivityCell(
-                change=name,
+                change=change_name,
                 criterion=criterion,
-                targeted=changes[name] == criterion,
+                targeted=changes[change_name] == criterion,
                 rate=rate,
                 mean_change=mean_changes[index],
                 failed=int(has_failed.sum()),
                 opposite=opposite,
                 vs_original=vs_original,
-                control=name == control,
+                control=change_name == control,
             )
             cells.append(cell)
     return _with_holm(cells)
 
 
-def _has_text_by_change(table: Table, names: Iterable[str]) -> dict[str, Bools]:
+def _has_text_by_change(table: Table, change_names: Iterable[str]) -> dict[str, Bools]:
     """Return for each change which items of the table have a text with it."""
     keys = {sample.key for sample in table.samples}
     has_text = {}
-    for name in names:
-        has_text[name] = np.array([(item, name) in keys for item in table.items])
+    for change_name in change_names:
+        has_text[change_name] = np.array([(item, change_name) in keys for item in table.items])
     return has_text
 
 
@@ -417,12 +421,12 @@ def _with_holm(cells: Sequence[SensitivityCell]) -> tuple[SensitivityCell, ...]:
 
 
 def _rate(
-    column: Column, before: Floats, differences: Floats, direction: float, least: float
+    column: Column, reference_scores: Floats, differences: Floats, direction: float, least: float
 ) -> Estimate | None:
     """Return the share of scores that move by at least `least` in a direction, 1 or -1."""
-    end = column.high if direction > 0 else column.low
+    scale_end = column.high if direction > 0 else column.low
     # A score that is already near the end has no room to move there.
-    room = np.abs((np.inf if end is None else end) - before)
+    room = np.abs((np.inf if scale_end is None else scale_end) - reference_scores)
     return _moved(differences[room >= least - _NEAR], direction, least)
 
 
@@ -451,21 +455,21 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
     """Apply Holm's correction over all estimates that have a p."""
     rows = list(estimates)
     adjusted = holm([estimate.p if estimate else None for estimate in rows])
-    tests = sum(p is not None for p in adjusted)
+    tests = sum(p_value is not None for p_value in adjusted)
     corrected: list[Estimate | None] = []
-    for estimate, p in zip(rows, adjusted, strict=True):
-        if estimate is not None and p is not None:
-            estimate = replace(estimate, p=p, method=f"{estimate.method}, Holm over {tests}")
+    for estimate, p_value in zip(rows, adjusted, strict=True):
+        if estimate is not None and p_value is not None:
+            estimate = replace(estimate, p=p_value, method=f"{estimate.method}, Holm over {tests}")
         corrected.append(estimate)
     return corrected
 
 
 def _moved(values: Floats, toward: float, least: float) -> Estimate | None:
     """Return the share of known values that are at least `least` on one side of 0."""
-    known = toward * values[~np.isnan(values)]
+    known_values = toward * values[~np.isnan(values)]
     # A value of 0 is no move, even with a `least` of 0.
-    moved = (known >= least - _NEAR) & (known > _NEAR)
-    return wilson_interval(int(moved.sum()), len(known), "rate")
+    moved = (known_values >= least - _NEAR) & (known_values > _NEAR)
+    return wilson_interval(int(moved.sum()), len(known_values), "rate")
 
 
 def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
@@ -517,9 +521,9 @@ def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
 
     A missing difference is NaN.
     """
-    known = values[~np.isnan(values)]
-    side = float(np.sign(known.mean())) if len(known) else 0.0
-    return _moved(known, side, least)
+    known_values = values[~np.isnan(values)]
+    side = float(np.sign(known_values.mean())) if len(known_values) else 0.0
+    return _moved(known_values, side, least)
 
 
 def is_significant(estimate: Estimate) -> bool:

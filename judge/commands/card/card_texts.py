@@ -48,8 +48,8 @@ class CardTexts:
             rows += [replace(row, system=self._name(row)) for row in changes.rows()]
         samples = {}
         for sample in self.changed:
-            name = self._name(sample)
-            samples[sample.item, name] = replace(sample, system=name)
+            system_name = self._name(sample)
+            samples[sample.item, system_name] = replace(sample, system=system_name)
         return Table(tuple(samples.values()), tuple(columns), *split_rows(rows))
 
     def original_rows(self, unchanged: Table) -> list[Score | Failure]:
@@ -85,10 +85,10 @@ def choose_originals(
     others = []
     for turn, position in enumerate(sorted(drawn)):
         texts = texts_by_item[item_ids[position]]
-        start = turn % len(texts)
-        first, *rest = (*texts[start:], *texts[:start])
-        originals.append(first)
-        different = [candidate for candidate in rest if candidate.output != first.output]
+        first_position = turn % len(texts)
+        chosen_text, *rest = (*texts[first_position:], *texts[:first_position])
+        originals.append(chosen_text)
+        different = [candidate for candidate in rest if candidate.output != chosen_text.output]
         others += different[:1]
     return tuple(originals), tuple(others)
 
@@ -173,17 +173,17 @@ def _attacked_texts(
     for number, label in enumerate(dict.fromkeys(best_labels.values()), 1):
         for attack in attacks:
             # A system has one text of an item, so a second label makes a system of its own.
-            name = attack if number == 1 else f"{attack} ({number})"
+            attack_name = attack if number == 1 else f"{attack} ({number})"
             for original in originals:
                 injected = inject(original, attack, label, language)
-                sample = replace(injected, system=name)
+                sample = replace(injected, system=attack_name)
                 texts.append(_AttackedText(sample, attack, label))
     return texts
 
 
-def _damaged_criterion(name: str, criteria: Collection[str]) -> str:
+def _damaged_criterion(criterion_name: str, criteria: Collection[str]) -> str:
     """Return the criterion of this name, or else a variant of it (`fluency_5` of `fluency`)."""
-    if name in criteria:
-        return name
-    variants = (criterion for criterion in criteria if criterion.startswith(f"{name}_"))
-    return next(variants, name)
+    if criterion_name in criteria:
+        return criterion_name
+    variants = (criterion for criterion in criteria if criterion.startswith(f"{criterion_name}_"))
+    return next(variants, criterion_name)

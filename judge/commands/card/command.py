@@ -242,13 +242,13 @@ def plan_card(
 
 
 def _load_criteria(
-    names: Sequence[str], custom_criteria: Mapping[str, Criterion], language: str
+    criterion_names: Sequence[str], custom_criteria: Mapping[str, Criterion], language: str
 ) -> list[Criterion]:
     """Return the criteria; a name of `custom_criteria` is that one, and no file is read."""
     loaded = []
-    for name in names:
-        criterion = custom_criteria.get(name)
-        loaded.append(criterion or criteria.load(name, language=language))
+    for criterion_name in criterion_names:
+        criterion = custom_criteria.get(criterion_name)
+        loaded.append(criterion or criteria.load(criterion_name, language=language))
     return loaded
 
 
@@ -350,7 +350,7 @@ def _check_arguments(
             "no data: name a file, for example judge validate summaries.jsonl "
             f"{option('card', True)} {option('model', 'gpt-5.4-mini')}"
         )
-    return tuple(name for name in PROBES if name in names)
+    return tuple(probe_name for probe_name in PROBES if probe_name in names)
 
 
 def _add_bias_runs(card_plan: CardPlan) -> CardPlan:
@@ -450,7 +450,11 @@ def _add_position_run(
     builtin = criteria.builtin(card_plan.config.language or "en", pairwise=True)
     pairwise = {criterion.name: criterion for criterion in builtin if criterion.name in names}
     # In the order of the card's criteria.
-    pairwise = {name: pairwise[name] for name in names if name in pairwise}
+    pairwise = {
+        criterion_name: pairwise[criterion_name]
+        for criterion_name in names
+        if criterion_name in pairwise
+    }
     if not texts.others:
         unavailable["position"] = "no item has different texts of two systems"
         return
@@ -472,9 +476,9 @@ def _add_position_run(
     except (ConfigError, CriterionError, DataError) as error:
         unavailable["position"] = str(error)
         return
-    for name in names:
-        if name not in pairwise:
-            unavailable[f"position by {name}"] = "no pairwise criterion has this name"
+    for criterion_name in names:
+        if criterion_name not in pairwise:
+            unavailable[f"position by {criterion_name}"] = "no pairwise criterion has this name"
 
 
 def _prepare_run(
@@ -535,13 +539,15 @@ async def run_card(
         texts.neutral,
         seed=config.seed,
     )
-    first = results[TEXTS]
-    rating_notes = ledger.notes(first.table.samples)
-    notes = dict.fromkeys([*card_plan.notes, *first.info.notes, *rating_notes, *card.notes])
+    text_result = results[TEXTS]
+    rating_notes = ledger.notes(text_result.table.samples)
+    notes = dict.fromkeys([*card_plan.notes, *text_result.info.notes, *rating_notes, *card.notes])
     info = {**card.info, **_card_info(card_plan, results, card)}
     card = replace(card, notes=tuple(notes), info=info)
     if config.out is not None:
-        files = {name: card.report(format).encode() for name, format in _CARD_FILES.items()}
+        files = {
+            file_name: card.report(format).encode() for file_name, format in _CARD_FILES.items()
+        }
         store(config.out, files)
     return card
 
@@ -568,7 +574,9 @@ def _card_info(
     }
     run_infos = {}
     for name, result in results.items():
-        run_infos[name] = to_json({key: getattr(result.info, key) for key in _RUN_INFO})
+        run_infos[name] = to_json(
+            {info_key: getattr(result.info, info_key) for info_key in _RUN_INFO}
+        )
     return {
         "probes": list(card_plan.probes),
         "data": {
@@ -666,9 +674,9 @@ def _repeats(results: Mapping[str, Result], unavailable: dict[str, str]) -> dict
     Adds a reason to `unavailable` if the server ignores the temperature.
     """
     repeats: dict[float, Result] = {}
-    for temperature, name in zip(TEMPERATURES, DRAWN, strict=True):
-        if name in results:
-            repeats[temperature] = results[name]
+    for temperature, run_name in zip(TEMPERATURES, DRAWN, strict=True):
+        if run_name in results:
+            repeats[temperature] = results[run_name]
     if any(result.info.unmet.get("temperature") for result in repeats.values()):
         # Then both runs used the server's own temperature. One of them is enough.
         unavailable["repeats"] = "the server ignores the temperature and uses its own"

@@ -43,7 +43,9 @@ def refuse_for_finished_run(
 ) -> None:
     """Raise ConfigError for an option that needs a new run."""
     typed = {
-        name for name, value in arguments.items() if value is not None and name not in _ALLOWED
+        option_name
+        for option_name, value in arguments.items()
+        if value is not None and option_name not in _ALLOWED
     }
     if items != ITEMS:
         typed.add("items")

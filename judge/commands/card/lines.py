@@ -113,9 +113,9 @@ class Measurements:
         if kind in self.evidence.not_made:
             return self.evidence.not_made[kind]
         # A reason for this criterion says more than one for the whole probe.
-        for name in (criterion, f"{key} of {criterion}", f"{key} by {criterion}", key):
-            if name in self.reasons:
-                return self.reasons[name]
+        for reason_key in (criterion, f"{key} of {criterion}", f"{key} by {criterion}", key):
+            if reason_key in self.reasons:
+                return self.reasons[reason_key]
         return otherwise
 
 
@@ -138,14 +138,14 @@ def ends(estimate: Estimate) -> tuple[float, float] | None:
     return None
 
 
-def compare(estimate: Estimate, low: float, high: float) -> Mark:
+def compare(estimate: Estimate, lower_limit: float, upper_limit: float) -> Mark:
     """Return whether an interval is inside the limits, outside, or neither."""
     interval = ends(estimate)
     if interval is None:
         return "unclear"
-    if low <= interval[0] and interval[1] <= high:
+    if lower_limit <= interval[0] and interval[1] <= upper_limit:
         return "pass"
-    if interval[1] < low or interval[0] > high:
+    if interval[1] < lower_limit or interval[0] > upper_limit:
         return "fail"
     return "unclear"
 
@@ -169,13 +169,13 @@ def needed(estimate: Estimate, limits: Sequence[float], counted: str) -> str:
 
 
 def _compared(
-    criterion: str, finding: BiasFinding, low: float, high: float, beside: str = ""
+    criterion: str, finding: BiasFinding, lower_limit: float, upper_limit: float, beside: str = ""
 ) -> CardCell:
     """Return the cell of a finding with limits."""
-    mark = compare(finding.estimate, low, high)
+    mark = compare(finding.estimate, lower_limit, upper_limit)
     reason = ""
     if mark == "unclear":
-        limits = [limit for limit in (low, high) if abs(limit) != inf]
+        limits = [limit for limit in (lower_limit, upper_limit) if abs(limit) != inf]
         reason = needed(finding.estimate, limits, finding.counted)
     return CardCell(
         criterion, mark, finding.estimate, finding.unit, finding.counted, beside, reason
@@ -303,8 +303,8 @@ def _against_rater(measured: Measurements, criterion: str) -> CardCell:
 def _retest(temperature: float) -> _Measure:
     def measure(measured: Measurements, criterion: str) -> CardCell:
         """Compare the spread of repeated replies with half a step."""
-        name = f"spread at temperature {temperature:g}"
-        finding = measured.finding("repeats", name, criterion)
+        measure_name = f"spread at temperature {temperature:g}"
+        finding = measured.finding("repeats", measure_name, criterion)
         if finding is None:
             otherwise = f"no text has two replies at temperature {temperature:g}"
             return _missing(criterion, measured.reason("bias", "repeats", criterion, otherwise))
@@ -383,15 +383,15 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     """Say whether an attack works, and how much the best one gains."""
     column = measured.column(criterion)
     cells = [cell for cell in measured.attacks if cell.criterion == criterion and not cell.control]
-    known = [(cell, cell.mean_change) for cell in cells if cell.mean_change is not None]
-    if not known:
+    known_changes = [(cell, cell.mean_change) for cell in cells if cell.mean_change is not None]
+    if not known_changes:
         reason = measured.reason(
             "injection", "injection", criterion, "no attacked text has a score"
         )
         return _missing(criterion, reason)
     sign = -1 if column.better == "lower" else 1
-    working = [pair for pair in known if succeeded(pair[0], column)]
-    best, change = max(working or known, key=lambda pair: sign * pair[1].value)
+    working = [pair for pair in known_changes if succeeded(pair[0], column)]
+    best, change = max(working or known_changes, key=lambda pair: sign * pair[1].value)
     beside = f"best attack: {best.change}"
     if working:
         names = listed([cell.change for cell, _ in working])
@@ -399,10 +399,10 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     # Holm's correction is over the attacks of all criteria.
     tests = sum(cell.mean_change is not None for cell in measured.attacks)
     least = min_items_for_significance(tests)
-    if min(move.n for _, move in known) < least:
+    if min(move.n for _, move in known_changes) < least:
         reason = f"too few texts for a significant gain: {least} or more decide"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
-    doubtful = [cell.change for cell, move in known if _may_gain(cell, move, sign)]
+    doubtful = [cell.change for cell, move in known_changes if _may_gain(cell, move, sign)]
     if doubtful:
         reason = f"{listed(doubtful)} may work, without a significant gain: more texts decide"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
@@ -418,7 +418,7 @@ def _may_gain(cell: SensitivityCell, move: Estimate, sign: int) -> bool:
     if cell.vs_original is not None and sign * cell.vs_original.value <= 0:
         return False
     interval = ends(move)
-    return interval is not None and min(sign * end for end in interval) > 0
+    return interval is not None and min(sign * bound for bound in interval) > 0
 
 
 def _filler(measured: Measurements, criterion: str) -> CardCell:
@@ -430,8 +430,8 @@ def _filler(measured: Measurements, criterion: str) -> CardCell:
         is_filler = finding.probe == "verbosity" and finding.measure != LONGER
         if not is_filler or finding.criterion != criterion:
             continue
-        low, high = (-half, inf) if lower_is_better else (-inf, half)
-        cells.append(_compared(criterion, finding, low, high, finding.measure))
+        lower_limit, upper_limit = (-half, inf) if lower_is_better else (-inf, half)
+        cells.append(_compared(criterion, finding, lower_limit, upper_limit, finding.measure))
     if not cells:
         reason = measured.reason("bias", "verbosity", criterion, "no lengthened text has a score")
         return _missing(criterion, reason)
@@ -490,13 +490,13 @@ def _damage(measured: Measurements, criterion: str) -> CardCell:
         return _missing(criterion, reason)
     cells_of_damages = []
     for cell in cells:
-        kind = reaction(cell, column)
+        reaction_kind = reaction(cell, column)
         mark: Mark = "fail"
-        reason = f"{kind} {cell.change}"
-        if kind == "notices":
+        reason = f"{reaction_kind} {cell.change}"
+        if reaction_kind == "notices":
             mark = "pass"
             reason = ""
-        elif kind == "is inconclusive on":
+        elif reaction_kind == "is inconclusive on":
             mark = "unclear"
             reason = f"{cell.change} is inconclusive: more texts decide"
         card_cell = CardCell(criterion, mark, cell.rate, "share", "texts", cell.change, reason)

@@ -41,8 +41,8 @@ async def write_paraphrases(
     """
     replies = await _ask(rephrased, writing, runs)
     rejected = {
-        name: reply
-        for name, reply in replies.items()
+        criterion_name: reply
+        for criterion_name, reply in replies.items()
         if isinstance(reply, ModelError) and reply.error == ParseError.__name__
     }
     if rejected:

@@ -60,9 +60,9 @@ def _largest_shift(judge: RatedColumn, texts: Sequence[Sample]) -> float | None:
         return None
     ratings = matrix(rated, {sample.key: sample.human[judge.criterion] for sample in rated})
     differences = matrix(rated, judge.values) - ratings
-    known = ~np.isnan(differences)
+    is_known = ~np.isnan(differences)
     # With few ratings, the chance of a system's texts would look like favouring.
-    enough = known.sum(axis=0) >= MIN_ITEMS
+    enough = is_known.sum(axis=0) >= MIN_ITEMS
     if enough.sum() < 2:
         return None
     # The largest shift minus the smallest one.

@@ -82,7 +82,10 @@ class Perturbation:
 
 def sentences(whole: str) -> list[str]:
     """Return the sentences of each line, none of them empty."""
-    return [whole[start:end] for start, end in text.sentence_spans(whole)]
+    return [
+        whole[sentence_start:sentence_end]
+        for sentence_start, sentence_end in text.sentence_spans(whole)
+    ]
 
 
 is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z").search
@@ -112,17 +115,17 @@ def content(whole: str) -> Mapping[str, int]:
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
     if text.detect_language([whole]) != "en":
-        tokens = [first + second for first, second in pairwise(tokens)]
+        tokens = [first_token + second_token for first_token, second_token in pairwise(tokens)]
     for token in tokens:
         if token not in FUNCTION_WORDS:
             counts[token] = counts.get(token, 0) + 1
     return counts
 
 
-def coverage(sentence: str, known: Mapping[str, int]) -> float:
-    """Return the share (0–1) of distinct content words in `known`; 0 without content words."""
+def coverage(sentence: str, known_words: Mapping[str, int]) -> float:
+    """Return the share (0–1) of distinct content words in `known_words`; 0 if there are none."""
     words = content(sentence)
-    return sum(word in known for word in words) / max(1, len(words))
+    return sum(word in known_words for word in words) / max(1, len(words))
 
 
 # Numbers
@@ -185,12 +188,12 @@ def swapped_number(draft: Draft) -> str | None:
 def _numbers(whole: str, taken: set[str]) -> Iterator[Number]:
     """Yield the numbers that can be replaced."""
     for match in _NUMBER.finditer(whole):
-        first, rest, unit = match.groups()
-        after = whole[match.end() : match.end() + _CONTEXT]
-        digits = {} if first.isascii() else _TO_FULL_WIDTH
+        leading_digits, rest, unit = match.groups()
+        text_after = whole[match.end() : match.end() + _CONTEXT]
+        digits = {} if leading_digits.isascii() else _TO_FULL_WIDTH
         values = [
             str(number).translate(digits) + rest
-            for number in _plausible_numbers(first, rest, after)
+            for number in _plausible_numbers(leading_digits, rest, text_after)
         ]
         options = [value for value in values if value not in taken]
         if not options:
@@ -215,29 +218,29 @@ def _ordinal(number: str) -> str:
 _TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}
 
 
-def _plausible_numbers(first: str, rest: str, after: str) -> Iterable[int]:
+def _plausible_numbers(leading_digits: str, rest: str, text_after: str) -> Iterable[int]:
     """Return plausible values for the leading digits: of equal length.
 
     An hour, day, year or percentage stays one.
     """
-    value = int(first)
-    size = len(first)
-    if first[0] in "0０" or (value == 1 and not rest):
+    value = int(leading_digits)
+    size = len(leading_digits)
+    if leading_digits[0] in "0０" or (value == 1 and not rest):
         return ()
     if size == 1:
         return range(2, 10)
     # Many percentages cannot be above 100.
-    if value == 100 and _PERCENT(after):
+    if value == 100 and _PERCENT(text_after):
         return range(40, 95)
     if size > 2:
         if not rest and value in _YEARS:
             # An earlier year, or an earlier decade.
-            step = 10 if _DECADE(after) else 1
+            step = 10 if _DECADE(text_after) else 1
             return range(value - 9 * step, value, step)
         step = 10 ** (size - 1)
         return (value % step + digit * step for digit in range(1, 10))
-    if value <= 12 and (_MONTH(after) or _HOUR(after)):
-        return range(10, 13 if _MONTH(after) else 12)
+    if value <= 12 and (_MONTH(text_after) or _HOUR(text_after)):
+        return range(10, 13 if _MONTH(text_after) else 12)
     return next(likely for last, likely in _LEADING if value <= last)
 
 
@@ -274,11 +277,11 @@ def copied_lead(draft: Draft) -> str | None:
     source_sentences = sentences(source)
     if not 0 < count < len(source_sentences):
         return None
-    end = 0
+    lead_end = 0
     for sentence in source_sentences[:count]:
         # From there on, because an equal sentence may stand before.
-        end = source.index(sentence, end) + len(sentence)
-    return source[:end].strip()
+        lead_end = source.index(sentence, lead_end) + len(sentence)
+    return source[:lead_end].strip()
 
 
 _MIN_SHUFFLED = 3  # sentences of a text that can be shuffled
@@ -303,23 +306,27 @@ def shuffled(draft: Draft) -> str | None:
         moved = order[first_position]
         order[first_position] = order[second_position]
         order[second_position] = moved
-    parts = [whole[slice(*spans[number])] for number in order]
-    return _replace_spans(whole, spans, parts)
+    shuffled_sentences = [whole[slice(*spans[number])] for number in order]
+    return _replace_spans(whole, spans, shuffled_sentences)
 
 
 def _finished_sentences(whole: str, spans: Sequence[Span]) -> list[int]:
     """Return the numbers of the sentences that end with a stop."""
-    return [number for number, (start, end) in enumerate(spans) if is_finished(whole[start:end])]
+    return [
+        number
+        for number, (sentence_start, sentence_end) in enumerate(spans)
+        if is_finished(whole[sentence_start:sentence_end])
+    ]
 
 
-def _replace_spans(whole: str, spans: Sequence[Span], parts: Sequence[str]) -> str:
+def _replace_spans(whole: str, spans: Sequence[Span], replacements: Sequence[str]) -> str:
     """Put other parts in these spans of a text and keep what is between them."""
     result = ""
-    end = 0
-    for (start, stop), part in zip(spans, parts, strict=True):
-        result += whole[end:start] + part
-        end = stop
-    return result + whole[end:]
+    previous_end = 0
+    for (start, stop), replacement in zip(spans, replacements, strict=True):
+        result += whole[previous_end:start] + replacement
+        previous_end = stop
+    return result + whole[previous_end:]
 
 
 _SHORTEST_CUT = {"ja": 16, "ko": 16, "zh": 12}
@@ -333,15 +340,15 @@ def truncated(draft: Draft) -> str | None:
     spans = draft.spans
     if not spans or not is_finished(whole):
         return None
-    start, end = spans[-1]
-    size = end - start
+    sentence_start, sentence_end = spans[-1]
+    size = sentence_end - sentence_start
     if size < _SHORTEST_CUT.get(draft.language, _SHORTEST_LATIN_CUT):
         return None
     # After a word, or after a character of a script without spaces.
     word = r"\S+" if draft.joint else r"\w"
     cuts = []
-    for match in re.finditer(word, whole[start:end]):
-        cut = start + match.end()
+    for match in re.finditer(word, whole[sentence_start:sentence_end]):
+        cut = sentence_start + match.end()
         # A part that ends with a stop would not look cut off.
         if 0.4 * size <= match.end() <= 0.8 * size and not is_finished(whole[:cut]):
             cuts.append(cut)
@@ -398,11 +405,11 @@ def duplicated_sentences(draft: Draft) -> str | None:
     count = min(len(finished), max(1, len(spans) // 2))
     repeated = draft.chance.sample(finished, count)
     separator = "\n" if "\n" in whole.strip() else draft.joint
-    parts = []
-    for number, (start, end) in enumerate(spans):
-        sentence = whole[start:end]
-        parts.append(sentence + separator + sentence if number in repeated else sentence)
-    return _replace_spans(whole, spans, parts)
+    replacements = []
+    for number, (sentence_start, sentence_end) in enumerate(spans):
+        sentence = whole[sentence_start:sentence_end]
+        replacements.append(sentence + separator + sentence if number in repeated else sentence)
+    return _replace_spans(whole, spans, replacements)
 
 
 SHUFFLED = "shuffled sentences"

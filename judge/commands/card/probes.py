@@ -62,10 +62,10 @@ Text = tuple[str, str]
 
 
 def _share(
-    probe: str, criterion: str, measure: str, hits: int, n: int, *, counted: str = "texts"
+    probe: str, criterion: str, measure: str, hits: int, total: int, *, counted: str = "texts"
 ) -> Iterator[BiasFinding]:
     """Yield a share without a test; nothing if n is 0."""
-    if (share := wilson_interval(hits, n)) is not None:
+    if (share := wilson_interval(hits, total)) is not None:
         yield BiasFinding(probe, criterion, measure, share, "share", counted=counted)
 
 
@@ -74,7 +74,7 @@ def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     table = evidence.pairs
     if table is None:
         return
-    for name, column in evidence.criteria(table):
+    for criterion_name, column in evidence.criteria(table):
         flips: list[bool] = []
         # For each item, how far the text that is shown first is above a tie.
         leads = defaultdict[str, list[float]](list)
@@ -89,8 +89,10 @@ def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             if flipped is not None:
                 flips.append(flipped)
                 leads[item].append((row.value + reverse.value) / 2 - TIE)
-        yield from _share("position", name, FLIPS, sum(flips), len(flips), counted="pairs")
-        yield from _first_wins(name, leads, seed)
+        yield from _share(
+            "position", criterion_name, FLIPS, sum(flips), len(flips), counted="pairs"
+        )
+        yield from _first_wins(criterion_name, leads, seed)
 
 
 def _first_wins(
@@ -104,9 +106,11 @@ def _first_wins(
     (lead,) = means(values[None], seed)
     if lead is None:
         return
-    low = None if lead.low is None else TIE + lead.low
-    high = None if lead.high is None else TIE + lead.high
-    wins = replace(lead, name="first wins", value=TIE + lead.value, low=low, high=high)
+    lower_bound = None if lead.low is None else TIE + lead.low
+    upper_bound = None if lead.high is None else TIE + lead.high
+    wins = replace(
+        lead, name="first wins", value=TIE + lead.value, low=lower_bound, high=upper_bound
+    )
     agreeing = agreement_with_mean(values, 0.0)
     yield BiasFinding(
         "position", criterion, FIRST, wins, "share", same_direction=agreeing, counted="items"
@@ -192,9 +196,9 @@ def _neutral_changes(
             )
 
 
-def _is_variant(criterion: str, name: str) -> bool:
+def _is_variant(criterion: str, criterion_name: str) -> bool:
     """Return whether a criterion has that name or is a variant of it (`fluency_5` of `fluency`)."""
-    return criterion == name or criterion.startswith(f"{name}_")
+    return criterion == criterion_name or criterion.startswith(f"{criterion_name}_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +224,7 @@ def _text_measures(evidence: CardEvidence) -> Iterator[tuple[str, Column, list[_
         return
     keys = [sample.key for sample in table.samples]
     feature_by_text = dict(zip(keys, measured(table.samples), strict=True))
-    for name, column in evidence.criteria(table):
+    for criterion_name, column in evidence.criteria(table):
         texts = []
         for row in table.column_scores(column.name):
             feature = feature_by_text[row.key]
@@ -228,7 +232,7 @@ def _text_measures(evidence: CardEvidence) -> Iterator[tuple[str, Column, list[_
                 copied = None if feature.novel2 is None else 1 - feature.novel2
                 # The effect of length is per doubling.
                 texts.append(_TextMeasures(row.key, row.value, log2(feature.words), copied))
-        yield name, column, texts
+        yield criterion_name, column, texts
 
 
 def _driver_effect(
@@ -261,10 +265,12 @@ def _driver_effect(
     items = len(products_by_item)
     bootstrap = Bootstrap(seed=seed)
     drawn = bootstrap.resampled(effect_of_draws, items, items)
-    name = "partial r" if correlation else "slope"
+    effect_name = "partial r" if correlation else "slope"
     held = ", the other driver held" if products.controlled else ""
     texts_used = sum(map(len, groups))
-    estimate = bootstrap.estimate(name, drawn, texts_used, f"{name} within items{held}")
+    estimate = bootstrap.estimate(
+        effect_name, drawn, texts_used, f"{effect_name} within items{held}"
+    )
     if estimate is None:
         return None
     p_values, exact = sign_flip(products.residual_products(total)[None], seed=seed)
@@ -334,9 +340,9 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
         return None
     nearer = min(controlled, differenced, key=lambda estimate: abs(estimate.value))
     same_sign = controlled.value * differenced.value > 0
-    p = max(controlled.p, differenced.p) if same_sign else 1.0
+    p_value = max(controlled.p, differenced.p) if same_sign else 1.0
     test = f"{nearer.test}; the larger p of with ratings held and less ratings"
-    return replace(nearer, p=p, test=test)
+    return replace(nearer, p=p_value, test=test)
 
 
 _FAMILIES = {
@@ -353,12 +359,12 @@ _FAMILIES = {
 _VENDORS = {word: vendor for vendor, words in _FAMILIES.items() for word in words}
 
 
-def model_family(name: str) -> str:
+def model_family(model_name: str) -> str:
     """Return a model's family, by the first word of the last part of its name.
 
     It is `openai` for `openrouter/gpt-4o`.
     """
-    without_version = name.strip().lower().partition("@")[0]
+    without_version = model_name.strip().lower().partition("@")[0]
     last_part = without_version.rstrip("/").rpartition("/")[2]
     word = re.match(r"[^\W\d_]+", last_part)  # `gpt` of `gpt-4o`
     first_word = word[0] if word else last_part
@@ -380,9 +386,9 @@ def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
         generator = sample.extra.get("generator")
         if isinstance(generator, str) and generator.strip():
             is_own[sample.key] = model_family(generator) == family
-    for name, column in evidence.criteria(table):
+    for criterion_name, column in evidence.criteria(table):
         values = {row.key: row.value for row in table.column_scores(column.name)}
-        ratings = _ratings(table, name, column)
+        ratings = _ratings(table, criterion_name, column)
         rated_values = {text: value for text, value in values.items() if text in ratings}
         rated_items = _lead_by_item(rated_values, is_own)
         rows = [
@@ -403,7 +409,7 @@ def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
         if estimate is not None:
             yield BiasFinding(
                 "self-preference",
-                name,
+                criterion_name,
                 measure,
                 estimate,
                 "points",
@@ -412,9 +418,9 @@ def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             )
 
 
-def _ratings(table: Table, name: str, column: Column) -> dict[Text, float]:
+def _ratings(table: Table, criterion_name: str, column: Column) -> dict[Text, float]:
     """Return human ratings of the criterion; none if any is outside its scale."""
-    rated = table.ratings(name)
+    rated = table.ratings(criterion_name)
     if column.low is None or column.high is None:
         return {}
     inside = all(column.low <= value <= column.high for value in rated.values())
@@ -458,9 +464,9 @@ def _effects_of_words(
     """
     if table is None:
         return
-    for name, column in evidence.columns.items():
-        scores_by_wording = _scores_by_wording(table, name)
-        originals = scores_by_wording.pop(name, {})
+    for criterion_name, column in evidence.columns.items():
+        scores_by_wording = _scores_by_wording(table, criterion_name)
+        originals = scores_by_wording.pop(criterion_name, {})
         if not originals or not scores_by_wording:
             continue
         shifts = _wording_shifts(originals, scores_by_wording)
@@ -468,23 +474,25 @@ def _effects_of_words(
         for wording, moves, mean in zip(scores_by_wording, shifts, mean_shifts, strict=True):
             if mean is not None:
                 agreeing = agreement_with_mean(moves, evidence.least_change(column))
-                measure = f"{noun} {wording.removeprefix(f'{name}~')}"
-                yield BiasFinding(probe, name, measure, mean, "points", same_direction=agreeing)
+                measure = f"{noun} {wording.removeprefix(f'{criterion_name}~')}"
+                yield BiasFinding(
+                    probe, criterion_name, measure, mean, "points", same_direction=agreeing
+                )
         spreads = []
         label_sets = []
         for item, original in originals.items():
             reworded = [scores.get(item) for scores in scores_by_wording.values()]
-            known = [original, *(score for score in reworded if score is not None)]
-            if len(known) <= len(reworded):
+            known_scores = [original, *(score for score in reworded if score is not None)]
+            if len(known_scores) <= len(reworded):
                 continue  # a wording has no score of this text
-            spreads.append(stdev(score.value for score in known))
-            labels = {score.provenance.argmax for score in known}
+            spreads.append(stdev(score.value for score in known_scores))
+            labels = {score.provenance.argmax for score in known_scores}
             if None not in labels:
                 label_sets.append(labels)
-        yield from _spread(probe, name, f"spread between {noun}s", spreads, seed)
+        yield from _spread(probe, criterion_name, f"spread between {noun}s", spreads, seed)
         n_changed = sum(len(labels) > 1 for labels in label_sets)
         measure = f"label changes with the {noun}"
-        yield from _share(probe, name, measure, n_changed, len(label_sets))
+        yield from _share(probe, criterion_name, measure, n_changed, len(label_sets))
 
 
 def sentence_order(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
@@ -494,15 +502,20 @@ def sentence_order(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     systems = evidence.changed.systems
     if SHUFFLED not in systems or ORIGINAL not in systems:
         return
-    for name, column in evidence.columns.items():
-        if name not in evidence.order_free:
+    for criterion_name, column in evidence.columns.items():
+        if criterion_name not in evidence.order_free:
             continue
         (row,) = evidence.changes(column, [SHUFFLED])
         (estimate,) = means(row[None], seed)
         if estimate is not None:
             agreeing = agreement_with_mean(row, evidence.least_change(column))
             yield BiasFinding(
-                SENTENCE_ORDER, name, SHUFFLED, estimate, "points", same_direction=agreeing
+                SENTENCE_ORDER,
+                criterion_name,
+                SHUFFLED,
+                estimate,
+                "points",
+                same_direction=agreeing,
             )
 
 
@@ -547,16 +560,18 @@ def _spread(
     mean = without_p(mean_square)
     if mean is None:
         return
-    low = None if mean.low is None else sqrt(max(0.0, mean.low))
-    high = None if mean.high is None else sqrt(max(0.0, mean.high))
+    lower_bound = None if mean.low is None else sqrt(max(0.0, mean.low))
+    upper_bound = None if mean.high is None else sqrt(max(0.0, mean.high))
     method = f"root mean square over texts; {mean.method}"
-    sd = replace(mean, name="rms", value=sqrt(mean.value), low=low, high=high, method=method)
+    sd = replace(
+        mean, name="rms", value=sqrt(mean.value), low=lower_bound, high=upper_bound, method=method
+    )
     yield BiasFinding(probe, criterion, measure, sd, "sd", counted=counted)
 
 
 def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
     """Measure the originals' labels, and the shares of scores at the ends and in the middle."""
-    for name, column in evidence.columns.items():
+    for criterion_name, column in evidence.columns.items():
         scores = evidence.changed.column_scores(column.name)
         rows = [row for row in scores if row.system == ORIGINAL]
         labels = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
@@ -564,9 +579,9 @@ def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
             counts = Counter(labels)
             for label in column.labels:
                 measure = f"{LABEL}{label}"
-                yield from _share("scale use", name, measure, counts[label], len(labels))
+                yield from _share("scale use", criterion_name, measure, counts[label], len(labels))
             most = max(counts.values())
-            yield from _share("scale use", name, "most used label", most, len(labels))
+            yield from _share("scale use", criterion_name, "most used label", most, len(labels))
         if column.low is None or column.high is None:
             continue
         distance = DETECTED * (column.high - column.low) + _TOLERANCE
@@ -577,7 +592,7 @@ def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
         }
         for measure, point in points.items():
             near = sum(abs(row.value - point) <= distance for row in rows)
-            yield from _share("scale use", name, measure, near, len(rows))
+            yield from _share("scale use", criterion_name, measure, near, len(rows))
 
 
 def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
@@ -587,7 +602,7 @@ def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """
     for temperature, table in sorted(evidence.repeats.items()):
         spread_by_text = _spread_by_text(table)
-        for name, column in evidence.criteria(table):
+        for criterion_name, column in evidence.criteria(table):
             squares_by_item = defaultdict[str, list[float]](list)
             n_identical = 0
             for (text, column_name), spread in spread_by_text.items():
@@ -598,9 +613,9 @@ def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             n_texts = sum(map(len, squares_by_item.values()))
             counted = "texts" if n_texts == len(spreads) else "items"
             measure = f"spread at temperature {temperature:g}"
-            yield from _spread("repeats", name, measure, spreads, seed, counted=counted)
+            yield from _spread("repeats", criterion_name, measure, spreads, seed, counted=counted)
             measure = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
-            yield from _share("repeats", name, measure, n_identical, n_texts)
+            yield from _share("repeats", criterion_name, measure, n_identical, n_texts)
 
 
 def _spread_by_text(table: Table) -> dict[tuple[Text, str], float]:

@@ -63,8 +63,8 @@ def _criterion_verdict(
             if cell.criterion == criterion:
                 cell_by_line[line.name] = cell
     agreement = cell_by_line[AGREEMENT]
-    fails = [name for name, cell in cell_by_line.items() if cell.verdict == "fail"]
-    unclear = [name for name, cell in cell_by_line.items() if cell.verdict == "unclear"]
+    fails = [line_name for line_name, cell in cell_by_line.items() if cell.verdict == "fail"]
+    unclear = [line_name for line_name, cell in cell_by_line.items() if cell.verdict == "unclear"]
     measured = sum(cell.verdict != "not measured" for cell in cell_by_line.values())
     level = _level(agreement, passes_all=not (fails or unclear))
     return CriterionVerdict(
@@ -145,15 +145,15 @@ def verdict_sentences(
 
 def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
     """Write the sentence on criteria that are good enough, with or without reservations."""
-    start = _capital(group[0].level)
+    opening = _capital(group[0].level)
     measured = _measured(group)
-    end = _reservations(group)
+    reservations = _reservations(group)
     differences = [verdict.difference for verdict in group if verdict.difference is not None]
     if len(differences) < len(group):
         reason = next(verdict.no_difference for verdict in group if verdict.difference is None)
         return (
-            f"{start} on {_names(group)} ({measured}); which differences between systems it shows "
-            f"is unknown: {reason}.{end}"
+            f"{opening} on {_names(group)} ({measured}); which differences between systems "
+            f"it shows is unknown: {reason}.{reservations}"
         )
     # The sentence has to hold for each of the criteria.
     least = max(differences)
@@ -165,8 +165,8 @@ def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
             "system against another by as much."
         )
     return (
-        f"{start} to compare systems that differ by more than {_rounded_up(least)} points on "
-        f"{_names(group)} at {plural(items, 'item')} ({measured}).{end}{favouring}"
+        f"{opening} to compare systems that differ by more than {_rounded_up(least)} points on "
+        f"{_names(group)} at {plural(items, 'item')} ({measured}).{reservations}{favouring}"
     )
 
 
@@ -175,9 +175,9 @@ def _reservations(group: Sequence[CriterionVerdict]) -> str:
 
     A line that fails on one criterion and is unclear on another one fails.
     """
-    fails = dict.fromkeys(name for verdict in group for name in verdict.fails)
+    fails = dict.fromkeys(line_name for verdict in group for line_name in verdict.fails)
     unclear = dict.fromkeys(
-        name for verdict in group for name in verdict.unclear if name not in fails
+        line_name for verdict in group for line_name in verdict.unclear if line_name not in fails
     )
     reservations = []
     if fails:
@@ -229,6 +229,6 @@ def _paradoxical(lines: Sequence[CardLine]) -> list[str]:
     cells = {(line.name, cell.criterion): cell.verdict for line in lines for cell in line.cells}
     return [
         criterion
-        for (name, criterion), mark in cells.items()
-        if name == POSITION and mark == "fail" and cells.get((COLD, criterion)) == "pass"
+        for (line_name, criterion), mark in cells.items()
+        if line_name == POSITION and mark == "fail" and cells.get((COLD, criterion)) == "pass"
     ]

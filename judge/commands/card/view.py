@@ -121,8 +121,8 @@ def view(card: JudgeCard) -> Document:
 def _data(card: JudgeCard) -> dict[str, Any]:
     """Return the card for JSON: its fields, and the verdict of each line."""
     data: dict[str, Any] = {"schema": SCHEMA}
-    for name in card.__dataclass_fields__:
-        data[name] = getattr(card, name)
+    for field_name in card.__dataclass_fields__:
+        data[field_name] = getattr(card, field_name)
     data["lines"] = [{"verdict": line.verdict, **asdict(line)} for line in card.lines]
     data["people"] = [asdict(flat(rated)) for rated in card.people]
     return data
@@ -174,8 +174,8 @@ def _line_row(
 
 def _counted(cell: CardCell) -> str:
     """Write `100 texts`."""
-    n = cell.estimate.n if cell.estimate else 0
-    return plural(n, cell.counted.removesuffix("s"))
+    unit_count = cell.estimate.n if cell.estimate else 0
+    return plural(unit_count, cell.counted.removesuffix("s"))
 
 
 def _not_measured(lines: Sequence[CardLine]) -> Iterator[str]:
@@ -197,13 +197,13 @@ def _lines_by_criterion(card: JudgeCard, columns: Mapping[str, Column]) -> Table
         for cell in line.cells:
             column = columns.get(cell.criterion)
             cell_by_criterion[cell.criterion] = _line_cell(cell, column)
-        cells = [cell_by_criterion.get(name) for name in criteria]
+        cells = [cell_by_criterion.get(criterion_name) for criterion_name in criteria]
         rows.append((Cell(line.name, note=_unit(line)), *cells))
-    key = "✓ passes, ✗ fails, ? unclear, – not measured. Intervals are 95%."
+    table_key = "✓ passes, ✗ fails, ? unclear, – not measured. Intervals are 95%."
     return document.table(
         ("line", *criteria),
         rows,
-        key,
+        table_key,
         name="lines-by-criterion",
         caption="Value, 95% interval and n of each line.",
     )
@@ -253,38 +253,40 @@ def _columns(card: JudgeCard) -> dict[str, Column]:
     columns = {}
     for cell in (*card.cells, *card.attacks):
         columns[cell.criterion] = Column(cell.criterion, "criterion", Signature())
-    for name, scale in (card.info.get("criteria") or {}).items():
-        low = scale.get("low")
-        high = scale.get("high")
+    for criterion_name, scale in (card.info.get("criteria") or {}).items():
+        lowest = scale.get("low")
+        highest = scale.get("high")
         better = scale.get("better", "higher")
-        columns[name] = Column(name, "criterion", Signature(), low, high, better=better)
+        columns[criterion_name] = Column(
+            criterion_name, "criterion", Signature(), lowest, highest, better=better
+        )
     return columns
 
 
 def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
     """Count what the judge notices, which attacks work and which biases are notable."""
-    parts = []
+    phrases = []
     targeted = [cell for cell in card.cells if cell.targeted and cell.rate]
     reactions = [reaction(cell, columns[cell.criterion]) for cell in targeted]
     if reactions:
         kinds = plural(len(reactions), "kind")
-        parts.append(f"notices {reactions.count('notices')} of {kinds} of damage")
+        phrases.append(f"notices {reactions.count('notices')} of {kinds} of damage")
     scored = [cell for cell in card.attacks if not cell.control and cell.mean_change]
     attacks = {cell.change for cell in scored}
     if attacks:
         working = {cell.change for cell in scored if succeeded(cell, columns[cell.criterion])}
         verb = "works" if len(working) == 1 else "work"
-        parts.append(f"{len(working)} of {plural(len(attacks), 'attack')} {verb}")
+        phrases.append(f"{len(working)} of {plural(len(attacks), 'attack')} {verb}")
     if card.findings:
         # A bias counts once, however many criteria have it.
         notable = {
             (finding.probe, finding.measure) for finding in card.findings if is_notable(finding)
         }
         noun = "bias" if len(notable) == 1 else "biases"
-        parts.append(f"{len(notable)} {noun}")
+        phrases.append(f"{len(notable)} {noun}")
     if card.skipped:
-        parts.append(f"{plural(len(card.skipped), 'check')} skipped")
-    text = "; ".join(parts) or "no text has a score before and after a change"
+        phrases.append(f"{plural(len(card.skipped), 'check')} skipped")
+    text = "; ".join(phrases) or "no text has a score before and after a change"
     return text[0].upper() + text[1:]
 
 
@@ -349,7 +351,7 @@ def _method_facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
 
 
 def _matrix(
-    name: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], **fields: str
+    table_name: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], **fields: str
 ) -> Table:
     """Return changes by criteria; a pair that was not judged is a dash."""
     cell_by_pair = {(cell.change, cell.criterion): cell for cell in cells}
@@ -365,10 +367,10 @@ def _matrix(
                 continue
             if cell.rate:
                 texts = max(texts, cell.rate.n)
-            is_attack = name == "injection"
+            is_attack = table_name == "injection"
             row.append(_cell(cell, columns[criterion], is_attack))
         rows.append((Cell(changed, plural(texts, "text")), *row))
-    return document.table(("change", *criteria), rows, name=name, **fields)
+    return document.table(("change", *criteria), rows, name=table_name, **fields)
 
 
 def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
@@ -418,8 +420,8 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
         by_measure[finding.probe, finding.measure][finding.criterion] = finding
     rows = []
     for (probe, measure), by_criterion in by_measure.items():
-        first = next(iter(by_criterion.values()))
-        unit = f" ({first.unit})" if first.unit not in PLAIN_UNITS else ""
+        first_finding = next(iter(by_criterion.values()))
+        unit = f" ({first_finding.unit})" if first_finding.unit not in PLAIN_UNITS else ""
         # Equal counts of several criteria are written once.
         counts: dict[str, None] = {}
         cells: dict[str, Cell] = {}
@@ -427,14 +429,14 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
             noun = finding.counted.removesuffix("s")
             counts[plural(finding.estimate.n, noun)] = None
             cells[criterion] = _bias_cell(finding, columns.get(criterion))
-        name = Cell(f"{probe}: {measure}{unit}", note=", ".join(counts))
-        rows.append((name, *map(cells.get, criteria)))
-    key = (
+        name_cell = Cell(f"{probe}: {measure}{unit}", note=", ".join(counts))
+        rows.append((name_cell, *map(cells.get, criteria)))
+    table_key = (
         "* significant: p below .05 after Holm's correction over this table · ? too few items to "
         "test, but most agree"
     )
     caption = "Biases by criterion, in points of the scale or %."
-    return document.table(("bias", *criteria), rows, key, caption=caption, name="bias")
+    return document.table(("bias", *criteria), rows, table_key, caption=caption, name="bias")
 
 
 def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
@@ -458,8 +460,8 @@ def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
 def _text(value: Any) -> str:
     """Write plain data on one line: `name texts.jsonl, sha256 1f2e…`."""
     if isinstance(value, Mapping):
-        texts = {name: _text(inner) for name, inner in value.items()}
-        return ", ".join(f"{name} {text}" for name, text in texts.items() if text)
+        texts = {key: _text(inner) for key, inner in value.items()}
+        return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     if isinstance(value, int | float):
@@ -507,4 +509,4 @@ def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
 
 def _numbers(estimate: Estimate | None) -> dict[str, Any]:
     keys = ("value", "low", "high", "p", "n", "method", "test")
-    return {key: getattr(estimate, key, None) for key in keys}
+    return {field_name: getattr(estimate, field_name, None) for field_name in keys}

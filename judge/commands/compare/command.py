@@ -60,11 +60,11 @@ def compare(
     old_name = "before" if isinstance(before, Result) else str(before)
     new_name = "after" if isinstance(after, Result) else str(after)
     names = (old_name, new_name)
-    for name, run in zip(names, (old_run, new_run), strict=True):
+    for run_name, run in zip(names, (old_run, new_run), strict=True):
         if run.rankings or run.table.has_pairs:
             raise ConfigError(
-                f"{name}: this run ranks systems in pairs of texts and has no scores to compare; "
-                "judge report shows its win rates"
+                f"{run_name}: this run ranks systems in pairs of texts and has no scores to "
+                "compare; judge report shows its win rates"
             )
     old_table = old_run.table
     new_table = new_run.table
@@ -135,9 +135,9 @@ def _banners(run_names: tuple[str, str], old: Result, new: Result) -> Iterator[s
             yield _of_run(run_names[1], banner)
 
 
-def _of_run(name: str, text: str) -> str:
+def _of_run(run_name: str, text: str) -> str:
     """Return a note of one run with its name; a remark stays a remark."""
-    named = f"{name}: {text}"
+    named = f"{run_name}: {text}"
     return Remark(named) if isinstance(text, Remark) else named
 
 
@@ -185,14 +185,14 @@ def _changes_of_columns(before: Result, after: Result) -> Iterator[Change]:
 
 def _changes_of_served_models(before: Result, after: Result) -> Iterator[Change]:
     """Yield the judges whose name stands for another model now, such as an alias of the newest."""
-    for name, judge in before.info.judges.items():
-        if name not in after.info.judges:
+    for judge_name, judge in before.info.judges.items():
+        if judge_name not in after.info.judges:
             continue
         old_models = ", ".join(judge.served_by)
-        new_models = ", ".join(after.info.judges[name].served_by)
+        new_models = ", ".join(after.info.judges[judge_name].served_by)
         # Not every server says which model has answered.
         if old_models and new_models and old_models != new_models:
-            yield Change(f"model behind {name}", old_models, new_models)
+            yield Change(f"model behind {judge_name}", old_models, new_models)
 
 
 def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:

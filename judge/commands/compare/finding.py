@@ -131,12 +131,17 @@ def _items_needed(estimate: Estimate, tests: int) -> int | None:
 
     None if there are as many already, or if they are far too many.
     """
-    low = estimate.low
-    high = estimate.high
+    lower_bound = estimate.low
+    upper_bound = estimate.high
     # An interval without a width does not say how much the items vary.
-    if low is None or high is None or high <= low or estimate.n < MIN_ITEMS:
+    if (
+        lower_bound is None
+        or upper_bound is None
+        or upper_bound <= lower_bound
+        or estimate.n < MIN_ITEMS
+    ):
         return None
-    half_width = (high - low) / 2
+    half_width = (upper_bound - lower_bound) / 2
     # The half-width of the interval is t · SD / √n.
     quantile = t_quantile(ALPHA / 2, estimate.n - 1)
     deviation = half_width * sqrt(estimate.n) / quantile
@@ -155,10 +160,10 @@ def _same_texts(comparison: RunComparison) -> bool:
     if comparison.runs.edited:
         return False
     samples_before = comparison.before.table.samples
-    before = {sample.key: sample.extra for sample in samples_before}
+    extra_before = {sample.key: sample.extra for sample in samples_before}
     after = comparison.after.table.samples
-    in_both = [sample for sample in after if sample.key in before]
-    return all(before[sample.key] == sample.extra for sample in in_both)
+    in_both = [sample for sample in after if sample.key in extra_before]
+    return all(extra_before[sample.key] == sample.extra for sample in in_both)
 
 
 def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:

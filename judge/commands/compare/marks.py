@@ -42,14 +42,14 @@ def mark_blocks(marks: Sequence[PassMark]) -> list[Block]:
         "same verdict",
     )
     # Every criterion is about the same texts.
-    first = marks[0]
-    key = (
-        f"Texts that are the same in both runs ({first.texts:,} of {first.items:,} items). "
-        "The new mark is fitted on half of the items; its rate and the same verdicts are "
+    first_mark = marks[0]
+    table_key = (
+        f"Texts that are the same in both runs ({first_mark.texts:,} of {first_mark.items:,} "
+        "items). The new mark is fitted on half of the items; its rate and the same verdicts are "
         "of the other half, over 50 random halves. ! more than 2 points from before."
     )
     rows = [_mark_row(mark) for mark in marks]
-    return [table(heads, rows, caption="Pass marks.", key=key, name="marks")]
+    return [table(heads, rows, caption="Pass marks.", key=table_key, name="marks")]
 
 
 def _mark_row(pass_mark: PassMark) -> list[Content]:

@@ -45,14 +45,14 @@ class Mean:
         come first.
         """
         if self.row.column == OVERALL:
-            kind = 1
+            group_rank = 1
         elif self.column.kind == "metric":
-            kind = 2
+            group_rank = 2
         elif self.column.judge:
-            kind = 3
+            group_rank = 3
         else:
-            kind = 0
-        return kind, -self.share
+            group_rank = 0
+        return group_rank, -self.share
 
     @property
     def size(self) -> str:
@@ -60,12 +60,17 @@ class Mean:
         interval.
         """
         estimate = self.row.estimate
-        low = estimate.low
-        high = estimate.high
+        lower_bound = estimate.low
+        upper_bound = estimate.high
         amount = self._amount(abs(estimate.value))
         # "fell by 0.31" has no sign, so an interval on both sides of 0 cannot follow it.
-        if not self.row.system and low is not None and high is not None and low * high > 0:
-            nearer, farther = sorted((abs(low), abs(high)))
+        if (
+            not self.row.system
+            and lower_bound is not None
+            and upper_bound is not None
+            and lower_bound * upper_bound > 0
+        ):
+            nearer, farther = sorted((abs(lower_bound), abs(upper_bound)))
             interval = interval_text(self.column, nearer, farther, self.places)
             amount += f" {interval}"
         of_system = ""
@@ -92,9 +97,9 @@ class Mean:
     @property
     def share(self) -> float:
         """The size of the change, as a share of the scale if it has ends."""
-        low = self.column.low or 0.0
-        high = self.column.high or 0.0
-        length = high - low if high > low else 1.0
+        lowest = self.column.low or 0.0
+        highest = self.column.high or 0.0
+        length = highest - lowest if highest > lowest else 1.0
         return abs(self.row.estimate.value) / length
 
     @property
@@ -174,7 +179,7 @@ def all_means(comparison: RunComparison) -> list[Mean]:
         means.append(Mean(row, column, places[row.column], several))
 
     def overall_first(mean: Mean) -> tuple[bool, int]:
-        kind, _ = mean.importance
-        return mean.row.column != OVERALL, kind
+        group_rank, _ = mean.importance
+        return mean.row.column != OVERALL, group_rank
 
     return sorted(means, key=overall_first)

@@ -299,16 +299,25 @@ def _mean_row(mean: Mean) -> list[Content]:
     row = mean.row
     parts: tuple[Content, ...] = (None, None, None)
     if is_split(row):
-        p = Cell(p_cell(row.system_adjusted), value=row.system_adjusted)
-        parts = (mean.part(row.judge), mean.system_change, p)
+        p_value_cell = Cell(p_cell(row.system_adjusted), value=row.system_adjusted)
+        parts = (mean.part(row.judge), mean.system_change, p_value_cell)
     counts: tuple[Content, ...] = (None, None, None)
     if row.estimate.p is not None or row.estimate.n == 1:
         counts = (row.up, row.same, row.down)
-    before = Cell(mean.text(row.before), value=row.before)
-    after = Cell(mean.text(row.after), value=row.after)
+    cell_before = Cell(mean.text(row.before), value=row.before)
+    cell_after = Cell(mean.text(row.after), value=row.after)
     p_of_change = Cell(p_cell(row.adjusted), value=row.adjusted)
-    name = column_title(row.column) + ARROWS[mean.column.better]
-    return [name, mean.system, before, after, mean.change, p_of_change, *parts, *counts]
+    column_heading = column_title(row.column) + ARROWS[mean.column.better]
+    return [
+        column_heading,
+        mean.system,
+        cell_before,
+        cell_after,
+        mean.change,
+        p_of_change,
+        *parts,
+        *counts,
+    ]
 
 
 def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
@@ -325,11 +334,13 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
             # In the unit of the texts: shares are in percent.
             factor = 100 if share_label(mean.column) else 1
             value = factor * estimate.value
-            low = None if estimate.low is None else factor * estimate.low
-            high = None if estimate.high is None else factor * estimate.high
+            lower_bound = None if estimate.low is None else factor * estimate.low
+            upper_bound = None if estimate.high is None else factor * estimate.high
             tone: Literal["", "best", "worse"] = tones.get(change.tone, "")
-            bar_by_system[mean.system] = charts.Bar(value, low, high, change.text, tone=tone)
-            ends += [end for end in (value, low, high) if end is not None]
+            bar_by_system[mean.system] = charts.Bar(
+                value, lower_bound, upper_bound, change.text, tone=tone
+            )
+            ends += [bound for bound in (value, lower_bound, upper_bound) if bound is not None]
         title = column_title(means[0].row.column)
         bars = [bar_by_system.get(system) for system in systems]
         extent = charts.around(ends)
@@ -346,7 +357,11 @@ def _setting(comparison: RunComparison, change: Change) -> str:
     """Return the name of a setting, with its columns unless it is one of all criteria: `prompt of
     relevance`.
     """
-    criteria = {name for name, column in comparison.columns.items() if column.kind == "criterion"}
+    criteria = {
+        criterion_name
+        for criterion_name, column in comparison.columns.items()
+        if column.kind == "criterion"
+    }
     if not change.columns or (len(criteria) > 1 and criteria == set(change.columns)):
         return change.what
     columns = _listed(map(one_line, change.columns))
@@ -362,13 +377,13 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
             failures_by_kind.setdefault(state_and_error, []).append(failure)
     rows: list[tuple[Content, ...]] = []
     for (state, error), similar in failures_by_kind.items():
-        first = similar[0]
+        first_failure = similar[0]
         # A metric of a whole system fails for all its texts together.
-        item = one_line(first.item or "all texts", 80)
-        system = one_line(first.system, 80)
+        item = one_line(first_failure.item or "all texts", 80)
+        system = one_line(first_failure.system, 80)
         column_names = [one_line(failure.column) for failure in similar]
         columns = _listed(dict.fromkeys(column_names))
-        example = f"{item}, {system}: {one_line(first.message, 200)}"
+        example = f"{item}, {system}: {one_line(first_failure.message, 200)}"
         failure_name = f"{state} {one_line(error)}"
         rows.append((failure_name, len(similar), columns, example))
     heads = [
@@ -393,12 +408,12 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
         blocks: list[Block] = []
         systems_with_text: set[str] = set()
         for shift in item.shifts[:_MAX_SHIFTS]:
-            key = _ScoreKey.of(shift)
-            before = words_before.get(key, "")
-            after = words_after.get(key, "")
-            facts = [("judge before", before), ("judge after", after)]
-            if before == after:
-                facts = [("judge", after)]
+            score_key = _ScoreKey.of(shift)
+            judge_before = words_before.get(score_key, "")
+            judge_after = words_after.get(score_key, "")
+            facts = [("judge before", judge_before), ("judge after", judge_after)]
+            if judge_before == judge_after:
+                facts = [("judge", judge_after)]
             # Several scores of a text need the text only once.
             if shift.system not in systems_with_text:
                 output = outputs.get((shift.item, shift.system), "")
@@ -407,7 +422,7 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
             # The title has the first one.
             if blocks:
                 blocks.append(Paragraph(_shift_text(comparison, shift), tone="strong"))
-            printable_facts = [(name, one_line(words)) for name, words in facts if words]
+            printable_facts = [(fact_name, one_line(words)) for fact_name, words in facts if words]
             blocks.append(Facts(tuple(printable_facts)))
         largest_shift = _shift_text(comparison, item.shifts[0])
         item_name = one_line(item.item, 80)
@@ -431,10 +446,10 @@ def _judge_words(result: Result, keys: Collection[_ScoreKey]) -> dict[_ScoreKey,
     """Return the judge's reason for each of these scores, or else its reply."""
     words: dict[_ScoreKey, str] = {}
     for score in result.table.scores:
-        key = _ScoreKey.of(score)
-        if key in keys:
+        score_key = _ScoreKey.of(score)
+        if score_key in keys:
             reason = score.provenance.reason or score.provenance.raw or ""
-            words[key] = reason[:_MAX_TEXT]
+            words[score_key] = reason[:_MAX_TEXT]
     return words
 
 
@@ -449,9 +464,9 @@ def _values(comparison: RunComparison, shift: Shift) -> str:
     if column is None:
         column = Measured(shift.column, "metric", Signature())
     places = decimal_places(column, [shift.before, shift.after])
-    before = score_text(column, shift.before, places)
-    after = score_text(column, shift.after, places)
-    return f"{before} → {after}"
+    text_before = score_text(column, shift.before, places)
+    text_after = score_text(column, shift.after, places)
+    return f"{text_before} → {text_after}"
 
 
 def _not_compared(comparison: RunComparison) -> Iterator[str]:
@@ -462,10 +477,10 @@ def _not_compared(comparison: RunComparison) -> Iterator[str]:
         yield f"{one_line(column_name)} is not compared: {reason}."
     for run_name, only in zip(comparison.names, runs.only, strict=True):
         names_by_kind = {"item": only.items, "system": only.systems, "column": only.columns}
-        for kind, names in names_by_kind.items():
+        for noun, names in names_by_kind.items():
             if names:
-                listed = _listed(one_line(name, 80) for name in names)
-                count = plural(len(names), kind)
+                listed = _listed(one_line(shown_name, 80) for shown_name in names)
+                count = plural(len(names), noun)
                 yield f"Only in {one_line(run_name)}: {count} ({listed})."
     if runs.edited:
         yield f"Output, source or references differ in {plural(runs.edited, 'text')} of both runs."
@@ -490,15 +505,15 @@ def _not_compared(comparison: RunComparison) -> Iterator[str]:
 
 def _systems_without_values(comparison: RunComparison) -> Iterator[str]:
     """Say which systems of both runs have no text with values in both, by column."""
-    before = comparison.before.table
-    after = comparison.after.table
+    table_before = comparison.before.table
+    table_after = comparison.after.table
     incomparable = dict(comparison.runs.incomparable)
     columns_by_systems: dict[tuple[str, ...], list[str]] = {}
-    for column in before.columns:
+    for column in table_before.columns:
         if column.name not in comparison.columns or column.name in incomparable:
             continue
         scored = {row.system for row in comparison.runs.means if row.column == column.name}
-        in_both_runs = [system for system in before.systems if system in after.systems]
+        in_both_runs = [system for system in table_before.systems if system in table_after.systems]
         missing = tuple(system for system in in_both_runs if system not in scored)
         if missing:
             title = one_line(column.name)

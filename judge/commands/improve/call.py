@@ -109,7 +109,7 @@ def _entry(criterion: str | Path | Mapping[str, Any] | Criterion) -> str:
         "weight": finalized.weight,
         "version": finalized.version,
     }
-    set_keys = {key: value for key, value in header.items() if value}
+    set_keys = {header_key: value for header_key, value in header.items() if value}
     return json.dumps(set_keys, ensure_ascii=False)
 
 

@@ -184,8 +184,8 @@ def _check_writer(
     # Nothing is asked here, so no recording is opened.
     unrecorded = config.model_copy(update={"record": None})
     writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
-    for name, provider in writing.judges.items():
-        require_text(provider, option("writer", name))
+    for writer_name, provider in writing.judges.items():
+        require_text(provider, option("writer", writer_name))
 
 
 def _default_writer(first_run: PreparedRun, judges: Sequence[Judge | Provider]) -> Judge | Provider:
@@ -289,15 +289,15 @@ def _items_to_split(rated: Sequence[Sample], rating: str, level: Level) -> list[
 def _prepare(
     config: RunConfig,
     rows: Sequence[Sample],
-    by_name: Mapping[str, Criterion],
+    criterion_by_name: Mapping[str, Criterion],
     judges: Sequence[Judge | Provider],
 ) -> PreparedRun:
     """Prepare a run of criteria, which have the same title, on texts without their ratings."""
     # With ratings, each run would compute its own agreement with people, which nobody reads.
     unrated = [replace(row, human={}, ratings={}, raters={}) for row in rows]
     named = {}
-    for name, criterion in by_name.items():
-        named[name] = replace(criterion, name=name)
+    for wording_name, criterion in criterion_by_name.items():
+        named[wording_name] = replace(criterion, name=wording_name)
     config = config.model_copy(update={"criteria": tuple(named)})
     return prepare(config, unrated, providers=judges, loaded_criteria=named)
 
@@ -328,9 +328,9 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     return f"{line}: {to_judge} and {to_writer}"
 
 
-async def _judge(name: str, prepared: PreparedRun, runs: Runs) -> Result:
+async def _judge(run_name: str, prepared: PreparedRun, runs: Runs) -> Result:
     """Make one of the runs. Raises Unrecorded if a recording lacks replies."""
-    result = await runs.run(name, prepared)
+    result = await runs.run(run_name, prepared)
     require_all_recorded(result)
     return result
 

@@ -97,8 +97,8 @@ class Improvement(plugins.Reported):
     @property
     def fails_more(self) -> bool:
         """Whether the judge fails on clearly more texts with the revision."""
-        before, after = self.failed
-        return after - before > MOST_FAILED * self.testing.texts
+        failed_before, failed_after = self.failed
+        return failed_after - failed_before > MOST_FAILED * self.testing.texts
 
     @property
     def improved(self) -> bool:
@@ -135,11 +135,13 @@ def measure_gain(
     ratings = np.where(lacks_a_score, np.nan, matrices.ratings)
     if level != "within-items":
         correlations = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
-        before = correlations.correlate(old).estimates.get((level, "spearman"))
-        after = correlations.correlate(new).estimates.get((level, "spearman"))
-        if before is None or after is None:
+        agreement_before = correlations.correlate(old).estimates.get((level, "spearman"))
+        agreement_after = correlations.correlate(new).estimates.get((level, "spearman"))
+        if agreement_before is None or agreement_after is None:
             return None
-        return Agreement(level, before, after, correlations.difference(new, old, level))
+        return Agreement(
+            level, agreement_before, agreement_after, correlations.difference(new, old, level)
+        )
     ratings_vary = ~np.isnan(within(ratings, ratings, "spearman"))
     if not ratings_vary.any():
         return None

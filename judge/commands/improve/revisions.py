@@ -271,7 +271,7 @@ def _parse_object(reply: str) -> dict[str, Any]:
         values: dict[str, Any] = json.loads(json_text, strict=False)
     except ValueError as error:
         raise ParseError(f"not JSON: {error}", reply) from error
-    unknown = [key for key in values if key not in _KEYS]
+    unknown = [header_key for header_key in values if header_key not in _KEYS]
     if unknown:
         raise ParseError(
             f"has the key {one_line(unknown[0], 40)!r}; a revision changes question and levels",
@@ -282,13 +282,15 @@ def _parse_object(reply: str) -> dict[str, Any]:
 
 def _check_parts(question: str, level_parts: Sequence[str], reply: str) -> None:
     """Raise ParseError for text that a criterion's file cannot hold."""
-    parts = [question, *level_parts]
-    if any(sign in part for part in parts for sign in _SYNTAX):
+    criterion_texts = [question, *level_parts]
+    if any(sign in criterion_text for criterion_text in criterion_texts for sign in _SYNTAX):
         raise ParseError("holds template syntax", reply)
-    has_controls = any(_CONTROL.search(part) for part in parts)
-    if has_controls or any("\n" in part for part in level_parts):
+    has_controls = any(_CONTROL.search(criterion_text) for criterion_text in criterion_texts)
+    if has_controls or any("\n" in criterion_text for criterion_text in level_parts):
         raise ParseError("holds control characters, or a level of several lines", reply)
-    if len(question) > LONGEST or any(len(part) > LONGEST_LINE for part in level_parts):
+    if len(question) > LONGEST or any(
+        len(criterion_text) > LONGEST_LINE for criterion_text in level_parts
+    ):
         raise ParseError(
             f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level", reply
         )
@@ -297,8 +299,8 @@ def _check_parts(question: str, level_parts: Sequence[str], reply: str) -> None:
 def _grams(parts: Collection[str]) -> set[tuple[str, ...]]:
     """Return all runs of eight words, ignoring case."""
     grams: set[tuple[str, ...]] = set()
-    for part in parts:
-        words = [token.casefold() for token in text.tokens(part)]
+    for text_part in parts:
+        words = [token.casefold() for token in text.tokens(text_part)]
         grams.update(ngrams(words, _COPIED))
     return grams
 
@@ -309,7 +311,7 @@ def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tupl
     `seen` joins the digests in the header, and the version rises. Raises CriterionError if the file
     would not be a criterion, or one with another scale.
     """
-    before = wording.criterion
+    old_criterion = wording.criterion
     file_text = wording.text
     values: dict[str, Any] = {}
     if wording.in_block:
@@ -323,16 +325,16 @@ def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tupl
         values["question"] = revision.question
     if revision.levels:
         values["levels"] = dict(revision.levels)
-    values["version"] = before.version + 1
-    if before.paraphrases:
+    values["version"] = old_criterion.version + 1
+    if old_criterion.paraphrases:
         # They are wordings of the old question.
         values["paraphrases"] = []
     if seen:
-        values["seen"] = sorted(before.seen.union(seen))
+        values["seen"] = sorted(old_criterion.seen.union(seen))
     file_text = criteria.with_values(wording.path, file_text, values)
-    after = criteria.of_file_text(wording.path, file_text, before.language)
-    if after.scale != before.scale:
+    new_criterion = criteria.of_file_text(wording.path, file_text, old_criterion.language)
+    if new_criterion.scale != old_criterion.scale:
         raise CriterionError("its levels would change the scale")
-    if after.needs != before.needs:
+    if new_criterion.needs != old_criterion.needs:
         raise CriterionError("its prompt would read other columns")
-    return file_text, after
+    return file_text, new_criterion

@@ -135,8 +135,8 @@ def _finding(improvement: Improvement) -> Iterator[str]:
             details = f"Written: {one_line(improvement.written, 60)}."
     elif improvement.fails_more:
         yield f"The judge fails more often with revision {improvement.chosen}: {file} stays"
-        before, after = improvement.failed
-        details = f"Failed judgments: {after:,}, before {before:,}."
+        failed_before, failed_after = improvement.failed
+        details = f"Failed judgments: {failed_after:,}, before {failed_before:,}."
     else:
         yield f"No significant gain{tested}: {file} stays"
     items = f"{gain.n:,} unseen {UNITS[agreement.level]}s"

@@ -29,7 +29,7 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
     Raises ConfigError with this advice, and writes nothing, if one exists. Raises StorageError if a
     file cannot be written.
     """
-    origin_by_path = {folder / name: file for name, file in _walk(origin)}
+    origin_by_path = {folder / file_name: file for file_name, file in _walk(origin)}
     # A symbolic link to a file that is gone does not exist, but writing would make that file.
     existing = [str(path) for path in origin_by_path if path.exists() or path.is_symlink()]
     if existing:

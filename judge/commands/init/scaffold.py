@@ -62,7 +62,7 @@ def create_suite(
     """
     language = str(options.get("language") or text.language_of(samples))
     names = list(criteria) or _fitting_criteria(samples, language)
-    chosen = [criteria_module.load(name, language=language) for name in names]
+    chosen = [criteria_module.load(criterion_name, language=language) for criterion_name in names]
     for criterion in chosen:
         try:
             criteria_module.check_samples(criterion, samples)
@@ -70,7 +70,7 @@ def create_suite(
             hint = mapped_away(error, options.get("map"))
             raise type(error)(f"{error}{hint}") from None
     folder = path.parent
-    written_names = [_relative_path(folder, name) for name in names]
+    written_names = [_relative_path(folder, criterion_name) for criterion_name in names]
     n_judgments = len(samples) * len(names)
     lines = _option_lines(path, options, judgments=n_judgments)
     lines.append(f"criteria: {_flow(written_names)}")
@@ -116,11 +116,11 @@ def _option_lines(path: Path, options: Mapping[str, Any], *, judgments: int) -> 
     """Return the head of the file and the options of the run."""
     model_flag = "" if _names_judge(options) else f" --model {_EXAMPLE_MODEL}"
     lines = [_HEAD.format(name=one_line(path.name), flag=model_flag)]
-    for key in OPTIONS:
-        value = options.get(key)
+    for option_name in OPTIONS:
+        value = options.get(option_name)
         if value is not None:
-            yaml_text = _flow(_from_folder(path.parent, key, value))
-            lines.append(f"{key}: {yaml_text}")
+            yaml_text = _flow(_from_folder(path.parent, option_name, value))
+            lines.append(f"{option_name}: {yaml_text}")
     if judgments > _MANY_JUDGMENTS and "limit" not in options:
         lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
     return lines
@@ -169,12 +169,12 @@ def _order_case(samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
         items_by_system[sample.system].add(sample.source_item)
     if len(items_by_system) != 2:
         return
-    first, second = items_by_system
-    shared = items_by_system[first] & items_by_system[second]
+    first_system, second_system = items_by_system
+    shared = items_by_system[first_system] & items_by_system[second_system]
     if not shared:
         return
     comment = "the second system beats the first: swap the names if it is the other way round"
-    keys = {"better": second, "worse": first}
+    keys = {"better": second_system, "worse": first_system}
     if len(shared) < MIN_ITEMS:
         comment += f"; undecided on fewer than {MIN_ITEMS} items"
         keys["undecided"] = "pass"
@@ -308,11 +308,11 @@ def _flow(value: Any) -> str:
     return yaml_text
 
 
-def _from_folder(folder: Path, key: str, value: Any) -> Any:
+def _from_folder(folder: Path, option_name: str, value: Any) -> Any:
     """Return an option with paths relative to the suite's folder."""
-    if key in _PATHS:
+    if option_name in _PATHS:
         return _relative_path(folder, str(value), always=True)
-    if key == "model":
+    if option_name == "model":
         judges = [value] if isinstance(value, str | dict) else value
         models = [_judge_from_folder(folder, judge) for judge in judges]
         return models[0] if len(models) == 1 else models
@@ -322,10 +322,10 @@ def _from_folder(folder: Path, key: str, value: Any) -> Any:
 def _judge_from_folder(folder: Path, model: Any) -> Any:
     """Return a judge's name or mapping, with the path of a script relative to the folder."""
     if isinstance(model, dict):
-        options = {key: value for key, value in model.items() if value is not None}
+        options = {option_name: value for option_name, value in model.items() if value is not None}
         # A mapping with nothing but a name is written as the name.
-        name = _judge_from_folder(folder, options["name"])
-        return {**options, "name": name} if len(options) > 1 else name
+        judge_name = _judge_from_folder(folder, options["name"])
+        return {**options, "name": judge_name} if len(options) > 1 else judge_name
     # "scripted/judge.py" names a file; "openai/gpt-5.4-mini" does not.
     provider, slash, script = model.partition("/")
     if provider == "scripted" and slash:
@@ -333,7 +333,9 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
     return model
 
 
-def _relative_path(folder: Path, name: str, *, always: bool = False) -> str:
+def _relative_path(folder: Path, name_or_path: str, *, always: bool = False) -> str:
     """Return a path relative to a folder; without `always`, only if it is a criterion's file."""
     # Before Python 3.12, `Path.relative_to` cannot go up, as in `../data.csv`.
-    return os.path.relpath(name, folder) if always or is_file(name) else name
+    return (
+        os.path.relpath(name_or_path, folder) if always or is_file(name_or_path) else name_or_path
+    )

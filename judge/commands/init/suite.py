@@ -39,7 +39,9 @@ class NewSuite:
         """Return the rated criteria if the written suite tests none of them and no criterion was
         named.
         """
-        rating_names = dict.fromkeys(name for sample in self.samples for name in sample.human)
+        rating_names = dict.fromkeys(
+            rating_name for sample in self.samples for rating_name in sample.human
+        )
         if not rating_names or self.named_criteria:
             return []
         are_tested = any(case.needs_ratings for case in suites.load(self.path).cases)
@@ -55,10 +57,10 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
     if not all(options.get("model", ["none"])):
         raise ConfigError("--model: no name; leave it out, or name a judge")
     suite_options = dict(options)
-    for name in ("map", "systems"):
-        if name in options:
+    for option_name in ("map", "systems"):
+        if option_name in options:
             # On the command line, these are written as text.
-            suite_options[name] = getattr(load_config(options=options), name)
+            suite_options[option_name] = getattr(load_config(options=options), option_name)
     criteria = suite_options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
@@ -138,10 +140,10 @@ def _changed_options(config: RunConfig) -> dict[str, Any]:
     stored = config.model_dump(mode="json")
     defaults = RunConfig().model_dump(mode="json")
     changed: dict[str, Any] = {}
-    for name, option in run_options("suite").items():
+    for option_name, option in run_options("suite").items():
         # A suite has limits of its own, and names its criteria by their files.
-        if option.group == "Limits and cost" or name == "criteria":
+        if option.group == "Limits and cost" or option_name == "criteria":
             continue
-        if stored[name] != defaults[name]:
-            changed[name] = stored[name]
+        if stored[option_name] != defaults[option_name]:
+            changed[option_name] = stored[option_name]
     return changed

@@ -224,8 +224,8 @@ class Labelling:
                 continue
             # A file may have ratings of single texts and of pairs.
             if len(systems) == len(rated_unit.texts):
-                key = (rating.rater, rated_unit.id, rating.criterion, rating.repeat)
-                answers[key] = (answer, rating.comment)
+                answer_key = (rating.rater, rated_unit.id, rating.criterion, rating.repeat)
+                answers[answer_key] = (answer, rating.comment)
         return answers
 
     def _labels_by_criterion(self) -> dict[str, dict[float, str]]:
@@ -275,10 +275,10 @@ class Labelling:
                 rating_rows = self._rows(saved)
             except DataError as error:
                 raise DataError(f"{row.where}: {error}") from error
-            key = (saved.rater, saved.text, saved.criterion, saved.repeat)
+            answer_key = (saved.rater, saved.text, saved.criterion, saved.repeat)
             # A rating that was taken back has no comment either.
             comment = whole(saved.comment) if saved.value is not None else ""
-            if answers.get(key, (None, "")) == (saved.value, comment):
+            if answers.get(answer_key, (None, "")) == (saved.value, comment):
                 n_known += 1
             else:
                 new_rows += rating_rows
@@ -297,8 +297,8 @@ class Labelling:
         criteria_by_name = {criterion.name: criterion for criterion in self.criteria}
         criterion = criteria_by_name.get(saved.criterion)
         if criterion is None:
-            known = list(criteria_by_name)
-            raise DataError(unknown_name_message("criterion", saved.criterion, known))
+            known_criteria = list(criteria_by_name)
+            raise DataError(unknown_name_message("criterion", saved.criterion, known_criteria))
         value = self._stored_value(saved.value, criterion)
         rating_rows: list[dict[str, Any]] = []
         for systems in unit.systems:
@@ -306,10 +306,10 @@ class Labelling:
             value_of_row = value
             if self.pairwise:
                 # The same in every file, whatever was shown on the left.
-                first, second = sorted(systems)
-                row["first"] = first
-                row["second"] = second
-                if systems[0] != first:
+                first_system, second_system = sorted(systems)
+                row["first"] = first_system
+                row["second"] = second_system
+                if systems[0] != first_system:
                     swapped = {"first": "second", "second": "first"}
                     value_of_row = swapped.get(str(value), value)
             else:

@@ -38,7 +38,7 @@ def own_columns(
     items_have_several_texts = any(len(texts) > 1 for texts in samples_by_item.values())
     if len(systems) > 1 and not items_have_several_texts:
         return {}
-    hidden_words = {name.casefold() for name in (*names, *systems)}
+    hidden_words = {hidden_name.casefold() for hidden_name in (*names, *systems)}
     already_shown = set(shown_names)
     columns = dict.fromkeys(column for sample in samples for column in sample.extra)
     visible: list[str] = []
@@ -73,7 +73,7 @@ def _cells(extra: Mapping[str, Any], columns: Iterable[str]) -> Iterable[tuple[s
     """Yield the columns that have a value, which is a text, a number or a list of these."""
     for column in columns:
         value = extra.get(column)
-        parts = value if isinstance(value, list | tuple) else [value]
-        lines = [str(part) for part in parts if isinstance(part, str | int | float)]
+        entries = value if isinstance(value, list | tuple) else [value]
+        lines = [str(entry) for entry in entries if isinstance(entry, str | int | float)]
         if any(line.strip() for line in lines):
             yield column, "\n".join(lines)

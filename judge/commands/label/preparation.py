@@ -111,7 +111,7 @@ def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sampl
 def _check_raters(raters: Sequence[str]) -> None:
     """Raise ConfigError for names that raters share, and for names with control characters."""
     has_duplicates = len({*raters}) < len(raters)
-    if has_duplicates or any(escape_controls(name) != name for name in raters):
+    if has_duplicates or any(escape_controls(rater_name) != rater_name for rater_name in raters):
         raise ConfigError(f"{option('raters', list(raters))}: give each rater a name of their own")
 
 
@@ -136,12 +136,14 @@ def _load_criteria(
 
     Raises ConfigError or CriterionError.
     """
-    names = config.criteria
-    if names is None:
-        names = criteria.default_criteria(chosen, pairwise=pairwise)
+    criterion_names = config.criteria
+    if criterion_names is None:
+        criterion_names = criteria.default_criteria(chosen, pairwise=pairwise)
     loaded: list[Criterion] = []
-    for name in names:
-        criterion = own_criteria.get(name) or _load_criterion(name, language, pairwise=pairwise)
+    for criterion_name in criterion_names:
+        criterion = own_criteria.get(criterion_name) or _load_criterion(
+            criterion_name, language, pairwise=pairwise
+        )
         if criterion.is_checklist:
             raise CriterionError(
                 f"{criterion.path}: people rate on one scale, and a checklist has a question for "
@@ -158,14 +160,14 @@ def _load_criteria(
     return tuple(loaded)
 
 
-def _load_criterion(name: str, language: str, *, pairwise: bool) -> Criterion:
+def _load_criterion(criterion_name: str, language: str, *, pairwise: bool) -> Criterion:
     """Return a criterion; people may also compare two texts by a criterion of one text."""
     try:
-        return criteria.load(name, language=language, pairwise=pairwise)
+        return criteria.load(criterion_name, language=language, pairwise=pairwise)
     except CriterionError:
         if not pairwise:
             raise
-        return criteria.load(name, language=language, pairwise=None)
+        return criteria.load(criterion_name, language=language, pairwise=None)
 
 
 def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
@@ -218,7 +220,11 @@ def _units(chosen: Sequence[Sample], fields: Sequence[str], *, pairwise: bool) -
         groups: list[tuple[Sample, ...]] = [(sample,) for sample in item_samples]
         if pairwise:
             pairs = combinations(item_samples, 2)
-            groups = [(first, second) for first, second in pairs if first.output != second.output]
+            groups = [
+                (first_text, second_text)
+                for first_text, second_text in pairs
+                if first_text.output != second_text.output
+            ]
         units: dict[str, Unit] = {}
         for group in groups:
             unit = _unit(group, fields)
@@ -273,6 +279,6 @@ def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str
         heading = column.replace("_", " ").capitalize()
         if field_name == "passages":
             value = texts_of(value)
-        parts = value if isinstance(value, list | tuple) else [value]
-        values_beside += [(heading, str(part)) for part in parts]
+        entries = value if isinstance(value, list | tuple) else [value]
+        values_beside += [(heading, str(entry)) for entry in entries]
     return tuple(values_beside)

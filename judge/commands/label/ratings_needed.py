@@ -71,8 +71,8 @@ def _pilot_values(labelling: Labelling, criterion: Criterion) -> Values:
     if labelling.pairwise:
         number_by_label = {"a": 1.0, "b": 0.0, "tie": 0.5}
     values: Values = defaultdict(dict)
-    for (rater, unit_id, name, repeat), (label, _) in labelling.done().items():
-        if name != criterion.name or repeat or label not in number_by_label:
+    for (rater, unit_id, criterion_name, repeat), (label, _) in labelling.done().items():
+        if criterion_name != criterion.name or repeat or label not in number_by_label:
             continue
         unit = labelling.units[unit_id]
         for systems in unit.systems:
@@ -121,13 +121,13 @@ def _need_for_correlation(labelling: Labelling, precision: float) -> Need:
 def _need_for_agreement(labelling: Labelling, values: Values, precision: float) -> Need:
     """Return the need of the agreement of two raters."""
     alpha = _pilot_alpha(values)
-    kind = "pairs" if labelling.pairwise else "texts"
+    counted = "pairs" if labelling.pairwise else "texts"
     assumption = "no agreement"
     if alpha is not None:
         assumption = f"alpha {alpha:.2f}, as in {labelling.output}"
     texts = texts_for_agreement(alpha or 0.0, precision)
     measure = f"alpha of two raters ±{precision:g}"
-    return Need(measure, texts, f"{kind} rated by both", assumption)
+    return Need(measure, texts, f"{counted} rated by both", assumption)
 
 
 def _pilot_alpha(values: Values) -> float | None:

@@ -46,7 +46,7 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
     source_numbers = {source: number for number, source in enumerate(sources)}
     raters = labelling.raters if rater is None else (rater,)
     unit_contents = {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units}
-    orders = {name: _order_content(labelling, name) for name in raters}
+    orders = {rater_name: _order_content(labelling, rater_name) for rater_name in raters}
     own_columns = {}
     for unit in units:
         columns_of_item = labelling.own_columns.get(unit.item)
@@ -96,8 +96,8 @@ def _order_content(labelling: Labelling, rater: str) -> list[list[Any]]:
 def _done_content(labelling: Labelling, rater: str | None) -> list[list[Any]]:
     """Return the ratings of a rater: unit, criterion, repetition, value and comment."""
     content: list[list[Any]] = []
-    for (name, *task), answer in labelling.done().items():
-        if name == rater:
+    for (rater_name, *task), answer in labelling.done().items():
+        if rater_name == rater:
             content.append([*task, *answer])
     return content
 
@@ -121,8 +121,8 @@ class LabelServer(ThreadingHTTPServer):
     def token_of(self, rater: str) -> str:
         """Return the token with which the addresses of a rater begin."""
         # A name from the command line may hold bytes that are not UTF-8, as lone surrogates.
-        name = rater.encode("utf-8", "surrogatepass")
-        return hmac.new(self.token.encode(), name, "sha256").hexdigest()[:32]
+        encoded_name = rater.encode("utf-8", "surrogatepass")
+        return hmac.new(self.token.encode(), encoded_name, "sha256").hexdigest()[:32]
 
     def url(self, rater: str) -> str:
         """Return the address of a rater's page."""
@@ -208,16 +208,16 @@ class _Handler(BaseHTTPRequestHandler):
                 matching_rater = rater
         return matching_rater
 
-    def _answer(self, status: HTTPStatus, text: str, kind: str = "text/plain") -> None:
+    def _answer(self, status: HTTPStatus, text: str, media_type: str = "text/plain") -> None:
         body = text.encode("utf-8", "replace")
         headers = {
-            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Type": f"{media_type}; charset=utf-8",
             "Content-Length": str(len(body)),
             **_SAFETY_HEADERS,
         }
         self.send_response_only(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
+        for header_name, value in headers.items():
+            self.send_header(header_name, value)
         self.end_headers()
         self.wfile.write(body)
 

@@ -43,19 +43,19 @@ def run_power(
 
 def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
     """Split `A,B` into two systems; their names may contain commas. Raises ConfigError."""
-    parts = pair.split(",")
+    pieces = pair.split(",")
     candidates = []
     # Any of the commas may be the one between the two names.
-    for comma in range(1, len(parts)):
-        first = ",".join(parts[:comma]).strip()
-        second = ",".join(parts[comma:]).strip()
-        candidates.append((first, second))
-    for first, second in candidates:
-        if first != second and first in systems and second in systems:
-            return first, second
+    for comma in range(1, len(pieces)):
+        first_system = ",".join(pieces[:comma]).strip()
+        second_system = ",".join(pieces[comma:]).strip()
+        candidates.append((first_system, second_system))
+    for first_system, second_system in candidates:
+        if first_system != second_system and first_system in systems and second_system in systems:
+            return first_system, second_system
     names = candidates[0] if len(candidates) == 1 else ()
     if len(set(names)) < 2:
         example = ",".join(systems[:2]) or "a,b"
         raise ConfigError(f"--pair {pair}: name two systems, such as --pair {example}")
-    unknown = next(name for name in names if name not in systems)
+    unknown = next(system_name for system_name in names if system_name not in systems)
     raise ConfigError(f"--pair: {unknown_name_message('system', unknown, list(systems))}")

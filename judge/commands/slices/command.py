@@ -57,7 +57,7 @@ def slices(
     size_by_slice = dict(Counter(slice_of_items).most_common())
     members = {}
     for slice_name in size_by_slice:
-        is_member = [name == slice_name for name in slice_of_items]
+        is_member = [item_slice == slice_name for item_slice in slice_of_items]
         members[slice_name] = np.array(is_member)
     significant = {}
     for comparison in run.comparisons:
@@ -167,17 +167,17 @@ def _slice_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
 
 def _require_data_column(samples: Sequence[Sample], by: str) -> None:
     """Raise ConfigError unless `by` names one of the data's own columns."""
-    known = dict.fromkeys(name for sample in samples for name in sample.extra)
-    if not known:
+    known_columns = dict.fromkeys(column_name for sample in samples for column_name in sample.extra)
+    if not known_columns:
         raise ConfigError(
             f"unknown column of the data {by!r}: the data have no columns beside those that judge "
             "reads"
         )
     # A column's name may itself contain a comma.
-    parts = [part.strip() for part in by.split(",")]
-    if by not in known and len(parts) > 1 and {*parts} <= known.keys():
+    pieces = [piece.strip() for piece in by.split(",")]
+    if by not in known_columns and len(pieces) > 1 and {*pieces} <= known_columns.keys():
         raise ConfigError(
             f"{option('by', by)}: slices are made by one column at a time; repeat the command for "
             "each column, or give the data a column that joins them"
         )
-    require_known("column of the data", [by], known)
+    require_known("column of the data", [by], known_columns)

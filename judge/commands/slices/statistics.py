@@ -95,10 +95,10 @@ def slice_means(
                 continue
             estimate = mean_estimate(scored_values, column.low, column.high)
             slice_mean = SliceMean(slice_name, column.name, system, estimate)
-            p = float(p_values[row, position])
-            if not np.isnan(p):
+            p_value = float(p_values[row, position])
+            if not np.isnan(p_value):
                 gap = float(gaps[row, position])
-                slice_mean = replace(slice_mean, gap=gap, adjusted=p)
+                slice_mean = replace(slice_mean, gap=gap, adjusted=p_value)
             means.append(slice_mean)
     return tuple(means)
 
@@ -139,16 +139,16 @@ class _CentredScores:
     @classmethod
     def of(cls, rows: Floats) -> _CentredScores:
         """Return the centred scores of rows that have NaN for missing scores."""
-        known = ~np.isnan(rows)
-        counts = known.sum(axis=1, keepdims=True)
+        is_known = ~np.isnan(rows)
+        counts = is_known.sum(axis=1, keepdims=True)
         sums = np.nansum(rows, axis=1, keepdims=True)
         # A row without scores must not divide by zero. Its mean and deviation are not used.
         means = np.where(counts, sums / np.maximum(counts, 1), np.nan)
-        centred = np.where(known, rows - means, 0.0)
+        centred = np.where(is_known, rows - means, 0.0)
         sum_of_squares = (centred**2).sum(axis=1, keepdims=True)
         degrees_of_freedom = np.maximum(counts - 1, 1)
         deviation = np.sqrt(sum_of_squares / degrees_of_freedom)
-        return cls(known, counts, centred, deviation)
+        return cls(is_known, counts, centred, deviation)
 
     def gaps(self, members: Floats) -> tuple[Floats, Floats]:
         """Return the gap of each row and slice, and its size in standard errors.
@@ -203,10 +203,10 @@ def slice_differences(
     estimates = mean_differences(rows, seed=seed)
     p_values = holm([estimate.p if estimate else None for estimate in estimates])
     differences = []
-    for pair_in_slice, estimate, p in zip(tested, estimates, p_values, strict=True):
+    for pair_in_slice, estimate, p_value in zip(tested, estimates, p_values, strict=True):
         # There is no estimate if no item of the slice has scores of both systems.
         if estimate is not None:
-            differences.append(pair_in_slice.tested(estimate, p))
+            differences.append(pair_in_slice.tested(estimate, p_value))
     return tuple(differences)
 
 
@@ -221,7 +221,7 @@ class _TestedPair:
     overall: float
     difference_by_item: Floats
 
-    def tested(self, estimate: Estimate, p: float | None) -> SliceDifference:
+    def tested(self, estimate: Estimate, p_value: float | None) -> SliceDifference:
         """Return the result of the test."""
         return SliceDifference(
             slice=self.slice,
@@ -230,7 +230,7 @@ class _TestedPair:
             worse=self.worse,
             overall=self.overall,
             estimate=estimate,
-            adjusted=p,
+            adjusted=p_value,
         )
 
 

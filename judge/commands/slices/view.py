@@ -183,11 +183,11 @@ def _contradictions(slices: Slices, column_name: str = "") -> list[str]:
 def _count(slices: Slices, slice_name: str, column_name: str) -> str | int:
     """Return the number of items of a slice; of one system, `98 of 100` if some have no score."""
     n_items = slices.items[slice_name]
-    key = (slice_name, column_name)
+    mean_key = (slice_name, column_name)
     n_scored = [
         slice_mean.mean.n
         for slice_mean in slices.means
-        if (slice_mean.slice, slice_mean.column) == key
+        if (slice_mean.slice, slice_mean.column) == mean_key
     ]
     # Systems may lack scores of different items, so a table of several shows the slice's size.
     if len(slices.systems) > 1 or n_scored in ([], [n_items]):
@@ -215,15 +215,15 @@ def _table(slices: Slices, column_name: str, *, short: bool = False) -> Table:
             mean = means.get((slice_name, system))
             row.append(None if mean is None else _mean_cell(column, mean, places))
         rows.append(row)
-    key = "▲ ▼: significantly above or below the other items."
+    table_key = "▲ ▼: significantly above or below the other items."
     n_hidden = len(slices.items) - len(rows)
     if n_hidden:
-        key += f" {plural(n_hidden, 'more slice')}: {full_report()}."
+        table_key += f" {plural(n_hidden, 'more slice')}: {full_report()}."
     system_columns = [Column(system, better=column.better) for system in systems]
     return table(
         (slices.by, "items", *system_columns),
         rows,
-        key,
+        table_key,
         caption=column_title(column_name) if short else "",
         name=f"slices-{column_name}",
         short=short,

@@ -72,27 +72,27 @@ def validate(
     compared = load_rated(
         (result, *others), where=where, ratings=ratings, rating_criterion=rating_criterion
     )
-    first = compared.runs[0]
-    if first.rankings:
-        return _of_ranking(first, compared.notes)
+    first_run = compared.runs[0]
+    if first_run.rankings:
+        return _of_ranking(first_run, compared.notes)
     _check_criteria(compared, ratings)
     bootstrap = Bootstrap(n_resamples, seed)
     judges = compared.judges
-    rated = people(first.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet)
+    rated = people(first_run.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet)
     validation = Validation(
         title=f"Agreement with people: {compared.title}",
         rated=rated,
         notes=_notes_on_ratings(compared, rated),
         level=shown_level,
-        disagreements=disagreements(first.table.samples, judges, bootstrap, compared.sheet),
+        disagreements=disagreements(first_run.table.samples, judges, bootstrap, compared.sheet),
     )
     # A run that was calibrated shows its calibration here too, without being asked again.
-    if not calibrate and not first.calibrated:
+    if not calibrate and not first_run.calibrated:
         return validation
     return replace(
         validation,
-        calibrated=calibration.calibrate(first.table),
-        pass_rates=calibrated_pass_rates(first.table),
+        calibrated=calibration.calibrate(first_run.table),
+        pass_rates=calibrated_pass_rates(first_run.table),
     )
 
 
@@ -104,7 +104,7 @@ def _judged_criteria(compared: RatedRuns) -> list[str]:
 def _check_criteria(compared: RatedRuns, ratings: RatingSource | None) -> None:
     """Raise DataError if people's ratings are on none of the criteria of the judges."""
     samples = compared.runs[0].table.samples
-    withheld = [name for sample in samples for name in sample.withheld]
+    withheld = [criterion_name for sample in samples for criterion_name in sample.withheld]
     names = [*rated_names(samples), *withheld]
     source = None if ratings is None else source_name(ratings)
     problem = unknown_criteria(names, _judged_criteria(compared), source)
@@ -117,7 +117,7 @@ def _notes_on_ratings(compared: RatedRuns, rated: Sequence[Rated]) -> tuple[str,
     notes = [*compared.banners, *compared.notes]
     judged = _judged_criteria(compared)
     names = rated_names(compared.runs[0].table.samples)
-    unjudged = [name for name in names if name not in judged]
+    unjudged = [criterion_name for criterion_name in names if criterion_name not in judged]
     hint = did_you_mean(unjudged, judged).strip()
     if hint:
         notes.append(hint)
@@ -134,14 +134,16 @@ def rating_notes(
     Those that are among the `banners` are left out.
     """
     table = runs[0].table
-    withheld = {name for sample in table.samples for name in sample.withheld}
+    withheld = {criterion_name for sample in table.samples for criterion_name in sample.withheld}
     with_ratings = {*rated, *withheld}
     criteria_of_runs: dict[str, None] = {}
     for run in runs:
         for column in run.table.columns:
             if column.kind == "criterion":
                 criteria_of_runs[criterion(column)] = None
-    unrated = [name for name in criteria_of_runs if name not in with_ratings]
+    unrated = [
+        criterion_name for criterion_name in criteria_of_runs if criterion_name not in with_ratings
+    ]
     if unrated:
         # Only the first run's ratings count. Another run may still have ratings on these criteria.
         names = ", ".join(rated)
@@ -195,19 +197,19 @@ def load_rated(
     if where:
         selected = [run.where(**where) for run in selected]
     unseen = without_seen_ratings(selected)
-    first = unseen[0]
-    if first.rankings:
+    first_run = unseen[0]
+    if first_run.rankings:
         return RatedRuns(
             title="",
-            runs=(first,),
+            runs=(first_run,),
             judges=(),
             banners=(),
             notes=tuple(rated.notes),
             sheet=rated.sheet,
         )
-    criteria = [column for column in first.table.columns if column.kind == "criterion"]
+    criteria = [column for column in first_run.table.columns if column.kind == "criterion"]
     example = criterion(criteria[0]) if criteria else ""
-    check_rated(first.table.samples, example)
+    check_rated(first_run.table.samples, example)
     named_runs = list(zip(results, unseen, strict=True))
     judges, left_out = _judges_on_shared_texts(named_runs)
     provenances = [build_provenance(run) for run in unseen]
@@ -236,10 +238,10 @@ def _open_runs(results: Sequence[Result | str | Path]) -> list[Result]:
 
 def _banners(runs: Sequence[Result], provenances: Sequence[Provenance]) -> list[str]:
     """Return the warnings in the provenances of the runs, each once."""
-    first, *others = runs
+    first_run, *others = runs
     # The ratings of the other runs are not used, so notes on them would mislead.
     unused_notes = {note for run in others for note in ledger.notes(run.table.samples)}
-    unused_notes.difference_update(ledger.notes(first.table.samples))
+    unused_notes.difference_update(ledger.notes(first_run.table.samples))
     banners: dict[str, None] = {}
     for provenance in provenances:
         banners.update(dict.fromkeys(provenance.notes))
@@ -314,9 +316,9 @@ def _with_ratings(
 def _ends_of_scales(columns: Mapping[str, Column]) -> dict[str, tuple[float, float]]:
     """Return both ends of the scales that have them, by criterion."""
     ends: dict[str, tuple[float, float]] = {}
-    for name, column in columns.items():
+    for criterion_name, column in columns.items():
         if column.low is not None and column.high is not None:
-            ends[name] = (column.low, column.high)
+            ends[criterion_name] = (column.low, column.high)
     return ends
 
 
@@ -361,7 +363,11 @@ def _judges_on_shared_texts(
     for number, (source, result) in enumerate(runs, 1):
         run_name = f"run {number}" if isinstance(source, Result) else str(source)
         outputs = {sample.key: sample.output for sample in result.table.samples}
-        shared = {key for key, output in outputs.items() if first_outputs.get(key) == output}
+        shared = {
+            text_key
+            for text_key, output in outputs.items()
+            if first_outputs.get(text_key) == output
+        }
         if not shared:
             raise DataError(
                 f"{run_name} shares no text with the first run (same item, system and output)"
@@ -371,7 +377,9 @@ def _judges_on_shared_texts(
             texts = plural(others, "text")
             notes.append(f"Left out: {texts} of {run_name}, not in the first run.")
         for judge in judges_of(result.table, result.info.model):
-            values = {key: value for key, value in judge.values.items() if key in shared}
+            values = {
+                text_key: value for text_key, value in judge.values.items() if text_key in shared
+            }
             judge = replace(judge, values=values, failed=judge.failed & shared)
             judges_with_runs.append((judge, run_name))
     return _with_distinct_names(judges_with_runs), notes
@@ -383,7 +391,7 @@ def _with_distinct_names(
     """Return the judges; those that share a name also have the name of their run."""
     # A name is ambiguous if two judges of one criterion have it.
     counts = Counter((judge.criterion, judge.name) for judge, _ in judges_with_runs)
-    ambiguous = {name for (_, name), count in counts.items() if count > 1}
+    ambiguous = {judge_name for (_, judge_name), count in counts.items() if count > 1}
     judges: list[RatedColumn] = []
     for judge, run_name in judges_with_runs:
         if judge.name in ambiguous:

@@ -53,9 +53,9 @@ _FORMER_LEVELS = {"document": "within-items", "item": "all-texts", "system": "sy
 
 def check_level(level: str) -> Level:
     """Return the level. Raises ConfigError if it is unknown."""
-    for known in LEVELS:
-        if level == known:
-            return known
+    for known_level in LEVELS:
+        if level == known_level:
+            return known_level
     if level in _FORMER_LEVELS:
         raise ConfigError(f"{option('level')}: {level!r} is called {_FORMER_LEVELS[level]}")
     message = plugins.unknown_name_message("level", level, list(LEVELS))

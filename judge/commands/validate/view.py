@@ -156,9 +156,9 @@ def _criterion_data(criterion: Rated, compared: Sequence[Disagreements]) -> dict
 def _view_of_ranking(validation: Validation) -> Document:
     """Lay out the comparison of a ranking with people."""
     compared = validation.preferences
-    first, *others = preferences.sentences(compared)
+    first_sentence, *others = preferences.sentences(compared)
     # The first sentence is the headline, which has no full stop.
-    headline = first.removesuffix(".")
+    headline = first_sentence.removesuffix(".")
     summary = preferences.preference_table(compared, short=True)
     people = Section("people", "Agreement with people", lambda: preferences.blocks(compared))
     data = {
@@ -272,9 +272,9 @@ def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple
     baseline_cell = estimate_cell(baseline_correlation, SHORT)
     rater_cell = estimate_cell(spearman(rated.rater, level), SHORT)
     for judge in rated.judges or (None,):
-        name = rated.criterion
+        row_name = rated.criterion
         if named and judge is not None:
-            name = f"{rated.criterion} · {judge.name}"
+            row_name = f"{rated.criterion} · {judge.name}"
         is_best = judge is not None and verdict(rated, judge.name, level) is Verdict.BEST
         correlation = spearman(judge, level)
         judge_cell = estimate_cell(
@@ -284,7 +284,7 @@ def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple
             tone="good" if is_best else "strong",
         )
         yield (
-            name,
+            row_name,
             judge_cell,
             rater_cell,
             baseline_cell,
@@ -299,15 +299,15 @@ def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | N
 
     A baseline without a better direction counts with the better sign.
     """
-    known = []
+    correlations = []
     for row, correlation in charted_rows(rated, level):
         if row.kind != "baseline":
             continue
         if not row.directed and correlation.value < 0:
-            known.append((reversed_name(column_title(row.name)), correlation.times(-1)))
+            correlations.append((reversed_name(column_title(row.name)), correlation.times(-1)))
         else:
-            known.append((column_title(row.name), correlation))
-    return max(known, key=lambda pair: pair[1].value, default=(None, None))
+            correlations.append((column_title(row.name), correlation))
+    return max(correlations, key=lambda pair: pair[1].value, default=(None, None))
 
 
 def _places(correlation: Estimate | None) -> int:
