@@ -240,16 +240,16 @@ def _estimate(
     estimate = bootstrap.estimate(measure, resampled, texts, method, _FEWEST_ITEMS)
     if estimate is None or estimate.low is None or estimate.high is None:
         return estimate
-    low = estimate.low
-    high = estimate.high
+    lower_bound = estimate.low
+    upper_bound = estimate.high
     for weights in (padded.disagreement, padded.consensus):
         with_weights = with_added(weights)
         drawn = bootstrap.resampled(with_weights, n_items, items).resampled
         lower_end, upper_end = bootstrap.interval(drawn, items).tolist()
-        low = min(low, lower_end)
-        high = max(high, upper_end)
+        lower_bound = min(lower_bound, lower_end)
+        upper_bound = max(upper_bound, upper_end)
     note = f"{estimate.method}, also with {_ADDED:g} added texts"
-    return replace(estimate, low=low, high=high, method=note)
+    return replace(estimate, low=lower_bound, high=upper_bound, method=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +309,9 @@ def _alpha_interval(votes: Floats) -> Statistic:
     independent.
     """
     item, units = _votes_by_text(votes)
-    known = units[~np.isnan(units)]
+    known_values = units[~np.isnan(units)]
     # Sums of squares lose no digits if the values are centred; a range of 1 fits `_ROUNDING`.
-    units = (units - known.mean()) / np.ptp(known)
+    units = (units - known_values.mean()) / np.ptp(known_values)
     ratings_of_unit = (~np.isnan(units)).sum(axis=1)
     variances = np.nanvar(units, axis=1, ddof=1)
     terms = [
@@ -343,17 +343,17 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     item, units = _votes_by_text(votes)
     counts_by_unit = _category_counts(units)
     n_categories = counts_by_unit.shape[1]
-    first, second = np.triu_indices(n_categories, 1)
-    first_counts = counts_by_unit[:, first]
-    second_counts = counts_by_unit[:, second]
+    first_category, second_category = np.triu_indices(n_categories, 1)
+    first_counts = counts_by_unit[:, first_category]
+    second_counts = counts_by_unit[:, second_category]
     # Both orders of a pair; a text of m ratings has m (m − 1) pairs and weighs m.
     number_of_pairs = 2 * first_counts * second_counts
     ratings_of_unit = counts_by_unit.sum(axis=1, keepdims=True)
     coincidences = number_of_pairs / (ratings_of_unit - 1)
     # Most pairs of categories never meet in a text: without them the products are much smaller.
     occurring = coincidences.any(axis=0)
-    first = first[occurring]
-    second = second[occurring]
+    first_category = first_category[occurring]
+    second_category = second_category[occurring]
     n_items = votes.shape[1]
     pairs = sums_by_item(item, coincidences[:, occurring], n_items)
     frequencies = sums_by_item(item, counts_by_unit, n_items)
@@ -362,7 +362,7 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
         n = drawn_frequencies.sum(axis=1)
         # The mid-rank of a value: all ratings below it, and half of its own.
         rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
-        distances = (rank[:, first] - rank[:, second]) ** 2
+        distances = (rank[:, first_category] - rank[:, second_category]) ** 2
         observed = (drawn_pairs * distances).sum(axis=1)
         sum_of_ranks = (drawn_frequencies * rank).sum(axis=1)
         sum_of_squares = (drawn_frequencies * rank**2).sum(axis=1)
@@ -403,9 +403,9 @@ class _Disagreements:
 
 def _category_counts(units: Floats) -> Floats:
     """Return how often each text (row) has each value (column) among its ratings."""
-    known = ~np.isnan(units)
-    values, categories = np.unique(units[known], return_inverse=True)
-    unit, _ = np.nonzero(known)
+    is_known = ~np.isnan(units)
+    values, categories = np.unique(units[is_known], return_inverse=True)
+    unit, _ = np.nonzero(is_known)
     indicators = np.eye(len(values))[categories]
     return sums_by_item(unit, indicators, len(units))
 
@@ -423,7 +423,10 @@ def _votes_by_text(votes: Floats) -> tuple[Ints, Floats]:
 def _kappa(votes: Floats, power: int) -> Statistic:
     """Return 1 − observed / expected disagreement |v − w|^power, averaged over pairs of raters."""
     pairs_of_raters = combinations(votes, 2)
-    kappas_of_pairs = [_kappa_of_pair(first, second, power) for first, second in pairs_of_raters]
+    kappas_of_pairs = [
+        _kappa_of_pair(first_votes, second_votes, power)
+        for first_votes, second_votes in pairs_of_raters
+    ]
 
     def mean_over_pairs(counts: Floats) -> Floats:
         kappas = [kappa(counts) for kappa in kappas_of_pairs]
@@ -436,17 +439,17 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
     """Return kappa of two raters (votes are items × systems) on the texts that both rated."""
     both = ~(np.isnan(first_votes) | np.isnan(second_votes))
     item, _ = np.nonzero(both)
-    known = np.stack([first_votes[both], second_votes[both]])
-    values, categories = np.unique(known, return_inverse=True)
-    first, second = categories.reshape(2, -1)
+    votes_of_both = np.stack([first_votes[both], second_votes[both]])
+    values, categories = np.unique(votes_of_both, return_inverse=True)
+    first_categories, second_categories = categories.reshape(2, -1)
     # Weights of Cohen (1968): 1 for linear, 2 for quadratic ones.
     difference = np.abs(values[:, None] - values)
     distance = difference**power
-    disagreement_of_text = distance[first, second]
+    disagreement_of_text = distance[first_categories, second_categories]
     disagreement = np.bincount(item, disagreement_of_text, minlength=len(first_votes))
     indicators = np.eye(len(values))
-    first_frequencies = sums_by_item(item, indicators[first], len(first_votes))
-    second_frequencies = sums_by_item(item, indicators[second], len(first_votes))
+    first_frequencies = sums_by_item(item, indicators[first_categories], len(first_votes))
+    second_frequencies = sums_by_item(item, indicators[second_categories], len(first_votes))
 
     def statistic(counts: Floats) -> Floats:
         first_counts = counts @ first_frequencies

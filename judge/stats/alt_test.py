@@ -130,7 +130,7 @@ def _significance_limit(p_values: Sequence[float]) -> float:
     harmonic = sum(1 / k for k in range(1, n_tests + 1))
     step = ALPHA / n_tests / harmonic
     ranked = enumerate(sorted(p_values), 1)
-    significant = [p for rank, p in ranked if p <= rank * step]
+    significant = [p_value for rank, p_value in ranked if p_value <= rank * step]
     return max(significant, default=-1.0)
 
 
@@ -164,13 +164,13 @@ def _left_out(
     rater_closer = rater_distance <= judge_distance
     texts = len(item)
     items = len(np.unique(item))
-    p = None
+    p_value = None
     if texts >= MIN_TEXTS and items >= MIN_ITEMS:
         differences = rater_closer.astype(float) - judge_closer
-        p = _p_of_mean_below(epsilon, differences, item, items)
+        p_value = _p_of_mean_below(epsilon, differences, item, items)
     judge_share = float(judge_closer.mean())
     rater_share = float(rater_closer.mean())
-    return LeftOut(rater_name, texts, items, judge_share, rater_share, p)
+    return LeftOut(rater_name, texts, items, judge_share, rater_share, p_value)
 
 
 def _distance(values: Floats, others: Floats) -> Floats:

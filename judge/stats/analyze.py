@@ -100,12 +100,12 @@ def _is_weighted(column: Column) -> bool:
 
 def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], float]:
     """Return a column's values by text, from 0 at the worse end of the scale to 1 at the better."""
-    low = float(column.low or 0.0)
-    high = float(column.high or 0.0)
+    lowest = float(column.low or 0.0)
+    highest = float(column.high or 0.0)
     if column.better == "lower":
-        low, high = high, low
+        lowest, highest = highest, lowest
     scores = [score for score in table.column_scores(column.name) if not score.opponent]
-    return {score.key: (score.value - low) / (high - low) for score in scores}
+    return {score.key: (score.value - lowest) / (highest - lowest) for score in scores}
 
 
 # Pass rates: the share of a system's texts whose value reaches the criterion's `pass_at`. It is the
@@ -168,11 +168,11 @@ def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
 
 def panel_column(judges: Sequence[Column]) -> Column:
     """Return the column of a panel's values on one criterion. Its signature contains the judges' signatures."""
-    first = judges[0]
+    first_judge = judges[0]
     joined = join_signatures([column.signature for column in judges], "; ")
-    panel = f"{first.panel} of {len(judges)} judges"
+    panel = f"{first_judge.panel} of {len(judges)} judges"
     signature = Signature(f"{panel}: {joined.name}", *joined.parts)
-    return replace(first, name=first.criterion, signature=signature, judge="")
+    return replace(first_judge, name=first_judge.criterion, signature=signature, judge="")
 
 
 def panel_rows(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
@@ -225,7 +225,11 @@ def _panel_row(judged: _JudgedText) -> Row:
     cell = (any_row.item, any_row.system, judged.criterion)
     if len(scores) < len(judged.judges):
         names = [column.judge for column in judged.judges]
-        missing = [name for name in names if not isinstance(judged.row_by_judge.get(name), Score)]
+        missing = [
+            judge_name
+            for judge_name in names
+            if not isinstance(judged.row_by_judge.get(judge_name), Score)
+        ]
         message = f"no score by {', '.join(missing)}"
         return Failure(*cell, "panel", "IncompletePanel", message, opponent=any_row.opponent)
     if all(score.provenance.method == IDENTICAL for score in scores):
@@ -329,9 +333,9 @@ def panel_splits(table: Table) -> tuple[Splits, ...]:
 
 def _splits(criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[Score]]) -> Splits:
     """Count how often the judges differ on a criterion; `texts` have every judge's score."""
-    low = judges[0].low or 0.0
-    high = judges[0].high or 0.0
-    half_of_scale = (high - low) / 2
+    lowest = judges[0].low or 0.0
+    highest = judges[0].high or 0.0
+    half_of_scale = (highest - lowest) / 2
     wide: list[Split] = []
     for scores in texts:
         by_judge = zip(judges, scores, strict=True)

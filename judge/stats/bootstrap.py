@@ -61,9 +61,9 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
         if column.name in table.corpus_columns:
             continue
         for system, values in zip(table.systems, table.matrix(column.name), strict=True):
-            known = values[~np.isnan(values)]
-            if len(known):
-                mean = mean_estimate(known, column.low, column.high)
+            known_values = values[~np.isnan(values)]
+            if len(known_values):
+                mean = mean_estimate(known_values, column.low, column.high)
                 estimates[system, column.name] = mean
     return estimates
 
@@ -72,9 +72,9 @@ def _corpus_estimate(score: Score) -> Estimate:
     """Return the value of all texts of a system together, such as corpus BLEU, as an estimate."""
     provenance = score.provenance
     method = provenance.note or "of all texts together"
-    low = provenance.low
-    high = provenance.high
-    return Estimate("whole", score.value, low, high, provenance.n, method)
+    lower_bound = provenance.low
+    upper_bound = provenance.high
+    return Estimate("whole", score.value, lower_bound, upper_bound, provenance.n, method)
 
 
 def mean_estimate(
@@ -189,8 +189,8 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
     """
     random = np.random.default_rng(seed)
     chunk = max(1, _MAX_DRAWN // max(1, n_items))
-    for first in range(0, n_resamples, chunk):
-        size = min(chunk, n_resamples - first)
+    for first_resample in range(0, n_resamples, chunk):
+        size = min(chunk, n_resamples - first_resample)
         drawn = random.integers(n_items, size=(size, n_items))
         # Number the items of the second resample from n_items on, and so forth: one call counts
         # all.
@@ -288,8 +288,8 @@ class Bootstrap:
         if items < fewest or n < 2 or np.isnan(resampled.resampled).all():
             note = f"{method}; {too_few(items)}"
             return Estimate(name, resampled.value, None, None, n, note)
-        low, high = self.interval(resampled.resampled, items).tolist()
-        return Estimate(name, resampled.value, low, high, n, f"{method}; {self}")
+        lower_bound, upper_bound = self.interval(resampled.resampled, items).tolist()
+        return Estimate(name, resampled.value, lower_bound, upper_bound, n, f"{method}; {self}")
 
     def interval(self, drawn: Floats, items: int) -> Floats:
         """Return the lower and the upper ends (first axis) for this many items.
@@ -324,12 +324,12 @@ def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
     if n < 1:
         return None
     share = hits / n
-    low, high = wilson_ends(share, n, NORMAL.inv_cdf(0.975))
+    lower_bound, upper_bound = wilson_ends(share, n, NORMAL.inv_cdf(0.975))
     method = "95% Wilson score interval"
     # Rounding must not leave the share outside of its interval.
-    low = min(low, share)
-    high = max(high, share)
-    return Estimate(name, share, low, high, n, method)
+    lower_bound = min(lower_bound, share)
+    upper_bound = max(upper_bound, share)
+    return Estimate(name, share, lower_bound, upper_bound, n, method)
 
 
 def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:
@@ -341,6 +341,6 @@ def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:
     middle = share + added / 2
     variance = added * share * (1 - share) + added**2 / 4
     half = sqrt(variance)
-    low = (middle - half) / (1 + added)
-    high = (middle + half) / (1 + added)
-    return max(0.0, low), min(1.0, high)
+    lower_bound = (middle - half) / (1 + added)
+    upper_bound = (middle + half) / (1 + added)
+    return max(0.0, lower_bound), min(1.0, upper_bound)

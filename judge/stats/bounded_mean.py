@@ -34,8 +34,8 @@ def chance_beyond(
     random = np.random.default_rng(seed)
     chunk = max(1, _MAX_DRAWN // len(margins))
     beyond = 0
-    for first in range(0, n_resamples, chunk):
-        size = min(chunk, n_resamples - first)
+    for first_resample in range(0, n_resamples, chunk):
+        size = min(chunk, n_resamples - first_resample)
         weights = random.exponential(size=(size, len(margins)))
         sums = weights @ margins
         reached = sums <= 0 if end_is_below else sums >= 0

@@ -233,13 +233,13 @@ def powered(
     # An estimated λ costs a degree of freedom, as a slope does in a regression.
     freedom = n_rated - 2 if weight is None else n_rated - 1
     residuals = ratings - slope * scores
-    parts = [_part(residuals, max(1, freedom))]
+    error_parts = [_part(residuals, max(1, freedom))]
     if n_others > 1:
-        parts.append(_part(slope * others, n_others - 1))
+        error_parts.append(_part(slope * others, n_others - 1))
     correction = slope * (others.mean() - scores.mean())
     value = float(ratings.mean() + correction)
     method = f"PPI++, judge's weight {share:.2f}, {n_others:,} more items judged"
-    estimate = _estimate_of_parts(name, value, parts, n_rated, method)
+    estimate = _estimate_of_parts(name, value, error_parts, n_rated, method)
     return Powered(estimate, people, share, n_others)
 
 
@@ -297,35 +297,35 @@ def _part(values: Floats, free: int) -> _Part:
 def _estimate_of_parts(
     name: str,
     value: float,
-    parts: Sequence[_Part],
+    error_parts: Sequence[_Part],
     n: int,
     method: str,
 ) -> Estimate:
     """Return an estimate whose error is the sum of independent parts."""
-    variance = sum(part.variance for part in parts)
+    variance = sum(error_part.variance for error_part in error_parts)
     if not variance > (_TOLERANCE * value) ** 2:
         note = f"{method}; all ratings are equal: no interval"
         return Estimate(name, value, None, None, n, note)
     # Welch-Satterthwaite degrees of freedom of a sum of variances.
-    scatter = sum(part.variance**2 / part.free for part in parts)
+    scatter = sum(error_part.variance**2 / error_part.free for error_part in error_parts)
     free = variance**2 / scatter
     error = sqrt(variance)
     t = t_quantile(ALPHA / 2, free)
     percent = f"{100 * (1 - ALPHA):g}%"
     if name == "difference":
         # Only means are corrected for skewness (docs/decisions/0018).
-        low = value - t * error
-        high = value + t * error
-        p = t_test(value / error, free)
+        lower_bound = value - t * error
+        upper_bound = value + t * error
+        p_value = t_test(value / error, free)
         note = f"{percent} t interval, {method}"
-        return Estimate(name, value, low, high, n, note, p)
-    third_cumulant = sum(part.third for part in parts)
+        return Estimate(name, value, lower_bound, upper_bound, n, note, p_value)
+    third_cumulant = sum(error_part.third for error_part in error_parts)
     skewness = third_cumulant / error**3
     # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
-    low = value - error * unskewed_quantile(t, skewness)
-    high = value - error * unskewed_quantile(-t, skewness)
+    lower_bound = value - error * unskewed_quantile(t, skewness)
+    upper_bound = value - error * unskewed_quantile(-t, skewness)
     note = f"{percent} t interval corrected for skewness, {method}"
-    return Estimate(name, value, low, high, n, note)
+    return Estimate(name, value, lower_bound, upper_bound, n, note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,8 +342,8 @@ class _RatedScores:
 
     @property
     def judged(self) -> Bools:
-        known: Bools = ~np.isnan(self.scores)
-        return known
+        is_judged: Bools = ~np.isnan(self.scores)
+        return is_judged
 
     @property
     def rated(self) -> Bools:
@@ -357,15 +357,15 @@ class _RatedScores:
         estimate = _powered_if_enough(ratings, self.scores[system], self.estimate_mean)
         return estimate and replace(estimate, system=self.systems[system])
 
-    def difference(self, first: int, second: int) -> Powered | None:
+    def difference(self, first_index: int, second_index: int) -> Powered | None:
         """Return the first system's mean minus the second's, or None if too few items are rated."""
-        ratings = self.ratings[first] - self.ratings[second]
-        scores = self.scores[first] - self.scores[second]
+        ratings = self.ratings[first_index] - self.ratings[second_index]
+        scores = self.scores[first_index] - self.scores[second_index]
         estimate = _powered_if_enough(ratings, scores, partial(powered, name="difference"))
         if estimate is None:
             return None
         systems = self.systems
-        return replace(estimate, system=systems[first], other=systems[second])
+        return replace(estimate, system=systems[first_index], other=systems[second_index])
 
 
 def _powered_if_enough(ratings: Floats, scores: Floats, estimator: MeanEstimator) -> Powered | None:
@@ -480,13 +480,13 @@ def _tested_differences(
     n_tests: int,
 ) -> tuple[Powered, ...]:
     """Return the differences of these pairs that have an estimate, with Holm's correction."""
-    estimates = [data.difference(first, second) for first, second in tested]
+    estimates = [data.difference(first_index, second_index) for first_index, second_index in tested]
     compared = [difference for difference in estimates if difference is not None]
     p_values = [difference.estimate.p for difference in compared]
     adjusted = holm(p_values, n_tests)
     differences: list[Powered] = []
-    for difference, p in zip(compared, adjusted, strict=True):
-        differences.append(replace(difference, adjusted=p))
+    for difference, p_value in zip(compared, adjusted, strict=True):
+        differences.append(replace(difference, adjusted=p_value))
     return tuple(differences)
 
 
@@ -540,11 +540,11 @@ def _rated_items_differ(data: _RatedScores) -> bool:
 
     It is Welch's test, p < .001.
     """
-    known = data.judged
-    scored_systems = known.sum(axis=0)
+    is_judged = data.judged
+    scored_systems = is_judged.sum(axis=0)
     is_scored = scored_systems > 0
     is_rated = np.asarray(data.rated.any(axis=0))
-    sums = np.where(known, data.scores, 0.0).sum(axis=0)
+    sums = np.where(is_judged, data.scores, 0.0).sum(axis=0)
     means = sums / np.maximum(scored_systems, 1)
     # One mean per item, because the texts of an item are not independent.
     rated_means = means[is_scored & is_rated]
@@ -553,7 +553,7 @@ def _rated_items_differ(data: _RatedScores) -> bool:
         return False
     rated_part = _part(rated_means, len(rated_means) - 1)
     other_part = _part(other_means, len(other_means) - 1)
-    parts = [rated_part, other_part]
+    error_parts = [rated_part, other_part]
     difference = float(rated_means.mean() - other_means.mean())
-    p = _estimate_of_parts("difference", difference, parts, len(means), "").p
-    return p is not None and p < _UNLIKELY
+    p_value = _estimate_of_parts("difference", difference, error_parts, len(means), "").p
+    return p_value is not None and p_value < _UNLIKELY

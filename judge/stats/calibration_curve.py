@@ -102,14 +102,14 @@ def calibration(
     has_texts = binned.sums[0] > 0
     items_of_bin = has_texts.sum(axis=0)
     bins: list[Bin] = []
-    for position, (low, high) in enumerate(pairwise(edges)):
+    for position, (lower_edge, upper_edge) in enumerate(pairwise(edges)):
         n_items = int(items_of_bin[position])
         n_texts = int(texts_of_bin[position])
         # The columns of `statistic` are the error, the bias, and then the bins.
         people = estimate(2 + position, "people", "mean of people's ratings", (n_items, n_texts))
         if people is not None:  # None for an empty bin
             mean = float(judge_sums[position] / n_texts)
-            bins.append(Bin(low, high, mean, people))
+            bins.append(Bin(lower_edge, upper_edge, mean, people))
     return Calibration(edges[0], edges[-1], tuple(bins), error, bias)
 
 

@@ -60,17 +60,17 @@ def share(part: Any, whole: Any) -> Floats:
 
 def average(values: Any) -> Floats:
     """Return the mean over the first axis, without NaN."""
-    known = ~np.isnan(values)
-    total = np.where(known, values, 0.0).sum(axis=0)
-    return share(total, known.sum(axis=0))
+    is_known = ~np.isnan(values)
+    total = np.where(is_known, values, 0.0).sum(axis=0)
+    return share(total, is_known.sum(axis=0))
 
 
 def paired(first_values: Floats, second_values: Floats) -> Pair:
     """Return both with NaN where either has NaN."""
     both = ~(np.isnan(first_values) | np.isnan(second_values))
-    first = np.where(both, rounded(first_values), np.nan)
-    second = np.where(both, rounded(second_values), np.nan)
-    return first, second
+    first_known = np.where(both, rounded(first_values), np.nan)
+    second_known = np.where(both, rounded(second_values), np.nan)
+    return first_known, second_known
 
 
 # Coefficients of rows
@@ -94,60 +94,64 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
     if coefficient == "kendall":  # its features are signs of all pairs of values
         numbers_in_row *= size
     step = max(1, _MAX_NUMBERS // max(1, numbers_in_row))
-    parts: list[Floats] = []
+    coefficients_of_rows: list[Floats] = []
     # As many rows at once as fit into memory.
-    for first in range(0, rows, step):
-        some_rows = columns[:, first : first + step]
+    for first_row in range(0, rows, step):
+        some_rows = columns[:, first_row : first_row + step]
         features = np.moveaxis(features_of(some_rows), 0, 1)
         products = features @ np.swapaxes(features, 1, 2)
         squares = np.diagonal(products, axis1=1, axis2=2)
         squares_of_pair = squares[:, :, None] * squares[:, None, :]
         norms = np.sqrt(squares_of_pair)
-        parts.append(np.clip(share(products, norms), -1.0, 1.0))
-    return np.concatenate(parts) if parts else np.empty((0, number, number))
+        coefficients_of_rows.append(np.clip(share(products, norms), -1.0, 1.0))
+    return (
+        np.concatenate(coefficients_of_rows)
+        if coefficients_of_rows
+        else np.empty((0, number, number))
+    )
 
 
 def _signs(values: Floats) -> Floats:
     """Return the signs of v_k − v_l for all pairs of values, 0 if either is missing."""
-    first, second = np.triu_indices(values.shape[-1], 1)
-    signs = np.sign(values[..., first] - values[..., second])
+    first_index, second_index = np.triu_indices(values.shape[-1], 1)
+    signs = np.sign(values[..., first_index] - values[..., second_index])
     return np.nan_to_num(signs)
 
 
 def _centred_ranks(values: Floats) -> Floats:
     """Return twice the mid-rank minus its mean, 0 for a missing value."""
-    known = ~np.isnan(values)
+    is_known = ~np.isnan(values)
     size = values.shape[-1]
     positions = np.arange(size)
     order = np.argsort(values, axis=-1, kind="stable")  # NaN comes last
-    filled = np.where(known, values, np.inf)
+    filled = np.where(is_known, values, np.inf)
     ordered = np.take_along_axis(filled, order, axis=-1)
     # A group of equal values starts after each rise. Spread its first and its last position over
     # the group; their sum is twice the mid-rank.
     rises = ordered[..., 1:] > ordered[..., :-1]
-    first = np.zeros(values.shape, dtype=np.intp)
-    first[..., 1:] = np.where(rises, positions[1:], 0)
-    first = np.maximum.accumulate(first, axis=-1)
-    last = np.full(values.shape, size)
-    last[..., :-1] = np.where(rises, positions[1:], size)
-    from_the_end = np.minimum.accumulate(last[..., ::-1], axis=-1)
-    last = from_the_end[..., ::-1]
+    first_positions = np.zeros(values.shape, dtype=np.intp)
+    first_positions[..., 1:] = np.where(rises, positions[1:], 0)
+    first_positions = np.maximum.accumulate(first_positions, axis=-1)
+    last_positions = np.full(values.shape, size)
+    last_positions[..., :-1] = np.where(rises, positions[1:], size)
+    from_the_end = np.minimum.accumulate(last_positions[..., ::-1], axis=-1)
+    last_positions = from_the_end[..., ::-1]
     doubled_ranks = np.empty(values.shape)
-    sum_of_ends = (first + last).astype(np.float64)
+    sum_of_ends = (first_positions + last_positions).astype(np.float64)
     np.put_along_axis(doubled_ranks, order, sum_of_ends, axis=-1)
-    number_known = known.sum(axis=-1, keepdims=True)
-    return np.where(known, doubled_ranks - number_known, 0.0)
+    number_known = is_known.sum(axis=-1, keepdims=True)
+    return np.where(is_known, doubled_ranks - number_known, 0.0)
 
 
 def _centred(values: Floats) -> Floats:
     """Return the values minus their mean; 0 for missing values and for rows that do not vary."""
-    known = ~np.isnan(values)
+    is_known = ~np.isnan(values)
     # By the ends and not by the deviations, which rounding keeps from being 0.
-    highest = np.where(known, values, -np.inf).max(axis=-1)
-    lowest = np.where(known, values, np.inf).min(axis=-1)
-    filled = np.where(known, values, 0.0)
-    middle = share(filled.sum(axis=-1), known.sum(axis=-1))
-    varying = known & (highest > lowest)[..., None]
+    highest = np.where(is_known, values, -np.inf).max(axis=-1)
+    lowest = np.where(is_known, values, np.inf).min(axis=-1)
+    filled = np.where(is_known, values, 0.0)
+    middle = share(filled.sum(axis=-1), is_known.sum(axis=-1))
+    varying = is_known & (highest > lowest)[..., None]
     return np.where(varying, filled - middle[..., None], 0.0)
 
 
@@ -179,8 +183,8 @@ def pooled(
     (counts − 1) times the derivative by each count (the infinitesimal jackknife; Efron 1982,
     ch. 6).
     """
-    known = ~np.isnan(columns[0])
-    item, system = np.nonzero(known)
+    is_known = ~np.isnan(columns[0])
+    item, system = np.nonzero(is_known)
     values = np.stack([column[item, system] for column in columns])
     n_items = columns.shape[1]
     if coefficient == "spearman" and len(item) > exact:
@@ -191,17 +195,17 @@ def pooled(
     step = max(1, _MAX_NUMBERS // max(1, len(item)))
 
     def statistic(counts: Floats) -> Floats:
-        parts: list[Floats] = []
-        for start in range(0, len(counts), step):
-            products = products_of(counts[start : start + step])
+        chunks: list[Floats] = []
+        for first_resample in range(0, len(counts), step):
+            products = products_of(counts[first_resample : first_resample + step])
             squares = [products(column, column) for column in range(len(values))]
             by_pair: list[Floats] = []
-            for first, second in pairs:
-                norms = np.sqrt(squares[first] * squares[second])
-                by_pair.append(share(products(first, second), norms))
+            for first_column, second_column in pairs:
+                norms = np.sqrt(squares[first_column] * squares[second_column])
+                by_pair.append(share(products(first_column, second_column), norms))
             by_resample = np.stack(by_pair, axis=1)
-            parts.append(np.clip(by_resample, -1.0, 1.0))
-        return np.concatenate(parts)
+            chunks.append(np.clip(by_resample, -1.0, 1.0))
+        return np.concatenate(chunks)
 
     return statistic
 
@@ -215,8 +219,8 @@ def _linear(
     """Return coefficients that are linear in how often each item is drawn (see `pooled`)."""
     observed: list[float] = []
     slopes: list[Floats] = []  # the derivatives by how often each item is drawn
-    for first, second in pairs:
-        parts = terms(first, second)
+    for first_column, second_column in pairs:
+        parts = terms(first_column, second_column)
         slopes_by_item = [
             np.bincount(item, slope_by_text, minlength=n_items) for slope_by_text in parts.slopes
         ]
@@ -416,15 +420,15 @@ def _untied_texts(ranks: Ints) -> Ints:
     return untied
 
 
-def _concordance(first: Ints, second: Ints) -> Ints:
+def _concordance(first_ranks: Ints, second_ranks: Ints) -> Ints:
     """Return each text's concordant minus discordant pairs, from its two ranks."""
-    width = int(second.max(initial=0)) + 1
-    height = int(first.max(initial=0)) + 1
-    cell_of_text = first * width + second
+    width = int(second_ranks.max(initial=0)) + 1
+    height = int(first_ranks.max(initial=0)) + 1
+    cell_of_text = first_ranks * width + second_ranks
     table = np.bincount(cell_of_text, minlength=height * width).reshape(height, width)
     by_column = _less_above(table).T
     by_cell = _less_above(by_column).T
-    concordance: Ints = by_cell[first, second]
+    concordance: Ints = by_cell[first_ranks, second_ranks]
     return concordance
 
 
@@ -435,16 +439,17 @@ def _less_above(table: Ints) -> Ints:
     return difference
 
 
-def _tau(first: Ints, second: Ints) -> float:
+def _tau(first_ranks: Ints, second_ranks: Ints) -> float:
     """Return tau-b of two rankings, counting discordant pairs in a merge sort (Knight 1966)."""
-    size = len(first)
-    beyond = int(second.max()) + 1  # larger than every rank: it fills the list up to a power of two
-    joint = first * beyond + second
-    tied_first = _pairs_in_groups(first)
-    tied_second = _pairs_in_groups(second)
+    size = len(first_ranks)
+    # A number larger than every rank fills the list up to a power of two.
+    beyond = int(second_ranks.max()) + 1
+    joint = first_ranks * beyond + second_ranks
+    tied_first = _pairs_in_groups(first_ranks)
+    tied_second = _pairs_in_groups(second_ranks)
     tied_both = _pairs_in_groups(joint)
     ordered = np.full(1 << (size - 1).bit_length(), beyond)
-    ordered[:size] = second[np.argsort(joint)]
+    ordered[:size] = second_ranks[np.argsort(joint)]
     discordant = 0
     width = 1
     while width < size:
@@ -479,9 +484,9 @@ def _pairs_in_groups(groups: Ints) -> int:
 
 def mean(by_item: Floats) -> Statistic:
     """Return the mean over the drawn items (the first axis) with a value."""
-    known = ~np.isnan(by_item)
-    values = np.where(known, by_item, 0.0)
-    number = known.astype(np.float64)
+    is_known = ~np.isnan(by_item)
+    values = np.where(is_known, by_item, 0.0)
+    number = is_known.astype(np.float64)
     return lambda counts: share(counts @ values, counts @ number)
 
 
@@ -496,9 +501,9 @@ def coefficients(
 
     `columns` are columns × items × systems, missing in the same places.
     """
-    first, second = np.array(pairs).T
+    first_columns, second_columns = np.array(pairs).T
     if level == "within-items":
-        return mean(between(columns, name)[:, first, second])
+        return mean(between(columns, name)[:, first_columns, second_columns])
     if level == "all-texts":
         return pooled(columns, pairs, name, exact=exact)
     is_known = (~np.isnan(columns[0])).astype(np.float64)
@@ -509,16 +514,16 @@ def coefficients(
     step = max(1, _MAX_NUMBERS // max(1, filled.shape[1]))
 
     def between_systems(counts: Floats) -> Floats:
-        parts: list[Floats] = []
-        for start in range(0, len(counts), step):
-            drawn = counts[start : start + step]
+        chunks: list[Floats] = []
+        for first_resample in range(0, len(counts), step):
+            drawn = counts[first_resample : first_resample + step]
             sums = drawn @ filled
             sums_by_column = sums.reshape(len(drawn), len(columns), -1)
             number_drawn = (drawn @ is_known)[:, None]
             means = share(sums_by_column, number_drawn)
             all_coefficients = between(np.moveaxis(means, 1, 0), name)
-            parts.append(all_coefficients[:, first, second])
-        return np.concatenate(parts)
+            chunks.append(all_coefficients[:, first_columns, second_columns])
+        return np.concatenate(chunks)
 
     return between_systems
 

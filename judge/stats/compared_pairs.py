@@ -99,7 +99,7 @@ class Sides:
         preferences = np.array([row.p for row in rows], dtype=np.float64)
         tied = np.array([row.tied for row in rows], dtype=np.bool_)
         flipped = np.array([row.flipped for row in rows], dtype=np.float64)
-        first = np.array([row.first for row in rows], dtype=np.float64)
+        shown_first = np.array([row.first for row in rows], dtype=np.float64)
         longer = np.array([row.longer for row in rows], dtype=np.float64)
         return cls(
             systems,
@@ -109,7 +109,7 @@ class Sides:
             p=preferences,
             tied=tied,
             flipped=flipped,
-            first=first,
+            first=shown_first,
             longer=longer,
             incomplete=incomplete,
         )
@@ -129,11 +129,11 @@ class Sides:
         sums = np.bincount(items, self.p[chosen], n_items)
         return share(sums, np.bincount(items, minlength=n_items))
 
-    def against(self, name: str) -> Bools:
+    def against(self, system_name: str) -> Bools:
         """Return which sides have this system as the opponent; none if it was not compared."""
-        if name not in self.systems:
+        if system_name not in self.systems:
             return np.zeros(len(self.opponent), dtype=bool)
-        mask: Bools = self.opponent == self.systems.index(name)
+        mask: Bools = self.opponent == self.systems.index(system_name)
         return mask
 
 
@@ -238,8 +238,8 @@ def collect_sides(
 
 def _index_of_items(compared: Sequence[str], source_items: Mapping[str, str]) -> dict[str, int]:
     """Number the items of the data: in the order of `source_items`, then as they were compared."""
-    known = set(compared)
-    in_data = [source for item, source in source_items.items() if item in known]
+    compared_items = set(compared)
+    in_data = [source for item, source in source_items.items() if item in compared_items]
     others = [source_items.get(item, item) for item in compared]
     in_order = dict.fromkeys(in_data + others)
     return {source: index for index, source in enumerate(in_order)}

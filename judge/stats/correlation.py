@@ -146,10 +146,10 @@ class CorrelationWithRatings:
         `method` counts the others. `all-texts` needs three texts, `systems` three systems.
         """
         pair = paired(values, self._ratings)
-        known = ~np.isnan(pair[0])
+        is_known = ~np.isnan(pair[0])
 
         def drawn(key: Key) -> Resampled:
-            return self._drawn(values, known, key)
+            return self._drawn(values, is_known, key)
 
         return _correlation([pair], drawn, "", self._bootstrap)
 
@@ -189,9 +189,9 @@ class CorrelationWithRatings:
             by_item = within(*pair, coefficient) - within(*other_pair, coefficient)
             return _difference_within_items(by_item, method, bootstrap.confidence)
         key = (level, coefficient)
-        first = self._drawn(values, compared.known, key)
-        second = self._drawn(other_values, compared.known, key)
-        difference = first.value - second.value
+        first_resampled = self._drawn(values, compared.known, key)
+        second_resampled = self._drawn(other_values, compared.known, key)
+        difference = first_resampled.value - second_resampled.value
         if np.isnan(difference):
             return None
         estimate: Estimate | None
@@ -201,7 +201,11 @@ class CorrelationWithRatings:
             note = f"{method}; {interval.method}"
             estimate = Estimate("difference", difference, interval.low, interval.high, n, note)
         else:
-            resampled = Resampled(difference, first.resampled - second.resampled, first.items)
+            resampled = Resampled(
+                difference,
+                first_resampled.resampled - second_resampled.resampled,
+                first_resampled.items,
+            )
             estimate = _resampled_estimate(
                 "difference", resampled, n, method, level=level, bootstrap=bootstrap
             )
@@ -209,16 +213,18 @@ class CorrelationWithRatings:
             return estimate
         # Williams' test also needs the correlation of the two columns with each other.
         r_between = compared.correlation_of_columns(key)
-        return _with_williams_test(estimate, first.value, second.value, r_between)
+        return _with_williams_test(
+            estimate, first_resampled.value, second_resampled.value, r_between
+        )
 
     def _on_shared_texts(self, values: Floats, other_values: Floats) -> _ComparedColumns:
         """Return two columns with the ratings, on the texts that have both values and a rating."""
         has_both = ~(np.isnan(values) | np.isnan(other_values))
-        known = has_both & ~np.isnan(self._ratings)
-        ratings = np.where(known, self._ratings, np.nan)
+        is_known = has_both & ~np.isnan(self._ratings)
+        ratings = np.where(is_known, self._ratings, np.nan)
         pair = paired(values, ratings)
         other_pair = paired(other_values, ratings)
-        return _ComparedColumns(known, pair, other_pair)
+        return _ComparedColumns(is_known, pair, other_pair)
 
     def change(self, before: Floats, after: Floats, level: Level) -> Estimate | None:
         """Return Spearman after minus before, of one column in two runs, or None if undefined.
@@ -233,14 +239,14 @@ class CorrelationWithRatings:
         changes = coefficients_after - coefficients_before
         return mean_differences(changes[None, :], seed=self._bootstrap.seed)[0]
 
-    def _drawn(self, values: Floats, known: Bools, key: Key) -> Resampled:
+    def _drawn(self, values: Floats, is_known: Bools, key: Key) -> Resampled:
         """Return the coefficient of these values with the ratings, on the known texts."""
         # Columns that differ by rounding only share their resamples.
-        cell = (rounded(values).tobytes(), known.tobytes(), key)
+        cell = (rounded(values).tobytes(), is_known.tobytes(), key)
         if cell not in self._resampled:
-            ratings = np.where(known, self._ratings, np.nan)
+            ratings = np.where(is_known, self._ratings, np.nan)
             statistic = of_pair(values, ratings, *key)
-            self._resampled[cell] = _draw(statistic, known, key, self._bootstrap)
+            self._resampled[cell] = _draw(statistic, is_known, key, self._bootstrap)
         return self._resampled[cell]
 
 
@@ -269,38 +275,38 @@ class _ComparedColumns(NamedTuple):
 
 def _with_williams_test(
     estimate: Estimate,
-    first: float,
-    second: float,
+    first_value: float,
+    second_value: float,
     r_between: float,
 ) -> Estimate:
     """Return the estimate with the p of Williams' test, unchanged if that is undefined."""
     n = estimate.n
-    test = williams(first, second, r_between, n)
+    test = williams(first_value, second_value, r_between, n)
     if test is None:
         return estimate
     test_name = f"Williams' test, t({n - 3}) = {test.t:.2f}"
     return replace(estimate, p=test.p, test=test_name)
 
 
-def _draw(statistic: Statistic, known: Bools, key: Key, bootstrap: Bootstrap) -> Resampled:
-    """Return a statistic of the `known` texts, with resamples if its level has intervals."""
+def _draw(statistic: Statistic, is_known: Bools, key: Key, bootstrap: Bootstrap) -> Resampled:
+    """Return a statistic of the known texts, with resamples if its level has intervals."""
     level, _ = key
-    n_items = int(known.any(axis=1).sum())
+    n_items = int(is_known.any(axis=1).sum())
     if level == "systems":  # without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples
-        return bootstrap.observed(statistic, len(known), n_items)
-    return bootstrap.resampled(statistic, len(known), n_items)
+        return bootstrap.observed(statistic, len(is_known), n_items)
+    return bootstrap.resampled(statistic, len(is_known), n_items)
 
 
 def _difference_within_items(by_item: Floats, method: str, confidence: float) -> Estimate | None:
     """Return the mean of the items' differences, NaN if undefined; None if all are NaN."""
-    known = by_item[~np.isnan(by_item)]
-    if not len(known):
+    known_differences = by_item[~np.isnan(by_item)]
+    if not len(known_differences):
         return None
     # Judges and baselines are compared by the interval, without a sign-flip test.
-    estimate = mean_difference(known, confidence)
-    if estimate.value and not np.ptp(known):
+    estimate = mean_difference(known_differences, confidence)
+    if estimate.value and not np.ptp(known_differences):
         # Student's t has no interval for equal differences; that on a scale has one.
-        estimate = mean_estimate(known, -2.0, 2.0, confidence=confidence)
+        estimate = mean_estimate(known_differences, -2.0, 2.0, confidence=confidence)
     note = f"{method}; {estimate.method}"
     return replace(estimate, name="difference", method=note)
 
@@ -331,9 +337,9 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
     half = t_quantile((1 - confidence) / 2, freedom) * error
     method = f"{100 * confidence:.6g}% t interval, jackknife over items"
     # Two coefficients differ by 2 at most.
-    low = max(-2.0, value - half)
-    high = min(2.0, value + half)
-    return Interval(low, high, method)
+    lower_bound = max(-2.0, value - half)
+    upper_bound = min(2.0, value + half)
+    return Interval(lower_bound, upper_bound, method)
 
 
 def _freedom_of_variance(n: int, kurtosis: float) -> int:
@@ -351,12 +357,12 @@ def _without_each(values: Floats, ratings: Floats, key: Key) -> Floats:
     n_items = len(values)
     # A part of the n × n weights at a time, so that many items fit into memory.
     rows_of_part = max(1, _MAX_WEIGHTS // n_items)
-    parts: list[Floats] = []
-    for first in range(0, n_items, rows_of_part):
-        size = min(rows_of_part, n_items - first)
-        all_but_one = 1.0 - np.eye(size, n_items, first)
-        parts.append(statistic(all_but_one))
-    return np.concatenate(parts)
+    chunks: list[Floats] = []
+    for first_item in range(0, n_items, rows_of_part):
+        size = min(rows_of_part, n_items - first_item)
+        all_but_one = 1.0 - np.eye(size, n_items, first_item)
+        chunks.append(statistic(all_but_one))
+    return np.concatenate(chunks)
 
 
 class WilliamsTest(NamedTuple):
@@ -443,8 +449,8 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     for missing ratings. See `CorrelationWithRatings` for the rest.
     """
     voted = ~np.isnan(votes)
-    known = np.where(voted, votes, 0.0)
-    sum_of_others = known.sum(axis=0) - known
+    filled_votes = np.where(voted, votes, 0.0)
+    sum_of_others = filled_votes.sum(axis=0) - filled_votes
     number_of_others = voted.sum(axis=0) - voted
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_of_others = sum_of_others / number_of_others
@@ -474,8 +480,8 @@ def minus_one_rater(values: Floats, votes: Floats, bootstrap: Bootstrap) -> Esti
     pairs: list[_JudgeAndRater] = []
     for index, rater in enumerate(votes):
         others = average(np.delete(votes, index, axis=0))
-        known = ~(np.isnan(values) | np.isnan(rater) | np.isnan(others))
-        others = np.where(known, others, np.nan)
+        is_known = ~(np.isnan(values) | np.isnan(rater) | np.isnan(others))
+        others = np.where(is_known, others, np.nan)
         pairs.append(_JudgeAndRater(paired(values, others), paired(rater, others)))
     if not pairs:
         return None
@@ -607,10 +613,10 @@ def _resampled_estimate(
 
 def mean_over_items(name: str, by_item: Floats, method: str, confidence: float) -> Estimate | None:
     """Return the mean of the items' coefficients, NaN if undefined; None if all are NaN."""
-    known = by_item[~np.isnan(by_item)]
-    if not len(known):
+    known_coefficients = by_item[~np.isnan(by_item)]
+    if not len(known_coefficients):
         return None
-    estimate = mean_estimate(known, -1.0, 1.0, confidence=confidence)
+    estimate = mean_estimate(known_coefficients, -1.0, 1.0, confidence=confidence)
     return replace(estimate, name=name, method=f"{method}; {estimate.method}")
 
 
@@ -619,23 +625,23 @@ def _sample_size(pairs: Sequence[Pair], level: Level) -> int:
     if level == "within-items":
         by_item = average([within(*pair, "spearman") for pair in pairs])
         return int((~np.isnan(by_item)).sum())
-    known = _complete_texts(pairs)
+    is_complete = _complete_texts(pairs)
     if level == "all-texts":
-        return int(known.sum())
-    in_system = known.any(axis=0)
+        return int(is_complete.sum())
+    in_system = is_complete.any(axis=0)
     return int(in_system.sum())
 
 
 def _complete_texts(pairs: Sequence[Pair]) -> Bools:
     """Return which texts have both sides of a pair, items × systems."""
-    missing = np.isnan([first for first, _ in pairs])
+    missing = np.isnan([first_side for first_side, _ in pairs])
     return np.asarray(~missing.all(axis=0))
 
 
 def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
     """Return why a level has no coefficient, or nothing if it has one."""
-    known = _complete_texts(pairs)
-    texts = int(known.sum())
+    is_complete = _complete_texts(pairs)
+    texts = int(is_complete.sum())
     if not texts:
         return "no text has both a value and a rating"
     if texts > 1 and all(_is_constant(values) for values, _ in pairs):
@@ -643,10 +649,10 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
     if texts > 1 and all(_is_constant(ratings) for _, ratings in pairs):
         # Several raters can disagree on every text and still have equal means.
         return "all texts have the same mean rating"
-    reason = too_few_for_level(known, level)
+    reason = too_few_for_level(is_complete, level)
     if reason:
         return reason
-    if level == "systems" and known.any(axis=0).sum() > _MAX_SYSTEMS:
+    if level == "systems" and is_complete.any(axis=0).sum() > _MAX_SYSTEMS:
         return f"there are more than {_MAX_SYSTEMS} systems"
     if level == "within-items" and not _sample_size(pairs, level):
         return "in no item do both the values and the ratings differ between texts"
@@ -655,20 +661,20 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
 
 def _is_constant(side: Floats) -> bool:
     """Return whether all known values of a side are equal, also if there is none."""
-    known = side[~np.isnan(side)]
-    return not len(known) or bool(known.min() == known.max())
+    known_values = side[~np.isnan(side)]
+    return not len(known_values) or bool(known_values.min() == known_values.max())
 
 
-def too_few_for_level(known: Bools, level: Level) -> str:
+def too_few_for_level(is_known: Bools, level: Level) -> str:
     """Return why a level has no coefficient between these texts (items × systems).
 
     Return nothing if they are enough.
     """
     if level == "all-texts":
-        n_known = known.sum()
+        n_known = is_known.sum()
         units = "texts"
     else:
-        n_known = known.any(axis=0).sum()
+        n_known = is_known.any(axis=0).sum()
         units = "systems"
     least = 2 if level == "within-items" else MIN_CORRELATION_ITEMS
     return f"there are fewer than {least} {units}" if n_known < least else ""

@@ -120,11 +120,11 @@ def _pairs_on_same_texts(present: Bools) -> list[_PairsOfColumns]:
     `present` is True for cells (columns × items × systems) with a value.
     """
     groups: dict[bytes, _PairsOfColumns] = {}
-    for first, second in combinations_with_replacement(range(len(present)), 2):
-        both = present[first] & present[second]
+    for first_column, second_column in combinations_with_replacement(range(len(present)), 2):
+        both = present[first_column] & present[second_column]
         # As bytes, which can be the key of a dict.
         texts = np.packbits(both).tobytes()
-        groups.setdefault(texts, []).append((first, second))
+        groups.setdefault(texts, []).append((first_column, second_column))
     return list(groups.values())
 
 
@@ -141,8 +141,8 @@ def _matrix(
     level, coefficient = key
     cells = _cells(values, groups, key, bootstrap)
     has_value = ~np.isnan(values)
-    known: Bools = np.asarray(has_value.any(axis=0))
-    empty = _reason_empty(known, level, coefficient)
+    is_known: Bools = np.asarray(has_value.any(axis=0))
+    empty = _reason_empty(is_known, level, coefficient)
     diagonal = np.diagonal(cells.values)
     # A column correlates with itself by 1, unless all of its values are equal.
     constant = [
@@ -156,7 +156,7 @@ def _matrix(
         notes.append(f"all values are equal{in_items}: {', '.join(constant)}")
     interval = METHOD_WITHIN_ITEMS if level == "within-items" else str(bootstrap)
     numbers = tuple(tuple(row) for row in cells.n.tolist())
-    all_notes = "; ".join(part for part in notes if part)
+    all_notes = "; ".join(note_part for note_part in notes if note_part)
     return Matrix(
         level,
         coefficient,
@@ -207,11 +207,11 @@ def _cells(
     for pairs in groups:
         # All pairs of a group have the same texts, so the first stands for all.
         first_pair = values[list(pairs[0])]
-        known: Bools = np.asarray(~np.isnan(first_pair).any(axis=0))
-        if _reason_empty(known, *key):
+        is_known: Bools = np.asarray(~np.isnan(first_pair).any(axis=0))
+        if _reason_empty(is_known, *key):
             continue
         used, positions = np.unique(pairs, return_inverse=True)
-        columns = np.where(known, values[used], np.nan)
+        columns = np.where(is_known, values[used], np.nan)
         within_group = positions.reshape(-1, 2)
         # A column with itself has no interval.
         differ = [index for index, (first, second) in enumerate(pairs) if first != second]
@@ -247,17 +247,17 @@ def _within_items_of_group(
     bootstrap: Bootstrap,
 ) -> _CellsOfPairs:
     """Return means over items of the coefficients of pairs of columns within items."""
-    first, second = pairs.T
-    by_item = between(columns, coefficient)[:, first, second]
-    low = np.full(len(pairs), np.nan)
-    high = np.full(len(pairs), np.nan)
+    first_columns, second_columns = pairs.T
+    by_item = between(columns, coefficient)[:, first_columns, second_columns]
+    lower_bounds = np.full(len(pairs), np.nan)
+    upper_bounds = np.full(len(pairs), np.nan)
     for index in differ:
         estimate = mean_over_items("", by_item[:, index], "", bootstrap.confidence)
         if estimate is not None and estimate.low is not None and estimate.high is not None:
-            low[index] = estimate.low
-            high[index] = estimate.high
+            lower_bounds[index] = estimate.low
+            upper_bounds[index] = estimate.high
     n_items = (~np.isnan(by_item)).sum(axis=0)
-    return _CellsOfPairs(average(by_item), low, high, n_items)
+    return _CellsOfPairs(average(by_item), lower_bounds, upper_bounds, n_items)
 
 
 def _over_texts_of_group(
@@ -269,22 +269,22 @@ def _over_texts_of_group(
 ) -> _CellsOfPairs:
     """Return the coefficients of pairs of columns over all texts or between systems."""
     level, coefficient = key
-    known = ~np.isnan(columns[0])
+    is_known = ~np.isnan(columns[0])
     statistic = coefficients(columns, pairs.tolist(), level, coefficient, _MATRIX_EXACT)
-    observed, drawn = bootstrap.observed_and_resampled(statistic, len(known))
-    low = np.full(len(pairs), np.nan)
-    high = np.full(len(pairs), np.nan)
-    n_items = int(known.any(axis=1).sum())
+    observed, drawn = bootstrap.observed_and_resampled(statistic, len(is_known))
+    lower_bounds = np.full(len(pairs), np.nan)
+    upper_bounds = np.full(len(pairs), np.nan)
+    n_items = int(is_known.any(axis=1).sum())
     if level == "all-texts" and n_items >= INTERVAL_ITEMS[level]:
         ends = bootstrap.interval(drawn[:, differ], n_items)
-        low[differ], high[differ] = ends
-    n = known.sum() if level == "all-texts" else known.any(axis=0).sum()
-    return _CellsOfPairs(observed, low, high, np.asarray(n))
+        lower_bounds[differ], upper_bounds[differ] = ends
+    n = is_known.sum() if level == "all-texts" else is_known.any(axis=0).sum()
+    return _CellsOfPairs(observed, lower_bounds, upper_bounds, np.asarray(n))
 
 
-def _reason_empty(known: Bools, level: Level, coefficient: Coefficient) -> str:
+def _reason_empty(is_known: Bools, level: Level, coefficient: Coefficient) -> str:
     """Return why a matrix is empty, from which texts have values; nothing if it is not."""
-    n_systems = known.any(axis=0).sum()
+    n_systems = is_known.any(axis=0).sum()
     if level != "all-texts" and coefficient == "kendall" and n_systems > _MAX_TAU_SYSTEMS:
         return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
-    return too_few_for_level(known, level)
+    return too_few_for_level(is_known, level)

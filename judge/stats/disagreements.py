@@ -206,11 +206,11 @@ def on_same_scale(column: Column, criterion: str, samples: Sequence[Sample]) -> 
 
     Their other ratings of this name are left out.
     """
-    low = column.low
-    high = column.high
-    if low is None or high is None or not low < high:
+    lowest = column.low
+    highest = column.high
+    if lowest is None or highest is None or not lowest < highest:
         return []
-    usable = on_scale(samples, criterion, low, high)
+    usable = on_scale(samples, criterion, lowest, highest)
     return [sample for sample in usable if criterion in sample.human]
 
 
@@ -221,7 +221,7 @@ def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> C
     points = [value_by_label[label] for label in labels]
     if not 2 <= len(set(points)) == len(points) <= _MOST_LEVELS:
         return None
-    middles = [(low + high) / 2 for low, high in pairwise(points)]
+    middles = [(lower_point + upper_point) / 2 for lower_point, upper_point in pairwise(points)]
     counts = [[0] * len(points) for _ in points]
     for sample in texts:
         score = judge.scores[sample.key]
@@ -251,11 +251,11 @@ def _raters(
     numbers = is_rated.sum(axis=(1, 2)).tolist()
     texts_of_rater = dict(zip(votes.names, numbers, strict=True))
     ratings_of_rater = dict(zip(votes.names, votes.values, strict=True))
-    raters = [name for name in votes.names if texts_of_rater[name]]
+    raters = [rater_name for rater_name in votes.names if texts_of_rater[rater_name]]
     if len(raters) < 2:
         return
     values = matrix(texts, judge.values)
-    raters.sort(key=lambda name: -texts_of_rater[name])
+    raters.sort(key=lambda rater_name: -texts_of_rater[rater_name])
     for rater in raters[:_MOST_RATERS]:
         correlation = CorrelationWithRatings(ratings_of_rater[rater], bootstrap)
         estimates = correlation.correlate(values).estimates

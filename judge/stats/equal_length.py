@@ -46,7 +46,7 @@ def win_rates(
     pairs = _pairs_with_half_ties(names, systems, preferences, longer)
     item_names = list(dict.fromkeys(items))
     index_by_item = {item: index for index, item in enumerate(item_names)}
-    item_index = np.array([index_by_item[name] for name in items])
+    item_index = np.array([index_by_item[item_name] for item_name in items])
 
     start = np.zeros(len(names) + 1)
     best = _fit(pairs, np.ones(len(item_index)), start)
@@ -61,13 +61,15 @@ def win_rates(
     )
     estimates: dict[str, Estimate] = {}
     for index, system in enumerate(names):
-        low: float | None = None
-        high: float | None = None
+        lower_bound: float | None = None
+        upper_bound: float | None = None
         if n_items[system] >= _MIN_ITEMS:
-            low, high = rate_ends[:, index].tolist()
+            lower_bound, upper_bound = rate_ends[:, index].tolist()
         rate = float(rates[index])
         n = n_items[system]
-        estimates[system] = Estimate("win rate at equal length", rate, low, high, n, method)
+        estimates[system] = Estimate(
+            "win rate at equal length", rate, lower_bound, upper_bound, n, method
+        )
     return estimates
 
 
@@ -133,7 +135,7 @@ def _probability(log_odds: Floats) -> Floats:
     return probability
 
 
-def _fit(pairs: _Pairs, pair_weights: Floats, start: Floats) -> Floats:
+def _fit(pairs: _Pairs, pair_weights: Floats, start_parameters: Floats) -> Floats:
     """Return the most likely coefficient of x and constant of each system (Newton's method).
 
     The matrix of second derivatives has one row for x, and is diagonal for the systems. So its
@@ -143,13 +145,13 @@ def _fit(pairs: _Pairs, pair_weights: Floats, start: Floats) -> Floats:
     x = pairs.x
     # Half a tie has the weight ½.
     weights = np.concatenate([pair_weights, pairs.half_ties])
-    n_systems = len(start) - 1
-    parameters = start.copy()
+    n_systems = len(start_parameters) - 1
+    parameters = start_parameters.copy()
     for _ in range(_MAX_STEPS):
         odds = parameters[1 + system] + parameters[0] * x
-        p = _probability(odds)
-        error = weights * (pairs.y - p)
-        curvature = weights * p * (1 - p)
+        probability = _probability(odds)
+        error = weights * (pairs.y - probability)
+        curvature = weights * probability * (1 - probability)
         gradient = np.bincount(system, error, n_systems)
         diagonal = np.bincount(system, curvature, n_systems)
         mixed = np.bincount(system, curvature * x, n_systems)

@@ -51,7 +51,7 @@ class FailuresBySystem:
         """The difference with the smallest corrected p; None if there is no test."""
         differences = self.comparison.differences if self.comparison else ()
         p_values = [difference.adjusted for difference in differences]
-        tested = [p for p in p_values if p is not None]
+        tested = [p_value for p_value in p_values if p_value is not None]
         return differences[p_values.index(min(tested))] if tested else None
 
     @property

@@ -415,11 +415,11 @@ def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
     p_values = [versus.pearson.p if versus.pearson else None for versus in compared]
     adjusted = holm(p_values)
     corrected: list[Versus] = []
-    for versus, p in zip(compared, adjusted, strict=True):
+    for versus, p_value in zip(compared, adjusted, strict=True):
         pearson = versus.pearson
-        if pearson is not None and p is not None and len(compared) > 1:
+        if pearson is not None and p_value is not None and len(compared) > 1:
             test = f"{pearson.test}, Holm's correction"
-            versus = replace(versus, pearson=replace(pearson, p=p, test=test))
+            versus = replace(versus, pearson=replace(pearson, p=p_value, test=test))
         corrected.append(versus)
     return corrected
 
@@ -438,10 +438,10 @@ def _failed(
         return None
     scored = ~np.isnan(values)
     judged = missing | scored
-    p: float | None = None
+    p_value: float | None = None
     scored_ratings: float | None = None
     if scored.any():
-        p = _p_of_failures(missing, judged, ratings)
+        p_value = _p_of_failures(missing, judged, ratings)
         scored_ratings = float(ratings[scored].mean())
     n_failed = int(missing.sum())
     n_judged = int(judged.sum())
@@ -451,7 +451,7 @@ def _failed(
         of=n_judged,
         ratings=failed_ratings,
         scored_ratings=scored_ratings,
-        p=p,
+        p=p_value,
     )
 
 
@@ -466,8 +466,8 @@ def _p_of_failures(missing: Bools, judged: Bools, ratings: Floats) -> float | No
     # The texts of an item are not independent, so an item's sum is flipped as one.
     sums = products.sum(axis=1)
     by_item = np.where(judged.any(axis=1), sums, np.nan)
-    p = float(sign_flip(by_item[None], seed=0).p[0])
-    return None if np.isnan(p) else p
+    p_value = float(sign_flip(by_item[None], seed=0).p[0])
+    return None if np.isnan(p_value) else p_value
 
 
 def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:

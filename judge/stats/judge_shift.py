@@ -112,19 +112,19 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     observed. Items are clusters: an item with both a changed text and an anchor counts as a pair,
     otherwise both variances add. Degrees of freedom: Welch (1947), less than the number of items.
     """
-    known = ~np.isnan(differences)
-    edited = changed & known
-    anchors = _anchors(differences, known & ~changed)
+    is_known = ~np.isnan(differences)
+    edited = changed & is_known
+    anchors = _anchors(differences, is_known & ~changed)
     if not anchors.usable.any():
         return None
-    cells_of_item = known[rows].sum(axis=0)
+    cells_of_item = is_known[rows].sum(axis=0)
     items = cells_of_item > 0
     # An item without a cell has sums of 0, which are divided by 1.
     per_item = np.maximum(cells_of_item, 1)
     sources = anchors.sources(rows)
     edited_shares = edited[rows] / per_item
     edited_differences = np.where(edited[rows], differences[rows], 0.0)
-    all_differences = np.where(known[rows], differences[rows], 0.0)
+    all_differences = np.where(is_known[rows], differences[rows], 0.0)
     edited_change = edited_differences.sum(axis=0) / per_item
     total_change = all_differences.sum(axis=0) / per_item
     shift_of_row = sources @ anchors.shifts
@@ -190,24 +190,24 @@ def _estimate(
     over_items = float((with_shift**2).sum())
     error = sqrt(over_items + shift.between)
     if error < _ROUNDING:
-        p = None
+        p_value = None
         if few >= MIN_ITEMS:
             # Of the 2^n flips of n equal differences, two are as extreme: all and none.
-            p = 2.0 ** (1 - few) if mean else 1.0
+            p_value = 2.0 ** (1 - few) if mean else 1.0
         test = "sign-flip permutation test"
-        return Estimate("difference", mean, None, None, n, ALL_EQUAL, p, test)
+        return Estimate("difference", mean, None, None, n, ALL_EQUAL, p_value, test)
     freedom = _degrees_of_freedom(errors, items, shift, over_items)
     half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
-    p = t_test(mean / error, freedom) if few >= MIN_ITEMS else None
+    p_value = t_test(mean / error, freedom) if few >= MIN_ITEMS else None
     n_anchored = int(shift.items.sum())
     method = (
         f"{100 * CONFIDENCE:g}% t interval over items, {n_anchored} with a text that is the same "
         "in both runs"
     )
-    test = "" if p is None else "t test"
-    low = mean - half
-    high = mean + half
-    return Estimate("difference", mean, low, high, n, method, p, test)
+    test = "" if p_value is None else "t test"
+    lower_bound = mean - half
+    upper_bound = mean + half
+    return Estimate("difference", mean, lower_bound, upper_bound, n, method, p_value, test)
 
 
 def _degrees_of_freedom(

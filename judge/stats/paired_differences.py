@@ -43,18 +43,18 @@ def sign_flip(differences: Floats, *, n_resamples: int = 10_000, seed: int = 0) 
     used. Otherwise `n_resamples` are drawn, the same for all rows, and p is (b + 1) / (n_resamples + 1) for
     b extreme ones (Phipson and Smyth 2010). NaN for a row with fewer than two values.
     """
-    known = np.nan_to_num(differences)
-    norm = np.sqrt((known**2).sum(axis=1, keepdims=True))
-    scaled = known / np.where(norm > 0, norm, 1.0)  # as for `_TOLERANCE`
+    filled_differences = np.nan_to_num(differences)
+    norm = np.sqrt((filled_differences**2).sum(axis=1, keepdims=True))
+    scaled = filled_differences / np.where(norm > 0, norm, 1.0)  # as for `_TOLERANCE`
     exact = (scaled != 0).sum(axis=1) <= EXACT
-    p = np.empty(len(scaled))
-    p[exact] = _exact_p(scaled[exact])
+    p_values = np.empty(len(scaled))
+    p_values[exact] = _exact_p(scaled[exact])
     if not exact.all():
         drawn = ~exact
-        p[drawn] = _drawn_p(scaled[drawn], n_resamples, seed)
+        p_values[drawn] = _drawn_p(scaled[drawn], n_resamples, seed)
     number_known = (~np.isnan(differences)).sum(axis=1)
-    p[number_known < 2] = np.nan
-    return SignFlips(p, exact)
+    p_values[number_known < 2] = np.nan
+    return SignFlips(p_values, exact)
 
 
 def _exact_p(rows: Floats) -> Floats:
@@ -69,14 +69,14 @@ def _exact_p(rows: Floats) -> Floats:
     numbers = np.arange(n_resamples)[:, None]
     is_negative = numbers >> np.arange(size) & 1
     signs = 1.0 - 2.0 * is_negative
-    p = np.empty(len(rows))
+    p_values = np.empty(len(rows))
     step = max(1, _MAX_NUMBERS // len(signs))
-    for first in range(0, len(rows), step):
-        here = slice(first, first + step)
+    for first_row in range(0, len(rows), step):
+        here = slice(first_row, first_row + step)
         sums = np.abs(nonzero[here] @ signs.T)
         is_extreme = sums >= observed[here, None] - _TOLERANCE
-        p[here] = is_extreme.mean(axis=1)
-    return p
+        p_values[here] = is_extreme.mean(axis=1)
+    return p_values
 
 
 def _drawn_p(rows: Floats, n_resamples: int, seed: int) -> Floats:
@@ -88,14 +88,14 @@ def _drawn_p(rows: Floats, n_resamples: int, seed: int) -> Floats:
     limits = (observed - _SINGLE_TOLERANCE).astype(np.float32)
     n_extreme = np.zeros(len(limits))
     step = max(1, _MAX_NUMBERS // max(items_by_row.shape))
-    for first in range(0, n_resamples, step):
-        size = min(step, n_resamples - first)
+    for first_resample in range(0, n_resamples, step):
+        size = min(step, n_resamples - first_resample)
         drawn = random.integers(2, size=(size, len(items_by_row)))
         signs = (2 * drawn - 1).astype(np.float32)
         sums = np.abs(signs @ items_by_row)
         n_extreme += (sums >= limits).sum(axis=0)
-    p: Floats = (n_extreme + 1) / (n_resamples + 1)
-    return p
+    p_values: Floats = (n_extreme + 1) / (n_resamples + 1)
+    return p_values
 
 
 def holm(p: Sequence[float | None], n_tests: int = 0) -> list[float | None]:
@@ -135,16 +135,16 @@ def mean_differences(
     """
     flips = sign_flip(values, n_resamples=n_resamples, seed=seed)
     estimates: list[Estimate | None] = []
-    for row, p, exact in zip(values, flips.p, flips.exact, strict=True):
-        known = row[~np.isnan(row)]
-        if not len(known):
+    for row, p_value, exact in zip(values, flips.p, flips.exact, strict=True):
+        known_differences = row[~np.isnan(row)]
+        if not len(known_differences):
             estimates.append(None)
             continue
-        estimate = mean_difference(known, confidence)
-        if len(known) > 1:
+        estimate = mean_difference(known_differences, confidence)
+        if len(known_differences) > 1:
             number = "exact" if exact else f"{n_resamples} flips, seed {seed}"
             test = f"sign-flip permutation test, {number}"
-            estimate = replace(estimate, p=float(p), test=test)
+            estimate = replace(estimate, p=float(p_value), test=test)
         estimates.append(estimate)
     return estimates
 
@@ -165,18 +165,18 @@ def mean_difference(differences: Floats, confidence: float) -> Estimate:
     return Estimate("difference", mean, mean - half, mean + half, n, method)
 
 
-def cliffs_delta(first: Floats, second: Floats) -> float:
+def cliffs_delta(first_values: Floats, second_values: Floats) -> float:
     """Return Cliff's delta (1993), −1 to 1.
 
-    It is how often a value of `first` exceeds one of `second`, minus the reverse. It compares all
-    pairs of values, also for paired samples: it measures how far the distributions differ, not in
-    how many items one is better. Computed by ranks in n · log n.
+    It is how often a value of `first_values` exceeds one of `second_values`, minus the reverse. It
+    compares all pairs of values, also for paired samples: it measures how far the distributions
+    differ, not in how many items one is better. Computed by ranks in n · log n.
     """
-    ordered = np.sort(second)
-    below = np.searchsorted(ordered, first, "left")
-    up_to = np.searchsorted(ordered, first, "right")
-    net_wins = (below + up_to - len(second)).sum()
-    return float(net_wins / (len(first) * len(second)))
+    ordered = np.sort(second_values)
+    below = np.searchsorted(ordered, first_values, "left")
+    up_to = np.searchsorted(ordered, first_values, "right")
+    net_wins = (below + up_to - len(second_values)).sum()
+    return float(net_wins / (len(first_values) * len(second_values)))
 
 
 MOST = 30
@@ -197,9 +197,9 @@ def best_first(values: Floats, better: Literal["higher", "lower", ""]) -> list[i
 
     `values` are systems × items, NaN for missing values.
     """
-    known = ~np.isnan(values)
-    number = known.sum(axis=1)
-    sums = np.where(known, values, 0.0).sum(axis=1)
+    is_known = ~np.isnan(values)
+    number = is_known.sum(axis=1)
+    sums = np.where(is_known, values, 0.0).sum(axis=1)
     # Means that differ by rounding only are equal, and keep their order.
     means = np.round(sums / np.maximum(number, 1), PLACES)
     order = np.argsort(means if better == "lower" else -means, kind="stable")
@@ -218,9 +218,9 @@ def row_of(systems: Sequence[str], against: str) -> int | None:
 
 def partly_scored(values: Floats) -> set[int]:
     """Return the rows with values for less than half of the items that any row has a value for."""
-    known = ~np.isnan(values)
-    items = int(known.any(axis=0).sum())
-    items_of_row = known.sum(axis=1).tolist()
+    is_known = ~np.isnan(values)
+    items = int(is_known.any(axis=0).sum())
+    items_of_row = is_known.sum(axis=1).tolist()
     return {row for row, number in enumerate(items_of_row) if 2 * number < items}
 
 
@@ -243,8 +243,8 @@ def pairs(
     if len(order) <= MOST:
         return list(combinations(order, 2))
     mostly_scored = [row for row in order if row not in partly]
-    first = mostly_scored[0] if mostly_scored else order[0]
-    return [(first, second) for second in order if second != first]
+    first_row = mostly_scored[0] if mostly_scored else order[0]
+    return [(first_row, second_row) for second_row in order if second_row != first_row]
 
 
 def tests(systems: int, *, against: bool) -> int:
@@ -263,8 +263,8 @@ def differences(values: Floats, compared: Sequence[Pair]) -> Floats:
 
     NaN if either is missing.
     """
-    first = [row for row, _ in compared]
-    second = [row for _, row in compared]
-    paired = values[first] - values[second]
+    first_rows = [row for row, _ in compared]
+    second_rows = [row for _, row in compared]
+    paired = values[first_rows] - values[second_rows]
     rows: Floats = np.round(paired, PLACES)
     return rows

@@ -139,11 +139,11 @@ def rankings(
     with the `lengths` of the texts, by item and system, they also have one at equal length, with
     resamples by `seed`.
     """
-    known = set(systems)
+    known_systems = set(systems)
     rows_by_column: dict[str, list[Score | Failure]] = defaultdict(list)
     all_rows: Iterable[Score | Failure] = chain(scores, failures)
     for row in all_rows:
-        if {row.system, row.opponent} <= known:
+        if {row.system, row.opponent} <= known_systems:
             rows_by_column[row.column].append(row)
     ranked: list[Ranking] = []
     for column in dict.fromkeys(columns):
@@ -241,8 +241,8 @@ def _standings(
     standings: list[Standing] = []
     for index, system in enumerate(sides.systems):
         standing = _standing(sides, index, column, strengths)
-        p = p_values.get(system)
-        standings.append(replace(standing, p=p, equal_length=equal_length.get(system)))
+        p_value = p_values.get(system)
+        standings.append(replace(standing, p=p_value, equal_length=equal_length.get(system)))
     return standings
 
 
@@ -313,8 +313,8 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     `items` has the item of each pair.
     """
     mean = float(values.mean())
-    known, item_of_pair = np.unique(items, return_inverse=True)
-    n_items = len(known)
+    distinct_items, item_of_pair = np.unique(items, return_inverse=True)
+    n_items = len(distinct_items)
     deviations = np.bincount(item_of_pair, values - mean)
     # The variance of a ratio of sums: items with more pairs count for more.
     squares = float((deviations**2).sum())
@@ -362,5 +362,5 @@ def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> St
 
 def _mean(values: Floats) -> float | None:
     """Return the mean of the known values, None without any."""
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else None
+    known_values = values[~np.isnan(values)]
+    return float(known_values.mean()) if len(known_values) else None

@@ -228,12 +228,12 @@ def _derived(table: Table, criterion: str) -> Preferences:
 def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) -> dict[Pair, float]:
     """Return the preferences of one rater who rated these texts (item and system)."""
     preferences: dict[Pair, float] = {}
-    for first, second in combinations(table.systems, 2):
+    for first_system, second_system in combinations(table.systems, 2):
         for item in table.items:
-            if (item, first) in ratings and (item, second) in ratings:
-                gap = ratings[item, first] - ratings[item, second]
+            if (item, first_system) in ratings and (item, second_system) in ratings:
+                gap = ratings[item, first_system] - ratings[item, second_system]
                 difference = round(gap, _DECIMALS)
-                preferences[item, first, second] = float(np.sign(difference))
+                preferences[item, first_system, second_system] = float(np.sign(difference))
     return preferences
 
 
@@ -267,10 +267,12 @@ def _votes(sides: Sequence[Mapping[Pair, float]]) -> Floats:
     """Return the preferences as sides × items × pairs of systems, NaN for missing ones."""
     compared = list(dict.fromkeys(pair for side in sides for pair in side))
     items = list(dict.fromkeys(item for item, _, _ in compared))
-    systems = list(dict.fromkeys((first, second) for _, first, second in compared))
+    systems = list(
+        dict.fromkeys((first_system, second_system) for _, first_system, second_system in compared)
+    )
     votes = np.full((len(sides), len(items), len(systems)), np.nan)
     for index, side in enumerate(sides):
         for row, item in enumerate(items):
-            for column, (first, second) in enumerate(systems):
-                votes[index, row, column] = side.get((item, first, second), np.nan)
+            for column, (first_system, second_system) in enumerate(systems):
+                votes[index, row, column] = side.get((item, first_system, second_system), np.nan)
     return votes

@@ -83,26 +83,28 @@ class PassAgreement:
         return {measure: estimate for measure, estimate in measures.items() if estimate is not None}
 
 
-def people_passes(samples: Sequence[Sample], name: str, column: Column) -> PeoplesVerdicts:
+def people_passes(
+    samples: Sequence[Sample], criterion_name: str, column: Column
+) -> PeoplesVerdicts:
     """Return which of the rated texts pass by people's ratings of this criterion.
 
     If the ratings are on the column's scale, their mean has to reach its `pass_at`. Of verdicts
     (`are_verdicts`), half have to be 1, wherever `pass_at` is, or 0 if lower values are better.
     """
-    rated = [sample for sample in samples if name in sample.human]
+    rated = [sample for sample in samples if criterion_name in sample.human]
     if column.low is None or column.high is None or column.pass_at is None:
         return PeoplesVerdicts({}, reason="its column has no scale")
-    votes = {vote for sample in rated for vote in votes_on(sample, name)}
+    votes = {vote for sample in rated for vote in votes_on(sample, criterion_name)}
     if are_verdicts(votes, column.low, column.high):
-        verdicts = _majority_verdicts(rated, name, column)
+        verdicts = _majority_verdicts(rated, criterion_name, column)
         return PeoplesVerdicts(verdicts, are_verdicts=True)
     passes: dict[Text, float] = {}
-    for sample in on_scale(rated, name, column.low, column.high):
-        if name in sample.human:
-            is_pass = bool(column.passes(sample.human[name]))
+    for sample in on_scale(rated, criterion_name, column.low, column.high):
+        if criterion_name in sample.human:
+            is_pass = bool(column.passes(sample.human[criterion_name]))
             passes[sample.key] = float(is_pass)
     if not passes:
-        means = [sample.human[name] for sample in rated]
+        means = [sample.human[criterion_name] for sample in rated]
         people = "no ratings"
         if means:
             people = f"people rated from {min(means):g} to {max(means):g}"
@@ -111,13 +113,15 @@ def people_passes(samples: Sequence[Sample], name: str, column: Column) -> Peopl
     return PeoplesVerdicts(passes)
 
 
-def _majority_verdicts(rated: Sequence[Sample], name: str, column: Column) -> dict[Text, float]:
+def _majority_verdicts(
+    rated: Sequence[Sample], criterion_name: str, column: Column
+) -> dict[Text, float]:
     """Return 1 for each text that at least half of the verdicts let pass, else 0."""
     # As on the scale itself, 1 is the upper end, which may be the worse one.
     is_reversed = column.better == "lower"
     verdicts: dict[Text, float] = {}
     for sample in rated:
-        mean = sample.human[name]
+        mean = sample.human[criterion_name]
         is_pass = mean <= _HALF if is_reversed else mean >= _HALF
         verdicts[sample.key] = float(is_pass)
     return verdicts
@@ -193,7 +197,7 @@ def _texts_by_item(samples: Sequence[Sample], passes: Mapping[Text, float]) -> F
     return rows
 
 
-def share_over_items(name: str, hits: Bools, counted: Bools) -> Estimate | None:
+def share_over_items(share_name: str, hits: Bools, counted: Bools) -> Estimate | None:
     """Return the share of the `counted` texts that are `hits`; None without any.
 
     Both are items × texts. The interval is Wilson's (1927) with Student's t over items. Its
@@ -219,24 +223,24 @@ def share_over_items(name: str, hits: Bools, counted: Bools) -> Estimate | None:
         binomial = items * share * (1 - share) / texts
         variance = max(variance, binomial)
     ends = mean_interval(share, variance, items, 0.0, 1.0)
-    return Estimate(name, share, ends.low, ends.high, texts, ends.method)
+    return Estimate(share_name, share, ends.low, ends.high, texts, ends.method)
 
 
 def _kappa(
     judge_passes: Bools,
     people_pass: Bools,
-    known: Bools,
+    is_known: Bools,
     bootstrap: Bootstrap,
 ) -> tuple[Estimate | None, str]:
     """Return Cohen's kappa of the two, or why it is undefined."""
-    if known.sum() < 2:
+    if is_known.sum() < 2:
         return None, "only one text is rated and scored"
     sides = np.stack([judge_passes, people_pass]).astype(np.float64)
-    both_sides = np.where(known, sides, np.nan)
+    both_sides = np.where(is_known, sides, np.nan)
     agreement = agree(both_sides, ("kappa_quadratic",), bootstrap)
     estimate = agreement.estimates.get("kappa_quadratic")
     if estimate is None:
-        if (judge_passes | ~known).all() and (people_pass | ~known).all():
+        if (judge_passes | ~is_known).all() and (people_pass | ~is_known).all():
             return None, "judge and people pass every text"
         if not judge_passes.any() and not people_pass.any():
             return None, "judge and people pass no text"

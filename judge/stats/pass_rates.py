@@ -105,13 +105,15 @@ def powered_share(ratings: Floats, scores: Floats, others: Floats) -> Powered:
     all_scores = np.append(scores, _ADDED_SCORES)
     padded = powered(all_ratings, all_scores, others).estimate
     ends = [padded.low, padded.high]
-    known_ends = [min(1.0, max(0.0, end)) for end in ends if end is not None]
+    known_ends = [min(1.0, max(0.0, known_end)) for known_end in ends if known_end is not None]
     value = min(1.0, max(0.0, plain.estimate.value))
     method = f"{padded.method}, with 4 added ratings, limited to 0–1"
     # The value is without the added ratings, so it may lie outside of their interval.
-    low = min([*known_ends, value])
-    high = max([*known_ends, value])
-    estimate = replace(plain.estimate, value=value, low=low, high=high, method=method)
+    lower_bound = min([*known_ends, value])
+    upper_bound = max([*known_ends, value])
+    estimate = replace(
+        plain.estimate, value=value, low=lower_bound, high=upper_bound, method=method
+    )
     if _width(estimate) >= _width(people):
         return replace(plain, estimate=people, people=people, weight=0.0)
     return replace(plain, estimate=estimate, people=people)

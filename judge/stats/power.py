@@ -59,14 +59,14 @@ def items_needed(estimate: Estimate) -> int | None:
     differences by item, such as a correlation. Return None if it is zero, has no interval of
     positive width, or has fewer than 6 items.
     """
-    low = estimate.low
-    high = estimate.high
-    if low is None or high is None or high <= low:
+    lower_bound = estimate.low
+    upper_bound = estimate.high
+    if lower_bound is None or upper_bound is None or upper_bound <= lower_bound:
         return None
     if not estimate.value or estimate.n < MIN_ITEMS:
         return None
     width_in_errors = 2 * NORMAL.inv_cdf(1 - ALPHA / 2)
-    error = (high - low) / width_in_errors
+    error = (upper_bound - lower_bound) / width_in_errors
     deviation = error * sqrt(estimate.n)
     return Spread(estimate.n, estimate.value, deviation).needed()
 
@@ -170,13 +170,13 @@ class Spread:
             return self.power_of(items, difference) >= power
 
         # Double the items until they are enough, then bisect.
-        low = min_items(self.level)
-        high = low
-        while high < _MAX_ITEMS and not enough(high):
-            low = high + 1
-            high = 2 * high
-        candidates = range(low, high)
-        return low + bisect_left(candidates, True, key=enough)
+        fewest = min_items(self.level)
+        most = fewest
+        while most < _MAX_ITEMS and not enough(most):
+            fewest = most + 1
+            most = 2 * most
+        candidates = range(fewest, most)
+        return fewest + bisect_left(candidates, True, key=enough)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +270,8 @@ def scatter(
         order = best_first(values, column.better)
         compared = pairs(order, row_against, partly=partly_scored(values))
         if pair is not None:
-            first, second = pair
-            compared = [(table.systems.index(first), table.systems.index(second))]
+            first_system, second_system = pair
+            compared = [(table.systems.index(first_system), table.systems.index(second_system))]
         rows = differences(values, compared)
         column_scatter = scatter_of_pairs(
             column.name,
@@ -304,9 +304,9 @@ def scatter_of_pairs(
     level = ALPHA / max(1, n_tests)
     shared = [row[~np.isnan(row)] for row in rows]
     spreads: list[Spread] = []
-    for (first, second), row in zip(compared, shared, strict=True):
+    for (first_index, second_index), row in zip(compared, shared, strict=True):
         if len(row) >= MIN_ITEMS and np.ptp(row) != 0:
-            systems_of_pair = (names[first], names[second])
+            systems_of_pair = (names[first_index], names[second_index])
             spreads.append(_spread(row, level, systems_of_pair))
     spreads.sort(key=lambda spread: spread.sd)
     note = _note(shared, systems, varying=bool(spreads))

@@ -57,9 +57,9 @@ def rank_by_means(
     number_better = Counter(loser for loser, _ in decided)
     number_worse = Counter(winner for _, winner in decided)
     for system, rank in zip(systems, ranks, strict=True):
-        low = 1 + number_better[system]
-        high = len(ranks) - number_worse[system]
-        yield Rank(system, rank, low, high)
+        best_rank = 1 + number_better[system]
+        worst_rank = len(ranks) - number_worse[system]
+        yield Rank(system, rank, best_rank, worst_rank)
 
 
 def leaders(

@@ -38,20 +38,24 @@ class RatedColumn:
     directed: bool = True
 
 
-def column_from_table(column: Column, table: Table, name: str) -> RatedColumn:
+def column_from_table(column: Column, table: Table, column_name: str) -> RatedColumn:
     """Return a column of a run under this name."""
     rows: list[Score | Failure] = [*table.column_scores(column.name), *table.failures]
-    return column_from_metric(column, rows, name)
+    return column_from_metric(column, rows, column_name)
 
 
-def column_from_metric(column: Column, rows: Iterable[Score | Failure], name: str) -> RatedColumn:
+def column_from_metric(
+    column: Column, rows: Iterable[Score | Failure], column_name: str
+) -> RatedColumn:
     """Return a column under this name. `rows` may contain other columns' rows."""
     own_rows = [row for row in rows if row.column == column.name]
     scores = {row.key: row for row in own_rows if isinstance(row, Score)}
     values = {key: row.value for key, row in scores.items()}
     failed = frozenset(row.key for row in own_rows if isinstance(row, Failure))
     scale = column if column.kind == "criterion" else None
-    return RatedColumn(name, column.signature, values, column.criterion, scale, failed, scores)
+    return RatedColumn(
+        column_name, column.signature, values, column.criterion, scale, failed, scores
+    )
 
 
 def judges_of(table: Table, model: str) -> list[RatedColumn]:
@@ -63,8 +67,8 @@ def judges_of(table: Table, model: str) -> list[RatedColumn]:
     panels = {column.criterion for column in columns if column.judge}
     judges: list[RatedColumn] = []
     for column in columns:
-        name = _judge_name(column, model, has_panel=criterion(column) in panels)
-        rated_column = column_from_table(column, table, name)
+        judge_name = _judge_name(column, model, has_panel=criterion(column) in panels)
+        rated_column = column_from_table(column, table, judge_name)
         judges.append(replace(rated_column, criterion=criterion(column), scale=column))
     return judges
 
@@ -127,10 +131,10 @@ def _metric_column(column: Column, table: Table) -> RatedColumn:
 def _reversed(column: RatedColumn) -> RatedColumn:
     """Return a column with the opposite sign and `reversed` behind its name, or no longer there."""
     values = {key: -value for key, value in column.values.items()}
-    name = column.name.removesuffix(_REVERSED)
-    if name == column.name:
-        name += _REVERSED
-    return replace(column, name=name, values=values)
+    column_name = column.name.removesuffix(_REVERSED)
+    if column_name == column.name:
+        column_name += _REVERSED
+    return replace(column, name=column_name, values=values)
 
 
 def same_direction(

@@ -86,8 +86,8 @@ def raters(
     votes = votes_of(samples, criterion)
     texts = {sample.key for sample in samples}
     sheet = sheet or Ratings()
-    name = criterion if criterion in sheet.criteria else base_name(criterion)
-    on_criterion = [row for row in sheet.single if row.criterion == name]
+    criterion_name = criterion if criterion in sheet.criteria else base_name(criterion)
+    on_criterion = [row for row in sheet.single if row.criterion == criterion_name]
     rows = [row for row in on_criterion if (row.item, row.system) in texts]
     table: list[Rater] = []
     for index, rater in enumerate(votes.names):
@@ -100,7 +100,7 @@ def raters(
         against = _against(own_ratings, mean_of_others, bootstrap)
         own_rows = [row for row in rows if row.rater == rater]
         repeated = _repeated(own_rows)
-        same = sum(first == second for first, second in repeated)
+        same = sum(first_vote == second_vote for first_vote, second_vote in repeated)
         row = Rater(
             rater,
             len(known_ratings),

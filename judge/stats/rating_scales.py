@@ -17,21 +17,21 @@ _STRAY = 0.1  # share of ratings; if more are outside, people used another scale
 Ends = tuple[float, float]
 
 
-def another_scale(outside: int, n: int) -> bool:
-    """Return whether `outside` of n ratings show that people used another scale."""
-    return outside > max(_NAMED, _STRAY * n)
+def another_scale(outside: int, rating_count: int) -> bool:
+    """Return whether `outside` of `rating_count` ratings show that people used another scale."""
+    return outside > max(_NAMED, _STRAY * rating_count)
 
 
-def are_verdicts(votes: Collection[float], low: float, high: float) -> bool:
+def are_verdicts(votes: Collection[float], lowest: float, highest: float) -> bool:
     """Return whether ratings are verdicts, 0 for fail and 1 for pass, not points of the scale.
 
     All are 0 or 1, and the scale is from 0 to 1, or it starts above 0 and some rating is 0.
     """
     if not set(votes) <= {0.0, 1.0}:
         return False
-    on_own_scale = (low, high) == (0.0, 1.0)
+    on_own_scale = (lowest, highest) == (0.0, 1.0)
     # On a scale that starts above 0, a 0 can only be a verdict.
-    is_below_scale = low > 0 and 0.0 in votes
+    is_below_scale = lowest > 0 and 0.0 in votes
     return on_own_scale or is_below_scale
 
 
@@ -41,19 +41,21 @@ def votes_on(sample: Sample, criterion: str) -> list[float]:
     return [vote for vote in votes if vote is not None]
 
 
-def on_scale(samples: Sequence[Sample], criterion: str, low: float, high: float) -> list[Sample]:
+def on_scale(
+    samples: Sequence[Sample], criterion: str, lowest: float, highest: float
+) -> list[Sample]:
     """Return the samples without the ratings of a criterion that are outside its scale.
 
     No rating of it is left if people used another scale or gave verdicts. A text whose only rating goes stays,
     unrated.
     """
     votes = [vote for sample in samples for vote in votes_on(sample, criterion)]
-    outside = sum(not low <= vote <= high for vote in votes)
-    if another_scale(outside, len(votes)) or (outside and are_verdicts(votes, low, high)):
+    outside = sum(not lowest <= vote <= highest for vote in votes)
+    if another_scale(outside, len(votes)) or (outside and are_verdicts(votes, lowest, highest)):
         return [_with_votes(sample, criterion, []) for sample in samples]
     cleaned: list[Sample] = []
     for sample in samples:
-        usable = [vote for vote in votes_on(sample, criterion) if low <= vote <= high]
+        usable = [vote for vote in votes_on(sample, criterion) if lowest <= vote <= highest]
         cleaned.append(_with_votes(sample, criterion, usable))
     return cleaned
 
@@ -81,31 +83,31 @@ def out_of_scale(
 ) -> Iterator[str]:
     """Yield a sentence per criterion that has ratings outside its scale, with their rows.
 
-    A scale is from `low` to `high`. Each rater's rating counts. If more than a tenth and more than
-    three ratings are outside, people used another scale. On the `marked` criteria, which have
-    `pass_at`, verdicts are compared with the judge's; 0 is a pass if `lower_is_better`.
+    A scale is from `lowest` to `highest`. Each rater's rating counts. If more than a tenth and
+    more than three ratings are outside, people used another scale. On the `marked` criteria, which
+    have `pass_at`, verdicts are compared with the judge's; 0 is a pass if `lower_is_better`.
     """
-    for criterion, (low, high) in scales.items():
+    for criterion, (lowest, highest) in scales.items():
         votes: list[float] = []
         outside: list[tuple[Sample, float]] = []
         for sample in samples:
             for vote in votes_on(sample, criterion):
                 votes.append(vote)
-                if not low <= vote <= high:
+                if not lowest <= vote <= highest:
                     outside.append((sample, vote))
-        if outside and criterion in marked and are_verdicts(votes, low, high):
+        if outside and criterion in marked and are_verdicts(votes, lowest, highest):
             meaning = "pass and fail" if criterion in lower_is_better else "fail and pass"
             labels = f"People rated {criterion} with 0 and 1, which count as {meaning}"
-            scale = f"its scale is {low:g} to {high:g}"
+            scale = f"its scale is {lowest:g} to {highest:g}"
             yield f"{labels}; {scale}: there is no calibration or list of disagreements."
         elif another_scale(len(outside), len(votes)):
             used = f"People rated {criterion} from {min(votes):g} to {max(votes):g}"
-            scale = f"its scale is {low:g} to {high:g}"
+            scale = f"its scale is {lowest:g} to {highest:g}"
             limits = "there is no agreement, calibration or list of disagreements"
             yield f"{used}, and {scale}: correlations hold, but {limits}."
         elif outside:
             rows = [f"{vote:g} at {_location(sample)}" for sample, vote in outside]
-            outside_scale = f"Ratings of {criterion} outside its scale, {low:g} to {high:g}"
+            outside_scale = f"Ratings of {criterion} outside its scale, {lowest:g} to {highest:g}"
             names = first_names(rows, _NAMED)
             yield f"{outside_scale}: {names}. Only correlations count them."
 

@@ -143,8 +143,8 @@ class _ColumnInBoth:
         if self.column.low is not None and self.column.high is not None:
             return self.column.high - self.column.low
         values = np.concatenate([self.before.ravel(), self.after.ravel()])
-        known = values[~np.isnan(values)]
-        return float(np.ptp(known)) if len(known) else 0.0
+        known_values = values[~np.isnan(values)]
+        return float(np.ptp(known_values)) if len(known_values) else 0.0
 
 
 @one_thread
@@ -166,10 +166,10 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     corpus_rows = _corpus_rows(before, after, columns, systems)
 
     shared_texts = _shared_texts(before, after)
-    first = _cells_of_run(before, columns, shared_texts.keys)
-    second = _cells_of_run(after, columns, shared_texts.keys)
-    unanswered_after = first.scored - second.scored - second.failed
-    unanswered_before = second.scored - first.scored - first.failed
+    cells_before = _cells_of_run(before, columns, shared_texts.keys)
+    cells_after = _cells_of_run(after, columns, shared_texts.keys)
+    unanswered_after = cells_before.scored - cells_after.scored - cells_after.failed
+    unanswered_before = cells_after.scored - cells_before.scored - cells_before.failed
     return Runs(
         texts=len(shared_texts.keys),
         items=len(items),
@@ -177,8 +177,8 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
         anchors=len(shared_texts.anchors),
         means=(*mean_changes, *corpus_rows),
         changed_items=_items(columns_of_items, systems, items),
-        appeared=second.failures_of(first.scored),
-        vanished=first.failures_of(second.scored),
+        appeared=cells_after.failures_of(cells_before.scored),
+        vanished=cells_before.failures_of(cells_after.scored),
         unanswered=(len(unanswered_after), len(unanswered_before)),
         incomparable=tuple(comparable.refused.items()),
         only=(_unshared(before, after), _unshared(after, before)),
@@ -206,8 +206,8 @@ def _shared_texts(before: Table, after: Table) -> _SharedTexts:
 
 def _shared_names(names: Sequence[str], others: Sequence[str]) -> list[str]:
     """Return the names that both have, in the order of the first."""
-    known = set(others)
-    return [name for name in names if name in known]
+    other_names = set(others)
+    return [name for name in names if name in other_names]
 
 
 _Cell = tuple[str, str, str]
@@ -378,13 +378,15 @@ def _comparable(before: Table, after: Table) -> _Comparable:
 
 def _add_overall(comparable: _Comparable, before: Table, after: Table) -> None:
     """Add the overall score if both runs have it, or why it cannot be compared."""
-    first = overall(before)
-    second = overall(after)
-    if first is None or second is None:
+    overall_before = overall(before)
+    overall_after = overall(after)
+    if overall_before is None or overall_after is None:
         return
-    column = second.summary.column
-    if first.summary.weights == second.summary.weights:
-        comparable.derived.append(_ComparableColumn(first.table, second.table, column))
+    column = overall_after.summary.column
+    if overall_before.summary.weights == overall_after.summary.weights:
+        comparable.derived.append(
+            _ComparableColumn(overall_before.table, overall_after.table, column)
+        )
     else:
         comparable.refused[column.name] = "its criteria or weights differ"
 
@@ -424,16 +426,16 @@ def _reason_incomparable(
             f"{column_before.better or 'neither end'} was better and now it is "
             f"{column_after.better or 'neither end'}"
         )
-    name = column_after.name
-    if (name in before.corpus_columns) != (name in after.corpus_columns):
+    column_name = column_after.name
+    if (column_name in before.corpus_columns) != (column_name in after.corpus_columns):
         return "one run has a value per text, the other one per system"
     return ""
 
 
-def _scale_name(low: float | None, high: float | None) -> str:
-    if low is None or high is None:
+def _scale_name(lowest: float | None, highest: float | None) -> str:
+    if lowest is None or highest is None:
         return "open"
-    return f"{low:g}–{high:g}"
+    return f"{lowest:g}–{highest:g}"
 
 
 def _mean_changes(
@@ -455,14 +457,14 @@ def _mean_changes(
             candidates.append(_Part(both, system, slice(row, row + 1)))
     if not candidates:
         return
-    differences_by_item = np.array([average(part.differences) for part in candidates])
+    differences_by_item = np.array([average(candidate.differences) for candidate in candidates])
     # With fewer flips no p could be significant after Holm's correction.
     n_resamples = max(n_resamples, ceil(2 * len(candidates) / ALPHA))
     estimates = mean_differences(differences_by_item, n_resamples=n_resamples, seed=seed)
     changes: list[MeanChange] = []
-    for part, estimate in zip(candidates, estimates, strict=True):
+    for candidate, estimate in zip(candidates, estimates, strict=True):
         if estimate is not None:  # None if no text has both values
-            changes.append(_mean_change(part, estimate, changed))
+            changes.append(_mean_change(candidate, estimate, changed))
     # All systems together are corrected over the columns, single ones over systems and columns.
     corrected = _corrected([change for change in changes if not change.system])
     corrected |= _corrected([change for change in changes if change.system])
@@ -487,17 +489,17 @@ def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
     """Return the row of one part, with the judge's part of the change if it is known."""
     both = part.both
     differences = part.differences
-    known = ~np.isnan(differences)
+    is_known = ~np.isnan(differences)
     up = int((differences > 0).sum())
     down = int((differences < 0).sum())
-    same = int(known.sum()) - up - down
-    before = _mean_over_items(both.before[part.rows], known)
-    after = _mean_over_items(both.after[part.rows], known)
-    name = both.column.name
-    change = MeanChange(name, part.system, before, after, estimate, up, same, down)
+    same = int(is_known.sum()) - up - down
+    before = _mean_over_items(both.before[part.rows], is_known)
+    after = _mean_over_items(both.after[part.rows], is_known)
+    column_name = both.column.name
+    change = MeanChange(column_name, part.system, before, after, estimate, up, same, down)
     if both.column.kind == "metric":
         return change
-    edited = int((changed[part.rows] & known).sum())
+    edited = int((changed[part.rows] & is_known).sum())
     if not edited:
         return replace(change, judge=estimate)
     all_differences = both.differences
@@ -511,9 +513,9 @@ def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
     return replace(change, judge=split.judge, system_change=system_change)
 
 
-def _mean_over_items(values: Floats, known: Bools) -> float:
+def _mean_over_items(values: Floats, is_known: Bools) -> float:
     """Return the mean over items of the mean of an item's known values (systems × items)."""
-    by_item = average(np.where(known, values, np.nan))
+    by_item = average(np.where(is_known, values, np.nan))
     return float(np.nanmean(by_item))
 
 
@@ -530,11 +532,11 @@ def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChang
     adjusted = holm(p_values)
     system_adjusted = holm(system_p_values)
     corrected: dict[tuple[str, str], MeanChange] = {}
-    for change, p, system_p in zip(changes, adjusted, system_adjusted, strict=True):
-        if p is None and change.estimate.p is not None:
-            p = 1.0
+    for change, p_value, system_p in zip(changes, adjusted, system_adjusted, strict=True):
+        if p_value is None and change.estimate.p is not None:
+            p_value = 1.0
         key = (change.column, change.system)
-        corrected[key] = replace(change, adjusted=p, system_adjusted=system_p)
+        corrected[key] = replace(change, adjusted=p_value, system_adjusted=system_p)
     return corrected
 
 

@@ -256,8 +256,8 @@ def _estimates(
     n_items = int(item.max()) + 1
     statistics = _statistics(item, values, n_items)
     observed, drawn = bootstrap.observed_and_resampled(statistics, n_items)
-    low: list[float | None] = [None] * len(observed)
-    high: list[float | None] = [None] * len(observed)
+    lower_bounds: list[float | None] = [None] * len(observed)
+    upper_bounds: list[float | None] = [None] * len(observed)
     interval = f"{n_items} items: too few for an interval"
     if n_items >= _MIN_ITEMS:
         lower_ends, upper_ends = bootstrap.interval(drawn, n_items)
@@ -266,14 +266,14 @@ def _estimates(
         bias = np.nanmean(drawn[:, n_drivers:], axis=0) - shares
         lower_ends[n_drivers:] = np.maximum(0.0, lower_ends[n_drivers:] - bias)
         upper_ends[n_drivers:] = np.minimum(1.0, upper_ends[n_drivers:] - bias)
-        low = lower_ends.tolist()
-        high = upper_ends.tolist()
+        lower_bounds = lower_ends.tolist()
+        upper_bounds = upper_ends.tolist()
         interval = str(bootstrap)
 
     def estimate(index: int, name: str, title: str) -> Estimate:
         method = f"{title}, {scope}; {interval}"
         value = float(observed[index])
-        return Estimate(name, value, low[index], high[index], len(item), method)
+        return Estimate(name, value, lower_bounds[index], upper_bounds[index], len(item), method)
 
     drivers: list[Driver] = []
     for index, driver in enumerate(names):
@@ -306,11 +306,11 @@ def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
         correlations = covariance / products_of_deviations
         r = correlations[..., 0, 1:]
         # A constant driver explains nothing. Collinear drivers need the pseudo-inverse.
-        known = np.nan_to_num(r)
+        filled_r = np.nan_to_num(r)
         between_drivers = np.nan_to_num(correlations[..., 1:, 1:])
         inverse = np.linalg.pinv(between_drivers, 1e-9, hermitian=True)
         # R² is rᵀ R⁻¹ r, with r the correlations of the drivers with the score.
-        share = np.einsum("...i,...ij,...j->...", known, inverse, known)
+        share = np.einsum("...i,...ij,...j->...", filled_r, inverse, filled_r)
         score_deviation = deviation[..., 0]
         together = np.where(np.isnan(score_deviation), np.nan, np.clip(share, 0, 1))
         columns = [r, r**2, together[..., None]]

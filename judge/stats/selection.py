@@ -53,9 +53,9 @@ def select(
     if np.isnan(observed).all():
         reason = _constant(values, ratings, failed)
         raise DataError(f"no candidate has a Spearman with the ratings at level {level}: {reason}")
-    known = tuple(None if isnan(value) else value for value in observed.tolist())
+    known_correlations = tuple(None if isnan(value) else value for value in observed.tolist())
     best = int(np.nanargmax(observed))
-    return Selection(best, level, items, known)
+    return Selection(best, level, items, known_correlations)
 
 
 def _shortage(ratings: Floats, items: int, level: Level) -> str:
@@ -90,8 +90,8 @@ def _constant(values: Floats, ratings: Floats, failed: Bools | None) -> str:
     """Return which side does not vary."""
     scored = values if failed is None else np.where(failed, np.nan, values)
     has_value = ~np.isnan(scored).all(axis=0)
-    known = ~np.isnan(ratings) & has_value
-    if known.any() and np.ptp(rounded(ratings[known])) == 0:
+    is_known = ~np.isnan(ratings) & has_value
+    if is_known.any() and np.ptp(rounded(ratings[is_known])) == 0:
         return "people's ratings are all equal"
     return "each one's values are all equal"
 

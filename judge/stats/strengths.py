@@ -59,9 +59,9 @@ class Strengths:
         half = quantile * sqrt(variance)
         pull = float(self.pull[index])
         # The added ties pull strengths towards 0, so the end away from 0 is further out.
-        low = strength - half - max(0.0, pull)
-        high = strength + half - min(0.0, pull)
-        return Strength(strength, low, high)
+        lower_bound = strength - half - max(0.0, pull)
+        upper_bound = strength + half - min(0.0, pull)
+        return Strength(strength, lower_bound, upper_bound)
 
 
 def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: int) -> Strengths:

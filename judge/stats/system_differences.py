@@ -119,9 +119,9 @@ class _ColumnValues:
 
     @property
     def constant(self) -> bool:
-        known = self.values[~np.isnan(self.values)]
+        known_values = self.values[~np.isnan(self.values)]
         # Values that differ by rounding only are equal.
-        distinct = np.unique(np.round(known, PLACES))
+        distinct = np.unique(np.round(known_values, PLACES))
         return len(distinct) < 2
 
 
@@ -148,8 +148,8 @@ def compare(
     differences_of_column = most_pairs * len(table.items)
     step = max(1, _MAX_DIFFERENCES // max(1, differences_of_column))
     comparisons: list[Comparison] = []
-    for first in range(0, len(columns), step):
-        some_columns = columns[first : first + step]
+    for first_column in range(0, len(columns), step):
+        some_columns = columns[first_column : first_column + step]
         group = [_column_values(table, column, against) for column in some_columns]
         comparisons += _compare_columns(group, n_resamples, seed)
     return tuple(comparisons)
@@ -175,11 +175,11 @@ def _compare_columns(
     needed_flips = [ceil(2 * data.tests / ALPHA) for data in group]
     n_resamples = max(n_resamples, *needed_flips)
     estimates = mean_differences(rows, n_resamples=n_resamples, seed=seed)
-    first = 0
+    first_pair = 0
     for data in group:
-        after_last = first + len(data.pairs)
-        here = slice(first, after_last)
-        first = after_last
+        after_last = first_pair + len(data.pairs)
+        here = slice(first_pair, after_last)
+        first_pair = after_last
         yield _comparison(data, rows[here], estimates[here])
 
 
@@ -251,7 +251,7 @@ def _test_differences(
     adjusted_p = holm(p_values, n_tests)
     # Values that differ by rounding only are ties for Cliff's delta.
     values = np.round(data.values, PLACES)
-    for (first, second), row, estimate, adjusted in zip(
+    for (first_index, second_index), row, estimate, adjusted in zip(
         data.pairs,
         rows,
         estimates,
@@ -264,10 +264,10 @@ def _test_differences(
         better = row * data.sign
         wins = int((better > 0).sum())
         losses = int((better < 0).sum())
-        delta = cliffs_delta(values[first][shared], values[second][shared])
+        delta = cliffs_delta(values[first_index][shared], values[second_index][shared])
         yield Difference(
-            data.systems[first],
-            data.systems[second],
+            data.systems[first_index],
+            data.systems[second_index],
             estimate,
             adjusted,
             delta=delta,
@@ -290,12 +290,12 @@ def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> It
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     """Explain what could not be computed."""
-    known = ~np.isnan(data.values[data.order])
+    is_known = ~np.isnan(data.values[data.order])
     if not data.order:
         return "no text has a value"
     if len(data.order) == 1:
         return "only one system has values"
-    if known.any(axis=0).sum() == 1:
+    if is_known.any(axis=0).sum() == 1:
         return "one item: too few for intervals and tests"
     if data.constant:
         return "all values are equal"
@@ -306,7 +306,7 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     remarks: list[str] = []
     if len(data.order) > MOST and not data.against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
-    if (known != known[0]).any():
+    if (is_known != is_known[0]).any():
         remarks.append("systems have different items: differences use the shared ones")
     without_shared_item = len(data.pairs) - compared
     if without_shared_item > 0:
