@@ -167,7 +167,7 @@ def _schema() -> pa.Schema:
     types = dict.fromkeys(numbers, pa.float64())
     types["n"] = pa.int64()
     names = [field.name for field in fields(EstimateRow)]
-    columns = [pa.field(name, types.get(name, pa.string())) for name in names]
+    columns = [pa.field(field_name, types.get(field_name, pa.string())) for field_name in names]
     return pa.schema(columns)
 
 
@@ -280,17 +280,17 @@ def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
     """Yield the win rate of each system over each other, which is 1 minus that of the other over
     it.
     """
-    for first, second in combinations(range(len(ranking.systems)), 2):
-        value = ranking.win_rate[first][second]
+    for first_index, second_index in combinations(range(len(ranking.systems)), 2):
+        value = ranking.win_rate[first_index][second_index]
         # None for two systems that never met.
         if value is not None:
             yield EstimateRow(
                 kind="pair_win_rate",
                 column=ranking.column,
-                system=ranking.systems[first],
-                opponent=ranking.systems[second],
+                system=ranking.systems[first_index],
+                opponent=ranking.systems[second_index],
                 value=value,
-                n=ranking.n[first][second],
+                n=ranking.n[first_index][second_index],
             )
 
 
@@ -425,19 +425,19 @@ def _of_checklist(checklist: Checklist) -> Iterator[EstimateRow]:
 
 def _of_matrix(matrix: Matrix) -> Iterator[EstimateRow]:
     """Yield the upper half of a symmetric matrix, without its diagonal."""
-    for first, second in combinations(range(len(matrix.names)), 2):
-        value = matrix.values[first][second]
+    for first_index, second_index in combinations(range(len(matrix.names)), 2):
+        value = matrix.values[first_index][second_index]
         # None for two columns without a correlation, such as a constant one.
         if value is not None:
             yield EstimateRow(
                 kind="column_correlation",
-                column=matrix.names[first],
+                column=matrix.names[first_index],
                 measure=matrix.coefficient,
-                than=matrix.names[second],
+                than=matrix.names[second_index],
                 level=matrix.level,
                 value=value,
-                low=matrix.low[first][second],
-                high=matrix.high[first][second],
-                n=matrix.n[first][second],
+                low=matrix.low[first_index][second_index],
+                high=matrix.high[first_index][second_index],
+                n=matrix.n[first_index][second_index],
                 method=matrix.method,
             )

@@ -41,7 +41,7 @@ class ResultItem:
         for row in self.result.table.rows():
             if row.key in rows_by_text:
                 rows_by_text[row.key].append(row)
-        return {key: tuple(rows) for key, rows in rows_by_text.items()}
+        return {text_key: tuple(rows) for text_key, rows in rows_by_text.items()}
 
     @property
     def unwritten(self) -> tuple[Failure, ...]:
@@ -85,12 +85,12 @@ def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     systems = [sample.system for sample in samples]
     systems += [failure.system for failure in whole_item.unwritten]
     if not systems:
-        known = list(result.table.items)[:_LISTED]
-        raise ConfigError(plugins.unknown_name_message("item", item, known))
+        known_names = list(result.table.items)[:_LISTED]
+        raise ConfigError(plugins.unknown_name_message("item", item, known_names))
     if system is None:
         return whole_item
     if system not in systems:
-        known = list(dict.fromkeys(systems))[:_LISTED]
-        raise ConfigError(plugins.unknown_name_message("system", system, known))
+        known_names = list(dict.fromkeys(systems))[:_LISTED]
+        raise ConfigError(plugins.unknown_name_message("system", system, known_names))
     of_system = tuple(sample for sample in samples if sample.system == system)
     return replace(whole_item, system=system, samples=of_system)

@@ -47,13 +47,13 @@ def otel(table: Table, info: RunInfo) -> str:
         seconds=info.seconds,
     )
     text_spans = []
-    for key, rows in rows_by_text.items():
+    for text_key, rows in rows_by_text.items():
         # A failed generation has rows, but no text.
-        extra = samples[key].extra if key in samples else {}
-        text_spans.append(spans.of_text(key, rows, extra))
+        extra = samples[text_key].extra if text_key in samples else {}
+        text_spans.append(spans.of_text(text_key, rows, extra))
     lines = []
-    for first in range(0, len(text_spans), _SPANS_PER_LINE):
-        request = _request(text_spans[first : first + _SPANS_PER_LINE], info)
+    for first_span in range(0, len(text_spans), _SPANS_PER_LINE):
+        request = _request(text_spans[first_span : first_span + _SPANS_PER_LINE], info)
         lines.append(json.dumps(request, ensure_ascii=False) + "\n")
     return "".join(lines)
 
@@ -85,14 +85,14 @@ class _Spans:
 
     def of_text(
         self,
-        key: tuple[str, str],
+        text_key: tuple[str, str],
         rows: Sequence[Score | Failure],
         extra: Mapping[str, Any],
     ) -> dict[str, Any]:
         """Return the span of a text with these values and failures."""
-        item, system = key
+        item, system = text_key
         nanoseconds = int(1e9 * self.seconds)
-        end = str(self.start + nanoseconds)
+        end_time = str(self.start + nanoseconds)
         trace_id = _id(extra.get("trace_id"), 32)
         parent_id = _id(extra.get("span_id"), 16)
         # Digests: each export of a run has the same ids. The texts of an item share a trace.
@@ -106,13 +106,13 @@ class _Spans:
         for row in rows:
             attributes = _attributes(_event(row, self.columns, extra.get("response_id")))
             # A score has no time of its own, so the event has the end of the run.
-            events.append({"timeUnixNano": end, "name": EVENT, "attributes": attributes})
+            events.append({"timeUnixNano": end_time, "name": EVENT, "attributes": attributes})
         text_attributes = {"judge.item": item, "judge.system": system}
         return span | {
             "name": "judge.evaluate",
             "kind": _INTERNAL,
             "startTimeUnixNano": str(self.start),
-            "endTimeUnixNano": end,
+            "endTimeUnixNano": end_time,
             "attributes": _attributes(text_attributes),
             "events": events,
         }
@@ -144,16 +144,16 @@ def _event(row: Score | Failure, columns: Mapping[str, Column], response: Any) -
 def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the values that exist, as OTLP's list of keys and typed values."""
     attributes: list[dict[str, Any]] = []
-    for name, value in values.items():
+    for attribute_name, value in values.items():
         if isinstance(value, float):
-            attributes.append({"key": name, "value": {"doubleValue": value}})
+            attributes.append({"key": attribute_name, "value": {"doubleValue": value}})
         elif value:
-            attributes.append({"key": name, "value": {"stringValue": whole(value)}})
+            attributes.append({"key": attribute_name, "value": {"stringValue": whole(value)}})
     return attributes
 
 
-def _digest(*parts: str) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+def _digest(*identifying_texts: str) -> str:
+    return hashlib.sha256(json.dumps(identifying_texts).encode()).hexdigest()
 
 
 def _id(value: Any, digits: int) -> str:

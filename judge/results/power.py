@@ -193,7 +193,7 @@ def _pair_powers(
         if place == "worst":
             n_items = fewest
         needed = spread.needed(difference) if difference else None
-        p = p_values.get((scatter.column, frozenset(spread.systems)))
+        p_value = p_values.get((scatter.column, frozenset(spread.systems)))
         yield PairPower(
             place=place,
             systems=spread.systems,
@@ -203,7 +203,7 @@ def _pair_powers(
             detectable=spread.detectable(n_items),
             items_for_observed=spread.needed(),
             items_needed=needed,
-            p=p,
+            p=p_value,
         )
 
 

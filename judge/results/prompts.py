@@ -97,7 +97,7 @@ class _Archive:
         judge = self._info.judges.get(column.judge)
         if judge is None:  # the only judge has no name in its columns
             judge = next(iter(self._info.judges.values()), None)
-        name = opponent.system if opponent is not None else ""
+        opponent_name = opponent.system if opponent is not None else ""
         decides = judge is not None and judge.decides
         renderer = self._renderer(column.criterion, decides=decides)
         if isinstance(renderer, str):
@@ -105,32 +105,32 @@ class _Archive:
         try:
             prompt = renderer.render(sample, opponent)
         except (CriterionError, DataError) as error:
-            return TextPrompt(columns=(), opponent=name, problem=f"No prompt: {error}.")
+            return TextPrompt(columns=(), opponent=opponent_name, problem=f"No prompt: {error}.")
         system_message = judge.settings.get("system_message", "") if judge is not None else ""
         messages = messages_of(prompt, str(system_message))
-        return TextPrompt(columns=(), opponent=name, messages=messages)
+        return TextPrompt(columns=(), opponent=opponent_name, messages=messages)
 
-    def _renderer(self, name: str, *, decides: bool) -> PromptRenderer | str:
+    def _renderer(self, criterion_name: str, *, decides: bool) -> PromptRenderer | str:
         """Return the renderer of a criterion of the run, or a sentence that says why there is
         none.
         """
-        key = (name, decides)
-        if key not in self._renderers:
-            self._renderers[key] = self._make_renderer(name, decides=decides)
-        return self._renderers[key]
+        renderer_key = (criterion_name, decides)
+        if renderer_key not in self._renderers:
+            self._renderers[renderer_key] = self._make_renderer(criterion_name, decides=decides)
+        return self._renderers[renderer_key]
 
-    def _make_renderer(self, name: str, *, decides: bool) -> PromptRenderer | str:
-        problem = f"the criterion {one_line(name)} cannot be found any more"
-        for entry in self._entries(name):
+    def _make_renderer(self, criterion_name: str, *, decides: bool) -> PromptRenderer | str:
+        problem = f"the criterion {one_line(criterion_name)} cannot be found any more"
+        for entry in self._entries(criterion_name):
             try:
                 criterion = configured(self._load(entry), self._info.config)
-                if criterion.digest == self._info.criteria[name].digest:
+                if criterion.digest == self._info.criteria[criterion_name].digest:
                     in_reply_form = asked_by(criterion, decides=decides)
                     return make_renderers([in_reply_form])[in_reply_form.name]
             # The configuration's own entry may be gone, and the file still be there.
             except (CriterionError, ConfigError):
                 continue
-            problem = f"the criterion {one_line(name)} changed since this run"
+            problem = f"the criterion {one_line(criterion_name)} changed since this run"
         return f"Not shown: {problem}."
 
     def _load(self, entry: str | Path) -> Criterion:
@@ -138,10 +138,10 @@ class _Archive:
         pairwise = isinstance(self._info.config, RankConfig)
         return criteria.load(entry, language=language, pairwise=pairwise)
 
-    def _entries(self, name: str) -> Iterator[str | Path]:
+    def _entries(self, criterion_name: str) -> Iterator[str | Path]:
         """Yield how the run's configuration names a criterion, and its file."""
         for entry in self._info.config.criteria or ():
-            if name_of(entry) == name:
+            if name_of(entry) == criterion_name:
                 yield entry
-        if self._info.criteria[name].path:
-            yield Path(self._info.criteria[name].path)
+        if self._info.criteria[criterion_name].path:
+            yield Path(self._info.criteria[criterion_name].path)

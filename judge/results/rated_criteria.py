@@ -167,7 +167,7 @@ def flat(rated: Rated) -> Criterion:
             if estimate is not None:
                 versus_records.append(_versus_record(versus, coefficient, estimate))
     rows = tuple(_row_record(row) for row in rated.rows)
-    leads = tuple(Lead(*key, **_numbers(lead)) for key, lead in rated.behind.items())
+    leads = tuple(Lead(*lead_key, **_numbers(lead)) for lead_key, lead in rated.behind.items())
     return Criterion(
         criterion=rated.criterion,
         texts=rated.texts,
@@ -227,8 +227,8 @@ def _from_baselines(
     differences: Mapping[tuple[str, str, Level], Estimate],
 ) -> tuple[BaselineDifference, ...]:
     records: list[BaselineDifference] = []
-    for key, estimate in differences.items():
-        records.append(BaselineDifference(*key, "spearman", **_numbers(estimate)))
+    for difference_key, estimate in differences.items():
+        records.append(BaselineDifference(*difference_key, "spearman", **_numbers(estimate)))
     return tuple(records)
 
 
@@ -237,8 +237,8 @@ def _by_baseline(
 ) -> dict[tuple[str, str, Level], Estimate]:
     estimates: dict[tuple[str, str, Level], Estimate] = {}
     for entry in entries:
-        key = (entry.judge, entry.baseline, entry.level)
-        estimates[key] = _estimate("difference", entry)
+        difference_key = (entry.judge, entry.baseline, entry.level)
+        estimates[difference_key] = _estimate("difference", entry)
     return estimates
 
 
@@ -246,7 +246,7 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
     # A record has a name of its own, and `p` and `test` only if it has a test.
     unused = ("name", "p", "test")
     numbers = asdict(estimate)
-    return {name: value for name, value in numbers.items() if name not in unused}
+    return {field_name: value for field_name, value in numbers.items() if field_name not in unused}
 
 
 def read(stored: Any) -> Rated:
@@ -292,8 +292,8 @@ def _read_versus(records: Iterable[JudgeDifference]) -> tuple[Versus, ...]:
 def _read_row(record: Compared) -> Row:
     correlations: dict[Key, Estimate] = {}
     for entry in record.correlations:
-        key = (entry.level, entry.coefficient)
-        correlations[key] = _estimate(entry.coefficient, entry)
+        correlation_key = (entry.level, entry.coefficient)
+        correlations[correlation_key] = _estimate(entry.coefficient, entry)
     agreement = {entry.measure: _estimate(entry.measure, entry) for entry in record.agreement}
     correlation = Correlation(record.texts, correlations, record.lacking)
     return Row(
@@ -320,10 +320,12 @@ def _adapter() -> TypeAdapter[Criterion]:
 
 
 def _estimate(
-    name: str,
+    estimate_name: str,
     record: Correlated | Agreed | BaselineDifference | JudgeDifference | Lead,
 ) -> Estimate:
-    estimate = Estimate(name, record.value, record.low, record.high, record.n, record.method)
+    estimate = Estimate(
+        estimate_name, record.value, record.low, record.high, record.n, record.method
+    )
     if isinstance(record, JudgeDifference):
         return replace(estimate, p=record.p, test=record.test)
     return estimate

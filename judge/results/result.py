@@ -359,10 +359,10 @@ class Result(Outlets):
         """Return the worst scores of a column, or of all criteria, one for each text."""
         if not column:
             return [text.score for text in worst_texts(self.table, n)]
-        known = {ranked.name: ranked for ranked in self.table.ranked_columns}
-        plugins.require_known("column", [column], known)
+        ranked_by_name = {ranked.name: ranked for ranked in self.table.ranked_columns}
+        plugins.require_known("column", [column], ranked_by_name)
         scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
-        if known[column].better == "lower":
+        if ranked_by_name[column].better == "lower":
             scores.reverse()
         return scores[:n]
 
@@ -392,11 +392,11 @@ class Result(Outlets):
                 if column.kind != "criterion" and column.name not in columns_with_values:
                     continue
                 prefix_of_system = f"{prefix}{system}." if system else prefix
-                name = f"{prefix_of_system}{column.name}"
-                if name in frame.columns:
+                column_name = f"{prefix_of_system}{column.name}"
+                if column_name in frame.columns:
                     raise DataError(
-                        f"the frame has a column {name!r} already: join(frame, prefix='judge.') "
-                        "names them apart"
+                        f"the frame has a column {column_name!r} already: "
+                        "join(frame, prefix='judge.') names them apart"
                     )
                 cells: list[float | None] = []
                 for keys in rows:
@@ -407,7 +407,7 @@ class Result(Outlets):
                         value = values.get((item, system_of_text, column.name))
                     cells.append(value)
                 series = pd.Series(cells, index=frame.index, dtype="float64")
-                joined[name] = series.to_numpy()
+                joined[column_name] = series.to_numpy()
         return joined
 
     @speaking_to("python")
@@ -507,7 +507,7 @@ def analyzed(
     rated: tuple[Rated, ...] = ()
     if judged:
         rated = human_agreement.of_run(analysis.table, info.model, seed)
-    statistics = {name: getattr(analysis, name) for name in analysis.__slots__}
+    statistics = {field_name: getattr(analysis, field_name) for field_name in analysis.__slots__}
     return Result(**statistics, info=info, rated=rated)
 
 
@@ -518,15 +518,15 @@ def _run_content(result: Result) -> dict[str, Any]:
         "info": result.info.to_json(),
         "columns": result.table.columns,
     }
-    for name in (result_field.name for result_field in fields(result)):
-        if name not in ("table", "info"):
-            content[name] = getattr(result, name)
+    for field_name in (result_field.name for result_field in fields(result)):
+        if field_name not in ("table", "info"):
+            content[field_name] = getattr(result, field_name)
     # JSON has no keys of two parts.
-    for name in ("estimates", "repeats"):
+    for field_name in ("estimates", "repeats"):
         records: list[dict[str, Any]] = []
-        for (system, column), estimate in content[name].items():
+        for (system, column), estimate in content[field_name].items():
             records.append({"system": system, "column": column, **asdict(estimate)})
-        content[name] = records
+        content[field_name] = records
     content["rated"] = [flat(rated) for rated in result.rated]
     return dict(to_json(content))
 
@@ -540,15 +540,15 @@ def load(folder: str | Path) -> Result:
     folder = Path(folder)
     for _ in range(_LOADS - 1):
         recover(folder)
-        before = _run_bytes(folder)
+        bytes_before = _run_bytes(folder)
         try:
             result = _load(folder)
         except StorageError:
             # If another run was saved meanwhile, `_load` read files of both runs. Try again.
-            if _run_bytes(folder) == before:
+            if _run_bytes(folder) == bytes_before:
                 raise
         else:
-            if _run_bytes(folder) == before:
+            if _run_bytes(folder) == bytes_before:
                 return result
     return _load(folder)
 
@@ -656,8 +656,8 @@ def _keys_of_frame_rows(
     texts_per_row = max(len(systems), 1)
     partly_judged = config.limit is not None or bool(config.where)
     keys_by_row: list[list[tuple[str, str]] | None] = []
-    for first in range(0, len(frame_samples), texts_per_row):
-        row = frame_samples[first : first + texts_per_row]
+    for first_sample in range(0, len(frame_samples), texts_per_row):
+        row = frame_samples[first_sample : first_sample + texts_per_row]
         for sample in row:
             judged = judged_outputs.get(sample.key)
             # `limit` or `where` may have left this row out.
@@ -665,7 +665,7 @@ def _keys_of_frame_rows(
                 continue
             if judged != sample.output:
                 raise DataError(
-                    f"row {first // texts_per_row}: the run judged another text of item "
+                    f"row {first_sample // texts_per_row}: the run judged another text of item "
                     f"{sample.item!r}, or none; join the frame it judged"
                 )
         keys = [sample.key for sample in row]
@@ -702,8 +702,8 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
         notes.append(
             f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."
         )
-    known = {column.name for column in columns}
-    kept_rows = [row for row in rows if row.column in known]
+    known_columns = {column.name for column in columns}
+    kept_rows = [row for row in rows if row.column in known_columns]
     return analyzed(matching, columns, kept_rows, result.info.with_notes(*notes))
 
 

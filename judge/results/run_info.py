@@ -53,8 +53,8 @@ class Requests:
 
     def __add__(self, added: Requests) -> Requests:
         sums: dict[str, int] = {}
-        for name in self.__slots__:
-            sums[name] = getattr(self, name) + getattr(added, name)
+        for field_name in self.__slots__:
+            sums[field_name] = getattr(self, field_name) + getattr(added, field_name)
         return Requests(**sums)
 
 

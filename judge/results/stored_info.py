@@ -84,16 +84,16 @@ def refused_run(
     refused = invalid_values(error)
     unknown = [value for value in refused if _is_of_newer_judge(value)]
     # What a newer judge added explains the file better than any other problem with it.
-    first = (unknown or refused)[0]
+    first_refused = (unknown or refused)[0]
     read_part = stored[within] if within else stored
-    path_of_value = (within, stored_place(first, read_part))
-    location = ".".join(part for part in path_of_value if part)
+    path_of_value = (within, stored_place(first_refused, read_part))
+    location = ".".join(path_part for path_part in path_of_value if path_part)
     if unknown:
         written_by = newer(stored["info"].get("judge_version", "unknown"))
         return OtherFormat(f"{path}: {written_by}: update judge, or run again ({location})")
-    colon = "" if first.kind == "missing" else ":"
+    colon = "" if first_refused.kind == "missing" else ":"
     return StorageError(
-        f"cannot read {path}: {location}{colon} {first.problem}; run again to replace it"
+        f"cannot read {path}: {location}{colon} {first_refused.problem}; run again to replace it"
     )
 
 

@@ -59,8 +59,8 @@ class Outlets:
             for params in _chunks(parameters(self, prefix)):
                 mlflow.log_params(params)
             with TemporaryDirectory() as folder:
-                for name, format in _FILES.items():
-                    path = Path(folder) / name
+                for file_name, format in _FILES.items():
+                    path = Path(folder) / file_name
                     path.write_text(self.report(format, wide=True), encoding="utf-8")
                     mlflow.log_artifact(str(path), artifact_path=f"{prefix}judge")
 
@@ -137,11 +137,11 @@ class _Names:
 
     def name(self, system: str, column: str) -> str:
         """Return the pair's name: `SYSTEM/COLUMN`, with `_2` if another pair has this name."""
-        first = self._allowed(system)
-        second = self._allowed(column)
+        system_part = self._allowed(system)
+        column_part = self._allowed(column)
         # The system and the column get half of the room each.
         room = (_LONGEST_NAME - len(self._prefix) - _LONGEST_SUFFIX) // 2
-        plain = f"{self._prefix}{first[:room]}/{second[:room]}"
+        plain = f"{self._prefix}{system_part[:room]}/{column_part[:room]}"
         # One more candidate than there are names, so that one of them is free.
         numbers = range(2, len(self._pairs_by_name) + 3)
         candidates = [plain, *(f"{plain}_{number}" for number in numbers)]
@@ -157,8 +157,10 @@ class _Names:
         return _FORBIDDEN_IN_NAMES.sub("_", part).strip(". ") or "_"
 
 
-def _package(name: str) -> Any:
+def _package(package_name: str) -> Any:
     try:
-        return import_module(name)
+        return import_module(package_name)
     except ModuleNotFoundError as error:
-        raise MissingExtra(f"log_to_{name} needs a package: pip install {error.name}") from error
+        raise MissingExtra(
+            f"log_to_{package_name} needs a package: pip install {error.name}"
+        ) from error

@@ -51,7 +51,7 @@ def worst_list(result: Result, n: int) -> WorstList:
         if row.key in listed:
             rows.setdefault(row.key, []).append(row)
     samples = {sample.key: sample for sample in result.table.samples}
-    rows_of_text = {key: tuple(of_text) for key, of_text in rows.items()}
+    rows_of_text = {text_key: tuple(of_text) for text_key, of_text in rows.items()}
     return WorstList(
         result=result,
         lowest=tuple(lowest),
