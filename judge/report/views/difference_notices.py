@@ -44,17 +44,17 @@ def _carrying_items(by_item: Floats) -> list[int]:
 
     Return none if these are too many. NaN is a missing difference.
     """
-    known_differences = np.nan_to_num(by_item)
+    filled_differences = np.nan_to_num(by_item)
     n_items = int((~np.isnan(by_item)).sum())
-    total = float(known_differences.sum())
+    total = float(filled_differences.sum())
     if not total:
         return []
-    largest_first = np.argsort(-known_differences * np.sign(total), kind="stable")
+    largest_first = np.argsort(-filled_differences * np.sign(total), kind="stable")
     most = min(_MAX_ITEMS, int(n_items * _MAX_SHARE_OF_ITEMS))
     for number in range(1, most + 1):
         indices = largest_first[:number]
         # Exactly half is not more than half, also after rounding.
-        if known_differences[indices].sum() / total > 0.5 + 1e-9:
+        if filled_differences[indices].sum() / total > 0.5 + 1e-9:
             return [int(index) for index in indices]
     return []
 
