@@ -409,20 +409,20 @@ class _DryJudging(Judging):
         Return the number of replies by strategy.
         """
         counts: Counter[Strategy] = Counter()
-        for asked in self.asked.values():
-            counts[asked.strategy] += 1
-            reply = asked.judgment.criterion.reply
-            cached = self.tokens.replies.get((reply, asked.strategy))
+        for asked_judgment in self.asked.values():
+            counts[asked_judgment.strategy] += 1
+            reply = asked_judgment.judgment.criterion.reply
+            cached = self.tokens.replies.get((reply, asked_judgment.strategy))
             if cached is not None:
                 written = cached.written / cached.number
-            elif asked.strategy == "decisions":
+            elif asked_judgment.strategy == "decisions":
                 # Its answer is not made of tokens.
                 written = 0.0
             else:
-                written = float(asked.scores * _SCORE)
+                written = float(asked_judgment.scores * _SCORE)
                 if reply != "score":
                     written += _REASON
-            self._line(asked.judgment.criterion).written += written
+            self._line(asked_judgment.judgment.criterion).written += written
         return counts
 
 

@@ -267,14 +267,16 @@ def _prepare_main_runs(
     folder of the card. Raises ConfigError if a recording has several judges.
     """
 
-    def prepare_in(folder: str, rows: Sequence[Sample], wanted: WantedTexts | None) -> PreparedRun:
+    def prepare_in(
+        folder: str, rows: Sequence[Sample], wanted_texts: WantedTexts | None
+    ) -> PreparedRun:
         folder_of_run = None if out is None else out / folder
         return prepare(
             config.model_copy(update={"out": folder_of_run}),
             list(rows),
             providers=judges,
             loaded_criteria=custom_criteria,
-            wanted_texts=wanted,
+            wanted_texts=wanted_texts,
         )
 
     chosen_items = {sample.item for sample in texts.originals}
