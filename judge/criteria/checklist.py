@@ -25,9 +25,9 @@ def yes_no(language: str) -> Scale:
     return Scale(row.yes_no, (1.0, 0.0))
 
 
-def part_name(name: str, number: int) -> str:
+def part_name(criterion_name: str, number: int) -> str:
     """Return the name of one question of a checklist, which is its key in a reply."""
-    return f"{name}.{number}"
+    return f"{criterion_name}.{number}"
 
 
 def read_questions(raw: Any) -> tuple[ChecklistQuestion, ...]:
@@ -42,10 +42,12 @@ def read_questions(raw: Any) -> tuple[ChecklistQuestion, ...]:
     questions = [_question(number, entry) for number, entry in enumerate(raw, 1)]
     texts = [question.text.casefold() for question in questions]
     for number, text in enumerate(texts, 1):
-        first = texts.index(text) + 1
-        if first < number:
+        first_number = texts.index(text) + 1
+        if first_number < number:
             question = questions[number - 1]
-            raise ValueError(f"questions {first} and {number} are the same: {question.text!r:.80}")
+            raise ValueError(
+                f"questions {first_number} and {number} are the same: {question.text!r:.80}"
+            )
     return tuple(questions)
 
 

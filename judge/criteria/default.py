@@ -67,7 +67,9 @@ def proposed_criteria(rows: Sequence[Sample], *, rated: Collection[str] = ()) ->
     """
     if answer_columns(rows) and not _look_like_summaries(rows, source_ratio(rows)):
         fitting = [criterion.name for criterion in builtin() if _fits(criterion, rows)]
-        proposed = tuple(name for name in _PROPOSED["answers"] if name in fitting)
+        proposed = tuple(
+            criterion_name for criterion_name in _PROPOSED["answers"] if criterion_name in fitting
+        )
         if proposed:
             return proposed
     return default_criteria(rows, rated=rated)
@@ -104,7 +106,7 @@ def answer_columns(rows: Sequence[Sample]) -> list[str]:
     for row in rows:
         groups = (REQUEST_COLUMNS, (MESSAGES,), PASSAGE_COLUMNS)
         names = [first_column(row, group) for group in groups]
-        columns.update(dict.fromkeys(name for name in names if name))
+        columns.update(dict.fromkeys(column_name for column_name in names if column_name))
         n_answers += any(names)
     return list(columns) if 2 * n_answers > len(rows) else []
 

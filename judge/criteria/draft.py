@@ -42,8 +42,10 @@ def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     """
     texts = template_bodies(criterion)
     chain = _chain_of_templates(criterion, texts)
-    labels = {name: display_name(criterion, name) for name in chain[:-1]}
-    if not any(_has_criterion_block(label, texts[name]) for name, label in labels.items()):
+    labels = {template_name: display_name(criterion, template_name) for template_name in chain[:-1]}
+    if not any(
+        _has_criterion_block(label, texts[template_name]) for template_name, label in labels.items()
+    ):
         raise CriterionError(
             f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is "
             "judged into {% block criterion %}"
@@ -60,9 +62,9 @@ def _chain_of_templates(criterion: Criterion, texts: Mapping[str, str]) -> list[
     """Return the name of the criterion's file, of the template that it extends, and so on."""
     chain = [own_name(criterion)]
     while True:
-        name = chain[-1]
-        label = display_name(criterion, name)
-        extends = parse_cached(label, texts[name]).find(nodes.Extends)
+        template_name = chain[-1]
+        label = display_name(criterion, template_name)
+        extends = parse_cached(label, texts[template_name]).find(nodes.Extends)
         if extends is None:
             return chain
         chain.append(reference(label, extends))

@@ -45,10 +45,10 @@ def read_examples(
     return check_examples(zip(locations, examples, strict=True), scale)
 
 
-def _file(location: str, folder: Path, name: str) -> Iterator[tuple[str, Any]]:
+def _file(location: str, folder: Path, file_name: str) -> Iterator[tuple[str, Any]]:
     """Yield each example of a file with its location."""
-    check_inside(location, name)
-    path = folder / name
+    check_inside(location, file_name)
+    path = folder / file_name
     if not path.is_file():
         raise CriterionError(
             f"{location}: examples: no file {str(path)!r}; write a list of examples, or the name "

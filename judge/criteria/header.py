@@ -109,11 +109,11 @@ def _label_scale(labels: Any, values: Any) -> Scale:
     # A reply is compared with the labels in this form.
     folded = [fold(text).casefold().strip() for text in texts]
     for position, text in enumerate(folded):
-        first = folded.index(text)
-        if first < position:
+        first_position = folded.index(text)
+        if first_position < position:
             raise ValueError(
-                f"the labels {texts[first]!r} and {texts[position]!r} would be read as the same "
-                "answer"
+                f"the labels {texts[first_position]!r} and {texts[position]!r} would be read as "
+                "the same answer"
             )
     if len(texts) < 2 or len(set(values)) < 2:
         raise ValueError("a scale has at least two labels, and not all of one value")
@@ -136,37 +136,40 @@ def _number_scale(*ends_and_step: Any) -> Scale:
             f"write {_SCALES}"
         )
     # In decimals, because 0.1 * 3 is not 0.3 in binary.
-    low, high, step = (Decimal(str(number)) for number in ends_and_step)
-    if low >= high:
-        raise ValueError(f"{low} is not below {high}; the lowest score comes first")
-    if step <= 0 or (high - low) % step:
+    lowest, highest, step = (Decimal(str(number)) for number in ends_and_step)
+    if lowest >= highest:
+        raise ValueError(f"{lowest} is not below {highest}; the lowest score comes first")
+    if step <= 0 or (highest - lowest) % step:
         raise ValueError(
-            f"steps of {step} do not lead from {low} to {high}; a step divides {high - low}"
+            f"steps of {step} do not lead from {lowest} to {highest}; "
+            f"a step divides {highest - lowest}"
         )
-    count = int((high - low) / step) + 1
+    count = int((highest - lowest) / step) + 1
     if count > MAX_LABELS:
         raise ValueError(f"{count:,} labels are too many; at most {MAX_LABELS:,}")
-    values = [low + index * step for index in range(count)]
+    values = [lowest + index * step for index in range(count)]
     labels = [format_decimal(f"{value:f}") for value in values]
     return Scale(tuple(labels), tuple(map(float, labels)))
 
 
-def shown_fields(names: list[str]) -> list[str]:
+def shown_fields(column_names: list[str]) -> list[str]:
     """Return the variables of these columns.
 
     Raises ValueError for a name that no variable can have, and for the output.
     """
     variables = []
-    for name in names:
-        if not name.isidentifier() or name.startswith("_"):
+    for column_name in column_names:
+        if not column_name.isidentifier() or column_name.startswith("_"):
             # `user's question` becomes `user_s_question`.
-            word = re.sub(r"\W+", "_", name).strip("_") or "NAME"
-            renaming = option("map", {word: name})
-            raise ValueError(f"{name!r} is not one word; give its column another name: {renaming}")
-        variable = ALIASES.get(name, name)
+            word = re.sub(r"\W+", "_", column_name).strip("_") or "NAME"
+            renaming = option("map", {word: column_name})
+            raise ValueError(
+                f"{column_name!r} is not one word; give its column another name: {renaming}"
+            )
+        variable = ALIASES.get(column_name, column_name)
         if variable == "output":
             raise ValueError(
-                f"{name}: the text to judge is always shown; name what is shown beside it"
+                f"{column_name}: the text to judge is always shown; name what is shown beside it"
             )
         variables.append(variable)
     return variables
@@ -256,9 +259,9 @@ def read_paraphrases(texts: list[str]) -> list[str]:
             )
         if any(sign in wording for sign in _TEMPLATE_SYNTAX) or _CONTROL.search(wording):
             raise ValueError(f"wording {number} has template syntax or control characters")
-        first = wordings.index(wording) + 1
-        if first < number:
-            raise ValueError(f"wordings {first} and {number} are the same")
+        first_number = wordings.index(wording) + 1
+        if first_number < number:
+            raise ValueError(f"wordings {first_number} and {number} are the same")
     return wordings
 
 
@@ -522,20 +525,20 @@ _OTHER_FILES = {
 
 def first_problem(error: ValidationError, model: type[BaseModel]) -> KeyProblem:
     """Return the first problem of a validation, in words for the user."""
-    first = first_invalid_value(error)
-    key = str(first.path[0]) if first.path else ""
-    problem = first.problem
-    if first.is_unknown_key and key in _OTHER_FILES:
+    invalid_value = first_invalid_value(error)
+    key = str(invalid_value.path[0]) if invalid_value.path else ""
+    problem = invalid_value.problem
+    if invalid_value.is_unknown_key and key in _OTHER_FILES:
         text = f"{key} is no key of a criterion's file, but of {_OTHER_FILES[key]}"
         return KeyProblem(key, text)
-    if first.is_unknown_key:
+    if invalid_value.is_unknown_key:
         return KeyProblem(key, unknown_name_message("key", key, list(model.model_fields)))
-    if first.kind == _PROBLEM:
-        key = first.context["key"]
-        problem = first.context["problem"]
-    elif first.kind not in ("value_error", "missing"):
+    if invalid_value.kind == _PROBLEM:
+        key = invalid_value.context["key"]
+        problem = invalid_value.context["problem"]
+    elif invalid_value.kind not in ("value_error", "missing"):
         # The errors of our own functions name the refused value already.
-        problem = _with_value(problem, first.value)
+        problem = _with_value(problem, invalid_value.value)
     return KeyProblem(key, f"{key}: {problem}" if key else problem)
 
 
@@ -553,13 +556,13 @@ def _with_value(problem: str, value: Any) -> str:
 
 def with_halves(scale: Scale) -> Scale:
     """Return a scale of whole numbers with its half points. Raises ValueError for any other."""
-    low = round(scale.low)
-    high = round(scale.high)
+    lowest = round(scale.low)
+    highest = round(scale.high)
     # With its half points, a scale has almost twice as many labels.
-    is_too_long = high - low > MAX_LABELS / 2 - 1
-    if is_too_long or scale != Scale.integers(low, high):
+    is_too_long = highest - lowest > MAX_LABELS / 2 - 1
+    if is_too_long or scale != Scale.integers(lowest, highest):
         raise ValueError(f"takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]")
-    return replace(_number_scale(low, high, 0.5), halves=True)
+    return replace(_number_scale(lowest, highest, 0.5), halves=True)
 
 
 def _ends(key: str) -> tuple[str, str]:
@@ -586,15 +589,15 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
     described: set[int] = set()
     texts_by_start: dict[int, tuple[str, str]] = {}
     for key, text in levels.items():
-        first, last = _positions(key, scale)
-        if first > last:
+        first_position, last_position = _positions(key, scale)
+        if first_position > last_position:
             raise ValueError(f"{key} ends before it starts; write the lower number first")
-        positions = set(range(first, last + 1))
+        positions = set(range(first_position, last_position + 1))
         if described & positions:
             raise ValueError(f"{key} is described twice")
         described |= positions
-        name = _range_name(scale.labels[first], scale.labels[last])
-        texts_by_start[first] = (name, text)
+        range_name = _range_name(scale.labels[first_position], scale.labels[last_position])
+        texts_by_start[first_position] = (range_name, text)
     return dict(texts_by_start[start] for start in sorted(texts_by_start))
 
 
@@ -612,13 +615,13 @@ def _positions(key: str, scale: Scale) -> tuple[int, int]:
                 labels = ", ".join(scale.labels)
             raise ValueError(f"{key} is not on the scale ({labels})")
         positions.append(scale.labels.index(label))
-    first, last = positions
-    return first, last
+    first_position, last_position = positions
+    return first_position, last_position
 
 
-def _range_name(low: str, high: str) -> str:
-    if low == high:
-        return low
+def _range_name(lowest: str, highest: str) -> str:
+    if lowest == highest:
+        return lowest
     # "-2 - -1" is easier to read than "-2--1".
-    dash = " - " if "-" in low + high else "-"
-    return f"{low}{dash}{high}"
+    dash = " - " if "-" in lowest + highest else "-"
+    return f"{lowest}{dash}{highest}"

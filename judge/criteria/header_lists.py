@@ -41,9 +41,9 @@ def write_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) -
 def with_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) -> bytes:
     """Return the file that `write_lists` would write. Raises CriterionError as it does."""
     path = Path(path)
-    before = read_header(str(path), as_template(path, read_text(path)))
+    present_header = read_header(str(path), as_template(path, read_text(path)))
     for key in lists:
-        if getattr(before, key) and key not in replace:
+        if getattr(present_header, key) and key not in replace:
             raise CriterionError(f"{path}: has {key} already; --replace writes new ones over them")
     return with_values(path, path.read_bytes().decode("utf-8"), lists).encode("utf-8")
 
@@ -57,7 +57,7 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
     line_end = _LINE_END.search(raw)
     file = _LINE_END.sub("\n", raw.removeprefix(_BYTE_ORDER_MARK))
     text = as_template(path, file)
-    before = read_header(str(path), text)
+    present_header = read_header(str(path), text)
     names = " and ".join(values)
     misfit = (
         f"{path}: the {names} do not fit into this header; "
@@ -66,7 +66,7 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
     try:
         new_file = _with_header_values(path, file, values)
         new_text = as_template(path, new_file)
-        after = read_header(str(path), new_text)
+        new_header = read_header(str(path), new_text)
     except (CriterionError, yaml.YAMLError) as error:
         raise CriterionError(misfit) from error
     if len(new_text) > MAX_CHARACTERS:
@@ -74,11 +74,11 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
             f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters"
         )
     # Only the values may differ. The template is the same, so it loads as before.
-    expected = before.model_copy(update=_lists_for_tuples(values))
+    expected = present_header.model_copy(update=_lists_for_tuples(values))
     old_body = template_body(text).lstrip("\n")
     new_body = template_body(new_text).lstrip("\n")
     same_template = new_body == old_body
-    if after != expected or not same_template:
+    if new_header != expected or not same_template:
         raise CriterionError(misfit)
     if raw.startswith(_BYTE_ORDER_MARK):
         new_file = _BYTE_ORDER_MARK + new_file
@@ -149,9 +149,9 @@ def _with_value(header: str, key: str, value: Any) -> str:
     # A header may be indented as a whole.
     margin = " " * pairs[0][0].start_mark.column if pairs else ""
     lines = re.sub("^(?=.)", margin, lines, flags=re.MULTILINE)
-    for name, old_value in pairs:
-        if name.value == key:
-            start = name.start_mark.index - len(margin)
+    for key_node, old_value in pairs:
+        if key_node.value == key:
+            start = key_node.start_mark.index - len(margin)
             end = _end_of(old_value, header)
             new_lines = lines.removesuffix("\n")
             return header[:start] + new_lines + header[end:]

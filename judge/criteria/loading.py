@@ -127,11 +127,11 @@ def _check_comparison(criterion: Criterion) -> None:
     for label, value in zip(scale.labels, scale.values, strict=True):
         values[label.casefold()] = value
     # {labels: [A, B], values: [0, 1]} would turn every result into its opposite.
-    for first, second in _NAMES_OF_TEXTS:
-        if {first, second} <= values.keys() and values[first] < values[second]:
+    for first_name, second_name in _NAMES_OF_TEXTS:
+        if {first_name, second_name} <= values.keys() and values[first_name] < values[second_name]:
             raise CriterionError(
-                f"{criterion.path}: scale: {first} is the text shown first, so it counts 1 and "
-                f"{second} counts 0"
+                f"{criterion.path}: scale: {first_name} is the text shown first, so it counts 1 "
+                f"and {second_name} counts 0"
             )
 
 
@@ -155,31 +155,33 @@ def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
 
 def _missing_variable(
     criterion: Criterion,
-    name: str,
+    variable_name: str,
     samples: Sequence[Sample],
 ) -> CriterionError | DataError:
     """Return the error of a variable that no sample has."""
     present = _variables_of(criterion, samples)
     names = ", ".join(sorted(present))
-    if name == MESSAGES and criterion.judged == "conversation":
+    if variable_name == MESSAGES and criterion.judged == "conversation":
         column = option("map", {MESSAGES: "COLUMN"})
         return DataError(
             f"{criterion.path}: judges a conversation, and no text has messages before it; "
             f"{column} names their column (the data has: {names})"
         )
-    location = location_of(criterion, template_texts(criterion), name)
-    reads = f"{location}: the criterion {criterion.name} reads {name}"
-    empty_column = _empty_column(name, samples)
+    location = location_of(criterion, template_texts(criterion), variable_name)
+    reads = f"{location}: the criterion {criterion.name} reads {variable_name}"
+    empty_column = _empty_column(variable_name, samples)
     if empty_column:
         return DataError(f"{reads}, and the column {empty_column} is empty in all texts")
-    if name in _ANSWER_INPUTS or name in _TEXT_FIELDS:
-        advice = _advice_on_missing(criterion, name, samples[0])
+    if variable_name in _ANSWER_INPUTS or variable_name in _TEXT_FIELDS:
+        advice = _advice_on_missing(criterion, variable_name, samples[0])
         return DataError(f"{reads}, which no sample has; {advice} (the data has: {names})")
-    if any(name in sample.extra for sample in samples):
+    if any(variable_name in sample.extra for sample in samples):
         return DataError(f"{reads}, which is empty in all texts")
-    similar = difflib.get_close_matches(name, sorted(present), n=1)
+    similar = difflib.get_close_matches(variable_name, sorted(present), n=1)
     hint = f"; did you mean {similar[0]!r}?" if similar else ";"
-    return CriterionError(f"{location}: unknown variable {name!r}{hint} the data has: {names}")
+    return CriterionError(
+        f"{location}: unknown variable {variable_name!r}{hint} the data has: {names}"
+    )
 
 
 def _variables_of(criterion: Criterion, samples: Sequence[Sample]) -> set[str]:
@@ -196,44 +198,44 @@ def _variables_of(criterion: Criterion, samples: Sequence[Sample]) -> set[str]:
     return present
 
 
-def _empty_column(name: str, samples: Sequence[Sample]) -> str:
+def _empty_column(variable_name: str, samples: Sequence[Sample]) -> str:
     """Return the column that an input is read from if the data have it, else "".
 
     It is empty, as the input is missing: such as a list of contexts without a member in any row.
     """
-    if name not in _ANSWER_INPUTS:
+    if variable_name not in _ANSWER_INPUTS:
         return ""
-    _, known_columns, _ = _ANSWER_INPUTS[name]
+    _, known_columns, _ = _ANSWER_INPUTS[variable_name]
     for column in known_columns:
         if any(column in sample.extra for sample in samples):
             return column
     return ""
 
 
-def _advice_on_missing(criterion: Criterion, name: str, sample: Sample) -> str:
+def _advice_on_missing(criterion: Criterion, variable_name: str, sample: Sample) -> str:
     """Say how to name the column of a field or of an answer's input."""
-    if name in _ANSWER_INPUTS:
-        field, _, english_columns = _ANSWER_INPUTS[name]
+    if variable_name in _ANSWER_INPUTS:
+        field, _, english_columns = _ANSWER_INPUTS[variable_name]
         example = option("map", {field: "COLUMN"})
         looked_for = f"judge looks for {', '.join(english_columns)}"
         advice = (
             f"name its column with {example} ({looked_for}, and the like in Japanese, Korean and "
             "Chinese)"
         )
-        if name == "passages" and sample.source:
+        if variable_name == "passages" and sample.source:
             return f"{advice}; a source without a request counts as the request"
         return advice
     guess = ""
-    if name == "source":
+    if variable_name == "source":
         guess = first_column(sample, (*REQUEST_COLUMNS, *PASSAGE_COLUMNS))
-    elif name == "references":
+    elif variable_name == "references":
         guess = first_column(sample, REFERENCE_COLUMNS)
-    advice = f"name its column with {option('map', {name: guess or 'COLUMN'})}"
+    advice = f"name its column with {option('map', {variable_name: guess or 'COLUMN'})}"
     if _is_builtin(criterion):
         return advice
-    without = f"{{% block {name} %}}{{% endblock %}}"
+    without = f"{{% block {variable_name} %}}{{% endblock %}}"
     if criterion.show:
-        without = f"take {name} out of show"
+        without = f"take {variable_name} out of show"
     return f"{advice}, or do without it: {without}"
 
 
@@ -331,9 +333,11 @@ def _load_entry(
     # The criterion is written out, and has no file.
     keys_of_header = {key: value for key, value in keys.items() if key != "name"}
     header = _as_yaml(keys_of_header)
-    name = keys["name"]
+    criterion_name = keys["name"]
     text = f"---\n{header}---\n"
-    return _make_criterion(text, name, name, language, None, pairwise=bool(pairwise))
+    return _make_criterion(
+        text, criterion_name, criterion_name, language, None, pairwise=bool(pairwise)
+    )
 
 
 def validate_name(value: Any) -> str:
@@ -394,8 +398,8 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     raise CriterionError(f"{unknown}; a file works too, and a sentence: {sentence}")
 
 
-def _compares(name: str) -> bool:
-    return name.startswith("pairwise")
+def _compares(file_stem: str) -> bool:
+    return file_stem.startswith("pairwise")
 
 
 def builtin_files(language: str) -> dict[str, Path]:
@@ -450,9 +454,9 @@ def _yaml_as_template(path: Path, text: str) -> str:
     """Return a YAML file as the header of a template, one line below its place in the file."""
     keys = _START_OF_YAML.sub(r"\g<1>", text)
     keys = _END_OF_YAML.sub("", keys)
-    second = _DOCUMENT_MARK.search(keys)
-    if second:
-        line = keys.count("\n", 0, second.start()) + 1
+    second_mark = _DOCUMENT_MARK.search(keys)
+    if second_mark:
+        line = keys.count("\n", 0, second_mark.start()) + 1
         raise CriterionError(
             f"{path}:{line}: text after the keys; call a criterion with a template "
             f"{path.stem}.jinja"
@@ -473,7 +477,7 @@ def _as_yaml(keys: Mapping[str, Any]) -> str:
 
 def _make_criterion(
     text: str,
-    name: str,
+    criterion_name: str,
     path: str,
     language: str,
     lines_added: int | None = 0,
@@ -487,7 +491,7 @@ def _make_criterion(
     compares two texts.
     """
     try:
-        return _of_text(text, name, path, language, pairwise=pairwise)
+        return _of_text(text, criterion_name, path, language, pairwise=pairwise)
     except CriterionError as error:
         # "helpful.yaml:3"
         location = re.match(rf"{re.escape(path)}:(\d+)", str(error))
@@ -500,22 +504,24 @@ def _make_criterion(
         raise CriterionError(f"{path}:{line}{rest}") from error
 
 
-def _of_text(text: str, name: str, path: str, language: str, *, pairwise: bool) -> Criterion:
+def _of_text(
+    text: str, criterion_name: str, path: str, language: str, *, pairwise: bool
+) -> Criterion:
     text = whole(text)
     header = read_header(path, text)
-    _check_name(header, text, name, path)
+    _check_name(header, text, criterion_name, path)
     has_template = bool(template_body(text).strip())
     compares = pairwise and not has_template
     text = _with_template(text, header, path, pairwise=compares)
     scale = _scale(header, language, pairwise=compares)
     examples = read_examples(path, text, header.examples, scale) if header.examples else ()
     criterion = Criterion(
-        name=name,
+        name=criterion_name,
         template=text,
         scale=scale,
         reply=header.reply,
         weight=header.weight,
-        title=header.title.strip() or name,
+        title=header.title.strip() or criterion_name,
         description=header.description.strip(),
         steps=tuple(header.steps),
         version=header.version,
@@ -567,15 +573,15 @@ def _with_template(text: str, header: Header, path: str, *, pairwise: bool) -> s
     return text
 
 
-def _check_name(header: Header, text: str, name: str, path: str) -> None:
+def _check_name(header: Header, text: str, criterion_name: str, path: str) -> None:
     """Raise CriterionError if the header has another name than the criterion's file."""
     written = header.name.strip()
-    if not written or written == name:
+    if not written or written == criterion_name:
         return
     keys = yaml_lines.keys(front_matter(text))
     line = keys.lines.get("name", 1) if keys else 1
     file = Path(path)
-    advice = f"write name: {name}"
+    advice = f"write name: {criterion_name}"
     # `../x` is a path and no name of a file.
     if Path(written).name == written:
         advice += f", or call the file {written}{file.suffix}"

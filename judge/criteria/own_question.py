@@ -53,19 +53,19 @@ def own_question(criterion: Criterion) -> str:
     return text[position.start : position.end]
 
 
-def with_question(criterion: Criterion, question: str, name: str) -> Criterion:
+def with_question(criterion: Criterion, question: str, criterion_name: str) -> Criterion:
     """Return the criterion with another question and name. Raises CriterionError as `own_question`
     does.
     """
     _check_kind(criterion)
     if criterion.question:
-        return replace(criterion, name=name, question=question)
+        return replace(criterion, name=criterion_name, question=question)
     position = _position(criterion)
     texts = template_texts(criterion)
     text = texts[position.template]
     texts[position.template] = text[: position.start] + question + text[position.end :]
     template = texts.pop(own_name(criterion))
-    return replace(criterion, name=name, template=template, layouts=texts)
+    return replace(criterion, name=criterion_name, template=template, layouts=texts)
 
 
 def with_questions(criterion: Criterion, questions: Sequence[str]) -> list[Criterion]:

@@ -183,9 +183,9 @@ class Renderer:
     ) -> None:
         """Raise UnequalInput if a comparison reads something that differs between its two texts."""
         for input_name in sorted(self._criterion.needs - variables.keys()):
-            first = template_variables(sample, self._this).get(input_name)
-            second = template_variables(opponent, self._this).get(input_name)
-            if first != second:
+            first_value = template_variables(sample, self._this).get(input_name)
+            second_value = template_variables(opponent, self._this).get(input_name)
+            if first_value != second_value:
                 systems = f"{sample.system!r} and {opponent.system!r}"
                 raise UnequalInput(
                     f"{self._criterion.path}: reads {input_name}, which differs between the "
@@ -213,7 +213,7 @@ class Renderer:
     def _render_fixed_text(self, slots: frozenset[str]) -> _FixedText:
         """Render the templates with a placeholder for each text, and split them there."""
         mark = f"<{secrets.token_hex(16)}>"
-        placeholders = {name: Slot(name, mark) for name in slots}
+        placeholders = {slot_name: Slot(slot_name, mark) for slot_name in slots}
         # "<7f…>output reply<7f…>": the name of the text and the label of its fence.
         placeholder = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
         text = sandbox.render(self._templates, {**placeholders, "this": self._this})
@@ -276,8 +276,8 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
             elif _fenced_text(printed):
                 fenced_texts.append(_fenced_text(printed))
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
-    printed_names = [name.name for name in tree.find_all(nodes.Name)]
-    uses = sum(name in variables for name in printed_names)
+    printed_names = [variable_name.name for variable_name in tree.find_all(nodes.Name)]
+    uses = sum(variable_name in variables for variable_name in printed_names)
     # Any other use, such as a condition or a filter, may change the prompt around the texts.
     if uses != len(fenced_texts) + supers:
         return None
@@ -301,8 +301,8 @@ def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
     labels = parts[2::3]
     among = strings(texts) if names else []
     length = sum(map(len, pieces))
-    for index, (name, label) in enumerate(zip(names, labels, strict=True)):
-        text = fenced(texts[name], label, among)
+    for index, (slot_name, label) in enumerate(zip(names, labels, strict=True)):
+        text = fenced(texts[slot_name], label, among)
         pieces[index] += text
         length += len(text)
         # The sandbox limits a rendered prompt, but this one is put together outside of it.
@@ -349,40 +349,44 @@ def template_variables(
     return variables
 
 
-def _variables_of_pair(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+def _variables_of_pair(
+    first_variables: dict[str, Any], second_variables: dict[str, Any]
+) -> dict[str, Any]:
     """Return the variables of a comparison, given each sample's variables.
 
     Of two different conversations, `messages` and `request` are their common beginning, and `first`
     and `second` are the messages from there to the output.
     """
-    in_both = first.keys() & second.keys()
+    in_both = first_variables.keys() & second_variables.keys()
     shared = {
         variable: value
-        for variable, value in first.items()
-        if variable in in_both and value == second[variable]
+        for variable, value in first_variables.items()
+        if variable in in_both and value == second_variables[variable]
     }
     shared.pop("output", None)
-    messages_of_both = [variables.get(MESSAGES) for variables in (first, second)]
+    messages_of_both = [
+        variables.get(MESSAGES) for variables in (first_variables, second_variables)
+    ]
     are_conversations = all(map(is_conversation, messages_of_both))
     if MESSAGES in shared or not are_conversations:
-        return {**shared, "first": first["output"], "second": second["output"]}
-    n_shared = _n_equal_at_start(first[MESSAGES], second[MESSAGES])
+        return {**shared, "first": first_variables["output"], "second": second_variables["output"]}
+    n_shared = _n_equal_at_start(first_variables[MESSAGES], second_variables[MESSAGES])
     if n_shared:
-        shared[MESSAGES] = first[MESSAGES][:n_shared]
+        shared[MESSAGES] = first_variables[MESSAGES][:n_shared]
         shared["request"] = request_of(shared[MESSAGES])
     return {
         **shared,
-        "first": _turns_from(first, n_shared),
-        "second": _turns_from(second, n_shared),
+        "first": _turns_from(first_variables, n_shared),
+        "second": _turns_from(second_variables, n_shared),
     }
 
 
-def _n_equal_at_start(first: Sequence[Any], second: Sequence[Any]) -> int:
+def _n_equal_at_start(first_list: Sequence[Any], second_list: Sequence[Any]) -> int:
     """Return how many members two lists have in common before they differ."""
-    for index, (member, other_member) in enumerate(zip(first, second, strict=False)):
+    for index, (member, other_member) in enumerate(zip(first_list, second_list, strict=False)):
         if member != other_member:
             return index
-    return min(len(first), len(second))
+    return min(len(first_list), len(second_list))
 
 
 def _turns_from(variables: Mapping[str, Any], start: int) -> list[Message]:
@@ -425,20 +429,20 @@ def _without_other_messages(criterion: Criterion, variables: dict[str, Any]) -> 
     return {variable: value for variable, value in variables.items() if variable != MESSAGES}
 
 
-def missing_message(criterion: Criterion, sample: Sample, name: str) -> str:
+def missing_message(criterion: Criterion, sample: Sample, variable_name: str) -> str:
     """Return the message about a text that lacks a variable of a criterion."""
     location = f"{sample.where}: " if sample.where else ""
     text = text_name(sample.item, sample.system)
-    return f"{location}{text} has no {name}, which the criterion {criterion.name} reads"
+    return f"{location}{text} has no {variable_name}, which the criterion {criterion.name} reads"
 
 
-def layout_renderer(criterion: Criterion, name: str) -> Callable[..., str]:
+def layout_renderer(criterion: Criterion, layout_name: str) -> Callable[..., str]:
     """Return a function that renders a layout without any sample's texts (`shared_layout`).
 
     It takes the layout's variables and raises CriterionError.
     """
-    file = f"layouts/{name}.jinja"
-    text = shared_layout(criterion, name)
+    file = f"layouts/{layout_name}.jinja"
+    text = shared_layout(criterion, layout_name)
     templates = Templates(file, ((file, text, file),))
 
     def render(**variables: Any) -> str:
@@ -512,11 +516,11 @@ class PromptFile:
     @classmethod
     def read(cls, path: Path) -> PromptFile:
         """Read a file. Raises ConfigError if it cannot be read, or is too long."""
-        name = str(path)
-        if "{{" in name or "\n" in name:
+        file_name = str(path)
+        if "{{" in file_name or "\n" in file_name:
             raise ConfigError(
-                f"{one_line(name, 40)!r} is the text of a prompt: write it into a .jinja file, and "
-                "name that"
+                f"{one_line(file_name, 40)!r} is the text of a prompt: write it into a .jinja "
+                "file, and name that"
             )
         try:
             text = read_text(path)
@@ -537,9 +541,9 @@ class PromptFile:
         }
         if item.source:
             variables["source"] = item.source
-        for name, column in mapping.items():
-            if name in variables and isinstance(column, str):
-                variables.setdefault(column, variables[name])
+        for field_name, column in mapping.items():
+            if field_name in variables and isinstance(column, str):
+                variables.setdefault(column, variables[field_name])
         label = str(self.path)
         templates = Templates(label, ((label, self.text, label),))
         try:

@@ -40,7 +40,9 @@ def with_pass_mark(criterion: Criterion, mark: float | str | None) -> Criterion:
     return replace(criterion, pass_at=value)
 
 
-def chosen_pass_value(mark: float | str, name: str, scale: Scale, better: Better) -> float:
+def chosen_pass_value(
+    mark: float | str, criterion_name: str, scale: Scale, better: Better
+) -> float:
     """Return the worst value that passes on a criterion, as the option `pass_at` of a run says.
 
     Raises ConfigError if it is not on the scale.
@@ -48,7 +50,7 @@ def chosen_pass_value(mark: float | str, name: str, scale: Scale, better: Better
     try:
         return pass_value(mark, scale, better)
     except ValueError as error:
-        raise ConfigError(f"{option('pass_at', mark)}: {name}: {error}") from error
+        raise ConfigError(f"{option('pass_at', mark)}: {criterion_name}: {error}") from error
 
 
 def asked_by(criterion: Criterion, *, decides: bool) -> Criterion:

@@ -196,20 +196,20 @@ def _check_widths(text: str, values: Any) -> None:
         raise OverflowError(f"% would make a text of more than {MOST_CHARACTERS:,} characters")
 
 
-def _check_bits(operator: str, first: int, second: int) -> None:
+def _check_bits(operator: str, left_operand: int, right_operand: int) -> None:
     """Raise OverflowError if a product or a power is too long a number."""
     bits = 0
     if operator == "*":
-        bits = first.bit_length() + second.bit_length()
-    elif operator == "**" and abs(first) > 1:
-        bits = first.bit_length() * second
+        bits = left_operand.bit_length() + right_operand.bit_length()
+    elif operator == "**" and abs(left_operand) > 1:
+        bits = left_operand.bit_length() * right_operand
     if bits > _MOST_BITS:
         raise OverflowError(f"{operator} would make a number of more than {_MOST_BITS:,} bits")
 
 
-def _check_repetition(first: Any, second: Any) -> None:
+def _check_repetition(left_operand: Any, right_operand: Any) -> None:
     """Raise OverflowError if a text or a list, times a number, is too long."""
-    for sequence, count in ((first, second), (second, first)):
+    for sequence, count in ((left_operand, right_operand), (right_operand, left_operand)):
         repeats = isinstance(sequence, str | list | tuple) and isinstance(count, int)
         if repeats and len(sequence) * count > MOST_CHARACTERS:
             unit = "characters" if isinstance(sequence, str) else "values"
@@ -350,7 +350,7 @@ def render(templates: Templates, variables: Mapping[str, Any]) -> str:
     pieces: list[str] = []
     length = 0
     try:
-        plain = {name: _plain(value) for name, value in variables.items()}
+        plain = {variable_name: _plain(value) for variable_name, value in variables.items()}
         for piece in _compiled(templates).generate(plain):
             pieces.append(piece)
             length += len(piece)

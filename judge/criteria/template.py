@@ -75,7 +75,7 @@ def question_template(
     extends = f'{{% extends "layouts/{layout}.jinja" %}}\n'
     if show is None:
         return extends
-    quoted = [f'("{name}", {name}), ' for name in show]
+    quoted = [f'("{variable_name}", {variable_name}), ' for variable_name in show]
     fields = "".join(quoted)
     return f"{extends}{{% set shown_fields = [{fields}] %}}\n"
 
@@ -98,12 +98,12 @@ def check_keys(criterion: Criterion) -> None:
     for key in sorted(forbidden | unseen):
         if not getattr(criterion, key):
             continue
-        name = key.removesuffix("_column")
+        header_key = key.removesuffix("_column")
         problem = "a criterion that compares two texts has none"
         if key in unseen:
             problem = f"no template shows it; extend layouts/pointwise.jinja, or use this.{key}"
-        line = _line_of_key(criterion, name)
-        raise CriterionError(f"{criterion.path}:{line}: {name}: {problem}")
+        line = _line_of_key(criterion, header_key)
+        raise CriterionError(f"{criterion.path}:{line}: {header_key}: {problem}")
 
 
 def _check_better(criterion: Criterion) -> None:
@@ -166,10 +166,10 @@ def read_layouts(criterion: Criterion) -> dict[str, str]:
     texts = {own_name(criterion): criterion.template}
     queue = [own_name(criterion)]
     # The loop also goes through the names that it appends.
-    for name in queue:
+    for template_name in queue:
         _check_size(criterion, texts)
-        label = display_name(criterion, name)
-        for node in _references(label, texts[name]):
+        label = display_name(criterion, template_name)
+        for node in _references(label, texts[template_name]):
             target = reference(label, node)
             if target in texts:
                 continue
@@ -212,12 +212,12 @@ def template_bodies(criterion: Criterion) -> dict[str, str]:
     }
 
 
-def shared_layout(criterion: Criterion, name: str) -> str:
+def shared_layout(criterion: Criterion, layout_name: str) -> str:
     """Return `layouts/NAME.jinja`, the criterion's own or that of its language.
 
     `repair` asks for the score alone after a reply without one. Raises CriterionError.
     """
-    file = f"layouts/{name}.jinja"
+    file = f"layouts/{layout_name}.jinja"
     extending = replace(criterion, template=f'{{% extends "{file}" %}}')
     return template_body(read_layouts(extending)[file])
 
@@ -227,9 +227,9 @@ def own_name(criterion: Criterion) -> str:
     return Path(criterion.path).name
 
 
-def display_name(criterion: Criterion, name: str) -> str:
+def display_name(criterion: Criterion, template_name: str) -> str:
     """Return a template's name in messages: the path of the criterion's own file, else its name."""
-    return criterion.path if name == own_name(criterion) else name
+    return criterion.path if template_name == own_name(criterion) else template_name
 
 
 def read_text(path: Path) -> str:
@@ -257,26 +257,26 @@ def reference(label: str, node: nodes.Node) -> str:
         raise CriterionError(
             f"{location}: the name of another template must be written out, in quotes"
         )
-    name = template.value
-    check_inside(location, name, " and the built-in prompts")
-    if not name.endswith(".jinja"):
+    template_name = template.value
+    check_inside(location, template_name, " and the built-in prompts")
+    if not template_name.endswith(".jinja"):
         raise CriterionError(
-            f"{location}: {name!r} is not a template: its name does not end in .jinja"
+            f"{location}: {template_name!r} is not a template: its name does not end in .jinja"
         )
-    return name
+    return template_name
 
 
-def check_inside(location: str, name: str, more: str = "") -> None:
+def check_inside(location: str, file_name: str, more: str = "") -> None:
     """Raise CriterionError if a file's name leads out of the criterion's folder.
 
     Links are for `check_link`.
     """
-    path = PurePosixPath(name)
+    path = PurePosixPath(file_name)
     # "C:\\x.jinja" is absolute on Windows alone.
-    is_windows_path = "\\" in name or ":" in name
+    is_windows_path = "\\" in file_name or ":" in file_name
     if is_windows_path or path.is_absolute() or ".." in path.parts:
         raise CriterionError(
-            f"{location}: {name!r} lies outside the criterion's folder{more}; copy it there"
+            f"{location}: {file_name!r} lies outside the criterion's folder{more}; copy it there"
         )
 
 
@@ -286,23 +286,25 @@ def check_link(location: str, file: Path, folder: Path) -> None:
         # Some installers link a package's files from a store.
         return
     if not file.resolve().is_relative_to(folder.resolve()):
-        name = str(file.relative_to(folder))
+        file_name = str(file.relative_to(folder))
         raise CriterionError(
-            f"{location}: {name!r} is a link that leads out of the criterion's folder; copy it"
+            f"{location}: {file_name!r} is a link that leads out of the criterion's folder; copy it"
         )
 
 
-def _find_layout(location: str, node: nodes.Node, name: str, folders: list[Path]) -> Path | None:
+def _find_layout(
+    location: str, node: nodes.Node, template_name: str, folders: list[Path]
+) -> Path | None:
     """Return the file of a layout, None if there is none and the template allows that."""
     for folder in folders:
-        file = folder / name
+        file = folder / template_name
         if file.is_file():
             check_link(location, file, folder)
             return file
     if isinstance(node, nodes.Include) and node.ignore_missing:
         return None
     searched = ", ".join(str(folder) for folder in folders)
-    raise CriterionError(f"{location}: no template {name!r}; looked in {searched}")
+    raise CriterionError(f"{location}: no template {template_name!r}; looked in {searched}")
 
 
 @lru_cache(maxsize=1)

@@ -58,10 +58,12 @@ def required_variables(criterion: Criterion, texts: dict[str, str]) -> frozenset
     `is defined` or that has a default. Raises CriterionError for one that no judge may see.
     """
     variables = variables_of(criterion, texts)
-    for name, reason in HIDDEN.items():
-        if name in variables.free:
-            location = location_of(criterion, texts, name)
-            raise CriterionError(f"{location}: {name} is never shown to the judge: {reason}")
+    for variable_name, reason in HIDDEN.items():
+        if variable_name in variables.free:
+            location = location_of(criterion, texts, variable_name)
+            raise CriterionError(
+                f"{location}: {variable_name} is never shown to the judge: {reason}"
+            )
     return variables.free - variables.optional - {"this", "self", "super"}
 
 
@@ -77,7 +79,9 @@ def variables_of(criterion: Criterion, texts: dict[str, str]) -> TemplateVariabl
     other, or that are nested too deeply.
     """
     entry = own_name(criterion)
-    layouts = {name: text for name, text in texts.items() if name != entry}
+    layouts = {
+        template_name: text for template_name, text in texts.items() if template_name != entry
+    }
     body = template_body(texts[entry])
     # The file's name and header change nothing if no template refers to the file. Without them all
     # criteria that are only a question have the same templates, which are then read once.
@@ -163,14 +167,14 @@ class _FlatTemplate(NodeTransformer):
         self._blocks: dict[str, list[nodes.Block]] = {}
         self._included_names: set[str] = set()
 
-    def body(self, name: str) -> list[nodes.Node]:
+    def body(self, template_name: str) -> list[nodes.Node]:
         """Return what is rendered of a template: the body of the template that it finally extends.
 
         Every block is as the last heir defines it.
         """
-        self._included_names.add(name)
+        self._included_names.add(template_name)
         outer_blocks = self._blocks
-        *heirs, base = self._chain(name)
+        *heirs, base = self._chain(template_name)
         self._blocks = {}
         for tree in (*heirs, base):
             for block in tree.find_all(nodes.Block):
@@ -185,10 +189,10 @@ class _FlatTemplate(NodeTransformer):
         self._blocks = outer_blocks
         return flat.body
 
-    def _chain(self, name: str) -> list[nodes.Template]:
+    def _chain(self, template_name: str) -> list[nodes.Template]:
         """Return a template, the one that it extends, and so on."""
-        names = [name]
-        chain = [parse_cached(name, self._texts[name])]
+        names = [template_name]
+        chain = [parse_cached(template_name, self._texts[template_name])]
         while extends := chain[-1].find(nodes.Extends):
             parent = reference(names[-1], extends)
             names.append(parent)
@@ -201,10 +205,10 @@ class _FlatTemplate(NodeTransformer):
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         """Transform a copy of a node, because the trees of `parse_cached` are shared."""
         copied = copy(node)
-        for name, value in node.iter_fields():
+        for field_name, value in node.iter_fields():
             if isinstance(value, list):
                 # Jinja's transformer changes the list itself.
-                setattr(copied, name, list(value))
+                setattr(copied, field_name, list(value))
         return super().generic_visit(copied, *args, **kwargs)
 
     def visit_Block(self, node: nodes.Block) -> list[nodes.Node]:  # noqa: N802 (jinja's naming)
@@ -212,7 +216,7 @@ class _FlatTemplate(NodeTransformer):
         scopes: list[nodes.Node] = []
         for block in self._blocks.pop(node.name, []):
             scopes.append(nodes.Scope(block.body, lineno=block.lineno))
-            if not any(name.name == "super" for name in block.find_all(nodes.Name)):
+            if not any(name_node.name == "super" for name_node in block.find_all(nodes.Name)):
                 break
         return [self.generic_visit(scope) for scope in scopes]
 
@@ -225,7 +229,7 @@ class _FlatTemplate(NodeTransformer):
     visit_FromImport = visit_Import  # noqa: N815
 
     def _included(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
-        name = reference("", node) if node.with_context else ""
-        is_new = name in self._texts and name not in self._included_names
-        body = self.body(name) if is_new else []
+        template_name = reference("", node) if node.with_context else ""
+        is_new = template_name in self._texts and template_name not in self._included_names
+        body = self.body(template_name) if is_new else []
         return nodes.Scope(body, lineno=node.lineno)
