@@ -86,11 +86,11 @@ def column_of(sample: Sample, variable: str) -> str:
     return variable if columns is None else first_column(sample, columns)
 
 
-def first_column(sample: Sample, names: tuple[str, ...]) -> str:
+def first_column(sample: Sample, column_names: tuple[str, ...]) -> str:
     """Return the first of these columns that is not empty in a sample, "" if there is none."""
-    for name in names:
-        if not is_empty(sample.extra.get(name)):
-            return name
+    for column_name in column_names:
+        if not is_empty(sample.extra.get(column_name)):
+            return column_name
     return ""
 
 

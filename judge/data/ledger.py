@@ -48,7 +48,11 @@ def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
 
 
 def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {name: value for name, value in values.items() if name not in names}
+    return {
+        criterion_name: value
+        for criterion_name, value in values.items()
+        if criterion_name not in names
+    }
 
 
 def check(samples: Iterable[Sample], seen: Seen) -> None:
@@ -57,8 +61,8 @@ def check(samples: Iterable[Sample], seen: Seen) -> None:
         return
     used = [(criterion, sample) for sample in samples for criterion in _used(sample, seen)]
     if used:
-        criterion, first = used[0]
-        location = first.where or text_name(first.item, first.system)
+        criterion, first_rated = used[0]
+        location = first_rated.where or text_name(first_rated.item, first_rated.system)
         raise DataError(
             f"{criterion}: ratings of {plural(len(used), 'text')} used to make the prompt, which "
             f"no estimate may use (the first: {location}). Leave them out of `human`, or let judge "

@@ -284,15 +284,15 @@ def _without(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
     `relevance_anna` without `relevance` is `anna`.
     """
     folded_text = text.casefold()
-    for name in dict.fromkeys(names):
-        folded_name = name.casefold()
-        n_characters = len(name)
+    for known_name in dict.fromkeys(names):
+        folded_name = known_name.casefold()
+        n_characters = len(known_name)
         if folded_text == folded_name:
-            yield "", name
+            yield "", known_name
         elif folded_text.startswith(folded_name) and text[n_characters] in _SEPARATORS:
-            yield text[n_characters + 1 :].strip(), name
+            yield text[n_characters + 1 :].strip(), known_name
         elif folded_text.endswith(folded_name) and text[-n_characters - 1] in _SEPARATORS:
-            yield text[: -n_characters - 1].strip(), name
+            yield text[: -n_characters - 1].strip(), known_name
 
 
 def parse(value: Any) -> float | str:

@@ -205,11 +205,11 @@ def _read_rating(cells: Mapping[str, Any], key: _Key, location: str) -> Rating |
         )
     if value is None:
         return None
-    first, second = key.systems
+    first_system, second_system = key.systems
     return PairRating(
         key.item,
-        first,
-        second,
+        first_system,
+        second_system,
         key.rater,
         key.criterion,
         value=value,
@@ -301,7 +301,11 @@ def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
 
 
 def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {name: value for name, value in ratings.items() if name not in names}
+    return {
+        criterion_name: value
+        for criterion_name, value in ratings.items()
+        if criterion_name not in names
+    }
 
 
 def base_name(criterion: str) -> str:

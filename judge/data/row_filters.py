@@ -34,7 +34,7 @@ class RowFilter:
             column: field for field, column in mapping.items() if isinstance(column, str)
         }
         self._columns: dict[str, None] = {}
-        self._seen = {name: Counter[str]() for name in self._required}
+        self._seen = {column_name: Counter[str]() for column_name in self._required}
         self._matched = False
 
     def __call__(self, sample: Sample) -> bool:

@@ -125,7 +125,7 @@ def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
 def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
     for number, row in enumerate(data, 1):
         if isinstance(row, Mapping):
-            cells = {str(name): value for name, value in row.items()}
+            cells = {str(column_name): value for column_name, value in row.items()}
             yield RawRow(f"row {number}", _plain_cells(cells, f"row {number}"))
         elif isinstance(row, Sample | RawRow):
             yield row
@@ -136,7 +136,7 @@ def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
 def _plain_cells(cells: Mapping[str, Any], location: str) -> dict[str, Any]:
     """Return the cells with Python's own values. Raises DataError for one nested too deeply."""
     try:
-        return {name: _plain_value(value) for name, value in cells.items()}
+        return {column_name: _plain_value(value) for column_name, value in cells.items()}
     except RecursionError:
         raise _too_deep(location) from None
 
@@ -155,7 +155,7 @@ def _plain_value(value: Any) -> Any:
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {name: _plain_value(part) for name, part in value.items()}
+        return {key: _plain_value(part) for key, part in value.items()}
     if type(value) in (list, tuple):
         return type(value)(map(_plain_value, value))
     return value
@@ -451,9 +451,9 @@ def _files_of_folder(folder: Path, folder_name: str) -> list[tuple[Path, str]]:
     shards = sorted(_shards(folder))
     if not shards:
         hint_on_subfolders = f"its subfolders are read as '{folder}/**/*.csv'"
-        known = ", ".join(SUFFIXES)
+        known_suffixes = ", ".join(SUFFIXES)
         raise DataError(
-            f"{folder_name}: no data in this folder (known: {known}); {hint_on_subfolders}"
+            f"{folder_name}: no data in this folder (known: {known_suffixes}); {hint_on_subfolders}"
         )
     return [(file, str(file)) for file in shards]
 

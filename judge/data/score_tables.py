@@ -77,11 +77,13 @@ def merge_criteria(
     return ScoreTable(merged, list(criteria))
 
 
-def _message_of_two_scores(row: RawRow, first: RawRow, key: tuple[Any, ...], criterion: str) -> str:
+def _message_of_two_scores(
+    row: RawRow, first_row: RawRow, key: tuple[Any, ...], criterion: str
+) -> str:
     """Say that a text has two scores for a criterion; `key` begins with its item and system."""
     item, system, *_ = key
     text = text_name(str(item), str(system))
-    return f"{row.where}: {text} already has a score for {criterion}, at {first.where}"
+    return f"{row.where}: {text} already has a score for {criterion}, at {first_row.where}"
 
 
 def _refuse_pairs(row: RawRow) -> None:

@@ -66,11 +66,11 @@ def read_result_file(path: str | PathLike[str]) -> ResultFile | None:
     The content of the first file tells the tool. Raises DataError.
     """
     try:
-        (first, file_name), *others = files(path)
+        (first_path, file_name), *others = files(path)
     except DataError:
         # The reader of the data says this in the same words.
         return None
-    opening = read_opening(first, file_name)
+    opening = read_opening(first_path, file_name)
     reader = _reader_of(opening)
     if opening is None or reader is None:
         return None
@@ -113,10 +113,10 @@ def _reader_of(opening: Opening | None) -> _Reader | None:
     return next((reader for reader in _READERS if reader.claims(opening)), None)
 
 
-def _opening_of(reader: _Reader, path: Path, name: str) -> Opening:
-    opening = read_opening(path, name)
+def _opening_of(reader: _Reader, path: Path, file_name: str) -> Opening:
+    opening = read_opening(path, file_name)
     if opening is None or not reader.claims(opening):
-        raise DataError(f"{name}: not a result file of {reader.tool}, which the first file is")
+        raise DataError(f"{file_name}: not a result file of {reader.tool}, which the first file is")
     return opening
 
 

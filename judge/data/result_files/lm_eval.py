@@ -88,8 +88,8 @@ def _most_probable(answers: Sequence[Any]) -> int:
     """Return the number of the answer with the highest log-likelihood, the first of each."""
     log_likelihoods = []
     for answer in answers:
-        first = answer[0] if isinstance(answer, list) and answer else None
-        log_likelihood = finite_number(first)
+        first_number = answer[0] if isinstance(answer, list) and answer else None
+        log_likelihood = finite_number(first_number)
         log_likelihoods.append(float("-inf") if log_likelihood is None else log_likelihood)
     return log_likelihoods.index(max(log_likelihoods))
 

@@ -22,8 +22,10 @@ _NAME_WITH_ID = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def claims(opening: Opening) -> bool:
     """Return whether these are output items."""
     result_page = opening.document.get("data")
-    first = result_page[0] if isinstance(result_page, list) and result_page else opening.first
-    return isinstance(first, Mapping) and first.get("object") == _ITEM
+    first_object = (
+        result_page[0] if isinstance(result_page, list) and result_page else opening.first
+    )
+    return isinstance(first_object, Mapping) and first_object.get("object") == _ITEM
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:

@@ -40,7 +40,7 @@ class Opening:
                 yield row
 
 
-def read_opening(path: Path, name: str) -> Opening | None:
+def read_opening(path: Path, file_name: str) -> Opening | None:
     """Return the beginning of a file, None if it is of no kind that a tool writes.
 
     A damaged file is None, too: the reader of the rows says what is wrong.
@@ -51,7 +51,7 @@ def read_opening(path: Path, name: str) -> Opening | None:
             start = file.read(4)
             # Every zip archive begins so, and an Excel file is one.
             if start == b"PK\x03\x04" and suffix != ".xlsx":
-                return Opening(path, name, members=_members(path))
+                return Opening(path, file_name, members=_members(path))
             if suffix not in (".json", *_LINES, *_TABLES):
                 return None
             start += file.readline() if suffix in _LINES else file.read(_START)
@@ -59,13 +59,13 @@ def read_opening(path: Path, name: str) -> Opening | None:
         text = start.decode("utf-8-sig", "ignore")
         if suffix in _TABLES:
             separator = "\t" if suffix == ".tsv" else ","
-            return Opening(path, name, header=_header(text, separator))
+            return Opening(path, file_name, header=_header(text, separator))
         if suffix in _LINES:
-            return Opening(path, name, first=_object(text))
+            return Opening(path, file_name, first=_object(text))
         if text.lstrip().startswith("["):
-            return Opening(path, name, first=_first_of_list(text))
+            return Opening(path, file_name, first=_first_of_list(text))
         # Data are lists, so that nothing is read twice here.
-        return Opening(path, name, document=_object(path.read_text("utf-8-sig")))
+        return Opening(path, file_name, document=_object(path.read_text("utf-8-sig")))
     except (OSError, ValueError, RecursionError, csv.Error, zipfile.BadZipFile):
         return None
 

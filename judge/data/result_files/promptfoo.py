@@ -64,8 +64,8 @@ def _results(opening: Opening) -> Iterator[tuple[str, Any]]:
 
 def _prompt(result: Any) -> str:
     """Return what tells a prompt from the others: its id, else its place."""
-    known = result if isinstance(result, Mapping) else {}
-    return str(known.get("promptId", known.get("promptIdx")))
+    known_fields = result if isinstance(result, Mapping) else {}
+    return str(known_fields.get("promptId", known_fields.get("promptIdx")))
 
 
 def _provider(result: Any, location: str) -> str:
@@ -130,21 +130,21 @@ def _add_scores(text: JudgedText, components: Sequence[Any]) -> None:
         reason = str(component.get("reason") or "")
         reasons_by_criterion.setdefault(criterion, []).append(reason)
     for criterion, values in values_by_criterion.items():
-        known = [value for value in values if value is not None]
-        mean = fmean(known) if known else None
+        known_values = [value for value in values if value is not None]
+        mean = fmean(known_values) if known_values else None
         # A single verdict stays true or false.
-        text.scores[criterion] = known[0] if len(known) == 1 else mean
+        text.scores[criterion] = known_values[0] if len(known_values) == 1 else mean
         text.reasons[criterion] = "\n".join(reasons_by_criterion[criterion])
 
 
 def _numbered(kind: str, names: Mapping[str, Any]) -> str:
     """Return the type, with a number from its second assertion in this text."""
-    name = kind
+    numbered_kind = kind
     number = 1
-    while name in names:
+    while numbered_kind in names:
         number += 1
-        name = f"{kind} {number}"
-    return name
+        numbered_kind = f"{kind} {number}"
+    return numbered_kind
 
 
 def _value(component: Any, location: str, criterion: str) -> Value:

@@ -14,11 +14,11 @@ _LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 """The last two numbers are the lengths of the name and of the extra field that follow."""
 
 
-def read_member(archive: zipfile.ZipFile, name: str) -> bytes:
+def read_member(archive: zipfile.ZipFile, member_name: str) -> bytes:
     """Return the content of a member. Raises BadZipFile, OSError and ValueError."""
-    info = archive.getinfo(name)
+    info = archive.getinfo(member_name)
     if info.compress_type != _ZSTANDARD:
-        return archive.read(name)
+        return archive.read(member_name)
     import pyarrow as pa
 
     file = archive.fp
