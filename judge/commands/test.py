@@ -513,7 +513,7 @@ def _prepare_suite(
     if all_cases:
         known_texts = [sample.key for sample in (*data.samples, *single)]
     located_baseline = baselines.locate(
-        suite, single, folder=baseline_folder, update=update, known=known_texts
+        suite, single, folder=baseline_folder, update=update, known_texts=known_texts
     )
     return PreparedSuite(
         suite,

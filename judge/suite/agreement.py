@@ -78,10 +78,10 @@ class Coefficients(AnyOf):
     @property
     def minima(self) -> dict[Coefficient, float]:
         minima: dict[Coefficient, float] = {}
-        for name in get_args(Coefficient):
-            minimum = getattr(self, name)
+        for coefficient_name in get_args(Coefficient):
+            minimum = getattr(self, coefficient_name)
             if minimum is not None:
-                minima[name] = minimum.min
+                minima[coefficient_name] = minimum.min
         return minima
 
 
@@ -98,7 +98,9 @@ class Agreement(Case):
             self.mistake("human ratings are in the data; leave text out", "text")
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        rating_names = list(dict.fromkeys(name for sample in texts for name in sample.human))
+        rating_names = list(
+            dict.fromkeys(rating_name for sample in texts for rating_name in sample.human)
+        )
         if criterion.name in rating_names:
             return
         excluded = ledger.excluded(texts, criterion.name)
@@ -119,7 +121,10 @@ class Agreement(Case):
         return f"{self.about()} agrees with human ratings"
 
     def expected(self, context: CaseContext) -> str:
-        minima = [f"{name} ≥ {short(minimum)}" for name, minimum in self.human.minima.items()]
+        minima = [
+            f"{coefficient_name} ≥ {short(minimum)}"
+            for coefficient_name, minimum in self.human.minima.items()
+        ]
         return ", ".join(minima)
 
     def decide(self, context: CaseContext) -> Decision:
@@ -242,13 +247,13 @@ def agreement_change(
         return None
     items = {sample.item for sample in rated_samples}
     try:
-        before = CaseScores.for_criterion(baseline, criterion, items)
-        after = CaseScores.for_criterion(result, criterion, items)
+        scores_before = CaseScores.for_criterion(baseline, criterion, items)
+        scores_after = CaseScores.for_criterion(result, criterion, items)
     except Undecidable:
         return None
     level = usual_level(rated_samples)
-    old_values = before.values(rated_samples)
-    new_values = after.values(rated_samples)
+    old_values = scores_before.values(rated_samples)
+    new_values = scores_after.values(rated_samples)
     shifts, _ = change_in_agreement(
         rated_samples,
         criterion,
@@ -286,14 +291,14 @@ def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: s
         reason = f"no significant change in agreement{needed}"
     interval = format_interval(estimate.low, estimate.high, DECIMALS)
     change = f"{signed(estimate.value, DECIMALS)} {interval}".rstrip()
-    before = number(agreement.before, DECIMALS)
-    after = number(agreement.after, DECIMALS)
+    value_before = number(agreement.before, DECIMALS)
+    value_after = number(agreement.after, DECIMALS)
     return Decision(
         status,
         f"{reason}; scores {moved}",
-        f"spearman {after}, {change}",
+        f"spearman {value_after}, {change}",
         estimate=estimate,
-        before=f"spearman {before}",
+        before=f"spearman {value_before}",
     )
 
 

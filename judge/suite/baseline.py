@@ -77,13 +77,13 @@ def locate(
     *,
     folder: Path | None,
     update: bool,
-    known: Collection[Text] | None = None,
+    known_texts: Collection[Text] | None = None,
 ) -> Baseline:
     """Locate the baseline of a suite; `samples` are the texts that it scores.
 
     `folder` overrides the suite's own: the baseline is DIR/NAME, or DIR if that is a run. A new
     suite without a run in it gets a warning. Texts with another source, fewer than half, are left
-    out with a note; texts of the baseline that are not among the `known` ones get a warning.
+    out with a note; texts of the baseline that are not among the `known_texts` get a warning.
 
     Raises ConfigError, with the line, if a case needs a baseline and none is named, if the folder
     is missing or is not a scored run, and if it has other data; with `update` these are notes.
@@ -114,11 +114,11 @@ def locate(
             reason = f"there is no run in {folder / suite.name}"
             return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
     try:
-        before = _load_scored(run_folder)
+        stored_result = _load_scored(run_folder)
         warnings: tuple[str, ...] = ()
-        if known is not None and not update:
-            warnings = _warn_of_missing_texts(before, known)
-        baseline = _compare_texts(before, samples)
+        if known_texts is not None and not update:
+            warnings = _warn_of_missing_texts(stored_result, known_texts)
+        baseline = _compare_texts(stored_result, samples)
         return replace(baseline, keep=keep, warnings=warnings)
     except JudgeError as error:
         # With `update`, the folder gets a new baseline, whatever is wrong with the old one.
@@ -194,18 +194,18 @@ def _check_folder(label: str, folder: Path) -> None:
         problem = f"{existing}: cannot be written to ({error.strerror or error})"
         raise StorageError(f"{label}: {problem}; name another folder") from error
     # A run replaces an earlier run, but no report of another tool (decision 58).
-    if not (folder / RUN).exists() and any((folder / name).exists() for name in _PAGES):
+    if not (folder / RUN).exists() and any((folder / page_name).exists() for page_name in _PAGES):
         raise StorageError(
             f"{label}: {folder} holds a report that is not from judge; name another folder"
         )
 
 
-def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
+def _compare_texts(stored_result: Result, samples: Sequence[Sample]) -> Baseline:
     """Return the baseline without changed texts, and with changed outputs.
 
     Raises ConfigError if it has other data: no common text, or another source for half of them.
     """
-    text_before = {sample.key: _text(sample) for sample in before.table.samples}
+    text_before = {sample.key: _text(sample) for sample in stored_result.table.samples}
     shared = [sample for sample in samples if _key(sample) in text_before]
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
@@ -228,10 +228,10 @@ def _compare_texts(before: Result, samples: Sequence[Sample]) -> Baseline:
         )
     unchanged_texts = None
     if len(changed) < len(shared):
-        unchanged_texts = _without(before, set(changed))
+        unchanged_texts = _without(stored_result, set(changed))
     texts_with_edited_outputs = None
     if len(other_source) < len(changed):
-        texts_with_edited_outputs = _without(before, set(other_source))
+        texts_with_edited_outputs = _without(stored_result, set(other_source))
     return Baseline(
         unchanged_texts,
         notes=tuple(_text_notes(len(samples), len(shared), changed)),
@@ -264,14 +264,16 @@ def _without(result: Result, texts: Collection[Text]) -> Result:
     return replace(result, table=Table(samples, table.columns, *rows))
 
 
-def _warn_of_missing_texts(before: Result, known: Collection[Text]) -> tuple[str, ...]:
+def _warn_of_missing_texts(stored_result: Result, known_texts: Collection[Text]) -> tuple[str, ...]:
     """Warn of texts that only the baseline has: a suite might pass because they are missing."""
-    texts_here = {(whole(item), whole(system)) for item, system in known}
-    missing_samples = [sample for sample in before.table.samples if _key(sample) not in texts_here]
+    texts_here = {(whole(item), whole(system)) for item, system in known_texts}
+    missing_samples = [
+        sample for sample in stored_result.table.samples if _key(sample) not in texts_here
+    ]
     if not missing_samples:
         return ()
     more = f" and {len(missing_samples) - 1:,} more" if len(missing_samples) > 1 else ""
-    total = plural(len(before.table.samples), "text")
+    total = plural(len(stored_result.table.samples), "text")
     example = text_name(missing_samples[0].item, missing_samples[0].system)
     return (f"{len(missing_samples):,} of {total} of the baseline gone: {example}{more}.",)
 
@@ -330,7 +332,7 @@ def compare_with_baseline(
         result, baseline, runs, changed=changed, limited_by_drift=limited_by_drift
     )
     samples = result.table.samples
-    rating_names = {name for sample in samples for name in sample.human}
+    rating_names = {rating_name for sample in samples for rating_name in sample.human}
     rated = [criterion for criterion in changes if criterion in rating_names]
     agreements: dict[str, AgreementChange] = {}
     for criterion in rated:
@@ -432,8 +434,8 @@ def _mean_change(
     """Return the mean difference, or the reason for none."""
     items_of_texts = {item for item, _ in texts}
     try:
-        after = CaseScores.for_criterion(result, criterion, items_of_texts)
-        runs = pair_runs(baseline, after, criterion, texts)
+        scores_after = CaseScores.for_criterion(result, criterion, items_of_texts)
+        runs = pair_runs(baseline, scores_after, criterion, texts)
     except Undecidable as error:
         return error
     items = runs.items()

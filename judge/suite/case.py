@@ -161,11 +161,11 @@ class AnyOf(Keys):
     @classmethod
     def choices(cls) -> list[str]:
         # `level` says how to compute the others and means nothing alone.
-        return [name for name in cls.model_fields if name != "level"]
+        return [field_name for field_name in cls.model_fields if field_name != "level"]
 
     @model_validator(mode="after")
     def _check_one(self) -> Self:
-        if all(getattr(self, name) is None for name in self.choices()):
+        if all(getattr(self, field_name) is None for field_name in self.choices()):
             raise ValueError(self.hint)
         return self
 
@@ -344,7 +344,7 @@ class Case(Keys):
     def matches(cls, keys: Mapping[str, Any]) -> bool:
         """Return whether a case with these keys is of this class."""
         # A key without a value (`drift:`) selects nothing.
-        return any(keys.get(name) is not None for name in required_keys(cls))
+        return any(keys.get(key_name) is not None for key_name in required_keys(cls))
 
     @model_validator(mode="after")
     def _parse_texts(self) -> Self:
@@ -352,19 +352,20 @@ class Case(Keys):
         inline = self.inline()
         if inline and (self.item or self.system):
             chosen_by = "item" if self.item else "system"
-            first = "text" if self.text else next(iter(inline))
+            first_key = "text" if self.text else next(iter(inline))
             self.mistake(
-                f"{chosen_by} chooses texts of the data, but {first} is in the case: leave one out"
+                f"{chosen_by} chooses texts of the data, but {first_key} is in the case: "
+                "leave one out"
             )
         texts: list[Sample] = []
-        for name, columns in inline.items():
+        for text_name, columns in inline.items():
             if not isinstance(columns.get("output"), str):
-                self.mistake(f"{name}: write output:, the text to judge", name)
+                self.mistake(f"{text_name}: write output:, the text to judge", text_name)
             try:
                 # The same reader as for data, so that columns have the same names and types.
-                texts += samples.load([{**columns, "item": "text", "system": name}])
+                texts += samples.load([{**columns, "item": "text", "system": text_name}])
             except DataError as error:
-                self.mistake(f"{name}: {str(error).removeprefix('row 1: ')}", name)
+                self.mistake(f"{text_name}: {str(error).removeprefix('row 1: ')}", text_name)
         self._texts = tuple(texts)
         return self
 
@@ -514,11 +515,11 @@ class Case(Keys):
 
 def _check_known(column: str, names: Sequence[str], known_names: Collection[str]) -> None:
     """Raise ConfigError for an item or system that the data lack."""
-    for name in names:
-        if name not in known_names:
-            nearest = get_close_matches(name, known_names, n=1)
+    for item_or_system in names:
+        if item_or_system not in known_names:
+            nearest = get_close_matches(item_or_system, known_names, n=1)
             suggestions = list(dict.fromkeys([*nearest, *known_names]))[:_MOST_NAMES]
-            message = unknown_name_message(column, name, suggestions)
+            message = unknown_name_message(column, item_or_system, suggestions)
             unlisted = len(known_names) - len(suggestions)
             if unlisted > 0:
                 message += f"; {unlisted:,} more"

@@ -261,9 +261,9 @@ class PairedRuns:
         """Return the difference of each item, after minus before, averaged over its systems."""
 
         def change(item: str, system: str) -> Parts:
-            before = self.before.parts(item, system)
-            after = self.after.parts(item, system)
-            return [*after, *scaled(before, -1)]
+            parts_before = self.before.parts(item, system)
+            parts_after = self.after.parts(item, system)
+            return [*parts_after, *scaled(parts_before, -1)]
 
         return item_means(self.texts, change, self.after.source_items)
 
@@ -293,9 +293,9 @@ class PairedRuns:
             return f"{flips:,} of {plural(len(self.texts), 'label')} flipped"
         n_changed = 0
         for text in self.texts:
-            before = self.before.score(*text)
-            after = self.after.score(*text)
-            if before and after and abs(before.value - after.value) > NEAR:
+            score_before = self.before.score(*text)
+            score_after = self.after.score(*text)
+            if score_before and score_after and abs(score_before.value - score_after.value) > NEAR:
                 n_changed += 1
         if not n_changed:
             return ""
@@ -308,13 +308,13 @@ class PairedRuns:
         """
         flipped: list[Text] = []
         for text in self.texts:
-            before = likeliest(self.before.shares(*text))
-            after = likeliest(self.after.shares(*text))
-            if not before or not after:
+            label_before = likeliest(self.before.shares(*text))
+            label_after = likeliest(self.after.shares(*text))
+            if not label_before or not label_after:
                 raise Undecidable(
                     "scores are not made of labels, so none can flip: limit the shift"
                 )
-            if before != after:
+            if label_before != label_after:
                 flipped.append(text)
         return flipped
 

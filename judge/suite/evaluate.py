@@ -155,9 +155,11 @@ def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     # A share of the judgments may miss a whole number by a rounding error.
     if len(failed) <= limit.most_failures(len(rows)) + NEAR:
         return Decision("passed", kinds, measured)
-    first = failed[0]
-    cause = f"the first: {one_line(first.message, _MAX_CAUSE)}"
-    return Decision("failed", joined(kinds, cause), measured, detail=describe_failure(first))
+    first_failure = failed[0]
+    cause = f"the first: {one_line(first_failure.message, _MAX_CAUSE)}"
+    return Decision(
+        "failed", joined(kinds, cause), measured, detail=describe_failure(first_failure)
+    )
 
 
 def _decide_estimate(value: float, most: float, measured: str) -> Decision:
@@ -198,8 +200,8 @@ def evaluate_case(
     if is_comparable and not decision.before:
         # The earlier run may have no scores for it.
         with suppress(Undecidable):
-            before = case.decide(replace(context, result=earlier, baseline=None)).found
-            decision = replace(decision, before=before)
+            value_before = case.decide(replace(context, result=earlier, baseline=None)).found
+            decision = replace(decision, before=value_before)
     judged_texts: tuple[JudgedText, ...] = ()
     if decision.status != "passed":
         # Without a score, the detail has the judge's reply.
@@ -252,6 +254,6 @@ def _expected_rows(context: CaseContext) -> list[RowKey]:
         return [(item, system, "") for item, system in context.texts]
     rows: list[RowKey] = []
     for item, systems in context.by_item.items():
-        for first, second in permutations(systems, 2):
-            rows.append((item, first, second))
+        for first_system, second_system in permutations(systems, 2):
+            rows.append((item, first_system, second_system))
     return rows

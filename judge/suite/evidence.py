@@ -104,11 +104,11 @@ def _evidence_of_draws(score: Score, value_by_label: Mapping[str, float]) -> Sco
     )
     squares = [(label_value - mean) ** 2 for label_value in values]
     variance = fsum(share * square for share, square in zip(label_shares, squares, strict=True))
-    low = value if provenance.low is None else provenance.low
-    high = value if provenance.high is None else provenance.high
+    lower_bound = value if provenance.low is None else provenance.low
+    upper_bound = value if provenance.high is None else provenance.high
     # The shares have divisor n; a sample's standard deviation has n − 1.
     deviation = sqrt(variance * n_draws / (n_draws - 1))
-    return ScoreEvidence(value, low, high, sd=deviation, n=n_draws)
+    return ScoreEvidence(value, lower_bound, upper_bound, sd=deviation, n=n_draws)
 
 
 def likeliest(share_by_label: Mapping[str, float]) -> str:

@@ -187,8 +187,8 @@ class GateRisk:
             # Two samples of one population: items of a kind are equally frequent in both.
             def pair(n_items: int = n_items) -> tuple[_Rerun, _Rerun]:
                 shares = self._shares_of(sources)
-                first = self._rerun_on_other_items(sources, n_items, shares)
-                return first, self._rerun_on_other_items(sources, n_items, shares)
+                first_rerun = self._rerun_on_other_items(sources, n_items, shares)
+                return first_rerun, self._rerun_on_other_items(sources, n_items, shares)
 
             if self._share_of_disagreeing(judged, pair) <= ACCEPTABLE:
                 yield f"{n_items:,} items"
@@ -202,8 +202,8 @@ class GateRisk:
         n_pairs = N_FOR_MENDS // 2
         differing = 0
         for _ in range(n_pairs):
-            first, second = pair()
-            differing += self._is_met(judged, first) != self._is_met(judged, second)
+            first_rerun, second_rerun = pair()
+            differing += self._is_met(judged, first_rerun) != self._is_met(judged, second_rerun)
         return differing / n_pairs
 
     def _rerun(

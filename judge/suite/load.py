@@ -196,7 +196,8 @@ def _located_cases(
             )
     case_names = _unique_names(cases, suite_file)
     return tuple(
-        case.model_copy(update={"name": name}) for case, name in zip(cases, case_names, strict=True)
+        case.model_copy(update={"name": case_name})
+        for case, case_name in zip(cases, case_names, strict=True)
     )
 
 

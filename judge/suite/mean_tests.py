@@ -77,9 +77,9 @@ class MeanTest:
     def ends(self) -> tuple[float, float]:
         """The interval; of a single reply, its value twice."""
         estimate = self.estimate
-        low = estimate.value if estimate.low is None else estimate.low
-        high = estimate.value if estimate.high is None else estimate.high
-        return low, high
+        lower_bound = estimate.value if estimate.low is None else estimate.low
+        upper_bound = estimate.value if estimate.high is None else estimate.high
+        return lower_bound, upper_bound
 
     @property
     def direction(self) -> int:
@@ -87,10 +87,10 @@ class MeanTest:
 
         A single reply counts by its value.
         """
-        low, high = self.ends
-        if low > NEAR:
+        lower_bound, upper_bound = self.ends
+        if lower_bound > NEAR:
             return 1
-        return -1 if high < -NEAR else 0
+        return -1 if upper_bound < -NEAR else 0
 
     @property
     def significant_direction(self) -> int:
@@ -98,8 +98,8 @@ class MeanTest:
 
         The difference from the limit counts as significant if there is no test.
         """
-        p = self.estimate.p
-        is_insignificant = p is not None and p >= ALPHA
+        p_value = self.estimate.p
+        is_insignificant = p_value is not None and p_value >= ALPHA
         if self.no_evidence or self.rare_scores or is_insignificant:
             return 0
         return self.direction
@@ -139,9 +139,9 @@ class MeanTest:
 
 def _moved(estimate: Estimate, by: float) -> Estimate:
     """Return an estimate with its interval moved along the scale."""
-    low = None if estimate.low is None else estimate.low + by
-    high = None if estimate.high is None else estimate.high + by
-    return replace(estimate, value=estimate.value + by, low=low, high=high)
+    lower_bound = None if estimate.low is None else estimate.low + by
+    upper_bound = None if estimate.high is None else estimate.high + by
+    return replace(estimate, value=estimate.value + by, low=lower_bound, high=upper_bound)
 
 
 def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:
@@ -163,17 +163,17 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
         lows.append(min(ends))
         highs.append(max(ends))
     spread = _spread_of_draws(parts, value)
-    low = fsum(lows) - limit - spread.half_width
-    high = fsum(highs) - limit + spread.half_width
+    lower_bound = fsum(lows) - limit - spread.half_width
+    upper_bound = fsum(highs) - limit + spread.half_width
     method = "bounds, whatever was not seen of the probability"
     deviation = None
     if n_draws > 1:
         method = f"95% interval over {n_draws} draws, Student's t"
         deviation = sqrt(spread.variance * n_draws)
     # A value by token probabilities may lie outside its bounds by a thousandth of the scale.
-    low = min(low, value)
-    high = max(high, value)
-    estimate = Estimate("value", value, low, high, n_draws, method, spread.p)
+    lower_bound = min(lower_bound, value)
+    upper_bound = max(upper_bound, value)
+    estimate = Estimate("value", value, lower_bound, upper_bound, n_draws, method, spread.p)
     return MeanTest(estimate, deviation, "draw", items=items)
 
 

@@ -94,7 +94,9 @@ class Order(Case):
     @property
     def systems(self) -> tuple[str, ...]:
         """The systems of the two sides; texts inside the case are called `better` and `worse`."""
-        return tuple(side if isinstance(side, str) else name for name, side in self._sides.items())
+        return tuple(
+            side if isinstance(side, str) else side_name for side_name, side in self._sides.items()
+        )
 
     @property
     def _sides(self) -> dict[str, Any]:
@@ -412,8 +414,8 @@ class _LeadTests:
     zero: MeanTest
 
 
-def _with_p(mean_test: MeanTest, p: float | None) -> MeanTest:
-    return replace(mean_test, estimate=replace(mean_test.estimate, p=p))
+def _with_p(mean_test: MeanTest, p_value: float | None) -> MeanTest:
+    return replace(mean_test, estimate=replace(mean_test.estimate, p=p_value))
 
 
 def _side(mean_test: MeanTest) -> int:

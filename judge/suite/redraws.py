@@ -254,15 +254,15 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
     by_distance = np.zeros(2 * n_labels - 1)
     unread = 0.0
     for each in draws:
-        first = n_labels - 1 - each.mode
-        by_distance[first : first + n_labels] += each.counts[:-1]
+        first_distance = n_labels - 1 - each.mode
+        by_distance[first_distance : first_distance + n_labels] += each.counts[:-1]
         unread += each.counts[-1]
     # Draws that are all alike do not show that the neighbours have no probability.
     by_distance[n_labels - 2 : n_labels + 1 : 2] += _UNSEEN
     shapes: list[Floats] = []
     for each in draws:
-        first = n_labels - 1 - each.mode
-        counts_around_mode = by_distance[first : first + n_labels]
+        first_distance = n_labels - 1 - each.mode
+        counts_around_mode = by_distance[first_distance : first_distance + n_labels]
         shape = np.append(counts_around_mode, unread)
         shapes.append(shape / shape.sum())
     weight = max(_WEIGHTS, key=lambda weight: _log_likelihood(draws, shapes, weight))

@@ -28,8 +28,8 @@ class CaseRisk:
     @property
     def risk(self) -> float | None:
         """The larger of both shares, None if both are unknown."""
-        known = [share for share in (self.same_texts, self.other_items) if share is not None]
-        return max(known, default=None)
+        known_shares = [share for share in (self.same_texts, self.other_items) if share is not None]
+        return max(known_shares, default=None)
 
 
 @dataclass(frozen=True, slots=True)

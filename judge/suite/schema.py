@@ -278,8 +278,8 @@ class YamlSource(Mistakes):
 
     def _check_key(self, key: yaml.Node) -> None:
         if key.tag not in (_TEXT_TAG, _MERGE_TAG):
-            name = one_line(str(key.value), _LONGEST_KEY)
-            message = f"the key {name}: YAML does not read it as text; put it in quotes"
+            key_name = one_line(str(key.value), _LONGEST_KEY)
+            message = f"the key {key_name}: YAML does not read it as text; put it in quotes"
             self.add(message, key.start_mark.line + 1)
 
     def checked(self, model: type[Model], values: Mapping[str, Any]) -> Model:
@@ -358,10 +358,10 @@ class YamlSource(Mistakes):
         )
 
 
-def _entry(node: yaml.MappingNode, name: int | str) -> tuple[yaml.Node, yaml.Node] | None:
+def _entry(node: yaml.MappingNode, key_name: int | str) -> tuple[yaml.Node, yaml.Node] | None:
     """Return the last key of this name and its value."""
     for key, value in reversed(node.value):
-        if key.value == name:
+        if key.value == key_name:
             return key, value
     return None
 

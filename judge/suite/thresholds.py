@@ -220,15 +220,15 @@ class ScoreRange(Case):
             # About this text alone: the interval over its draws, with the limit added again.
             first_limit, _ = self.expect.ends[0]
             estimate = tests[0].moved(first_limit)
-        low = estimate.low
-        high = estimate.high
-        if low is None or high is None:
+        lower_bound = estimate.low
+        upper_bound = estimate.high
+        if lower_bound is None or upper_bound is None:
             return estimate
         if column.low is not None:
-            low = max(low, column.low)
+            lower_bound = max(lower_bound, column.low)
         if column.high is not None:
-            high = min(high, column.high)
-        return replace(estimate, low=low, high=high)
+            upper_bound = min(upper_bound, column.high)
+        return replace(estimate, low=lower_bound, high=upper_bound)
 
     def _flakiness(self, case_scores: CaseScores, text: Text, estimate: Estimate) -> Flakiness:
         """Return the share of single replies that would turn the verdict."""
@@ -421,6 +421,6 @@ def format_share(estimate: Estimate) -> str:
     """Write `83.3% [61%, 94%]`."""
     if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return percentage(estimate.value)
-    low = percentage(max(0, estimate.low))
-    high = percentage(min(1, estimate.high))
-    return f"{percentage(estimate.value)} [{low}, {high}]"
+    lower_bound = percentage(max(0, estimate.low))
+    upper_bound = percentage(min(1, estimate.high))
+    return f"{percentage(estimate.value)} [{lower_bound}, {upper_bound}]"
