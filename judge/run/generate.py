@@ -258,8 +258,8 @@ async def _write_all(
     try:
         with display(providers):
             async with asyncio.TaskGroup() as group:
-                for name, writer in writers.items():
-                    tasks[name] = group.create_task(write(writer))
+                for system_name, writer in writers.items():
+                    tasks[system_name] = group.create_task(write(writer))
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     progress.stage = "judging"
@@ -307,10 +307,10 @@ async def with_outputs(
     check(unsaved, planned.data)
     outputs = await generate(config, data, progress=progress, ledger=ledger, display=display)
     if not outputs.samples:
-        first = outputs.failures[0]
+        first_failure = outputs.failures[0]
         raise DataError(
-            f"no system wrote a text; the first is {first.system}, item {first.item}: "
-            f"{first.message}"
+            f"no system wrote a text; the first is {first_failure.system}, "
+            f"item {first_failure.item}: {first_failure.message}"
         )
     return DataWithOutputs(_without_systems(config), outputs.samples, outputs)
 
@@ -416,7 +416,7 @@ def _without_output(row: Sample | RawRow) -> Sample | RawRow:
 
 
 def _from_file(
-    name: str, path: Path, items: Sequence[Sample], config: RunConfig
+    system_name: str, path: Path, items: Sequence[Sample], config: RunConfig
 ) -> Iterator[list[Sample | Failure]]:
     """Yield for each item its outputs in a file of one system, or a failure."""
     # The file needs no column that only the prompts of other systems read.
@@ -435,11 +435,13 @@ def _from_file(
         outputs: list[Sample | Failure] = []
         for row in outputs_by_item.get(item.item, ()):
             # The data's item with the file's text: source, references and ratings are the data's.
-            text = replace(item, item=row.item, cluster=row.cluster, system=name, output=row.output)
+            text = replace(
+                item, item=row.item, cluster=row.cluster, system=system_name, output=row.output
+            )
             outputs.append(text)
         if not outputs:
             message = f"{path.name} has no output for this item"
-            failure = Failure(item.item, name, "", UNWRITTEN, "NoOutput", message)
+            failure = Failure(item.item, system_name, "", UNWRITTEN, "NoOutput", message)
             outputs.append(failure)
         yield outputs
     if not outputs_by_item.keys() & {item.item for item in items}:

@@ -229,10 +229,10 @@ def _pairs_of_texts(
     # If none is of these texts, the file is of other data, whatever was left out.
     may_lack_texts = pairs and left_out
     if others and not may_lack_texts:
-        first = others[0]
+        first_other = others[0]
         raise DataError(
-            f"{first.where}: the data lack a text of item {first.item!r} and system "
-            f"{first.first!r} or {first.second!r}"
+            f"{first_other.where}: the data lack a text of item {first_other.item!r} and system "
+            f"{first_other.first!r} or {first_other.second!r}"
         )
     return pairs
 
@@ -253,9 +253,9 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
     verdicts, 0 and 1.
     """
     for criterion_name, scale in scales.items():
-        low = scale.low
-        high = scale.high
-        if low is None or high is None:
+        lowest = scale.low
+        highest = scale.high
+        if lowest is None or highest is None:
             continue
         values: list[float] = []
         outside: list[Rating] = []
@@ -264,18 +264,18 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
             if rating.criterion != criterion_name or not isinstance(rating.value, float):
                 continue
             values.append(rating.value)
-            if not low <= rating.value <= high:
+            if not lowest <= rating.value <= highest:
                 outside.append(rating)
         is_other_scale = another_scale(len(outside), len(values))
-        other_scale = is_other_scale or are_verdicts(values, low, high)
+        other_scale = is_other_scale or are_verdicts(values, lowest, highest)
         if outside and not other_scale:
-            first = outside[0]
+            first_outside = outside[0]
             more = ""
             if len(outside) > 1:
                 more = f" (and {len(outside) - 1:,} more)"
             raise DataError(
-                f"{first.where}: {criterion_name} is {first.value:g}, outside its scale, {low:g} "
-                f"to {high:g}{more}. Correct the rating or take it out"
+                f"{first_outside.where}: {criterion_name} is {first_outside.value:g}, outside "
+                f"its scale, {lowest:g} to {highest:g}{more}. Correct the rating or take it out"
             )
 
 
@@ -321,9 +321,9 @@ def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
     rated = [sample for sample in rows if rating in sample.human]
     if rated:
         return rated
-    names = dict.fromkeys(name for sample in rows for name in sample.human)
-    known = list(names)
-    message = unknown_name_message("rating", rating, known)
+    names = dict.fromkeys(rating_name for sample in rows for rating_name in sample.human)
+    known_names = list(names)
+    message = unknown_name_message("rating", rating, known_names)
     raise DataError(f"{message}; name one with {option('human', 'RATING')}")
 
 
@@ -341,7 +341,7 @@ def check(
         return
     if isinstance(config, RankConfig) or not names:
         raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
-    if any(name in sample.human for sample in rows for name in names):
+    if any(criterion_name in sample.human for sample in rows for criterion_name in names):
         return
     excluded = ledger.notes(rows)
     if excluded:

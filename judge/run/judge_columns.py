@@ -121,16 +121,16 @@ def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
     changes: dict[str, Any] = {}
     if config.criteria is None:
         changes["criteria"] = ()
-    (first, *others) = columns
+    (first_column, *others) = columns
     table = None
     if not others:
-        table = merge_criteria(data, first, mapping=config.map)
+        table = merge_criteria(data, first_column, mapping=config.map)
     if table is not None:
-        changes["judge_columns"] = dict.fromkeys(table.criteria, columns[first])
+        changes["judge_columns"] = dict.fromkeys(table.criteria, columns[first_column])
         changes["map"] = {key: old for key, old in config.map.items() if key != CRITERION}
         data = table.rows
     elif config.systems and not others:
-        stacked = stack_systems(data, config.output_columns, first, mapping=config.map)
+        stacked = stack_systems(data, config.output_columns, first_column, mapping=config.map)
         if stacked is not None:
             changes["systems"] = ()
             data = stacked
@@ -165,17 +165,17 @@ def read_judge_columns(
 
 
 def _cell_of(
-    name: str, ends: tuple[float, float] | None, rows: Sequence[Sample]
+    column_name: str, ends: tuple[float, float] | None, rows: Sequence[Sample]
 ) -> tuple[str, tuple[float, float] | None]:
     """Return the column of a criterion in the data, and the scale if it is known.
 
     The column may have the scale in its name, such as `relevance (1-5)`.
     """
-    known = dict.fromkeys(cell for row in rows for cell in row.extra)
-    if name in known:
-        return name, ends
-    plain_name = unicodedata.normalize("NFKC", name)
-    for cell in known:
+    known_columns = dict.fromkeys(cell for row in rows for cell in row.extra)
+    if column_name in known_columns:
+        return column_name, ends
+    plain_name = unicodedata.normalize("NFKC", column_name)
+    for cell in known_columns:
         # "有用性（1～5）": brackets and signs of full width.
         plain_cell = unicodedata.normalize("NFKC", cell)
         match = _NAME_WITH_SCALE.fullmatch(plain_cell)
@@ -184,8 +184,8 @@ def _cell_of(
                 return cell, ends or parse_ends(match["scale"])
             except ValueError:
                 return cell, ends
-    problem = unknown_name_message("column", name, list(known))
-    raise DataError(f"{option('judge_columns')} {name}: {problem}")
+    problem = unknown_name_message("column", column_name, list(known_columns))
+    raise DataError(f"{option('judge_columns')} {column_name}: {problem}")
 
 
 def _with_scale(
@@ -200,56 +200,56 @@ def _with_scale(
             f"{column.cell}"
         )
     if ends is not None:
-        low, high = ends
-        _check_ends(column, low, high, rows)
-        scale = _scale(low, high, values)
+        lowest, highest = ends
+        _check_ends(column, lowest, highest, rows)
+        scale = _scale(lowest, highest, values)
         return replace(column, scale=scale), []
     if all(finite_number(cell) is None for cell in cells):
         # Verdicts, and nothing else.
         pass_at = 1.0 if column.better == "higher" else 0.0
         return replace(column, pass_at=pass_at), []
-    low = min(values)
-    high = max(values)
+    lowest = min(values)
+    highest = max(values)
     origin = "the lowest and the highest score"
     # Fractions are shares, such as 0.7. Scores of 0 and 1 alone can be the ends of 0 to 5.
     all_whole = all(value.is_integer() for value in values)
-    if low >= 0 and high <= 1 and not all_whole:
-        low = 0.0
-        high = 1.0
+    if lowest >= 0 and highest <= 1 and not all_whole:
+        lowest = 0.0
+        highest = 1.0
         origin = "because all scores are between 0 and 1"
-    known = f"scale {low:g} to {high:g}, {origin}"
-    if low == high:
-        known = f"every score is {low:g}, so that the scale is unknown"
+    scale_text = f"scale {lowest:g} to {highest:g}, {origin}"
+    if lowest == highest:
+        scale_text = f"every score is {lowest:g}, so that the scale is unknown"
     another = option("scale", "1-5")
-    note = f"{column.criterion}: {known}; {another} sets another one."
-    scale = _scale(low, high, values)
+    note = f"{column.criterion}: {scale_text}; {another} sets another one."
+    scale = _scale(lowest, highest, values)
     return replace(column, scale=scale), [note]
 
 
-def _scale(low: float, high: float, values: Sequence[float]) -> Scale:
-    """Return the scale from `low` to `high`: whole numbers, or only its ends."""
-    numbers = (low, high, *values)
+def _scale(lowest: float, highest: float, values: Sequence[float]) -> Scale:
+    """Return the scale from `lowest` to `highest`: whole numbers, or only its ends."""
+    numbers = (lowest, highest, *values)
     is_whole = all(number.is_integer() for number in numbers)
-    if is_whole and high - low < _MOST_LABELS:
-        return Scale.integers(int(low), int(high))
-    labels = (f"{low:g}", f"{high:g}")
-    return Scale(labels, (low, high))
+    if is_whole and highest - lowest < _MOST_LABELS:
+        return Scale.integers(int(lowest), int(highest))
+    labels = (f"{lowest:g}", f"{highest:g}")
+    return Scale(labels, (lowest, highest))
 
 
-def _check_ends(column: JudgeColumn, low: float, high: float, rows: Sequence[Sample]) -> None:
+def _check_ends(column: JudgeColumn, lowest: float, highest: float, rows: Sequence[Sample]) -> None:
     """Raise DataError for the first score outside the scale."""
     for row in rows:
         value = _value(row.extra.get(column.cell))
-        if value is not None and not low <= value <= high:
+        if value is not None and not lowest <= value <= highest:
             raise DataError(
-                f"{row.where}: {column.criterion} is {value:g}, outside the scale {low:g} to "
-                f"{high:g}; {option('scale', 'LOW-HIGH')} sets another one"
+                f"{row.where}: {column.criterion} is {value:g}, outside the scale {lowest:g} to "
+                f"{highest:g}; {option('scale', 'LOW-HIGH')} sets another one"
             )
 
 
 def name_ratings(rows: Sequence[Sample], columns: Sequence[JudgeColumn]) -> list[Sample]:
     """Return the samples with ratings that name no criterion under that of the only column."""
-    names = {name for row in rows for name in row.human}
+    names = {rating_name for row in rows for rating_name in row.human}
     if len(columns) != 1 or names != {UNNAMED_RATING}:
         return list(rows)
     (column,) = columns

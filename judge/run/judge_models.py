@@ -123,9 +123,9 @@ def _open_recording(
     full_names = [judge.name for judge in named]
     recorded_names = []
     for judge in named:
-        vendor, name = _provider_of(config.of_judge(judge), judge)
+        vendor, model_name = _provider_of(config.of_judge(judge), judge)
         # A scripted model is recorded by the name of its file.
-        recorded_names.append(Path(name).name if vendor == "scripted" else name)
+        recorded_names.append(Path(model_name).name if vendor == "scripted" else model_name)
     try:
         return replayed(recording, recorded_names)
     except ConfigError:
@@ -190,16 +190,16 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     Raises ConfigError.
     """
     config = config.of_judge(judge)
-    name, model = _check_settings(config, judge)
-    is_vendor = name not in plugins.names("providers")
-    if "," in model and (name in _KEY_REQUIRED or is_vendor):
+    provider_name, model = _check_settings(config, judge)
+    is_vendor = provider_name not in plugins.names("providers")
+    if "," in model and (provider_name in _KEY_REQUIRED or is_vendor):
         raise _several_models(judge)
-    if name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
+    if provider_name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
         _check_vendor(model)
     if is_vendor:
-        return _with_price(_open_vendor(config, name, model, sends=sends), judge)
-    provider_class = plugins.load("providers", name)
-    if name in _KEY_REQUIRED and not sends:
+        return _with_price(_open_vendor(config, provider_name, model, sends=sends), judge)
+    provider_class = plugins.load("providers", provider_name)
+    if provider_name in _KEY_REQUIRED and not sends:
         provider: Provider = provider_class(model, base_url=config.base_url, needs_key=False)
     else:
         provider = provider_class.open(model, config)
@@ -226,17 +226,17 @@ def _check_vendor(model: str) -> None:
     """
     prefix, slash, _ = model.partition("/")
     if slash:
-        known = [*VENDORS, *plugins.names("providers")]
-        message = plugins.unknown_name_message("vendor", prefix, known)
+        known_vendors = [*VENDORS, *plugins.names("providers")]
+        message = plugins.unknown_name_message("vendor", prefix, known_vendors)
         raise ConfigError(
             f"{option('model', model)}: {message}; the address of any other server is named "
             f"with {option('base_url')}"
         )
 
 
-def _open_vendor(config: RunConfig, name: str, model: str, *, sends: bool) -> Provider:
+def _open_vendor(config: RunConfig, vendor_name: str, model: str, *, sends: bool) -> Provider:
     """Open a model of a vendor whose API is compatible with OpenAI's."""
-    vendor = VENDORS[name]
+    vendor = VENDORS[vendor_name]
     if not sends:
         # With an address and the default key variable, a vendor needs no key.
         try:
@@ -314,8 +314,8 @@ def judge_notes(
         notes.append(f"{option('panel')} had no effect.")
     asking_metrics = [metric_name for metric_name, metric in metrics.items() if metric.asks]
     if asking_metrics and len(judges) > 1:
-        first = next(iter(judges))
-        notes.append(f"Of the panel {', '.join(asking_metrics)} asks {first} alone.")
+        first_judge = next(iter(judges))
+        notes.append(f"Of the panel {', '.join(asking_metrics)} asks {first_judge} alone.")
     temperatures = [judge.plan.temperature for judge in opened.values()]
     is_deterministic = 0 in temperatures
     if config.weighting == "samples" and is_deterministic:
@@ -330,9 +330,9 @@ def _check_settings(config: RunConfig, judge: Judge) -> tuple[str, str]:
     """Return the names of a judge's provider and model. Raise ConfigError for settings that it
     cannot use.
     """
-    name, model = _provider_of(config, judge)
-    _refuse(config, judge.name, _LACKING.get(name, ()))
-    return name, model
+    provider_name, model = _provider_of(config, judge)
+    _refuse(config, judge.name, _LACKING.get(provider_name, ()))
+    return provider_name, model
 
 
 def _refuse(config: RunConfig, judge: str, unsupported: Iterable[str]) -> None:
@@ -381,5 +381,7 @@ def _how_to_judge(*, may_measure: bool) -> str:
         no_criteria = option("criteria", [] if in_python() else "none")
         meaning_by_option[no_criteria] = "metrics alone"
     width = max(map(len, meaning_by_option))
-    lines = [f"  {name:<{width}}  {meaning}" for name, meaning in meaning_by_option.items()]
+    lines = [
+        f"  {option_name:<{width}}  {meaning}" for option_name, meaning in meaning_by_option.items()
+    ]
     return "\n".join(["no judge is named. Ways to go on:", *lines])

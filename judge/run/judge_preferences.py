@@ -86,19 +86,19 @@ class _PairTable:
     def add(self, row: RawRow) -> None:
         """Read a row."""
         item = self._name("item", row)
-        first = self._name(FIRST, row)
-        second = self._name(SECOND, row)
-        if first == second:
-            raise DataError(f"{row.where}: first and second are both {first}")
-        pair = (item, first, second)
+        first_system = self._name(FIRST, row)
+        second_system = self._name(SECOND, row)
+        if first_system == second_system:
+            raise DataError(f"{row.where}: first and second are both {first_system}")
+        pair = (item, first_system, second_system)
         if pair in self._where_by_pair:
             raise DataError(
-                f"{row.where}: {first} and {second} were already compared on item {item} in this "
-                f"order, at {self._where_by_pair[pair]}"
+                f"{row.where}: {first_system} and {second_system} were already compared on "
+                f"item {item} in this order, at {self._where_by_pair[pair]}"
             )
         self._where_by_pair[pair] = row.where
         own_columns = dict(self._own_columns(row.cells))
-        for system in (first, second):
+        for system in (first_system, second_system):
             # The table has no texts, only the names of those that were compared.
             sample = Sample(item, system, "", extra=own_columns, where=row.where)
             self.samples.setdefault(sample.key, sample)
@@ -108,40 +108,45 @@ class _PairTable:
     def has_both_orders(self) -> bool:
         """Return whether every pair was compared in both orders."""
         where_by_pair = self._where_by_pair
-        return all((item, second, first) in where_by_pair for item, first, second in where_by_pair)
+        return all(
+            (item, second_system, first_system) in where_by_pair
+            for item, first_system, second_system in where_by_pair
+        )
 
     def _score(self, row: RawRow, criterion: str, pair: tuple[str, str, str]) -> Score | Failure:
         if criterion not in row.cells:
             problem = unknown_name_message("column", criterion, list(row.cells))
             raise DataError(f"{row.where}: {option('judge_columns')} {criterion}: {problem}")
-        item, first, second = pair
+        item, first_system, second_system = pair
         cell = row.cells[criterion]
         if is_missing(cell, row.flat):
             message = f"{row.where} has no value in the column {criterion}"
-            return Failure(item, first, criterion, "metric", "NoScore", message, opponent=second)
-        value = _result(cell, first, second)
+            return Failure(
+                item, first_system, criterion, "metric", "NoScore", message, opponent=second_system
+            )
+        value = _result(cell, first_system, second_system)
         if value is None:
             raise DataError(f"{row.where}: {criterion} is {cell!r:.40}; {_NOT_A_RESULT}")
         provenance = Provenance("metric", note="from the data")
-        return Score(item, first, criterion, value, provenance, opponent=second)
+        return Score(item, first_system, criterion, value, provenance, opponent=second_system)
 
-    def _name(self, name: str, row: RawRow) -> str:
-        column = self._column_of(name)
+    def _name(self, field_name: str, row: RawRow) -> str:
+        column = self._column_of(field_name)
         cell = row.cells.get(column)
         # pandas makes whole numbers of a column with a gap floats: 7.0 is the item 7.
         if isinstance(cell, float) and cell.is_integer():
             cell = int(cell)
         if is_missing(cell, row.flat) or not str(cell).strip():
-            known = ", ".join(row.cells)
+            known_columns = ", ".join(row.cells)
             raise DataError(
-                f"{row.where}: no {name} in the column {column}: a preference needs item, first "
-                f"and second (columns: {known})"
+                f"{row.where}: no {field_name} in the column {column}: a preference needs item, "
+                f"first and second (columns: {known_columns})"
             )
         return str(cell).strip()
 
-    def _column_of(self, name: str) -> str:
-        column = self._mapping.get(name, name)
-        return column if isinstance(column, str) else name
+    def _column_of(self, field_name: str) -> str:
+        column = self._mapping.get(field_name, field_name)
+        return column if isinstance(column, str) else field_name
 
     def _own_columns(self, cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield the columns about the item, which both texts have."""
@@ -151,13 +156,13 @@ class _PairTable:
                 yield column_name, value
 
 
-def _result(cell: Any, first: str, second: str) -> float | None:
+def _result(cell: Any, first_system: str, second_system: str) -> float | None:
     """Return the result for the first text, None if the cell says none."""
     text = str(cell).strip()
     # Names before words: a system may be called `second`.
-    if text == first:
+    if text == first_system:
         return 1.0
-    if text == second:
+    if text == second_system:
         return 0.0
     if text.lower() in _RESULTS:
         return _RESULTS[text.lower()]

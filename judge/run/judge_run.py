@@ -113,17 +113,19 @@ def _ties(prepared: PreparedRun, progress: Progress) -> list[Row]:
     return wanted_ties
 
 
-async def _run_judge(prepared: PreparedRun, name: str, model: ModelClient, rows: list[Row]) -> None:
+async def _run_judge(
+    prepared: PreparedRun, judge_name: str, model: ModelClient, rows: list[Row]
+) -> None:
     """Have one judge judge everything that it is asked."""
-    suffix = column_suffix(prepared, name)
-    own_judgments = judgments(prepared, name)
+    suffix = column_suffix(prepared, judge_name)
+    own_judgments = judgments(prepared, judge_name)
     texts = ((judgment.criterion, judgment.sample) for judgment in own_judgments)
-    judge_criteria = _criteria_of_judge(prepared, name)
+    judge_criteria = _criteria_of_judge(prepared, judge_name)
     emit = checklist.collect(texts, suffix, rows.append)
     judging = Judging(
         model.client,
         model.provider,
-        prepared.settings[name],
+        prepared.settings[judge_name],
         judge_criteria,
         emit=emit,
         counts=model.counts,
@@ -135,7 +137,7 @@ async def _run_judge(prepared: PreparedRun, name: str, model: ModelClient, rows:
         await judging.judge_all(own_judgments)
     except ProviderError as error:
         if len(prepared.judges) > 1:
-            error.add_note(f"It is {name} of the panel that cannot be asked.")
+            error.add_note(f"It is {judge_name} of the panel that cannot be asked.")
         raise
 
 
@@ -212,10 +214,10 @@ def require_all_recorded(*results: Result | None) -> None:
             failures = result.failures
             unrecorded += [failure for failure in failures if failure.error == Unrecorded.__name__]
     if unrecorded:
-        first = unrecorded[0]
-        item = one_line(first.item, 60)
-        text = f"{item} ({one_line(first.system, 60)})"
+        first_failure = unrecorded[0]
+        item = one_line(first_failure.item, 60)
+        text = f"{item} ({one_line(first_failure.system, 60)})"
         raise Unrecorded(
             f"{plural(len(unrecorded), 'judgment')} not in the recording; the first is {text}, "
-            f"{one_line(first.column, 60)}: {first.message}"
+            f"{one_line(first_failure.column, 60)}: {first_failure.message}"
         )

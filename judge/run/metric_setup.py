@@ -163,11 +163,13 @@ class ScoreColumns(BaseMetric):
 
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise DataError for a column in which no text has a number."""
-        known = dict.fromkeys(column_name for sample in samples for column_name in sample.extra)
+        known_columns = dict.fromkeys(
+            column_name for sample in samples for column_name in sample.extra
+        )
         for column_name in self.columns:
             if not any(isinstance(_cell_score(sample, column_name), Score) for sample in samples):
-                unknown = plugins.unknown_name_message("column", column_name, list(known))
-                problem = "no text has a number there" if column_name in known else unknown
+                unknown = plugins.unknown_name_message("column", column_name, list(known_columns))
+                problem = "no text has a number there" if column_name in known_columns else unknown
                 raise DataError(f"{option('score_columns')} {column_name}: {problem}")
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
@@ -184,17 +186,17 @@ class ScoreColumns(BaseMetric):
         return MetricResult(tuple(columns), tuple(rows))
 
 
-def _cell_score(sample: Sample, name: str) -> Score | Failure:
+def _cell_score(sample: Sample, column_name: str) -> Score | Failure:
     """Return the score in a column of a sample's row."""
-    cell: Any = sample.extra.get(name)
+    cell: Any = sample.extra.get(column_name)
     value = finite_number(cell)
     if value is not None:
         provenance = Provenance("metric", note="from the data")
-        return Score(sample.item, sample.system, name, value, provenance)
-    problem = f"has {cell!r:.40} in {name}, not a number"
+        return Score(sample.item, sample.system, column_name, value, provenance)
+    problem = f"has {cell!r:.40} in {column_name}, not a number"
     if cell is None:
-        problem = f"has no value in the column {name}"
-    return failure(sample, name, "NoScore", problem)
+        problem = f"has no value in the column {column_name}"
+    return failure(sample, column_name, "NoScore", problem)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,30 +228,32 @@ def metrics() -> list[MetricInfo]:
     return infos
 
 
-def load_metric(name: str) -> Any:
+def load_metric(metric_name: str) -> Any:
     """Return the class of a metric, a `BaseMetric` with `score`.
 
     Raises ConfigError for a name nobody registered and for another package's class of another kind.
     """
-    metric_class = plugins.load("metrics", name)
+    metric_class = plugins.load("metrics", metric_name)
     if not (isinstance(metric_class, type) and issubclass(metric_class, BaseMetric)):
         raise ConfigError(
-            f"the metric {name} is wrong: its class must be a dataclass derived from "
+            f"the metric {metric_name} is wrong: its class must be a dataclass derived from "
             "judge.metrics.BaseMetric"
         )
     return metric_class
 
 
-def options(name: str) -> dict[str, Any]:
+def options(metric_name: str) -> dict[str, Any]:
     """Return the options of a metric with their defaults.
 
     Raises ConfigError as `load_metric` does.
     """
-    known_options = load_metric(name).option_fields()
+    known_options = load_metric(metric_name).option_fields()
     return {key: field.default for key, field in known_options.items()}
 
 
-def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) -> MetricResult:
+def validate_result(
+    metric_name: str, result: MetricResult, samples: Sequence[Sample]
+) -> MetricResult:
     """Return the result.
 
     Raises ConfigError if rows are missing, repeated, or of unknown texts or columns.
@@ -264,7 +268,8 @@ def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) 
         key = (row.item, row.system, row.column)
         if row.column not in columns or row.key not in texts or key in seen:
             raise ConfigError(
-                f"the metric {name} is wrong: its row {key} is of no text or column, or there twice"
+                f"the metric {metric_name} is wrong: its row {key} is of no text or column, "
+                "or there twice"
             )
         seen.add(key)
     counts = Counter(column for _, _, column in seen)
@@ -272,8 +277,8 @@ def validate_result(name: str, result: MetricResult, samples: Sequence[Sample]) 
         # A value for each text, or for all texts of each system together.
         if counts[column] not in (len(samples), len(systems)):
             raise ConfigError(
-                f"the metric {name} is wrong: it has {counts[column]:,} rows of {column} for "
-                f"{len(samples):,} texts"
+                f"the metric {metric_name} is wrong: it has {counts[column]:,} rows of {column} "
+                f"for {len(samples):,} texts"
             )
     return result
 

@@ -36,15 +36,19 @@ class PairPlan:
     def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
         """Return what a judge is asked."""
         all_judgments: list[Judgment] = []
-        for first, second in self.compared:
-            all_judgments += [Judgment(first, criterion, second) for criterion in criteria]
+        for first_sample, second_sample in self.compared:
+            all_judgments += [
+                Judgment(first_sample, criterion, second_sample) for criterion in criteria
+            ]
         return all_judgments
 
     def ties(self, columns: Sequence[str]) -> Iterator[Score]:
         """Yield the rows of equal texts."""
-        for first, second in self.equal:
+        for first_sample, second_sample in self.equal:
             for column in columns:
-                yield Score(first.item, first.system, column, 0.5, _TIE, second.system)
+                yield Score(
+                    first_sample.item, first_sample.system, column, 0.5, _TIE, second_sample.system
+                )
 
     def notes(self) -> list[str]:
         """Return what reports say about pairs that are not compared."""
@@ -96,11 +100,11 @@ def choose_pairs(
         chosen = _sampled(pairs_by_systems, budget, seed)
     compared: list[Pair] = []
     equal: list[Pair] = []
-    for first, second in chosen:
-        shown_pairs = [(first, second), (second, first)]
+    for first_sample, second_sample in chosen:
+        shown_pairs = [(first_sample, second_sample), (second_sample, first_sample)]
         if orders == 1:
-            shown_pairs = [_in_one_order(first, second, seed)]
-        if _are_equal(first, second):
+            shown_pairs = [_in_one_order(first_sample, second_sample, seed)]
+        if _are_equal(first_sample, second_sample):
             equal += shown_pairs
         else:
             compared += shown_pairs
@@ -147,14 +151,14 @@ def _are_equal(sample: Sample, opponent: Sample) -> bool:
     return bool(messages == opponent.extra.get(MESSAGES))
 
 
-def _in_one_order(first: Sample, second: Sample, seed: int) -> Pair:
+def _in_one_order(first_sample: Sample, second_sample: Sample, seed: int) -> Pair:
     """Return a pair in the order that a hash of seed, item and systems decides."""
-    names = (str(seed), first.item, first.system, second.system)
+    names = (str(seed), first_sample.item, first_sample.system, second_sample.system)
     description = "\n".join(names)
     # JSON may hold half of a surrogate pair, which UTF-8 alone refuses.
     digest = hashlib.sha256(description.encode("utf-8", "surrogatepass")).digest()
     is_swapped = digest[0] % 2 == 1
-    return (second, first) if is_swapped else (first, second)
+    return (second_sample, first_sample) if is_swapped else (first_sample, second_sample)
 
 
 def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:

@@ -218,11 +218,11 @@ class Runs:
         self._ledger = BudgetLedger(config.budget)
         self._deadline = deadline_of(config)
 
-    async def run(self, name: str, prepared: PreparedRun) -> Result:
+    async def run(self, run_name: str, prepared: PreparedRun) -> Result:
         """Make a run inside its display."""
         prepared = self._limited(prepared)
         self._progress.stage = "judging"
-        with self._display(name, prepared):
+        with self._display(run_name, prepared):
             return await run_pipeline(prepared, self._progress, self._ledger)
 
     async def ask(
@@ -240,7 +240,7 @@ class Runs:
                 return await client.ask(questions)
 
     async def run_all(self, runs: Mapping[str, PreparedRun]) -> dict[str, Result]:
-        return {name: await self.run(name, prepared) for name, prepared in runs.items()}
+        return {run_name: await self.run(run_name, prepared) for run_name, prepared in runs.items()}
 
     def _limited(self, prepared: PreparedRun) -> PreparedRun:
         """Return the run with what is left of the time."""

@@ -337,9 +337,9 @@ def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) 
     texts = {_TextIdentity.of(sample, with_output=not same_file) for sample in samples_of_run}
     lost = stored_texts - texts
     if lost:
-        first = min(lost)
+        first_lost = min(lost)
         texts_lost = plural(len(lost), "text")
-        yield f"{texts_lost}, such as {text_name(first.item, first.system)}"
+        yield f"{texts_lost}, such as {text_name(first_lost.item, first_lost.system)}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -446,7 +446,7 @@ def _guessed_columns(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]
     for row in rows:
         guessed |= samples.guessed_columns(row, config.map).items()
     if guessed:
-        columns = ", ".join(f"{column} as {name}" for column, name in sorted(guessed))
+        columns = ", ".join(f"{column} as {field_name}" for column, field_name in sorted(guessed))
         remedy = f"{option('map')} chooses others"
         yield Remark(f"Columns read under another name: {columns} ({remedy}).")
 
@@ -460,9 +460,9 @@ def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
     if config.judge_columns and len(empty) == len(rows):
         return
     first_empty = empty[0]
-    first = first_empty.where or text_name(first_empty.item, first_empty.system)
+    first_location = first_empty.where or text_name(first_empty.item, first_empty.system)
     counts = f"{len(empty):,} of {len(rows):,}"
-    yield f"Empty texts are scored as such: {counts}, the first at {first}."
+    yield f"Empty texts are scored as such: {counts}, the first at {first_location}."
 
 
 def _ratings_that_do_not_fit(
@@ -484,7 +484,7 @@ def _ratings_that_do_not_fit(
 
 def _unread_columns(config: RunConfig, chosen: Sequence[Criterion]) -> Iterator[str]:
     """Warn of renamed columns that are no fields and that no criterion reads."""
-    read = {name for criterion in chosen for name in criterion.needs}
+    read = {variable_name for criterion in chosen for variable_name in criterion.needs}
     read |= {MESSAGES, "reference", *REQUEST_COLUMNS, *PASSAGE_COLUMNS}
     for field_name, column in config.map.items():
         is_rating = field_name.partition(".")[0] == samples.RATING
@@ -563,13 +563,13 @@ def prompt(
     pairwise = None if opponent is None else True
     loaded = criteria_module.load(criterion, language=language, pairwise=pairwise)
     (chosen,) = _load_criteria(config, rows, language, {criterion: loaded}, None)
-    first = select_texts(rows, item, system)[0]
-    second = None
+    first_sample = select_texts(rows, item, system)[0]
+    second_sample = None
     if chosen.pairwise:
-        others = [sample for sample in rows if sample.system != first.system]
-        second = select_texts(others, first.item, opponent)[0]
+        others = [sample for sample in rows if sample.system != first_sample.system]
+        second_sample = select_texts(others, first_sample.item, opponent)[0]
     renderer = make_renderers([chosen])[chosen.name]
-    rendered = renderer.render(first, second)
+    rendered = renderer.render(first_sample, second_sample)
     if not system_message:
         return rendered
     message: Message = {"role": "system", "content": system_message}
@@ -637,7 +637,7 @@ def check_against(config: RunConfig, systems: list[str]) -> None:
 def reject_duplicate_columns(names: Sequence[str]) -> None:
     """Raise ConfigError if two columns would have the same name."""
     counts = Counter(names)
-    twins = sorted(name for name, count in counts.items() if count > 1)
+    twins = sorted(column_name for column_name, count in counts.items() if count > 1)
     if twins:
         raise ConfigError(
             f"two columns would be called {twins[0]!r}; a criterion is called by its file's name: "
@@ -663,7 +663,7 @@ def check_output_dir(out: Path | None) -> None:
         problem = f"{nearest} cannot be written to ({error.strerror or error})"
         raise StorageError(f"{named}: {problem}; name another folder") from error
     recover(out, leftovers=True)
-    report_files = [out / name for name in ("report.html", "report.md")]
+    report_files = [out / file_name for file_name in ("report.html", "report.md")]
     has_report = any(file.exists() for file in report_files)
     if has_report and not (out / "run.json").exists():
         raise StorageError(f"{named}: holds a report that is not from judge; name another folder")

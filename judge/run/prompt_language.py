@@ -88,8 +88,8 @@ def _mixed_note(
     """Warn that scores of different languages do not compare."""
     prompts = ""
     if judged and config.language is not None:
-        name = text.LANGUAGES[config.language].name
-        prompts = f", and a judge is asked about all of them in {name}"
+        language_name = text.LANGUAGES[config.language].name
+        prompts = f", and a judge is asked about all of them in {language_name}"
     return (
         f"The data are in several languages ({_list_languages(languages)}){prompts}: scores of "
         "different languages do not compare, and a mean over them says little; look at each by "
@@ -105,19 +105,19 @@ def _mixture(rows: Sequence[Sample]) -> list[str]:
     shares = text.word_shares(strings)
     if len(shares) < 2:
         return []
-    (first, first_share), (second, second_share), *_ = shares.items()
+    (first_language, first_share), (second_language, second_share), *_ = shares.items()
     if second_share < _MIXED_SHARE:
         return []
-    first_name = text.LANGUAGES[first].name
-    second_name = text.LANGUAGES[second].name
+    first_name = text.LANGUAGES[first_language].name
+    second_name = text.LANGUAGES[second_language].name
     # Any text in the Latin alphabet counts as English here.
     other_alphabet = {text.DEFAULT_LANGUAGE: "English or another alphabet"}
-    first_words = other_alphabet.get(first, first_name)
-    second_words = other_alphabet.get(second, second_name)
+    first_words = other_alphabet.get(first_language, first_name)
+    second_words = other_alphabet.get(second_language, second_name)
     return [
         f"The texts mix scripts: {first_share:.0%} of their words are in {first_words}, "
         f"{second_share:.0%} in {second_words}. The judge is asked in {first_name}, the "
-        f"language of most words; {option('language', second)} asks in {second_name}."
+        f"language of most words; {option('language', second_language)} asks in {second_name}."
     ]
 
 
@@ -180,20 +180,20 @@ def _language_of_item(samples: Sequence[Sample]) -> str | None:
 
 def _list_languages(languages: Mapping[str, int]) -> str:
     """Write `12 items en, 3 ja`."""
-    (first, first_count), *others = languages.items()
-    parts = [f"{plural(first_count, 'item')} {first}"]
+    (first_language, first_count), *others = languages.items()
+    parts = [f"{plural(first_count, 'item')} {first_language}"]
     parts += [f"{count:,} {language}" for language, count in others]
     return ", ".join(parts)
 
 
 def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
     prompted = [language for language in languages if language in text.LANGUAGES]
-    first = prompted[0] if prompted else text.DEFAULT_LANGUAGE
-    name = text.LANGUAGES[first].name
+    first_language = prompted[0] if prompted else text.DEFAULT_LANGUAGE
+    language_name = text.LANGUAGES[first_language].name
     return (
         f"the data are in several languages ({_list_languages(languages)}), and a judge is asked "
         f"in one: judge each by itself, {_how_to_separate(rows)}; or ask about all in "
-        f"{name} on purpose: {option('language', first)}"
+        f"{language_name} on purpose: {option('language', first_language)}"
     )
 
 

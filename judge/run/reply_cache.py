@@ -37,8 +37,8 @@ class RecordedReplies(Cache):
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
         """The recorded responses among these keys."""
-        known = [key for key in keys if key in self._replies]
-        return {key: self._replies[key] for key in known}
+        known_keys = [key for key in keys if key in self._replies]
+        return {key: self._replies[key] for key in known_keys}
 
 
 def open_reply_cache(

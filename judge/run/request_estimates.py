@@ -152,8 +152,8 @@ class CostEstimate:
 def sum_prices(prices: Iterable[float | None]) -> float | None:
     """Add up prices; None if one is unknown."""
     listed = list(prices)
-    known = [price for price in listed if price is not None]
-    return sum(known) if len(known) == len(listed) else None
+    known_prices = [price for price in listed if price is not None]
+    return sum(known_prices) if len(known_prices) == len(listed) else None
 
 
 def price_text(price: float | None) -> str:

@@ -464,7 +464,7 @@ def _cost(provider: Provider, counts: JudgeProgress) -> Cost | None:
 
 def total_use(models: Sequence[ModelUse]) -> ModelUse:
     """Add up the requests to several models. The cost is unknown if one of theirs is."""
-    served_by = {name for model in models for name in model.served_by}
+    served_by = {model_name for model in models for model_name in model.served_by}
     unmet: Counter[str] = Counter()
     for model in models:
         unmet.update(model.unmet)

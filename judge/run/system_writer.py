@@ -54,14 +54,14 @@ class SystemWriter:
 
     def __init__(
         self,
-        name: str,
+        system_name: str,
         spec: GeneratedSystem,
         config: RunConfig,
         items: Sequence[Sample],
         *,
         sends: bool = True,
     ) -> None:
-        self._name = name
+        self._name = system_name
         self._spec = spec
         self._prompt = PromptFile.read(spec.prompt)
         self._mapping = config.map
@@ -77,7 +77,7 @@ class SystemWriter:
                 model = open_judge(writer_config, spec.requested_model, sends=False)
             (self._model,) = open_judges(writer_config, [model]).values()
         except ConfigError as error:
-            raise ConfigError(f"systems: {name}: {error}") from error
+            raise ConfigError(f"systems: {system_name}: {error}") from error
         self.counts = JudgeProgress("output", total=len(self._questions))
 
     async def write(self, tools: WriterTools) -> TextsByItem:
@@ -113,8 +113,8 @@ class SystemWriter:
         generations = self._spec.generations
         texts_by_item: dict[str, list[Sample | Failure]] = {}
         for position, item in enumerate(self._items):
-            first = position * generations
-            replies_to_item = replies[first : first + generations]
+            first_reply = position * generations
+            replies_to_item = replies[first_reply : first_reply + generations]
             texts: list[Sample | Failure] = []
             for number, reply in enumerate(replies_to_item, 1):
                 text = self._text(item, number, reply)
@@ -140,8 +140,8 @@ class SystemWriter:
         generations = self._spec.generations
         failures: list[Sample | Failure] = []
         for number in range(1, generations + 1):
-            name = _generation(item, number, generations).item
-            failure = Failure(name, self._name, "", UNWRITTEN, error, message)
+            generation_name = _generation(item, number, generations).item
+            failure = Failure(generation_name, self._name, "", UNWRITTEN, error, message)
             failures.append(failure)
         return failures
 
@@ -264,5 +264,5 @@ def _generation(item: Sample, number: int, generations: int) -> Sample:
     """Return the item of one of several generations: `doc-1 (2)`."""
     if generations == 1:
         return item
-    name = f"{item.item} ({number})"
-    return replace(item, item=name, cluster=item.item)
+    generation_name = f"{item.item} ({number})"
+    return replace(item, item=generation_name, cluster=item.item)

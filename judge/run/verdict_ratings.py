@@ -30,11 +30,12 @@ def with_readable_verdicts(
         if not votes or scale.low is None or scale.high is None:
             continue
         if not are_verdicts(votes, scale.low, scale.high):
-            first = of_criterion[0]
+            first_rating = of_criterion[0]
             raise DataError(
-                f"{first.where}: {criterion_name} is {first.value!r}, and 1 for pass and 0 for "
-                f"fail would count as points of its scale, {scale.low:g} to {scale.high:g}: rate "
-                "with its points, or also rate a text that fails"
+                f"{first_rating.where}: {criterion_name} is {first_rating.value!r}, and 1 for pass "
+                "and 0 for fail would count as points of its scale, "
+                f"{scale.low:g} to {scale.high:g}: rate with its points, or also rate a text that "
+                "fails"
             )
         values = [str(rating.value) for rating in of_criterion]
         says_pass = all(map(says_whether_it_passes, values))
