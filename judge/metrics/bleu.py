@@ -63,20 +63,20 @@ def _readable(string: str, tokenizer: str) -> str:
     return whole(string).replace("\0", " ")
 
 
-def tokenizer_option(option: str, name: Any) -> str:
+def tokenizer_option(option: str, tokenizer_name: Any) -> str:
     """Return an option's tokenizer name.
 
     Raise ConfigError, or MissingExtra if its packages are missing.
     """
     from sacrebleu.metrics.bleu import BLEU
 
-    choice_option(option, name, sorted(BLEU.TOKENIZERS))
-    _scorer(name)
-    return str(name)
+    choice_option(option, tokenizer_name, sorted(BLEU.TOKENIZERS))
+    _scorer(tokenizer_name)
+    return str(tokenizer_name)
 
 
 @lru_cache(maxsize=16)  # one per kind, because tokenizers cache the texts
-def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
+def _scorer(tokenizer_name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
     """Return sacrebleu's BLEU, whose scores carry counts."""
     from sacrebleu.metrics.bleu import BLEU
 
@@ -84,7 +84,7 @@ def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
         return BLEU(
             lowercase=lowercase,
             force=True,
-            tokenize=name,
+            tokenize=tokenizer_name,
             # Only counts are read of its scores: the settings smooth them.
             smooth_method="none",
             smooth_value=None,
@@ -92,9 +92,9 @@ def _scorer(name: str, *, lowercase: bool = False, max_order: int = 4) -> Any:
             effective_order=True,
         )
     except (RuntimeError, ImportError) as error:
-        extra = "'textjudge[cjk]'" if name.endswith("-mecab") else "sentencepiece"
+        extra = "'textjudge[cjk]'" if tokenizer_name.endswith("-mecab") else "sentencepiece"
         raise MissingExtra(
-            f"the tokenizer {name} needs more packages: pip install {extra}"
+            f"the tokenizer {tokenizer_name} needs more packages: pip install {extra}"
         ) from error
 
 
@@ -412,11 +412,13 @@ class CorpusBleu(Parts):
             columns.append(Column(column_name, "metric", signature, low=0.0, high=high))
         return tuple(columns)
 
-    def _row(self, system: str, stats: list[list[int]], name: str, part: str) -> Score | Failure:
+    def _row(
+        self, system: str, stats: list[list[int]], column_name: str, part: str
+    ) -> Score | Failure:
         label = f"system {system}" if system else "the system"
 
         def failed(error: str, message: str) -> Failure:
-            return Failure("", system, name, stage="metric", error=error, message=message)
+            return Failure("", system, column_name, stage="metric", error=error, message=message)
 
         if not stats:
             message = (
@@ -436,7 +438,7 @@ class CorpusBleu(Parts):
             value = self.part(self.computed(total), part)
         except CannotScore as error:
             return failed(error.error, f"{label}: {error}")
-        return Score("", system, name, value, self._interval(stats, part))
+        return Score("", system, column_name, value, self._interval(stats, part))
 
     def _interval(self, stats: list[list[int]], part: str) -> Provenance:
         """Return the 2.5 and 97.5% quantiles of BLEU over resamples of the texts.
@@ -462,7 +464,7 @@ class CorpusBleu(Parts):
                 resampled.append(self.part(self.computed(total), part))
         if len(resampled) < _RESAMPLES / 2:
             return Provenance("metric", n=text_count)
-        low, high = map(float, np.quantile(resampled, (0.025, 0.975)))
+        lower_bound, upper_bound = map(float, np.quantile(resampled, (0.025, 0.975)))
         defined_only = ""
         if len(resampled) < _RESAMPLES:
             defined_only = f" ({len(resampled):,} for which it is defined)"
@@ -470,7 +472,7 @@ class CorpusBleu(Parts):
             f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, "
             f"seed {self._seed}"
         )
-        return Provenance("metric", n=text_count, low=low, high=high, note=method)
+        return Provenance("metric", n=text_count, low=lower_bound, high=upper_bound, note=method)
 
 
 sentence = list_function(

@@ -79,11 +79,11 @@ class Cider(WordMetric):
                     "CIDEr-D needs references of at least 2 items: with one, the idf of every "
                     "n-gram is 0; use rouge",
                 )
-            name = self._tokenizer_for(reference_texts)
-            used.add(name)
+            tokenizer_name = self._tokenizer_for(reference_texts)
+            used.add(tokenizer_name)
             targets: list[_Vectors] = []
             for reference in reference_texts:
-                counts = self._counts(name, reference)
+                counts = self._counts(tokenizer_name, reference)
                 targets.append(self._vectors(counts, idf, items))
             has_weight = any(any(target.norms) for target in targets)
             if not has_weight:
@@ -94,7 +94,7 @@ class Cider(WordMetric):
                 )
 
             def rate(output: str) -> float:
-                vectors = self._vectors(self._counts(name, output), idf, items)
+                vectors = self._vectors(self._counts(tokenizer_name, output), idf, items)
                 similarities = [self._similarity(vectors, target) for target in targets]
                 mean = sum(similarities) / len(targets)
                 return min(10 * mean, 10.0)  # rounding may exceed the limit
@@ -119,10 +119,10 @@ class Cider(WordMetric):
         """Return log(items / items whose references contain the n-gram), of every n-gram."""
         items_with_ngram: Counter[Ngram] = Counter()
         for item_texts in references_by_item:
-            name = self._tokenizer_for(item_texts)
+            tokenizer_name = self._tokenizer_for(item_texts)
             ngrams_of_item: set[Ngram] = set()
             for string in item_texts:
-                ngrams_of_item.update(self._counts(name, string))
+                ngrams_of_item.update(self._counts(tokenizer_name, string))
             items_with_ngram.update(ngrams_of_item)
         items = len(references_by_item)
         return {ngram: math.log(items / count) for ngram, count in items_with_ngram.items()}
@@ -130,9 +130,9 @@ class Cider(WordMetric):
     def _tokenizer_for(self, texts: Sequence[str]) -> str:
         return self.tokenizer or text.tokenizer_for(texts)
 
-    def _counts(self, name: str, string: str) -> Counts:
-        words = text.words(name)(string)
-        if self.stem and name in text.ENGLISH:
+    def _counts(self, tokenizer_name: str, string: str) -> Counts:
+        words = text.words(tokenizer_name)(string)
+        if self.stem and tokenizer_name in text.ENGLISH:
             words = [text.porter.stem(word) for word in words]
         counts: Counter[Ngram] = Counter()
         for order in range(1, self.max_order + 1):

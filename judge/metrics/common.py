@@ -170,14 +170,16 @@ def all_texts(samples: Iterable[Sample]) -> Iterator[str]:
         yield from (sample.output, *references(sample))
 
 
-def failure(sample: Sample, name: str, error: str, problem: str) -> Failure:
+def failure(sample: Sample, column_name: str, error: str, problem: str) -> Failure:
     """Return the failure of a value.
 
     The message is the location of the sample and the `problem`, which says what to do.
     """
     where = sample.where or f"item {sample.item}"
     message = f"{where} {problem}"
-    return Failure(sample.item, sample.system, name, stage="metric", error=error, message=message)
+    return Failure(
+        sample.item, sample.system, column_name, stage="metric", error=error, message=message
+    )
 
 
 def lacks_source(sample: Sample, blank: str = "a blank source") -> str:
@@ -187,12 +189,12 @@ def lacks_source(sample: Sample, blank: str = "a blank source") -> str:
     return f"has {problem}: add a column `source`, or name yours with {named}"
 
 
-def no_reference(sample: Sample, name: str) -> Failure:
+def no_reference(sample: Sample, column_name: str) -> Failure:
     """Return the failure of a column that needs a reference."""
     problem = "only blank references" if sample.references else "no reference"
     named = option("map", {"references": "COLUMN"})
     advice = f"add a column `references` (a text or a list of texts), or name yours with {named}"
-    return failure(sample, name, "NoReference", f"has {problem}: {advice}")
+    return failure(sample, column_name, "NoReference", f"has {problem}: {advice}")
 
 
 def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
@@ -205,7 +207,7 @@ def by_system(samples: Sequence[Sample]) -> dict[str, list[Sample]]:
 
 def by_references(
     samples: Sequence[Sample],
-    name: str,
+    column_name: str,
     prepare: Callable[[tuple[str, ...]], Rate],
 ) -> tuple[Score | Failure, ...]:
     """Return a row per sample for a column that compares outputs with their references.
@@ -225,17 +227,17 @@ def by_references(
         sample = samples[index]
         targets = references(sample)
         if not targets:
-            rows[index] = no_reference(sample, name)
+            rows[index] = no_reference(sample, column_name)
             continue
         try:
             rate = prepared(targets)
             value = float(rate(sample.output))
         except CannotScore as reason:
             problem = f"has no value: {reason}"
-            rows[index] = failure(sample, name, reason.error, problem)
+            rows[index] = failure(sample, column_name, reason.error, problem)
         else:
             provenance = Provenance(method="metric")
-            rows[index] = Score(sample.item, sample.system, name, value, provenance)
+            rows[index] = Score(sample.item, sample.system, column_name, value, provenance)
     return tuple(rows[index] for index in range(len(samples)))
 
 
@@ -372,24 +374,32 @@ def list_function(
     return score  # type: ignore[return-value]  # the lists have names as well
 
 
-def whole_number(option: str, value: Any, low: int, high: int) -> int:
-    """Return an option's value, an integer from `low` to `high`. Raise ConfigError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise ConfigError(f"{option} must be a whole number from {low} to {high}, not {value!r}")
+def whole_number(option: str, value: Any, lowest: int, highest: int) -> int:
+    """Return an option's value, an integer from `lowest` to `highest`, or raise ConfigError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+        raise ConfigError(
+            f"{option} must be a whole number from {lowest} to {highest}, not {value!r}"
+        )
     return value
 
 
-def number(option: str, value: Any, low: float, high: float) -> float:
-    """Return an option's value, a number from `low` to `high`. Raise ConfigError otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ConfigError(f"{option} must be a number from {low:g} to {high:g}, not {value!r}")
+def number(option: str, value: Any, lowest: float, highest: float) -> float:
+    """Return an option's value, a number from `lowest` to `highest`, or raise ConfigError."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float)
+        or not lowest <= value <= highest
+    ):
+        raise ConfigError(
+            f"{option} must be a number from {lowest:g} to {highest:g}, not {value!r}"
+        )
     return float(value)
 
 
-def choice_option(option: str, value: Any, known: Sequence[str]) -> str:
+def choice_option(option: str, value: Any, known_choices: Sequence[str]) -> str:
     """Return an option's value, one of the known ones. Raise ConfigError otherwise."""
-    if not isinstance(value, str) or value not in known:
-        raise ConfigError(f"{option} must be one of {', '.join(known)}, not {value!r}")
+    if not isinstance(value, str) or value not in known_choices:
+        raise ConfigError(f"{option} must be one of {', '.join(known_choices)}, not {value!r}")
     return value
 
 
@@ -407,7 +417,9 @@ def list_option(value: Any) -> Any:
     return value
 
 
-def choices_option(option: str, value: Any, known: Sequence[str], expected: str) -> tuple[str, ...]:
+def choices_option(
+    option: str, value: Any, known_choices: Sequence[str], expected: str
+) -> tuple[str, ...]:
     """Return an option's list of distinct known values. Raise ConfigError otherwise."""
     names = list_option(value)
     if not isinstance(names, list | tuple) or not names:
@@ -415,16 +427,16 @@ def choices_option(option: str, value: Any, known: Sequence[str], expected: str)
     distinct = set(map(str, names))
     if len(distinct) < len(names):
         raise ConfigError(f"{expected}, not {value!r}")
-    return tuple(choice_option(option, name, known) for name in names)
+    return tuple(choice_option(option, choice_name, known_choices) for choice_name in names)
 
 
 def tokenizer(option: str, value: Any) -> str | None:
     """Return an option's tokenizer of `judge.text`, or None. Raise ConfigError or MissingExtra."""
     if value is None:
         return None
-    name = choice_option(option, value, text.TOKENIZERS)
-    text.signature(name)  # raises if its packages are missing
-    return name
+    tokenizer_name = choice_option(option, value, text.TOKENIZERS)
+    text.signature(tokenizer_name)  # raises if its packages are missing
+    return tokenizer_name
 
 
 @dataclass(frozen=True, kw_only=True)

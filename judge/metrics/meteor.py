@@ -205,9 +205,9 @@ def _has_wordnet() -> bool:
     import nltk
 
     # NLTK reads its data from a folder or from the archive that its downloader leaves.
-    for name in ("corpora/wordnet", "corpora/wordnet.zip"):
+    for resource_name in ("corpora/wordnet", "corpora/wordnet.zip"):
         try:
-            nltk.data.find(name)
+            nltk.data.find(resource_name)
         except (LookupError, OSError):
             continue
         return True
@@ -226,8 +226,8 @@ def _synonyms(word: str) -> frozenset[str]:
     forms = {word}
     for synset in _reader().synsets(word):
         for lemma in synset.lemmas():
-            name = lemma.name()
+            lemma_name = lemma.name()
             # WordNet joins the words of a phrase: `give_up` cannot match a word.
-            if "_" not in name:
-                forms.add(name)
+            if "_" not in lemma_name:
+                forms.add(lemma_name)
     return frozenset(forms)

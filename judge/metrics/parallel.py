@@ -43,12 +43,12 @@ def score_in_parallel(
         return merged
     # Without samples there is one empty part, because its result has the columns.
     starts = range(0, len(samples), PART) or [0]
-    parts = [samples[start : start + PART] for start in starts]
-    if len(parts) == 1:
+    sample_parts = [samples[start : start + PART] for start in starts]
+    if len(sample_parts) == 1:
         workers = 1  # other processes would have nothing to do
     results: list[MetricResult] = []
     with worker_pool([metric], workers) as score_parts:
-        for (result,) in score_parts(parts):
+        for (result,) in score_parts(sample_parts):
             results.append(result)
             # The last part may be smaller.
             finished = min(len(samples), len(results) * PART)
@@ -69,8 +69,8 @@ def worker_pool(
     if workers == 1:
 
         def in_this_process(parts: Iterable[Sequence[Sample]]) -> Iterator[list[MetricResult]]:
-            for part in parts:
-                yield [metric.score(part) for metric in metrics]
+            for sample_part in parts:
+                yield [metric.score(sample_part) for metric in metrics]
 
         yield in_this_process
         return
@@ -88,8 +88,8 @@ def worker_pool(
 
     def in_order(parts: Iterable[Sequence[Sample]]) -> Iterator[list[MetricResult]]:
         waiting: deque[Future[list[MetricResult]]] = deque()
-        for part in parts:
-            waiting.append(pool.submit(_score, part))
+        for sample_part in parts:
+            waiting.append(pool.submit(_score, sample_part))
             # Two parts per process, so that none waits for the next part to be read.
             if len(waiting) >= 2 * workers:
                 yield waiting.popleft().result()

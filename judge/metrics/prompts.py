@@ -58,10 +58,10 @@ def language_option(option: str, value: Any) -> str:
 
 
 @lru_cache(maxsize=32)
-def load(language: str, task: str, name: str) -> Prompt:
+def load(language: str, task: str, prompt_name: str) -> Prompt:
     """Return the prompt prompts/<language>/<task>/<name>.jinja."""
     folder = builtin_prompts() / language
-    file_name = f"{name}.jinja"
+    file_name = f"{prompt_name}.jinja"
     template = read_text(folder / task / file_name)
     layout = read_text(folder / "qags" / _LAYOUT)
     texts = {file_name: template, _LAYOUT: layout}

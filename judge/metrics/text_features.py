@@ -345,9 +345,9 @@ class Measure:
         self._prepared: dict[str, IndexedSource] = {}
         self.used: set[str] = set()
         if tokenizer is None and self._source is not None:
-            name = text.tokenizer_for([self._source])
-            if name != "en":
-                self._tokenizer = name
+            tokenizer_name = text.tokenizer_for([self._source])
+            if tokenizer_name != "en":
+                self._tokenizer = tokenizer_name
 
     def __call__(self, output: str) -> Features:
         """Return the features of an output.
@@ -368,7 +368,9 @@ class Measure:
         adjacent_duplicates = 0
         for sentence_words in cut.each:
             pairs = pairwise(sentence_words)
-            adjacent_duplicates += sum(first == second for first, second in pairs)
+            adjacent_duplicates += sum(
+                first_word == second_word for first_word, second_word in pairs
+            )
         compared: dict[str, float | None] = {}
         if source:
             compared = _support(output, cut, source)
@@ -465,8 +467,8 @@ def _repeated(grams: Sequence[object]) -> float | None:
     return 1 - len(set(grams)) / len(grams)
 
 
-def _novel(grams: Sequence[object], known: Container[Any]) -> float | None:
-    return _mean([gram not in known for gram in grams])
+def _novel(grams: Sequence[object], known_grams: Container[Any]) -> float | None:
+    return _mean([gram not in known_grams for gram in grams])
 
 
 def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
@@ -566,40 +568,40 @@ class Stats(BaseMetric):
         return MetricResult(columns, tuple(rows), (note,))
 
 
-def _row(sample: Sample, name: str, features: Features) -> Score | Failure:
+def _row(sample: Sample, feature_name: str, features: Features) -> Score | Failure:
     """Return a sample's row in the column of a feature."""
-    column = f"stats_{name}"
+    column = f"stats_{feature_name}"
     if not features.words:
         problem = "has no words in its output: there is nothing to count"
         return failure(sample, column, "EmptyOutput", problem)
     # Coverage is defined for every output with words, if its source has some.
-    if name in OF_SOURCE and features.coverage is None:
+    if feature_name in OF_SOURCE and features.coverage is None:
         problem = lacks_source(sample, "a source without words")
         return failure(sample, column, "NoSource", problem)
-    value = getattr(features, name)
-    if value is None and name in _MISSING:
-        return failure(sample, column, *_MISSING[name])
+    value = getattr(features, feature_name)
+    if value is None and feature_name in _MISSING:
+        return failure(sample, column, *_MISSING[feature_name])
     if value is None:
         # A share of nothing: nothing lacks support.
-        value = name in _HIGHER
+        value = feature_name in _HIGHER
     return Score(sample.item, sample.system, column, float(value), Provenance("metric"))
 
 
-def _column(name: str, signature_parts: Sequence[str]) -> Column:
+def _column(feature_name: str, signature_parts: Sequence[str]) -> Column:
     """Return the column of a feature."""
     better: Literal["higher", "lower", ""] = ""
-    if name in _HIGHER:
+    if feature_name in _HIGHER:
         better = "higher"
-    elif name in _LOWER:
+    elif feature_name in _LOWER:
         better = "lower"
-    column = f"stats_{name}"
+    column = f"stats_{feature_name}"
     signature = Signature(column, *signature_parts)
     return Column(
         column,
         "metric",
         signature,
         low=0.0,
-        high=None if name in _UNBOUNDED else 1.0,
+        high=None if feature_name in _UNBOUNDED else 1.0,
         better=better,
     )
 

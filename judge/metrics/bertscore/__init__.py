@@ -208,18 +208,18 @@ class Measured:
             usable_references = [
                 text for text in job.references if not (troubles[text] or text in self.unfit)
             ]
-            known = tuple(usable_references)
+            known_references = tuple(usable_references)
             trouble = troubles[job.output] or self.unfit.get(job.output)
-            part = "an output"
-            if not known and not trouble:
-                first = job.references[0]
-                trouble = troubles[first] or self.unfit.get(first)
-                part = "a reference"
+            text_kind = "an output"
+            if not known_references and not trouble:
+                first_reference = job.references[0]
+                trouble = troubles[first_reference] or self.unfit.get(first_reference)
+                text_kind = "a reference"
             if trouble:
-                message = f"has {part} {trouble.message}"
+                message = f"has {text_kind} {trouble.message}"
                 self.values[number] = replace(trouble, message=message)
                 continue
-            pair = Pair(job.output, known)
+            pair = Pair(job.output, known_references)
             usable[number] = pair
             longer = {text for text in pair.texts if lengths[text] > self.limit}
             if longer:

@@ -65,11 +65,11 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
         middle = (start + following + size + 1) // 2
         marks.append(head + middle)
     edges = pairwise([0, *marks, head + count + tail])
-    parts: list[Window] = []
-    for start, (first, last) in zip(starts, edges, strict=True):
+    all_windows: list[Window] = []
+    for start, (first_vector, last_vector) in zip(starts, edges, strict=True):
         stop = min(start + size, count)
-        parts.append(Window(start, stop, first, last))
-    return parts
+        all_windows.append(Window(start, stop, first_vector, last_vector))
+    return all_windows
 
 
 def runtime(options: Options) -> str:
@@ -121,8 +121,8 @@ class Embedder:
         content = self._encoder.tokens(text)
         is_cut = self._options.long == "cut"
         content_kept = content[: self.facts.room] if is_cut else content
-        whole = [*self.facts.prefix, *content_kept, *self.facts.suffix]
-        ids = np.array(whole, dtype=np.int32)
+        all_ids = [*self.facts.prefix, *content_kept, *self.facts.suffix]
+        ids = np.array(all_ids, dtype=np.int32)
         n_cut = len(content) - len(content_kept)
         return ids, len(ids) + n_cut
 
@@ -183,9 +183,9 @@ class Embedder:
         return [*self.facts.prefix, *inner, *self.facts.suffix]
 
     def _count(self, texts: Iterable[str]) -> None:
-        before = len(self._counted)
+        count_before = len(self._counted)
         self._counted.update(texts)
-        if len(self._counted) > before:
+        if len(self._counted) > count_before:
             self.progress(len(self._counted), self.total)
 
 
@@ -199,8 +199,8 @@ def _unit_vectors(rows: npt.NDArray[np.float32], window: Window) -> npt.NDArray[
     # A token in two windows has the vector with more context, see `windows`.
     first_row = window.first - window.start
     end_row = window.last - window.start
-    part = rows[first_row:end_row]
+    rows_of_window = rows[first_row:end_row]
     # The product of two vectors of length 1 is their cosine.
-    norms = np.linalg.norm(part, axis=1, keepdims=True)
-    unit_vectors: npt.NDArray[np.float32] = part / norms
+    norms = np.linalg.norm(rows_of_window, axis=1, keepdims=True)
+    unit_vectors: npt.NDArray[np.float32] = rows_of_window / norms
     return unit_vectors

@@ -264,10 +264,10 @@ def _vocabulary_scripts(folder: Path, digest: str, share: float) -> frozenset[st
         if scripts == {"CJK"}:
             han_pieces += 1
     fewest = max(1, share * len(pieces))
-    known = {script for script, number in counts.items() if number >= fewest}
+    known_scripts = {script for script, number in counts.items() if number >= fewest}
     if han_pieces >= _FEWEST_HAN * len(pieces):
-        known.add("CJK")
-    return frozenset(known)
+        known_scripts.add("CJK")
+    return frozenset(known_scripts)
 
 
 def _vocabulary(folder: Path) -> list[str]:
@@ -308,8 +308,8 @@ def unfit_texts(model: Model, pairs: Iterable[Texts]) -> dict[str, ModelError]:
         for string in texts:
             script = text.main_script(string)
             if script and script not in readable.scripts:
-                name = _SCRIPT_NAMES.get(script, script.capitalize())
-                unfit[string] = _unfit(f"in {name}", readable, model)
+                script_name = _SCRIPT_NAMES.get(script, script.capitalize())
+                unfit[string] = _unfit(f"in {script_name}", readable, model)
     if readable.english_only:
         latin = [string for string in texts if string not in unfit]
         for foreign in _foreign_texts(latin, pairs):
@@ -361,9 +361,9 @@ def check_words(model: Model, pairs: Iterable[Texts]) -> None:
     knows = lru_cache(maxsize=None)(_word_checker(model))
     known_pairs: list[Texts] = []
     for output, references in pairs:
-        known = tuple(filter(knows, references))
-        if known and knows(output):
-            known_pairs.append((output, known))
+        known_references = tuple(filter(knows, references))
+        if known_references and knows(output):
+            known_pairs.append((output, known_references))
     if not known_pairs:
         if not pairs:
             return
@@ -372,7 +372,10 @@ def check_words(model: Model, pairs: Iterable[Texts]) -> None:
             f"{UNKNOWN_ADVICE}"
         )
     unfit = unfit_texts(model, known_pairs)
-    if all(output in unfit or unfit.keys() >= {*known} for output, known in known_pairs):
+    if all(
+        output in unfit or unfit.keys() >= {*known_references}
+        for output, known_references in known_pairs
+    ):
         # The advice follows the colon and is for all texts.
         first_problem = next(iter(unfit.values()))
         reason = first_problem.message.partition(": ")[0]
@@ -547,17 +550,17 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     Raise ConfigError if the tokenizer is unsupported.
     """
     inner = tokenizer.encode("a", add_special_tokens=False)
-    whole = tokenizer.encode("a")
+    encoded = tokenizer.encode("a")
     size = len(inner)
-    positions = range(len(whole) - size + 1)
-    starts = [start for start in positions if whole[start : start + size] == inner]
+    positions = range(len(encoded) - size + 1)
+    starts = [start for start in positions if encoded[start : start + size] == inner]
     if not inner or not starts:
         raise ConfigError(
             "bertscore: the model's tokenizer does not put its special tokens around a text; use "
             "another"
         )
-    prefix = whole[: starts[0]]
-    suffix = whole[starts[0] + size :]
+    prefix = encoded[: starts[0]]
+    suffix = encoded[starts[0] + size :]
     special = (tokenizer.cls_token_id, tokenizer.sep_token_id)
     pad = tokenizer.pad_token_id
     unknown = tokenizer.unk_token_id
@@ -575,17 +578,21 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
 
 def _needs_space(tokenizer: Any, config: Any) -> bool:
     """Return whether a model expects a space before the first word and its tokenizer adds none."""
-    class_names = [kind.__name__ for kind in type(tokenizer).__mro__]
+    class_names = [tokenizer_class.__name__ for tokenizer_class in type(tokenizer).__mro__]
     by_class = not _SPACED.isdisjoint(class_names)
     if not by_class and config.model_type not in _SPACED_MODELS:
         return False
     inside = backend(tokenizer)
     if inside is None:
         return by_class
-    first = json.loads(inside.to_str()).get("pre_tokenizer") or {}
-    parts = first.get("pretokenizers", [first])  # of a sequence
-    byte_level = [part for part in parts if part.get("type") == "ByteLevel"]
-    return any(not part.get("add_prefix_space") for part in byte_level)
+    pretokenizer = json.loads(inside.to_str()).get("pre_tokenizer") or {}
+    pretokenizer_parts = pretokenizer.get("pretokenizers", [pretokenizer])  # of a sequence
+    byte_level = [
+        pretokenizer_part
+        for pretokenizer_part in pretokenizer_parts
+        if pretokenizer_part.get("type") == "ByteLevel"
+    ]
+    return any(not pretokenizer_part.get("add_prefix_space") for pretokenizer_part in byte_level)
 
 
 def from_transformers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
@@ -677,8 +684,8 @@ def cut(network: Any, model: Model) -> Any:
     for path in paths:
         parents, _, attribute = path.rpartition(".")
         holder = network
-        for name in filter(None, parents.split(".")):
-            holder = getattr(holder, name, None)
+        for parent_name in filter(None, parents.split(".")):
+            holder = getattr(holder, parent_name, None)
         layers = getattr(holder, attribute, None)
         if isinstance(layers, int):
             count = layers

@@ -262,7 +262,7 @@ class Claims(BaseMetric):
     def _row(
         self,
         sample: Sample,
-        name: str,
+        column_name: str,
         checked: Sequence[Side],
         is_silent: bool,
     ) -> Score | Failure:
@@ -275,21 +275,23 @@ class Claims(BaseMetric):
         if is_silent or (checked and not trouble and not claims):
             without = "an output" if is_silent else "references"
             problem = f"has {without} without claims: it is not measured"
-            return failure(sample, name, "NoClaims", problem)
+            return failure(sample, column_name, "NoClaims", problem)
         if trouble:
-            reason = failure(sample, name, trouble.error, f"is not measured: {trouble.message}")
+            reason = failure(
+                sample, column_name, trouble.error, f"is not measured: {trouble.message}"
+            )
             return replace(reason, raw=trouble.raw)
         if not checked:
-            if name == PRECISION:
-                return failure(sample, name, "NoSource", lacks_source(sample))
-            return no_reference(sample, name)
+            if column_name == PRECISION:
+                return failure(sample, column_name, "NoSource", lacks_source(sample))
+            return no_reference(sample, column_name)
         if len(checked) > 1:
             # A span does not say in which of several references it is.
             claims = [replace(claim, span=None) for claim in claims]
         value = value_of(claims, self.threshold if self.value == "share" else None)
         raw = encode(tuple(claims))
         provenance = Provenance("metric", n=len(claims), raw=raw)
-        return Score(sample.item, sample.system, name, value, provenance)
+        return Score(sample.item, sample.system, column_name, value, provenance)
 
 
 class _Pair(NamedTuple):

@@ -57,9 +57,9 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
     return matches[0] if len(matches) == 1 else None
 
 
-def _plain_name(name: str) -> str:
+def _plain_name(class_name: str) -> str:
     """Return the name of a class in lower case, with `_` between its words."""
-    return _SEPARATORS.sub("_", name).strip("_").lower()
+    return _SEPARATORS.sub("_", class_name).strip("_").lower()
 
 
 @dataclass(eq=False)
@@ -86,7 +86,7 @@ class CrossEncoder:
         labels = self._labels()
         index = entailment_label(labels, self.label)
         if index is None:
-            numbered = [f"{number} {name!r}" for number, name in sorted(labels.items())]
+            numbered = [f"{number} {class_name!r}" for number, class_name in sorted(labels.items())]
             listed = ", ".join(numbered)
             raise self.files.error(
                 f"its labels are {listed}: set {self.files.who}.label to the one that means that "
@@ -106,7 +106,7 @@ class CrossEncoder:
             count = config.get("num_labels") or 2
             numbered = {number: f"LABEL_{number}" for number in range(count)}
             names = config.get("id2label") or numbered
-            return {int(number): str(name) for number, name in names.items()}
+            return {int(number): str(class_name) for number, class_name in names.items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise self.files.error(
                 "its id2label in config.json is no mapping of numbers to names"
@@ -175,25 +175,27 @@ class CrossEncoder:
         size = text_size + claim_size + special
         both = (text, claim)
         windows = list(pair_tokenizer.windows(both, 0, size=size, overlap=overlap))
-        for index, part in enumerate(("text", "claim")):
+        for index, text_kind in enumerate(("text", "claim")):
             ids: list[int] = []
             for window in windows:
                 numbered = zip(window.ids, window.sequence_ids, strict=True)
                 ids += [token_id for token_id, sequence in numbered if sequence == index]
-            trouble = self._unknown(part, ids)
+            trouble = self._unknown(text_kind, ids)
             if trouble:
                 return trouble
         return windows
 
-    def _unknown(self, part: str, ids: Sequence[int]) -> ModelError | None:
+    def _unknown(self, text_kind: str, ids: Sequence[int]) -> ModelError | None:
         """Return why the model cannot read the tokens of a text or a claim, None if it can."""
         if not ids:
-            return ModelError("NoTokens", f"a {part} has no words that the model's tokenizer knows")
+            return ModelError(
+                "NoTokens", f"a {text_kind} has no words that the model's tokenizer knows"
+            )
         unknown = huggingface.unknown_share(ids, self.model.tokenizer.unk_token_id)
         if unknown <= huggingface.MOST_UNKNOWN:
             return None
         advice = "use a model of the language"
-        message = f"{self.files.name} does not know the words of a {part}: {advice}"
+        message = f"{self.files.name} does not know the words of a {text_kind}: {advice}"
         return ModelError("UnknownText", message)
 
     def _probability(

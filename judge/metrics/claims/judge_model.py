@@ -133,14 +133,14 @@ def read_probabilities(reply: str, count: int) -> str:
     """
     probabilities: dict[str, float] = {}
     expected = [str(number) for number in range(1, count + 1)]
-    known = set(expected)
+    known_numbers = set(expected)
     for member in _object(reply):
         # Full-width digits are folded to ASCII.
         number = fold(member.key).strip()
         value = fold(member.words).strip()
         if number in probabilities:
             raise ParseError(f"the reply rates claim {number} twice", reply)
-        if number not in known:
+        if number not in known_numbers:
             problem = f"rates claim {number!r:.20}, which is not among {count}"
             raise ParseError(f"the reply {problem}", reply)
         if not _NUMBER.fullmatch(value) or float(value) > 1:

@@ -104,8 +104,8 @@ class Distinct(Tokens):
         case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
         parts = ["system", f"per={self.per}", case, tok, signed_version()]
         columns: list[Column] = []
-        for n in numbers:
-            column_name = f"distinct{n}"
+        for order in numbers:
+            column_name = f"distinct{order}"
             signature = Signature(column_name, *parts)
             columns.append(Column(column_name, "metric", signature, low=0.0, high=1.0))
         notes = ngrams.notes("distinct", cuts, "they add nothing to it")
@@ -126,10 +126,10 @@ class Distinct(Tokens):
         if empty_texts:
             note += f"; {plural(empty_texts, 'text')} without any"
         text_count = len(corpus.lengths)
-        for n in numbers:
-            column_name = f"distinct{n}"
+        for order in numbers:
+            column_name = f"distinct{order}"
             try:
-                share = _share(corpus, distinct_counts, n, self.per)
+                share = _share(corpus, distinct_counts, order, self.per)
             except CannotScore as error:
                 yield ngrams.failure(system, column_name, error)
             else:
@@ -640,10 +640,10 @@ def _bleu_of_pairs(
     halved = np.ones(hits[0].shape)
     # The logarithm of no match is -inf, and the precision of an order longer than the text NaN.
     with np.errstate(divide="ignore", invalid="ignore"):
-        for n, matches in enumerate(hits, start=1):
+        for order, matches in enumerate(hits, start=1):
             # sacrebleu adds k to the orders above 1 only, as Chen and Cherry do.
-            added = _ADD_K if settings.smooth == "add-k" and n > 1 else 0
-            total = totals(lengths, n) + added
+            added = _ADD_K if settings.smooth == "add-k" and order > 1 else 0
+            total = totals(lengths, order) + added
             matches_added = matches + added
             missed = matches_added == 0
             # "exp": the k-th order without a match counts 1 / 2^k matches.

@@ -117,9 +117,9 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     Raise DataError unless these are a list of texts.
     """
     checked_texts = text_list("texts", texts)
-    name = tokens.tokenizer_for(checked_texts)
-    tokenized = list(map(tokens.words(name), checked_texts))
-    return Cut(corpus(tokenized), name, tokens.note(checked_texts, name))
+    tokenizer_name = tokens.tokenizer_for(checked_texts)
+    tokenized = list(map(tokens.words(tokenizer_name), checked_texts))
+    return Cut(corpus(tokenized), tokenizer_name, tokens.note(checked_texts, tokenizer_name))
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
@@ -151,7 +151,7 @@ def blank(texts: Corpus) -> int:
     return int((texts.lengths == 0).sum())
 
 
-def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
+def notes(metric_name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
     """Return notes about texts without any token, and texts that the tokenizer does not split."""
     empty_texts = {system: blank(system_cut.corpus) for system, system_cut in cuts.items()}
     lines: list[str | Note] = []
@@ -163,12 +163,12 @@ def notes(name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, 
                 counts.append(f"{system or 'the system'} {count:,}")
         listed = ", ".join(counts)
         without_token = f"{plural(total, 'text')} without any token ({listed})"
-        lines.append(f"{name}: {without_token}; {effect}")
+        lines.append(f"{metric_name}: {without_token}; {effect}")
     lines += [system_cut.note for system_cut in cuts.values() if system_cut.note.some]
     return tuple(lines)
 
 
-def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
+def unequal_counts_note(metric_name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
     """Return a note if systems have different numbers of texts and the metric depends on them."""
     scores = [row for row in rows if isinstance(row, Score)]
     sizes = {row.system: row.provenance.n for row in scores}
@@ -176,6 +176,6 @@ def unequal_counts_note(name: str, rows: Sequence[Score | Failure]) -> tuple[str
         return ()
     listed = ", ".join(f"{system} {count:,}" for system, count in sizes.items())
     return (
-        f"{name} depends on the number of texts; systems with unequal numbers do not compare: "
-        f"{listed}",
+        f"{metric_name} depends on the number of texts; systems with unequal numbers do not "
+        f"compare: {listed}",
     )

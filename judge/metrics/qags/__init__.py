@@ -362,11 +362,11 @@ def _working(lines: Sequence[QagsLine]) -> str | None:
     return json.dumps({"qags": entries}, ensure_ascii=False)
 
 
-def _not_compared(name: str, counted: Sequence[QagsLine]) -> ModelError:
+def _not_compared(similarity_name: str, counted: Sequence[QagsLine]) -> ModelError:
     """Return the error of an output with answers that have no similarity of this name."""
-    uncompared = next(line for line in counted if name not in line.similarity)
+    uncompared = next(line for line in counted if similarity_name not in line.similarity)
     answers = f"{uncompared.from_source!r}, {uncompared.from_output!r}"
-    problem = f"has answers that {name} cannot compare: {answers}"
+    problem = f"has answers that {similarity_name} cannot compare: {answers}"
     return ModelError("NotCompared", f"{problem}; if not English, {UNKNOWN_ADVICE}")
 
 
@@ -392,8 +392,8 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
 
 def _set_options(options: Qags, *names: str) -> dict[str, Any]:
     """Return the options of these names that are not None."""
-    values = {name: getattr(options, name) for name in names}
-    return {name: value for name, value in values.items() if value is not None}
+    values = {option_name: getattr(options, option_name) for option_name in names}
+    return {option_name: value for option_name, value in values.items() if value is not None}
 
 
 def _no_judge() -> str:

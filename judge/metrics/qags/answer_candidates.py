@@ -34,7 +34,7 @@ Words = list[tuple[Span, Part]]
 _PIECE = 2_000  # characters tagged at once: taggers take more than linear time
 
 
-def tag_words(name: str, clean: str) -> Words:
+def tag_words(tagger_name: str, clean: str) -> Words:
     """Return the words of a text with their spans and roles.
 
     A number with its points and signs is one word. The text has no lone surrogate and no NUL.
@@ -43,7 +43,7 @@ def tag_words(name: str, clean: str) -> Words:
     number_spans = [match.span() for match in _NUMBER.finditer(clean)]
     words: Words = []
     index = 0
-    for (start, end), part in _tagged_words(name, clean):
+    for (start, end), role in _tagged_words(tagger_name, clean):
         # Numbers and words are both in the order of the text.
         while index < len(number_spans) and number_spans[index][1] <= start:
             index += 1
@@ -52,7 +52,7 @@ def tag_words(name: str, clean: str) -> Words:
             number_start, number_end = number_spans[index]
             is_outside = start < number_start or end > number_end
         if is_outside:
-            words.append(((start, end), part))
+            words.append(((start, end), role))
             continue
         number_span = number_spans[index]
         # The parts of a number, such as `3`, `.` and `5`, become one word.
@@ -61,18 +61,18 @@ def tag_words(name: str, clean: str) -> Words:
     return words
 
 
-def _tagged_words(name: str, clean: str) -> Words:
+def _tagged_words(tagger_name: str, clean: str) -> Words:
     """Return the words as the tagger cuts them, with their spans and roles."""
     tagged: Words = []
     position = 0
     with LOCK:
-        _tool(name)
-        tool, role = _TAGGERS[name]
-        analyse = import_module("rjieba").tag if name == "zh" else load(tool)
+        _tool(tagger_name)
+        tool, role = _TAGGERS[tagger_name]
+        analyse = import_module("rjieba").tag if tagger_name == "zh" else load(tool)
         for piece in _PIECES(clean):
             for surface, tags in analyse(piece):
                 part = role(surface, tags)
-                if name == "kiwi":  # whose forms of verbs are not as written
+                if tagger_name == "kiwi":  # whose forms of verbs are not as written
                     surface = piece[tags.start : tags.end]
                 start = clean.find(surface, position) if surface else -1
                 if start < 0:  # a tagger may have changed the text
@@ -214,11 +214,11 @@ _TAGGERS: dict[str, tuple[str, Callable[[str, Any], Part]]] = {
 """The tokenizer of each language or name, and a function that maps its tags to a word's role."""
 
 
-def _tool(name: str) -> Tool:
+def _tool(tagger_name: str) -> Tool:
     """Return the packages of a tagger. Raises MissingExtra if they are not installed."""
-    tool = TOOLS[_TAGGERS[name][0]]
+    tool = TOOLS[_TAGGERS[tagger_name][0]]
     if not tool.installed:
-        raise tool.missing(f"qags: the nouns of {name!r} need")
+        raise tool.missing(f"qags: the nouns of {tagger_name!r} need")
     return tool
 
 
@@ -291,20 +291,20 @@ class Nouns:
 
     def spans(self, clean: str, language: str) -> list[Span]:
         """Return the places of the themes in a cleaned text, in order; results are cached."""
-        name = self._tool or (self._english if language == "en" else language)
-        if not name:
+        finder_name = self._tool or (self._english if language == "en" else language)
+        if not finder_name:
             raise MissingExtra(_no_english())
-        self._used.add(name)
-        if (clean, name) not in self._cache:
-            self._cache[clean, name] = self._find_spans(clean, name)
-        return self._cache[clean, name]
+        self._used.add(finder_name)
+        if (clean, finder_name) not in self._cache:
+            self._cache[clean, finder_name] = self._find_spans(clean, finder_name)
+        return self._cache[clean, finder_name]
 
-    def _find_spans(self, clean: str, name: str) -> list[Span]:
-        if name.startswith(SPACY):
-            return _by_spacy(_spacy(name), clean, self._compounds)
-        words = tag_words(name, clean)
+    def _find_spans(self, clean: str, finder_name: str) -> list[Span]:
+        if finder_name.startswith(SPACY):
+            return _by_spacy(_spacy(finder_name), clean, self._compounds)
+        words = tag_words(finder_name, clean)
         if self._compounds:
-            return list(_compound_spans(clean, words, name in _SPACED))
+            return list(_compound_spans(clean, words, finder_name in _SPACED))
         return [span for span, part in words if part in ("noun", "time")]
 
     @property
@@ -312,15 +312,15 @@ class Nouns:
         """The finders used so far, with their versions."""
         signatures: list[str] = []
         names = {self._tool} if self._tool else self._used
-        for name in sorted(names):
-            if name.startswith(SPACY):
-                meta = _spacy(name).meta
+        for finder_name in sorted(names):
+            if finder_name.startswith(SPACY):
+                meta = _spacy(finder_name).meta
                 name_and_version = f"{meta['name']}{meta['version']}"
                 signatures.append(f"spacy-{meta['lang']}_{name_and_version}")
             else:
                 # The versions of the packages decide the results.
-                packages = [package + version(package) for package in _tool(name).packages]
-                signatures.append("-".join([name, *packages]))
+                packages = [package + version(package) for package in _tool(finder_name).packages]
+                signatures.append("-".join([finder_name, *packages]))
         signature = "+".join(signatures) or "nouns"
         return signature if self._compounds else f"{signature}-single"
 
@@ -452,31 +452,31 @@ def _continues_compound(
     spaced: bool,
 ) -> bool:
     """Return whether two consecutive words are in one compound."""
-    (_, last_end), before = last
+    (_, last_end), role_before = last
     (start, _), part = word
     between = clean[last_end:start]
     if between:
         if not spaced or between != " ":
             return False
-        return before in ("noun", "suffix") and part in ("noun", "prefix")
-    if before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
+        return role_before in ("noun", "suffix") and part in ("noun", "prefix")
+    if role_before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
         if part in ("time", "suffix"):
             return True
         return part in ("number", "amount") and bool(_CLOCK(clean, start))
     if part in ("unit", "time"):  # 12月末; not 村民昨天
-        return before in ("number", "amount", "unit", "prefix")
-    return not (part in ("noun", "prefix") and before in ("unit", "amount"))
+        return role_before in ("number", "amount", "unit", "prefix")
+    return not (part in ("noun", "prefix") and role_before in ("unit", "amount"))
 
 
 @cache
-def _spacy(name: str) -> Any:
+def _spacy(finder_name: str) -> Any:
     """Load the spaCy pipeline of `spacy:MODEL`."""
-    model = name.removeprefix(SPACY)
+    model = finder_name.removeprefix(SPACY)
     try:
         spacy = import_module("spacy")
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            f"qags: {name} needs the package {error.name or 'spacy'}: pip install spacy"
+            f"qags: {finder_name} needs the package {error.name or 'spacy'}: pip install spacy"
         ) from error
     try:
         return spacy.load(model)
@@ -527,8 +527,8 @@ def _joined(nouns: Sequence[Span]) -> list[Span]:
     phrases: list[Span] = []
     for start, end in nouns:
         if phrases and phrases[-1][1] == start:
-            first, _ = phrases[-1]
-            phrases[-1] = (first, end)
+            first_start, _ = phrases[-1]
+            phrases[-1] = (first_start, end)
         else:
             phrases.append((start, end))
     return phrases
@@ -545,6 +545,6 @@ def _without_function_words(doc: Any, span: Span) -> Span | None:
 
 
 def _character_span(doc: Any, span: Span) -> Span:
-    first = doc[span[0]]
-    last = doc[span[1] - 1]
-    return first.idx, last.idx + len(last.text)
+    first_token = doc[span[0]]
+    last_token = doc[span[1] - 1]
+    return first_token.idx, last_token.idx + len(last_token.text)

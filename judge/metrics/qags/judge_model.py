@@ -109,10 +109,10 @@ def _without_start(line: str, pattern: re.Pattern[str]) -> str:
 
 def _without_marks(line: str) -> str:
     """Remove the marks that enclose the whole line."""
-    before = ""
-    while line != before:
+    line_before = ""
+    while line != line_before:
         line = line.strip()
-        before = line
+        line_before = line
         for pair in _PAIRS:
             # A pair of one character opens and closes: straight quotes.
             opening = pair[0] if len(set(pair)) == 2 else pair
@@ -247,11 +247,11 @@ def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
 
     The words before it are the question or `The answer is`.
     """
-    before = ""
+    line_before = ""
     line = " ".join(line.split())
     question = " ".join(question.split())
-    while line != before:
-        before = line
+    while line != line_before:
+        line_before = line
         line = _bare(line, _DASH, labels)
         if line[: len(question)].casefold() == question.casefold():
             line = line[len(question) :].lstrip(" :：-–—>→")

@@ -71,42 +71,42 @@ class _ThemedText:
     def excerpt(self, span: Span) -> Excerpt:
         """Return a part of the text, split around the theme."""
         start, stop = span
-        first, last = self.theme
-        before = self.whole[start:first]
-        after = self.whole[last:stop]
-        return Excerpt(before, self.whole[first:last], after)
+        theme_start, theme_end = self.theme
+        before = self.whole[start:theme_start]
+        after = self.whole[theme_end:stop]
+        return Excerpt(before, self.whole[theme_start:theme_end], after)
 
-    def extent(self, spans: Sequence[Span], first: int, last: int) -> Span:
+    def extent(self, spans: Sequence[Span], first_index: int, last_index: int) -> Span:
         """Return the part from one of the spans to another, widened to the theme."""
         theme_start, theme_stop = self.theme
-        start, _ = spans[first]
-        _, stop = spans[last]
+        start, _ = spans[first_index]
+        _, stop = spans[last_index]
         return min(start, theme_start), max(stop, theme_stop)
 
     def spans_with_theme(self, spans: Sequence[Span]) -> tuple[int, int]:
         """Return the indices of the first and the last of the spans that hold the theme."""
         start, stop = self.theme
-        first = _span_at(spans, start)
-        last = _span_at(spans, max(start, stop - 1))
-        return first, max(first, last)
+        first_index = _span_at(spans, start)
+        last_index = _span_at(spans, max(start, stop - 1))
+        return first_index, max(first_index, last_index)
 
     def grown(self, spans: Sequence[Span], fits: Callable[[Excerpt], bool]) -> Excerpt | None:
         """Add the spans after and before the theme in turn, on each side until one does not fit."""
-        first, last = self.spans_with_theme(spans)
-        if not fits(self.excerpt(self.extent(spans, first, last))):
+        first_index, last_index = self.spans_with_theme(spans)
+        if not fits(self.excerpt(self.extent(spans, first_index, last_index))):
             return None
         sides = [1, -1]  # after, before
         while sides:
             side = sides.pop(0)
-            low = first if side > 0 else first - 1
-            high = last + 1 if side > 0 else last
-            if low < 0 or high >= len(spans):
+            wider_first = first_index if side > 0 else first_index - 1
+            wider_last = last_index + 1 if side > 0 else last_index
+            if wider_first < 0 or wider_last >= len(spans):
                 continue
-            if fits(self.excerpt(self.extent(spans, low, high))):
-                first = low
-                last = high
+            if fits(self.excerpt(self.extent(spans, wider_first, wider_last))):
+                first_index = wider_first
+                last_index = wider_last
                 sides.append(side)  # a side that did not fit is not tried again
-        return self.excerpt(self.extent(spans, first, last))
+        return self.excerpt(self.extent(spans, first_index, last_index))
 
 
 def _span_at(spans: Sequence[Span], position: int) -> int:
@@ -158,8 +158,8 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     if of_sentences:
         return of_sentences
     # Not even the sentence fits: grow from the theme word by word.
-    first, last = themed.spans_with_theme(sentences)
-    start, stop = themed.extent(sentences, first, last)
+    first_index, last_index = themed.spans_with_theme(sentences)
+    start, stop = themed.extent(sentences, first_index, last_index)
     words = [word.span() for word in _WORD.finditer(whole, start, stop)]
     of_words = themed.grown(words or [themed.theme], fits)
     if of_words:
@@ -220,7 +220,10 @@ class Generator:
             # One question without sampling. Only the special tokens of the model's own settings
             # are kept.
             defaults = model.network.generation_config
-            own_settings = {name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}
+            own_settings = {
+                setting_name: getattr(defaults, setting_name, None)
+                for setting_name in _KEPT_SETTINGS
+            }
             transformers = import_module("transformers")
             model.network.generation_config = transformers.GenerationConfig(
                 **own_settings,
@@ -445,11 +448,11 @@ class ExtractiveReader:
             # Padding follows the tokens of a short window.
             size = len(allowed)
             own_starts = starts[:size]
-            score, first, last = best_span(own_starts, ends[:size], allowed, SPAN)
+            score, first_token, last_token = best_span(own_starts, ends[:size], allowed, SPAN)
             if score > best_score:
                 best_score = score
-                start = window.offsets[first][0]
-                stop = window.offsets[last][1]
+                start = window.offsets[first_token][0]
+                stop = window.offsets[last_token][1]
                 answer = text[start:stop].strip()
             if self.null:
                 cls_index = window.ids.index(self._model.tokenizer.cls_token_id)
@@ -497,8 +500,8 @@ def best_span(
     for more in range(min(longest, count)):
         n_starts = count - more
         totals = allowed_starts[:n_starts] + allowed_ends[more:]
-        first = int(totals.argmax())
-        if totals[first] > best[0]:
-            best_total = float(totals[first])
-            best = (best_total, first, first + more)
+        first_token = int(totals.argmax())
+        if totals[first_token] > best[0]:
+            best_total = float(totals[first_token])
+            best = (best_total, first_token, first_token + more)
     return best

@@ -166,8 +166,8 @@ class Similarities:
         values: list[dict[str, float]] = [{} for _ in pairs]
         for score in result.rows:
             if isinstance(score, Score) and score.column in _BERTSCORE_COLUMNS:
-                name = _BERTSCORE_COLUMNS[score.column]
-                values[int(score.item)][name] = score.value
+                similarity_name = _BERTSCORE_COLUMNS[score.column]
+                values[int(score.item)][similarity_name] = score.value
         return values
 
     def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
@@ -186,27 +186,29 @@ class Similarities:
                 values[kind.name] = same if isinstance(scored, CannotScore) else scored.fmeasure
         return values
 
-    def signature(self, name: str) -> Signature:
+    def signature(self, similarity_name: str) -> Signature:
         """Return what computed the similarity of this name in the calls of `compare` so far."""
-        if self._bert and name in _BERT:
+        if self._bert and similarity_name in _BERT:
             ends: list[str] = []
-            if name == "corrected":
+            if similarity_name == "corrected":
                 ends = [f"low={self._low:g}", f"high={self._high:g}"]
             signed = self._signed_bert
             if not signed:  # without answers nothing has been compared
                 empty = self._bert.score([])
                 signed = _signed_bertscore(empty.columns[0].signature)
-            return Signature(name, *ends, *signed)
-        if name == "exact":
-            return Signature(name)
-        if name == "f1":
+            return Signature(similarity_name, *ends, *signed)
+        if similarity_name == "exact":
+            return Signature(similarity_name)
+        if similarity_name == "f1":
             units = sorted(self._units or {"squad"})
-            return Signature(name, f"tok={'+'.join(units)}")
-        if name == "chrf":
+            return Signature(similarity_name, f"tok={'+'.join(units)}")
+        if similarity_name == "chrf":
             scorer = f"sacrebleu {version('sacrebleu')}"
-            return Signature(name, "case=lc", "nc=6", "nw=0", "space=no", "beta=1", scorer)
+            return Signature(
+                similarity_name, "case=lc", "nc=6", "nw=0", "space=no", "beta=1", scorer
+            )
         tokenizers = map(text.signature, sorted(self._tokenizers or {"en"}))
-        return Signature(name, "f", "stem", f"tok={'+'.join(tokenizers)}")
+        return Signature(similarity_name, "f", "stem", f"tok={'+'.join(tokenizers)}")
 
 
 _CUTS = {"squad": str.split}
@@ -550,7 +552,10 @@ def _judge_failure(failures: Sequence[ModelError], asked_themes: int) -> ModelEr
     """Return the error of an output for which the judge failed to give a question or an answer."""
     if not failures:
         return None
-    first = failures[0]
+    first_failure = failures[0]
     count = f"{len(failures)} of {plural(asked_themes, 'theme')}"
-    why = f"is not measured: for {count} the judge gave no question or answer: {first.message}"
-    return ModelError(first.error, why, failed=True)
+    why = (
+        f"is not measured: for {count} the judge gave no question or answer: "
+        f"{first_failure.message}"
+    )
+    return ModelError(first_failure.error, why, failed=True)

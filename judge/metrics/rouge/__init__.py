@@ -500,10 +500,10 @@ def score(
     return scores
 
 
-def _failed(index: int, name: str, reason: CannotScore) -> Failure:
+def _failed(index: int, column_name: str, reason: CannotScore) -> Failure:
     """Return the failure of an output in a list."""
     message = f"output {index} {reason}"
-    return Failure(str(index), "", name, stage="metric", error=reason.error, message=message)
+    return Failure(str(index), "", column_name, stage="metric", error=reason.error, message=message)
 
 
 def _digest(lines: Iterable[str]) -> str:

@@ -84,42 +84,42 @@ def kinds(names: str | Sequence[str], preset: str | None) -> tuple[Kind, ...]:
         )
     if len(set(map(str, names))) < len(names):
         raise ConfigError(f"rouge.types repeats a name: {', '.join(map(str, names))}")
-    return tuple(_parse_kind(name, preset) for name in names)
+    return tuple(_parse_kind(type_name, preset) for type_name in names)
 
 
-def _parse_kind(name: str, preset: str | None) -> Kind:
-    if name == "lcs_mead" and preset is None:
-        return Kind(name, "mead")
-    match = re.fullmatch(_NAMES[preset], str(name))
+def _parse_kind(type_name: str, preset: str | None) -> Kind:
+    if type_name == "lcs_mead" and preset is None:
+        return Kind(type_name, "mead")
+    match = re.fullmatch(_NAMES[preset], str(type_name))
     if match is None:
         raise ConfigError(
-            f"rouge.types: unknown type {str(name)!r}{_hint(name, preset)} (known, with any gap or "
-            f"weight: {_KNOWN[preset]})"
+            f"rouge.types: unknown type {str(type_name)!r}{_hint(type_name, preset)} (known, "
+            f"with any gap or weight: {_KNOWN[preset]})"
         )
     if match["n"]:
-        return Kind(name, "n", n=int(match["n"]))
+        return Kind(type_name, "n", n=int(match["n"]))
     if match["lsum"]:
-        return Kind(name, "lsum")
+        return Kind(type_name, "lsum")
     if match["l"]:
-        return Kind(name, "l")
+        return Kind(type_name, "l")
     if match["s"]:
         gap = None if match["gap"] in {None, "*"} else int(match["gap"])
-        return Kind(name, "su" if match["s"] == "SU" else "s", gap=gap)
+        return Kind(type_name, "su" if match["s"] == "SU" else "s", gap=gap)
     weight = float(match["w"] or _WEIGHT)
     if not 1 <= weight <= 100:
         raise ConfigError(
-            f"{name}: the weight must be a number from 1 (runs count as single words) to 100"
+            f"{type_name}: the weight must be a number from 1 (runs count as single words) to 100"
         )
-    return Kind(name, "w", weight=weight)
+    return Kind(type_name, "w", weight=weight)
 
 
-def _hint(name: str, preset: str | None) -> str:
+def _hint(type_name: str, preset: str | None) -> str:
     """Return where an unknown name may belong: a preset that has it, or the preset in use."""
     if preset:
         return f" of {preset}"
     hint = ""
     for known_preset in (SCRIPT, PLTRDY):
-        if re.fullmatch(_NAMES[known_preset], str(name)):
+        if re.fullmatch(_NAMES[known_preset], str(type_name)):
             hint = f"; set preset to {known_preset} for its types"
     return hint
 
