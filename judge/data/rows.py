@@ -304,11 +304,11 @@ def _excel(path: Path, file_name: str) -> Iterator[RawRow]:
         row = _named_cells(header, padded)
         yield RawRow(f"{file_name} row {number}", row, flat=True, packed=True)
     if header is None:
-        first, others = sheets_with_cells(path, file_name)
+        first_sheet, others = sheets_with_cells(path, file_name)
         if others:
             raise DataError(
-                f"{file_name}: its first sheet, {first}, is empty, and only the first is read: move "
-                f"{others[0]} to the front"
+                f"{file_name}: its first sheet, {first_sheet}, is empty, and only the first "
+                f"is read: move {others[0]} to the front"
             )
 
 
@@ -322,11 +322,11 @@ def unread_sheets(data: object) -> Iterator[str]:
     for path, file_name in files(data):
         if path.suffix.lower() != ".xlsx":
             continue
-        first, others = sheets_with_cells(path, file_name)
+        first_sheet, others = sheets_with_cells(path, file_name)
         if others:
             yield (
-                f"Only the first sheet of {file_name}, {first}, is read, not {listed(others)}: save "
-                "each sheet as a file of its own."
+                f"Only the first sheet of {file_name}, {first_sheet}, is read, not "
+                f"{listed(others)}: save each sheet as a file of its own."
             )
 
 

@@ -415,8 +415,8 @@ class Recorder:
                     recording.write(self._path)
         except OSError as error:
             raise StorageError(
-                f"recording {self._path}: {error.strerror or error}; it has all replies, but is not "
-                f"sorted: make room on the disk and {start_again()}"
+                f"recording {self._path}: {error.strerror or error}; it has all replies, but is "
+                f"not sorted: make room on the disk and {start_again()}"
             ) from error
 
     def __enter__(self) -> Self:

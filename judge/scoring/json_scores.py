@@ -79,7 +79,8 @@ def score_in_object(
     if len(candidates) > 1:
         raise ParseError(NO_KEY, text)
     (member,) = candidates
-    if [other.kind for other in members].count("container") > 1 and member.kind == "container":
+    kinds = [candidate.kind for candidate in members]
+    if kinds.count("container") > 1 and member.kind == "container":
         raise ParseError(NO_KEY, text)
     score = _score_of_member(text, member, grammar, lone=lone, tolerant=tolerant, depth=depth)
     others = [candidate for candidate in members if candidate is not member]
