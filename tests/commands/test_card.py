@@ -390,6 +390,23 @@ def test_texts_of_one_system_alone_are_not_compared() -> None:
     assert card.info["natural_texts"] == 4
 
 
+def test_texts_with_different_sources_are_not_compared() -> None:
+    rows = [{**row, "source": f"{row['system']}: {row['source']}"} for row in ROWS]
+    options = {"model": ScriptedProvider(strict), "cache": False, "weighting": "single", "items": 4}
+    card = make_card(rows, ["relevance"], **options)
+    assert has_line(card.skipped["position"], "reads source, which differs")
+    assert PAIRS not in card.info["runs"]
+    # Comparing fluency needs no source.
+    both = make_card(rows, ["relevance", "fluency"], **options)
+    assert has_line(both.skipped["position by relevance"], "reads source, which differs")
+    compared = {finding.criterion for finding in both.findings if finding.probe == "position"}
+    assert compared == {"fluency"}
+    # One comparable item is enough.
+    rows[:2] = ROWS[:2]
+    one = make_card(rows, ["relevance"], **options)
+    assert PAIRS in one.info["runs"]
+
+
 def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path: Path) -> None:
     criterion_file = tmp_path / "polite.jinja"
     criterion_file.write_text(

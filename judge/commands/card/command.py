@@ -40,6 +40,7 @@ from judge.core.messages import in_python, option
 from judge.core.plugins import require_known
 from judge.core.records import Criterion, Sample
 from judge.core.request_options import Judge
+from judge.criteria.render import MissingInput, UnequalInput
 from judge.data import ledger
 from judge.execution.progress import Progress
 from judge.metrics.base import ModelError
@@ -56,6 +57,7 @@ from judge.run.preparation import (
     load_texts,
     prepare,
 )
+from judge.scoring.multi_criteria import make_renderers
 from judge.stats.alt_test import EPSILON
 from judge.table import Table, split_rows
 
@@ -463,6 +465,12 @@ def _add_position_run(
     if not pairwise:
         unavailable["position"] = f"there is no pairwise criterion called {' or '.join(names)}"
         return
+    unequal = _unequal_inputs(pairwise, texts)
+    for criterion_name in unequal:
+        del pairwise[criterion_name]
+    if not pairwise:
+        unavailable["position"] = "; ".join(unequal.values())
+        return
     rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
     settings = {
         **dict(card_plan.config),
@@ -479,8 +487,39 @@ def _add_position_run(
         unavailable["position"] = str(error)
         return
     for criterion_name in names:
-        if criterion_name not in pairwise:
+        if criterion_name in unequal:
+            unavailable[f"position by {criterion_name}"] = unequal[criterion_name]
+        elif criterion_name not in pairwise:
             unavailable[f"position by {criterion_name}"] = "no pairwise criterion has this name"
+
+
+def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict[str, str]:
+    """Return, by criterion, why it can compare no two texts: all pairs differ in what it reads.
+
+    Judging would raise this error after the earlier runs of the card are paid.
+    """
+    other_by_item = {other.item: other for other in texts.others}
+    pairs = [
+        (original, other_by_item[original.item])
+        for original in texts.originals
+        if original.item in other_by_item
+    ]
+    reasons: dict[str, str] = {}
+    for criterion_name, renderer in make_renderers(list(pairwise.values())).items():
+        first_error = ""
+        for original, other in pairs:
+            try:
+                renderer.render(original, other)
+            except UnequalInput as error:
+                first_error = first_error or str(error)
+            except MissingInput:
+                # Preparing the run reports it.
+                break
+            else:
+                break
+        else:
+            reasons[criterion_name] = first_error
+    return reasons
 
 
 def _prepare_run(
