@@ -81,8 +81,8 @@ def test_power_of_a_run(power: Callable[..., Any]) -> None:
     assert {cells[0] for cells in rows(many.out).values()} == {"900"}
     few = power("r", "--items", "6")
     assert rows(few.out)["overall"][-3:] == ["too", "few", "items"]
-    least = "relevance, coherence, overall: with 6 items, no difference between 3 systems can be significant. At least 7"
-    assert least in words(few.out)
+    facts = ("relevance, coherence, overall", "6 items", "no difference", "3 systems", "At least 7")
+    assert has_line(words(few.out), *facts)
 
 
 def test_one_pair(power: Callable[..., Any]) -> None:
@@ -98,8 +98,8 @@ def test_one_pair(power: Callable[..., Any]) -> None:
         7,
     )
     assert pair["difference"] == pytest.approx(4 / 9)
-    finding = f"a and b: detecting their difference of 0.444 in relevance needs about {pair['items_for_observed']} items"
-    assert finding in words(done.out)
+    needed = f"{pair['items_for_observed']} items"
+    assert has_line(words(done.out), "a and b", "0.444 in relevance", needed)
     assert rows(done.out)["relevance"][:2] == ["9", "+0.444"]
     smaller = power("r", "--pair", "a,b", "--detect", "0.1", "--format", "csv")
     (record,) = csv.DictReader(smaller.out.splitlines())
@@ -109,10 +109,8 @@ def test_one_pair(power: Callable[..., Any]) -> None:
         < int(record["items_needed"])
     )
     enough = power("r", "--pair", "c,b")
-    sentence = (
-        "c and b: their difference of 1.56 in relevance is already significant (p = 0.012, 9 items)"
-    )
-    assert sentence in words(enough.out)
+    facts = ("c and b", "1.56 in relevance", "already significant", "p = 0.012", "9 items")
+    assert has_line(words(enough.out), *facts)
     assert rows(enough.out)["relevance"][-1] == "significant"
     report = words(power("r", "--pair", "a,c").out)
     assert has_line(report, "differences are the same", "all shared items")

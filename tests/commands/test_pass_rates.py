@@ -253,11 +253,8 @@ def test_validate_shows_which_texts_pass_by_judge_and_people(rated: Path) -> Non
 
 
 def test_the_finding_says_how_often_judge_and_people_differ_on_what_passes(rated: Path) -> None:
-    sentence = (
-        "On polite, script passes 0 of the 10 texts that people fail, and fails 4 of the 14 that "
-        "they pass."
-    )
-    assert sentence in " ".join(judge.validate(rated).report().split())
+    report = " ".join(judge.validate(rated).report().split())
+    assert has_line(report, "polite", "script passes 0 of the 10", "fails 4 of the 14")
 
 
 @pytest.mark.parametrize(

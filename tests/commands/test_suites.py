@@ -479,13 +479,13 @@ def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
     one(path, update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8")
     Path("data.jsonl").write_text(data.replace("is to be mended", "was mended"), encoding="utf-8")
-    message = (
-        r"^one\.judge\.yaml:3: baseline: its data differ: 16 of 16 texts have another source, such as item "
-        r"'bridge' of system 'x'; update_baseline=True makes a new one$"
-    )
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError) as caught:
         one(path)
-    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: baseline: its data differ"):
+    message = str(caught.value)
+    assert message.startswith("one.judge.yaml:3: baseline: ")
+    assert has_line(message, "16 of 16 texts", "source", "'bridge' of system 'x'")
+    assert has_line(message, "update_baseline=True")
+    with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: baseline: .*data differ"):
         one(path, baseline="kept/one")
     renewed = one(path, update_baseline=True)
     assert renewed.passed

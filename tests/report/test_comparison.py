@@ -314,8 +314,8 @@ def test_report_lists_what_is_not_compared() -> None:
     assert has_line(remarks(before, wide), "c is not compared", "1–5", "1–9")
     assert has_line(remarks(before, wide), "Only in runs/a", "1 system", "old")
     many = result_of({"x": [*LOW, *LOW, *LOW]})
-    listed = "Only in runs/a: 16 items (i8, i9, i10, i11, i12, i13, i14, i15 and 8 more)."
-    assert listed in remarks(many, result_of({"x": LOW}))
+    listed = "i8, i9, i10, i11, i12, i13, i14, i15 and 8 more"
+    assert has_line(remarks(many, result_of({"x": LOW})), "Only in runs/a", "16 items", listed)
     gap = result_of({"x": [None, *LOW[1:]]})
     notes = remarks(result_of({"x": LOW}), gap)
     assert has_line(notes, "Not requested", "second run: 1 value", "first: 0")

@@ -159,7 +159,7 @@ def test_refuses_a_run_of_a_newer_version(
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
     run["info"]["judge_version"] = "7.1"
     (tmp_path / "run.json").write_text(json.dumps(run | changes), "utf-8")
-    message = rf"run\.json: written by a newer judge \(version 7\.1, this is {__version__}\): update judge, or run again"
+    message = rf"run\.json: .*newer judge.*7\.1.*{__version__}.*update judge"
     with pytest.raises(StorageError, match=message):
         load(tmp_path)
 
@@ -170,7 +170,7 @@ def test_refuses_a_run_of_an_older_version_with_advice(result: Result, tmp_path:
     run["info"]["judge_version"] = "0.1.0"
     run["format"] = 1
     (tmp_path / "run.json").write_text(json.dumps(run), "utf-8")
-    message = rf"older judge \(version 0\.1\.0 in format 1, this is {__version__} with format \d\): run the same"
+    message = rf"older judge.*0\.1\.0 in format 1.*{__version__} with format \d\)"
     with pytest.raises(StorageError, match=message):
         load(tmp_path)
 

@@ -213,8 +213,7 @@ def test_notes_texts_that_a_preset_drops() -> None:
         Sample("2", "a", "버스"),  # without a reference nothing is compared
     ]
     (note,) = parallel.score_in_parallel(Rouge(preset="rouge155"), samples).notes
-    dropped = "3 of 4 texts have letters beyond a-z, which the preset rouge155 drops"
-    assert str(note) == f"rouge: {dropped}"
+    assert has_line(str(note), "rouge: 3 of 4 texts", "beyond a-z", "rouge155")
     for metric, of in ((Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples)):
         assert parallel.score_in_parallel(metric, of).notes == ()
     (note,) = parallel.score_in_parallel(Rouge(), samples).notes
