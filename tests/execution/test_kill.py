@@ -26,12 +26,14 @@ from judge.cache import DiskCache
 from judge.criteria import load
 from judge.scoring.strategies import SamplingOptions
 from judge.providers.openai import OpenAIProvider
+from judge.providers.sdk import sdk
 from judge.core.records import Sample, Score
 from judge.execution.judgments import Judgment
 from judge.execution.rate_limit import RateLimiter
 from tests.senders import Judged, Sender
 
 criteria = [load("coherence"), load("relevance")]
+sdk()
 
 def work(url, folder, places, texts):
     cache, rows = DiskCache(Path(folder)), []
