@@ -24,6 +24,7 @@ from judge import criteria
 from judge.core.errors import CriterionError
 from judge.core.records import Choice, Criterion, Example, Form, Prompt, ReplyKind, Sample, Scale
 from judge.criteria import sandbox
+from judge.criteria.loading import builtin_files
 from judge.criteria.render import (
     Renderer,
     render_drafting_prompt,
@@ -35,12 +36,14 @@ from tests.factories import has_line
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 LANGUAGES = criteria.languages()
-CASES = [(language, one.name) for language in LANGUAGES for one in criteria.builtin(language)]
-PAIRS = [
-    (language, one.name)
+# Each of the names is a file's, so that they are known before any criterion is read.
+NAMES = [
+    (language, path.parent.name, path.stem)
     for language in LANGUAGES
-    for one in criteria.builtin(language, pairwise=True)
+    for path in builtin_files(language).values()
 ]
+CASES = [(language, name) for language, task, name in NAMES if "pairwise" not in task]
+PAIRS = [(language, name) for language, task, name in NAMES if "pairwise" in task]
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 SOURCE = (
     "Heavy snow closed the mountain pass at Alder Gap on Friday night. The road authority said that two lorries had "
