@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -163,9 +164,6 @@ def metadata_factory(
 
 def _info_at_start(prepared: PreparedRun, started: datetime) -> RunInfo:
     """Return what is known of a run before its first request."""
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        versions[package] = version(package)
     criteria = {criterion.name: _criterion(criterion) for criterion in prepared.criteria}
     notices = [provider.notice for provider in prepared.judges.values()]
     return RunInfo(
@@ -178,8 +176,17 @@ def _info_at_start(prepared: PreparedRun, started: datetime) -> RunInfo:
         systems=prepared.generated,
         criteria=criteria,
         notices=tuple(filter(None, notices)),
-        versions=versions,
+        versions=dict(_versions()),
     )
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    """Return the versions of Python and of packages, which are read from a file each."""
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        versions[package] = version(package)
+    return versions
 
 
 def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> list[str]:
