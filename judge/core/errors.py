@@ -83,13 +83,13 @@ class StorageError(JudgeError):
 class ParseError(JudgeError):
     """A reply holds no usable score.
 
-    `raw` is the unchanged reply, `place` the position where its score should begin, if known.
+    `raw` is the unchanged reply, `position` the character at which its score should begin, if known.
     """
 
-    def __init__(self, message: str, raw: str = "", place: int | None = None) -> None:
+    def __init__(self, message: str, raw: str = "", position: int | None = None) -> None:
         super().__init__(message)
         self.raw = raw
-        self.place = place
+        self.position = position
 
 
 class NotAsked(JudgeError):

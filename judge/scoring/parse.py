@@ -452,7 +452,7 @@ def _score_in_prose(
     except prose.NoScore:
         raise error from None
     except ParseError as why:
-        raise ParseError(f"{error}; in prose: {why}", text, error.place) from why
+        raise ParseError(f"{error}; in prose: {why}", text, error.position) from why
     first = folded.starts[candidate.start]
     last = folded.ends[candidate.end - 1]
     spellings = grammar.prose_spellings

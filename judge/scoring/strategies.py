@@ -462,9 +462,9 @@ def _find_position(choice: Choice, read_score: ReadScore) -> _Position:
     try:
         score = read_score(choice)
     except ParseError as error:
-        if error.place is None:
+        if error.position is None:
             raise
-        return _Position(error.place, trouble=error)
+        return _Position(error.position, trouble=error)
     return _Position(score.start, score)
 
 

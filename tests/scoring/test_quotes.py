@@ -86,7 +86,7 @@ def test_replies_without_a_quotation_are_unchanged(kind: ReplyKind, reply: str) 
         try:
             return find(reply, kind, FIVE, judged="A text.", cite=cite)
         except ParseError as error:
-            return str(error), error.raw, error.place
+            return str(error), error.raw, error.position
 
     assert outcome(True) == outcome(False)
 
