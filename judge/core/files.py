@@ -12,7 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from itertools import chain, count
 from pathlib import Path
@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from judge.core.errors import StorageError
 from judge.core.invalid_values import first_invalid_value
+from judge.core.messages import option
 
 
 def make_private_dir(path: Path) -> None:
@@ -246,6 +247,49 @@ def _one_writer(folder: Path) -> Iterator[None]:
             # Windows does not remove an open file: the next writer uses it again.
             with suppress(OSError):
                 path.unlink()
+
+
+# A run holds its lock as long as it takes.
+_RUN_LOCK = ".judge-run"
+
+
+@contextmanager
+def run_folder(folder: Path) -> Iterator[None]:
+    """Claim a folder for one run, so that no other run writes to it meanwhile.
+
+    Raises StorageError.
+    """
+    claim_folder(folder)
+    path = folder / _RUN_LOCK
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_only_holder(path))
+        except BlockingIOError:
+            raise StorageError(
+                f"{folder}: another run is writing to it; wait until that has ended, or name "
+                f"another folder with {option('out')}"
+            ) from None
+        except OSError as error:
+            raise StorageError(describe_error("lock", path, error)) from error
+        yield
+
+
+@contextmanager
+def _only_holder(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, which exists as long. Raises BlockingIOError if another has it."""
+    while True:
+        with FileIO(path, "a", opener=private_opener) as file:
+            if not try_lock(file):
+                raise BlockingIOError
+            # Another run may have ended, and removed the file, since it was opened.
+            if is_same_file(file, path):
+                try:
+                    yield
+                finally:
+                    # Windows does not remove an open file: the next run uses it again.
+                    with suppress(OSError):
+                        path.unlink()
+                return
 
 
 _NO_WRITING = "choose a folder on a disk that can be written"

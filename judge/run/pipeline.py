@@ -13,7 +13,7 @@ from typing import Any
 
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
-from judge.core.files import claim_folder, unused
+from judge.core.files import run_folder, unused
 from judge.core.messages import in_python, option
 from judge.data.ratings import stated
 from judge.execution.budget import BudgetLedger
@@ -39,10 +39,17 @@ async def run_pipeline(
     A run cut short does not replace an earlier one that had more rows. Pass a `ledger` if runs
     share a budget.
 
-    Raises what `Judging` raises, and CancelledError when it is interrupted.
+    Raises StorageError if another run is writing to `out`, what `Judging` raises, and
+    CancelledError when it is interrupted.
     """
-    if prepared.config.out is not None:
-        claim_folder(prepared.config.out)
+    out = prepared.config.out
+    with nullcontext() if out is None else run_folder(out):
+        return await _carry_out(prepared, progress, ledger)
+
+
+async def _carry_out(
+    prepared: PreparedRun, progress: Progress | None, ledger: BudgetLedger | None
+) -> Result:
     progress = progress if progress is not None else Progress()
     progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}
     progress.measured = prepared.measured

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Request
+from judge.results.result import load
 from tests.factories import has_line, write_jsonl
 
 ROWS = [
@@ -168,3 +172,40 @@ def test_a_ranking_does_not_overwrite_a_run_or_a_larger_ranking(tmp_path: Path) 
     run(script(), tmp_path / "run")
     with pytest.raises(StorageError, match="scores of single texts"):
         judge.rank(ROWS, **{**ranked, "out": tmp_path / "run"})
+
+
+def run_in_thread(provider: Any, out: Path) -> judge.Result:
+    """Run in a thread of its own, because a run needs its own event loop."""
+    with ThreadPoolExecutor(1) as threads:
+        return threads.submit(run, provider, out).result()
+
+
+def test_a_second_run_into_a_folder_is_refused_while_the_first_one_writes(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    second = script(reply="1")
+    refused: list[str] = []
+
+    def answer(_: Request) -> str:
+        if not refused:
+            with pytest.raises(StorageError, match="another run is writing to it") as caught:
+                run_in_thread(second, out)
+            refused.append(str(caught.value))
+        return "3"
+
+    run(judge.ScriptedProvider(answer), out)
+    assert second.seen == []
+    assert {score.value for score in load(out).table.scores} == {3.0}
+    # The first one has ended, and holds nothing.
+    run_in_thread(second, out)
+    assert {score.value for score in load(out).table.scores} == {1.0}
+    assert not list(out.glob(".judge*"))
+
+
+def test_a_folder_that_a_killed_run_claimed_is_free(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from judge.core.files import run_folder\n"
+        "with run_folder(Path(sys.argv[1])): os._exit(1)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    assert (tmp_path / ".judge-run").exists()
+    assert len(run(script(), tmp_path).table.scores) == len(ROWS)
