@@ -34,6 +34,10 @@ class Bar:
     high: float | None = None
 
 
+STAR = "*"
+"""The mark of what is significant; the `star` of a table says what that means there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A cell of a table.
@@ -65,8 +69,9 @@ class Column:
     """A column of a table.
 
     `group` is a heading above neighbouring columns, `note` a short text below the head. `table`
-    leaves out an `optional` column if no row has a value. The texts `about` a column explain it below
-    every table that shows the column.
+    leaves out an `optional` column if no row has a value. The texts `about` a column explain it
+    below every table that shows the column. `name` is what a column with a blank head is called if
+    the table is turned.
     """
 
     head: str
@@ -76,6 +81,7 @@ class Column:
     better: Better = ""
     optional: bool = False
     about: tuple[str, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +91,17 @@ class Table:
     The first column names the row. If the second one is text too, both name it.
 
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two
-    lines. `sorts` lets the reader sort the rows on the page. A `short` table repeats one of the
-    sections in few columns: LaTeX and the full console leave it out. The columns of a `chosen`
-    table are those that the reader named, so that no format turns it.
+    lines, and `star` the mark `*`, if a cell has it. `sorts` lets the reader sort the rows on the
+    page. A `short` table repeats one of the sections in few columns: LaTeX and the full console
+    leave it out. The columns of a `chosen` table are those that the reader named, so that no format
+    turns it.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     key: str = ""
+    star: str = ""
     name: str = ""
     sorts: bool = False
     short: bool = False
@@ -101,14 +109,14 @@ class Table:
 
     @property
     def whole_key(self) -> str:
-        """The key with the texts about the columns, each once."""
-        about_columns = [text for column in self.columns for text in column.about]
-        whole = ""
-        for text in dict.fromkeys(filter(None, (self.key, *about_columns))):
-            if whole:
-                whole += " " if whole.endswith(".") else " · "
-            whole += text
-        return whole
+        """The key with the texts on the star and about the columns, each once."""
+        has_star = any(cell.mark == STAR for row in self.rows for cell in row)
+        star = self.star if has_star else ""
+        return _joined((self.key, star, *self._about_columns))
+
+    @property
+    def _about_columns(self) -> list[str]:
+        return [text for column in self.columns for text in column.about]
 
     @property
     def n_naming(self) -> int:
@@ -180,10 +188,21 @@ class Table:
         rows = []
         for position, column in enumerate(self.columns):
             if position not in self._naming:
-                heading = ", ".join(filter(None, (column.group, column.head)))
+                heading = ", ".join(filter(None, (column.group, column.head or column.name)))
                 cells = [row[position] for row in self.rows]
                 rows.append((Cell(heading + ARROWS[column.better]), *cells))
-        return replace(self, columns=tuple(heads), rows=tuple(rows), key=self.whole_key)
+        key = _joined((self.key, *self._about_columns))
+        return replace(self, columns=tuple(heads), rows=tuple(rows), key=key)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """Join the texts of a key, each once: sentences by a space, others by a dot."""
+    whole = ""
+    for text in dict.fromkeys(filter(None, texts)):
+        if whole:
+            whole += " " if whole.endswith(".") else " · "
+        whole += text
+    return whole
 
 
 def table(

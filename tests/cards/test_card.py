@@ -398,7 +398,7 @@ def test_an_interval_of_equal_items_is_written_as_alike(make: Any) -> None:
     rows = {ORIGINAL: [2.0] * 12, "duplicated text": [5.0] * 12, "typos": [1.0] * 12}
     card = build_card(make.evidence(make.table(rows)), {"typos": "c"}, (), ("duplicated text",))
     text = card.report(full=True)
-    assert "* +3.00" in text
+    assert "+3.00*" in text
     assert "[all alike]" in text
     assert not re.search(r"\[(.+?), \1\]", text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge.core.errors import ConfigError
-from judge.report.document import Column, Table, table
+from judge.report.document import STAR, Cell, Column, Table, table
 from judge.report.table_selection import with_columns
 
 SCORES = table(
@@ -106,3 +106,18 @@ def test_names_that_choose_nothing_are_refused(names: str, message: str) -> None
         with_columns(SCORES, [names])
     assert str(refused.value).startswith("--columns: ")
     assert message in str(refused.value)
+
+
+def test_a_turned_leaderboard_names_its_ranks() -> None:
+    heads = (Column("", name="rank"), Column("", numeric=False), "fluency")
+    board = table(heads, (("1", "a", 5), ("2=", "b", 4)))
+    assert _texts(with_columns(board, ["a"]))[1:] == [["rank", "1"], ["fluency", "5"]]
+
+
+def test_the_star_is_explained_where_a_cell_has_it() -> None:
+    best = Cell("5", mark=STAR)
+    scores = table(("system", "tone", "fluency"), (("a", best, 3), ("b", 4, 2)), star="* best")
+    assert with_columns(scores, ["tone"]).whole_key == "* best"
+    assert with_columns(scores, ["fluency"]).whole_key == ""
+    assert with_columns(scores, ["a"]).whole_key == "* best"
+    assert with_columns(scores, ["b"]).whole_key == ""

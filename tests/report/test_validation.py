@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from csv import DictReader
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ import judge
 from judge.commands.validate.record import Validation
 from judge.core import plugins
 from judge.core.records import Estimate
+from judge.report.document import Details
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.human_agreement import (
     agreement_chart,
@@ -223,35 +225,35 @@ def sentences(rated: Rated, level: str = "within-items") -> list[str]:
             {"length": estimate(0.5, 0.3, 0.7), "ROUGE-1": BETTER},
             (
                 "significantly better",
-                "length (+0.500 [0.300, 0.700])",
-                "ROUGE-1 (+0.310 [0.200, 0.400])",
+                "length (+0.50 [0.30, 0.70])",
+                "ROUGE-1 (+0.31 [0.20, 0.40])",
             ),
         ),
         (
             {"length": estimate(0.02, -0.03, 0.07), "ROUGE-1": BETTER},
             (
                 "no significant difference",
-                "length (+0.020 [−0.030, 0.070])",
+                "length (+0.02 [−0.03, 0.07])",
                 "significantly better",
-                "ROUGE-1 (+0.310 [0.200, 0.400])",
+                "ROUGE-1 (+0.31 [0.20, 0.40])",
             ),
         ),
         (
             {"length": estimate(-0.2, -0.3, -0.1), "ROUGE-1": estimate(-0.1, -0.2, 0)},
             (
                 "significantly worse",
-                "length (−0.200 [−0.300, −0.100])",
+                "length (−0.20 [−0.30, −0.10])",
                 "no significant difference",
-                "ROUGE-1 (−0.100 [−0.200, 0.000])",
+                "ROUGE-1 (−0.10 [−0.20, 0.00])",
             ),
         ),
         (
             {"length": estimate(0.07, 0.0003, 0.15)},
-            ("no significant difference", "length (+0.070 [0.000, 0.150])"),
+            ("no significant difference", "length (+0.07 [0.00, 0.15])"),
         ),
         (
             {"length": estimate(0.9, None, None)},
-            ("not tested", "length (+0.900)", "needs 5 items"),
+            ("not tested", "length (+0.90)", "needs 5 items"),
         ),
         ({}, ("could not be compared", "baseline")),
     ],
@@ -280,14 +282,14 @@ def test_validation_sentences_follow_from_the_differences(
             [{"length": BETTER}, {"length": estimate(0.1, -0.1, 0.3)}],
             [
                 ("better than every baseline", "1 of 2 criteria"),
-                ("c1", "no significant difference", "length (+0.100 [−0.100, 0.300])"),
+                ("c1", "no significant difference", "length (+0.10 [−0.10, 0.30])"),
             ],
         ),
         (
             [{"length": estimate(-0.2, -0.3, -0.1)}],
             [
                 ("less than a baseline", "coherence"),
-                ("coherence", "significantly worse", "length (−0.200 [−0.300, −0.100])"),
+                ("coherence", "significantly worse", "length (−0.20 [−0.30, −0.10])"),
             ],
         ),
         ([{}], [("could not be compared", "baseline")]),
@@ -322,11 +324,27 @@ def test_means_of_few_systems_are_not_compared(systems: int) -> None:
         assert has_line(finding, "ranks against people", "coherence")
 
 
+def test_a_correlation_has_the_same_decimals_everywhere() -> None:
+    one = rated({"length": BETTER})
+    one = replace(one, judges=(replace(one.judges[0]),))
+    text = Validation("t", (one,)).report("markdown")
+    assert "length (+0.31 \\[0.20, 0.40\\])" in text
+    assert re.findall(r"\d\.\d{3}", text) == []
+
+
+def test_an_interval_above_0_does_not_seem_to_reach_it() -> None:
+    barely = estimate(0.0414, 0.0026, 0.0802)
+    assert has_line(
+        sentences(rated({"length": barely})),
+        "significantly better than length (+0.041 [0.003, 0.080])",
+    )
+
+
 def test_a_baseline_without_values_is_not_compared() -> None:
     without = row("bleurt", "baseline", 0, levels=(), why="no text has both")
     one = rated({"length": BETTER}, baselines=(*rated({"length": BETTER}).baselines, without))
     (sentence,) = sentences(one)
-    assert has_line(sentence, "significantly better", "length (+0.310 [0.200, 0.400])")
+    assert has_line(sentence, "significantly better", "length (+0.31 [0.20, 0.40])")
     report = Validation("t", (one,)).report("markdown")
     assert has_line(report, "No value", "bleurt", "no text has both")
 
@@ -334,9 +352,9 @@ def test_a_baseline_without_values_is_not_compared() -> None:
 @pytest.mark.parametrize(
     ("value", "facts"),
     [
-        (0.2, ("a: significantly better", "b (+0.200 [0.100, 0.300])")),
-        (0.05, ("a: no significant difference", "b (+0.050 [−0.050, 0.150])")),
-        (-0.3, ("b: significantly better", "a (+0.300 [0.200, 0.400])")),
+        (0.2, ("a: significantly better", "b (+0.20 [0.10, 0.30])")),
+        (0.05, ("a: no significant difference", "b (+0.05 [−0.05, 0.15])")),
+        (-0.3, ("b: significantly better", "a (+0.30 [0.20, 0.40])")),
     ],
 )
 def test_the_better_of_two_judges_comes_first(value: float, facts: tuple[str, ...]) -> None:
@@ -351,8 +369,8 @@ def test_the_best_of_many_judges_is_compared_with_each_other_one() -> None:
     pairs = (*versus("a", "b", -0.2), *versus("a", "c", -0.1), *versus("b", "c", 0.1))
     one = Validation("t", (rated({}, judges=judges, versus=pairs),))
     sentence = sentences(one.rated[0])[2]
-    assert has_line(sentence, "b: no significant difference", "c (+0.100 [0.000, 0.200])")
-    assert has_line(sentence, "significantly better than a (+0.200 [0.100, 0.300])")
+    assert has_line(sentence, "b: no significant difference", "c (+0.10 [0.00, 0.20])")
+    assert has_line(sentence, "significantly better than a (+0.20 [0.10, 0.30])")
     assert plugins.document(one).finding[1:] == (f"coherence{sentences(one.rated[0])[2][1:]}",)
     assert has_line(one.report("markdown"), "all pairs of judges", "95%")
 
@@ -476,7 +494,9 @@ def test_means_and_differences_on_peoples_scale() -> None:
         ("a − c", "+0.25*", "<.001"),
         ("b − c", "+0.25", ".300"),
     ]
-    assert method_section.blocks[0].items[-1].startswith("* significant")
+    assert "* significant" in differences.whole_key
+    assert "* significant" not in means.whole_key
+    assert isinstance(method_section, Details)
 
 
 def test_many_differences_are_limited_to_the_best_system() -> None:

@@ -71,10 +71,8 @@ _LINES_KEY = (
     "✓ passes, ✗ fails, ? unclear, by the 95% interval of the criterion that is worst. Agreement "
     "is kappa; points are those of the scale."
 )
-_DAMAGE_KEY = (
-    "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear, * damage "
-    "of another criterion"
-)
+_DAMAGE_KEY = "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear"
+_DAMAGE_STAR = "* damage of another criterion"
 _ATTACK_KEY = "% of texts whose score rises by 1/8 of the scale: ✗ the attack works, ? unclear"
 _LEGEND = (
     f"A score moves if it changes by {100 * DETECTED:g}% of the scale or more (half a step from 1 "
@@ -312,7 +310,12 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
         yield section("observations", "Observations", *observed)
     if card.cells:
         damage = _matrix(
-            "sensitivity", card.cells, columns, key=_DAMAGE_KEY, caption="Damage by criterion."
+            "sensitivity",
+            card.cells,
+            columns,
+            key=_DAMAGE_KEY,
+            star=_DAMAGE_STAR,
+            caption="Damage by criterion.",
         )
         yield section("sensitivity", "Sensitivity", damage)
     if card.attacks:
@@ -380,6 +383,7 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
         return Cell("–", title=f"{cell.failed:,} failed")
     mark: str
     tone: Tone
+    star = ""
     shade: float | None = None  # from −1 (bad) to 1 (good)
     if cell.targeted:
         mark, tone = _MARKS[reaction(cell, column)]
@@ -388,7 +392,8 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
         mark, tone = "✗", "bad"
         shade = -rate.value
     elif not attack and moves_half(cell):
-        mark, tone = "*", "warning"
+        mark, tone = "", "warning"
+        star = document.STAR
         shade = -rate.value
     elif is_majority(rate, mean) or is_majority(cell.opposite, mean):
         mark, tone = "?", ""
@@ -403,6 +408,7 @@ def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
         f"{mark} {percent_moved}%".lstrip(),
         note=note,
         tone=tone,
+        mark=star,
         title=f"mean {mean_text}, p (Holm) {p_cell(mean.p)}, {cell.failed:,} failed",
         shade=shade,
         value=rate.value,
@@ -431,26 +437,34 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
             cells[criterion] = _bias_cell(finding, columns.get(criterion))
         name_cell = Cell(f"{probe}: {measure}{unit}", note=", ".join(counts))
         rows.append((name_cell, *map(cells.get, criteria)))
-    table_key = (
-        "* significant: p below .05 after Holm's correction over this table · ? too few items to "
-        "test, but most agree"
+    has_suggestive = any(finding.suggestive and not finding.significant for finding in findings)
+    return document.table(
+        ("bias", *criteria),
+        rows,
+        "? too few items to test, but most agree" if has_suggestive else "",
+        star="* significant: p below .05 after Holm's correction over this table",
+        caption="Biases by criterion, in points of the scale or %.",
+        name="bias",
     )
-    caption = "Biases by criterion, in points of the scale or %."
-    return document.table(("bias", *criteria), rows, table_key, caption=caption, name="bias")
 
 
 def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
     mark = ""
     if finding.significant:
-        mark = "* "
+        mark = document.STAR
     elif finding.suggestive:
-        mark = "? "
+        mark = "?"
     tone: Tone = ""
     if mark:
         tone = "bad" if finding.harmful else "strong"
     value, beside = written(finding, column)
     return Cell(
-        mark + value, beside, tone=tone, title=finding.sentence, value=finding.estimate.value
+        value,
+        beside,
+        tone=tone,
+        mark=mark,
+        title=finding.sentence,
+        value=finding.estimate.value,
     )
 
 

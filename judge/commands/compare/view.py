@@ -223,8 +223,6 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     changed_means = [mean for mean in largest_first if mean.row.column in better_by_column]
     systems = list(dict.fromkeys(mean.system for mean in changed_means))
     key_parts = ["mean after, and its change"]
-    if any(cell.mark for cell in cells.values()):
-        key_parts.append("* significant")
     n_hidden = len(systems) - _MAX_ROWS
     if n_hidden > 0:
         key_parts.append(f"{plural(n_hidden, 'system')} with smaller changes")
@@ -241,6 +239,7 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
         rows,
         caption="Changes of the means.",
         key=" · ".join(key_parts),
+        star="* significant",
         name="changes",
         short=True,
     )
@@ -290,7 +289,8 @@ def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
         ("column", system, "before", "after", "change", "p", *parts, *counts),
         [_mean_row(mean) for mean in means],
         caption=f"Means before and after, over the items of both runs.{interval}",
-        key="* p < .05 after Holm's correction. Texts whose value rose, stayed and fell.",
+        key="↑ = ↓: texts whose value rose, stayed and fell.",
+        star="* p < .05 after Holm's correction.",
         name="means",
     )
 

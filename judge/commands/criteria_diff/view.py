@@ -25,7 +25,7 @@ from judge.stats.run_differences import MeanChange
 
 SCHEMA = "judge.criteria.diff/1"
 _HEADS = ("", "before", "after", "change", "p")
-_KEY = "* significant"
+_STAR = "* significant"
 _MAX_SETTING_LENGTH = 200  # characters of a setting's value
 
 
@@ -39,7 +39,7 @@ def view(diff: CriterionDiff) -> Document:
     rows = list(_rows(diff))
     summary: list[Block] = []
     if rows:
-        summary.append(table(_HEADS, rows, _KEY, name="diff", caption="Before and after."))
+        summary.append(table(_HEADS, rows, star=_STAR, name="diff", caption="Before and after."))
     changes = _change_lines(diff)
     if changes:
         summary.append(Bullets(tuple(changes)))
@@ -100,7 +100,7 @@ def _sections(diff: CriterionDiff) -> Iterator[Section]:
             estimate = agreement.difference or agreement.after
             cells = _agreement_row(agreement, OVER[agreement.level])
             rows.append((*cells, Cell(f"{estimate.n:,}")))
-        by_level = table((*_HEADS, "n"), rows, _KEY, caption=caption, name="agreement")
+        by_level = table((*_HEADS, "n"), rows, star=_STAR, caption=caption, name="agreement")
         yield Section("agreement", "Agreement with people", lambda: [by_level])
     if judged is not None and judged.comparison:
         scores = judged.comparison

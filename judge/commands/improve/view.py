@@ -162,7 +162,7 @@ def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
     return table(
         heads,
         rows,
-        "* significant",
+        star="* significant",
         caption=f"Spearman's correlation with people, {OVER[improvement.level]}.",
         name="trials",
     )

@@ -14,13 +14,11 @@ from judge.report.document import Block, Column, Content, Document, Section, Tab
 from judge.report.format import column_title
 from judge.report.views import disagreements, preferences
 from judge.report.views.agreement_finding import (
-    PLACES,
-    Side,
     Verdict,
     best_judge,
     criterion_sentences,
+    places,
     reversed_name,
-    side,
     spearman,
     usable_level,
     verdict,
@@ -33,7 +31,6 @@ from judge.report.views.calibration import (
 )
 from judge.report.views.columns import estimate_cell
 from judge.report.views.human_agreement import (
-    SHORT,
     charted_rows,
     criteria_blocks,
     failed_cell,
@@ -250,14 +247,15 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
         Column("judge", better="higher"),
         Column("one rater", better="higher", optional=True, about=(_ONE_RATER,)),
         Column("baseline", better="higher", about=("Baseline: the best one.",)),
-        Column("", numeric=False),
+        Column("", numeric=False, name="best baseline"),
         Column("failed", optional=True, about=(about_failed,)),
         number_head,
     )
     return table(
         heads,
         rows,
-        f"Spearman's correlation with people, {over}. * significantly above 0 and every baseline.",
+        f"Spearman's correlation with people, {over}.",
+        star="* significantly above 0 and every baseline.",
         name="agreement",
         caption="Agreement with people.",
     )
@@ -269,8 +267,9 @@ def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple
     With `named`, a row's name has the judge.
     """
     baseline, baseline_correlation = _best_baseline(rated, level)
-    baseline_cell = estimate_cell(baseline_correlation, SHORT)
-    rater_cell = estimate_cell(spearman(rated.rater, level), SHORT)
+    rater_correlation = spearman(rated.rater, level)
+    baseline_cell = estimate_cell(baseline_correlation, places(baseline_correlation))
+    rater_cell = estimate_cell(rater_correlation, places(rater_correlation))
     for judge in rated.judges or (None,):
         row_name = rated.criterion
         if named and judge is not None:
@@ -279,7 +278,7 @@ def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple
         correlation = spearman(judge, level)
         judge_cell = estimate_cell(
             correlation,
-            _places(correlation),
+            places(correlation),
             mark="*" if is_best else "",
             tone="good" if is_best else "strong",
         )
@@ -308,15 +307,3 @@ def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | N
         else:
             correlations.append((column_title(row.name), correlation))
     return max(correlations, key=lambda pair: pair[1].value, default=(None, None))
-
-
-def _places(correlation: Estimate | None) -> int:
-    """Return the decimals of a correlation.
-
-    An interval that excludes 0 has more of them if it would seem to reach 0 with fewer.
-    """
-    if correlation is None or correlation.low is None or correlation.high is None:
-        return SHORT
-    excludes_zero = side(correlation) in (Side.ABOVE, Side.BELOW)
-    rounded_ends = (round(correlation.low, SHORT), round(correlation.high, SHORT))
-    return PLACES if excludes_zero and 0.0 in rounded_ends else SHORT

@@ -11,15 +11,18 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
 
-from judge.core.format import first_names, format_interval, listed, number, plural, signed
+from judge.core.format import first_names, format_interval, listed, number, plural
 from judge.core.records import Estimate
 from judge.report.format import column_title
+from judge.report.views.columns import change_text
 from judge.stats.coefficients import Level
 from judge.stats.correlation import CONCLUSIVE, INTERVAL_ITEMS, INTERVAL_ITEMS_OF_JUDGES
 from judge.stats.human_agreement import Rated, Row
 
-PLACES = 3
+_PLACES = 2
 """The decimals of correlations and their differences."""
+_TESTED_PLACES = 3
+"""The decimals by which an interval is on a side of 0."""
 _MAX_LINES = 3  # criteria of the finding
 _MAX_NAMED = 3  # criteria or baselines in a sentence
 _PANELS = ("panel mean", "panel median", "panel majority")
@@ -75,11 +78,22 @@ def side(estimate: Estimate) -> Side:
     """Return on which side of 0 an estimate's interval lies."""
     if estimate.low is None or estimate.high is None:
         return Side.UNTESTED
-    if round(estimate.low, PLACES) > 0:
+    if round(estimate.low, _TESTED_PLACES) > 0:
         return Side.ABOVE
-    if round(estimate.high, PLACES) < 0:
+    if round(estimate.high, _TESTED_PLACES) < 0:
         return Side.BELOW
     return Side.HOLDS_ZERO
+
+
+def places(estimate: Estimate | None) -> int:
+    """Return the decimals of a correlation, a difference of two or a coefficient of agreement.
+
+    An interval that excludes 0 has more of them if it would seem to reach 0 with fewer.
+    """
+    if estimate is None or side(estimate) not in (Side.ABOVE, Side.BELOW):
+        return _PLACES
+    rounded_ends = (round(estimate.low or 0.0, _PLACES), round(estimate.high or 0.0, _PLACES))
+    return _TESTED_PLACES if 0.0 in rounded_ends else _PLACES
 
 
 def spearman(row: Row | None, level: Level) -> Estimate | None:
@@ -341,11 +355,12 @@ _WITHOUT_BASELINE = (Verdict.AGAINST, Verdict.CHANCE, Verdict.UNTESTED)
 
 def correlation_text(correlation: Estimate, reached: Verdict, level: Level) -> str:
     """Say that a correlation is below 0, does not differ significantly from 0, or is not tested."""
-    value = number(correlation.value, PLACES)
+    decimals = places(correlation)
+    value = number(correlation.value, decimals)
     if reached is Verdict.UNTESTED:
         return f"not tested against chance ({value}): {_needed(INTERVAL_ITEMS.get(level))}"
     words = "ranks against people" if reached is Verdict.AGAINST else "cannot be told from chance"
-    interval = format_interval(correlation.low, correlation.high, PLACES)
+    interval = format_interval(correlation.low, correlation.high, decimals)
     return f"{words} ({value} {interval})"
 
 
@@ -402,8 +417,7 @@ def leads_text(leads: Iterable[Lead]) -> str:
     for lead in leads:
         if lead.side is Side.UNTESTED:
             reason = _needed(lead.fewest)
-        interval = format_interval(lead.difference.low, lead.difference.high, PLACES)
-        numbers = f"{signed(lead.difference.value, PLACES)} {interval}".rstrip()
+        numbers = change_text(lead.difference, places(lead.difference))
         leads_by_side.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
     texts = [
         f"{words} {', '.join(leads_by_side[lead_side])}"

@@ -6,7 +6,18 @@ from collections.abc import Iterator, Sequence
 
 from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
 from judge.report import charts
-from judge.report.document import Block, Bullets, Content, Details, Notice, Paragraph, Table, table
+from judge.report.document import (
+    STAR,
+    Block,
+    Bullets,
+    Cell,
+    Content,
+    Details,
+    Notice,
+    Paragraph,
+    Table,
+    table,
+)
 from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.calibration import Calibrated, Powered
 from judge.stats.calibration_curve import Calibration
@@ -22,8 +33,8 @@ _HELP = (
     "interval without the judge. If it is below the number of rated items, use the ratings alone.",
     "A difference is estimated within items, with its own λ, so it can deviate from the difference "
     "of means.",
-    "* significant: p < .05 after Holm's correction over the criterion's pairs.",
 )
+_STAR = "* significant: p < .05 after Holm's correction over the criterion's pairs."
 NOTE = 300  # characters of the note on what could not be estimated
 
 
@@ -44,7 +55,7 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
     if rows:
         caption = "Differences on people's scale; of many, only those from the best system."
         table_name = "calibrated-differences"
-        blocks.append(table((*_HEADS, "p"), rows, caption=caption, name=table_name))
+        blocks.append(table((*_HEADS, "p"), rows, star=_STAR, caption=caption, name=table_name))
     for calibrated in criteria:
         if calibrated.note:
             text = one_line(f"{calibrated.column}: {calibrated.note}", NOTE)
@@ -97,7 +108,7 @@ def _cells(
     # In the order of _HEADS.
     return [
         row_name,
-        f"{value}*" if powered.apart else value,
+        Cell(value, mark=STAR if powered.apart else ""),
         interval or None,
         estimate_cell(powered.people, places, write),
         estimate.n,

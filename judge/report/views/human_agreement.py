@@ -31,10 +31,10 @@ from judge.report.document import (
 from judge.report.format import column_title
 from judge.report.views import disagreements
 from judge.report.views.agreement_finding import (
-    PLACES,
     best_judge,
     criterion_sentences,
     finding,
+    places,
     spearman,
     usable_level,
 )
@@ -192,7 +192,7 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
         title = row.name
         if row.kind != "judge":
             title = "one rater" if row.kind == "rater" else f"{column_title(row.name)} (baseline)"
-        cells = [estimate_cell(estimate, PLACES, tone=tone) for estimate in estimates]
+        cells = [estimate_cell(estimate, places(estimate), tone=tone) for estimate in estimates]
         n = next((estimate.n for estimate in estimates if estimate), None)
         # At level all-texts, n is the number of texts.
         n_texts = None if level == "all-texts" else row.correlation.texts
@@ -252,7 +252,8 @@ def _agreement_table(rated: Rated) -> Table | None:
         return None
     lines: list[list[Content]] = []
     for row_name, agreement in rows:
-        cells = [estimate_cell(agreement.estimates.get(measure), PLACES) for measure in measures]
+        estimates = [agreement.estimates.get(measure) for measure in measures]
+        cells = [estimate_cell(estimate, places(estimate)) for estimate in estimates]
         lines.append([row_name, *cells])
     heads: list[str | Column] = [
         "",

@@ -25,7 +25,7 @@ from judge.report.format import (
     scale_text,
 )
 from judge.report.views import items, panel, provenance
-from judge.report.views.board import TONES, Leaderboard, build_leaderboard, count_texts, mean_cell
+from judge.report.views.board import Leaderboard, build_leaderboard, count_texts, mean_cell
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart
 from judge.report.views.checklists import checklist_blocks, checklist_summary
@@ -285,7 +285,12 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     n_items = max(totals, default=0)
     caption = " ".join([f"Means over {plural(n_items, 'item')}.", *_interval_sentences(result)])
     all_heads: list[str | Head] = ["system", *rank_heads, *heads]
-    yield table(all_heads, rows, caption=caption, name="scores", sorts=True)
+    which = "better than every other system"
+    if board.against:
+        which = f"different from {one_line(board.against)}"
+    test = f"{TEST_NAME}; on people's scale a t test" if board.calibrated else TEST_NAME
+    star = f"* significantly {which} ({test}, p < 0.05 after Holm)."
+    yield table(all_heads, rows, star=star, caption=caption, name="scores", sorts=True)
 
 
 def _score_row(result: Result, board: Leaderboard, system: str) -> list[Cell]:
@@ -321,11 +326,7 @@ def _about_ranks(board: Leaderboard) -> str:
 
 
 def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
-    """Say of each column what its marks and counts mean, and how its values were computed."""
-    which = "better than every other system"
-    if board.against:
-        which = f"different from {one_line(board.against)}"
-    test = f"{TEST_NAME}; on people's scale a t test" if board.calibrated else TEST_NAME
+    """Say of each column what its counts mean, and how its values were computed."""
     corpus = result.table.corpus_columns
     of_all_texts = [column.name for column in result.table.columns if column.name in corpus]
     notes = _comparison_notes(result)
@@ -333,8 +334,6 @@ def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
     for column in board.columns:
         rows = [board.rows[system, column.name] for system in board.systems]
         about = abouts.setdefault(column.name, [])
-        if any(row.mark in TONES for row in rows):
-            about.append(f"* significantly {which} ({test}, p < 0.05 after Holm).")
         if column.name in corpus:
             about.append(
                 f"Computed over all texts of a system together: {', '.join(of_all_texts)}."

@@ -84,7 +84,7 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
             difference.losses,
         ]
         rows.append(row)
-    sentences = [f"* p < {ALPHA:g} ({test}, Holm-corrected). Won, tied, lost: items."]
+    sentences = ["Won, tied, lost: items."]
     if comparison.detectable is not None:
         detectable = number(factor * comparison.detectable, decimals)
         sentences.append(f"Detectable difference: {detectable} (80% power).")
@@ -94,6 +94,7 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
         ("systems", "difference", "p", "Cliff's delta", "won", "tied", "lost"),
         rows,
         " ".join(sentences),
+        star=f"* p < {ALPHA:g} ({test}, Holm-corrected).",
         caption=f"{head}: first minus second{only}.",
         name=f"differences-{comparison.column}",
         sorts=True,

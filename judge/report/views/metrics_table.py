@@ -8,14 +8,13 @@ from statistics import fmean
 from judge.core.records import Estimate
 from judge.report.document import Cell, Column, Content, Table, Tone, table
 from judge.report.format import column_title
-from judge.report.views.agreement_finding import usable_level
+from judge.report.views.agreement_finding import places, usable_level
 from judge.report.views.columns import estimate_cell
 from judge.stats.coefficients import Level
 from judge.stats.correlation import OVER
 from judge.stats.human_agreement import Rated
 
 NAME = "metrics"
-_PLACES = 2
 
 
 def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
@@ -54,6 +53,7 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
         ("", *heads),
         rows,
         _key(criteria, level),
+        star="* significantly above all others.",
         name=NAME,
         caption=f"Spearman's correlation with people's ratings, {'; or '.join(levels)}.",
         sorts=True,
@@ -61,7 +61,7 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
 
 
 def _key(criteria: Sequence[Rated], level: Level) -> str:
-    """Explain the bold values and the stars."""
+    """Explain the bold values."""
     tested = []
     for rated in criteria:
         usable = usable_level(rated, level)
@@ -71,8 +71,8 @@ def _key(criteria: Sequence[Rated], level: Level) -> str:
     if not tested:
         return "Bold: best; too little data to test the differences."
     return (
-        "Bold: best, or not significantly below it. * significantly above all others. Tested by "
-        "the intervals of the differences from the best, 95% together (Bonferroni)."
+        "Bold: best, or not significantly below it. Tested by the intervals of the differences "
+        "from the best, 95% together (Bonferroni)."
     )
 
 
@@ -107,7 +107,7 @@ def _cell(
             mark = "*"
     elif _is_near(rated.behind.get((row_name, level))):
         tone = "strong"
-    return estimate_cell(estimate, _PLACES, tone=tone, mark=mark)
+    return estimate_cell(estimate, places(estimate), tone=tone, mark=mark)
 
 
 def _is_near(difference: Estimate | None) -> bool:

@@ -256,7 +256,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         Head("flips", about=("Flips: share of pairs whose verdict changed with the order.",)),
     )
     table_name = f"ranking-{ranking.column}"
-    return table(heads, rows, apart, name=table_name, sorts=True, short=short)
+    return table(heads, rows, star=apart, name=table_name, sorts=True, short=short)
 
 
 def _record_cell(standing: Standing) -> Cell:
@@ -301,8 +301,9 @@ def _counts_sentence(result: Result, ranking: Ranking) -> str:
 def _order_sentences(ranking: Ranking) -> Iterator[str]:
     """Say how the systems are ordered, and what the order of the texts did."""
     if ranking.against:
-        test = f"* p < {ALPHA:g} ({TEST_NAME}, Holm-corrected)"
-        yield f"Every system met {ranking.against} only. {test}."
+        yield f"Every system met {ranking.against} only."
+        if any(standing.apart for standing in ranking.standings):
+            yield f"* p < {ALPHA:g} ({TEST_NAME}, Holm-corrected)."
     elif ranking.by_strength:
         yield _BY_STRENGTH
     if ranking.flip_rate is not None:

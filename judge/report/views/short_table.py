@@ -23,7 +23,7 @@ from judge.report.format import (
     share_label,
 )
 from judge.report.views import items
-from judge.report.views.board import TONES, Leaderboard, Shown, mean_cell
+from judge.report.views.board import Leaderboard, Shown, mean_cell
 from judge.report.views.comparison_finding import REFERENCE_METRICS
 from judge.report.views.finding import number_of_items
 from judge.report.views.lowest import NEUTRAL
@@ -96,7 +96,10 @@ def short_table(result: Result, board: Leaderboard) -> Table:
         # The columns of the run are its rows.
         abouts = dict.fromkeys(text for head in heads for text in head.about)
         return _table_of_one_system(result, board, columns, heads, " · ".join(abouts))
-    rank_heads = [""] if board.ranks and not board.against else []
+    rank_heads = [Head("", name="rank")] if board.ranks and not board.against else []
+    star = "* significantly best"
+    if board.against:
+        star = f"* significantly different from {one_line(board.against, 30)}"
     rows = []
     for system in board.systems:
         link = items.link(system=system)
@@ -113,6 +116,7 @@ def short_table(result: Result, board: Leaderboard) -> Table:
     return table(
         all_heads,
         rows,
+        star=star,
         caption=f"Mean scores over {number_of_items(result)}.",
         name="leaderboard",
         sorts=True,
@@ -247,17 +251,12 @@ def _about_columns(
     limits = set(limit_by_rate.values())
     which_pass = f"at {next(iter(limits))} or better" if len(limits) == 1 else "that pass"
     scales = _scales(columns)
-    best = "significantly best"
-    if board.against:
-        best = f"significantly different from {one_line(board.against, 30)}"
     lower = [column_title(column.name) for column in columns if column.better == "lower"]
     calibrated = {column.name for column in board.calibrated.values()}
     abouts: dict[str, list[str]] = {}
     for column in columns:
         about = abouts.setdefault(column.name, [])
         rows = [board.rows[system, column.name] for system in board.systems]
-        if any(row.mark in TONES for row in rows):
-            about.append(f"* {best}")
         if column.name in limit_by_rate:
             about.append(f"pass: share of texts {which_pass}")
         elif share_label(column):
