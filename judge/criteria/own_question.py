@@ -19,7 +19,17 @@ from judge.criteria.template import CRITERION_BLOCK, own_name, template_texts
 _FIRST_PARAGRAPH = re.compile(r"\s*(?P<text>\S(?:(?!\n[ \t]*\n|\{%).)*)", re.DOTALL)
 
 # A question mark, or a sentence that ends as questions do: 丁寧ですか。 or 공손합니까. or 有礼貌吗。
-_ASKS = re.compile(r"[?？]|(か|까|까요|나요|吗|嗎|呢)[。.]?\s*(\n|$)")
+_ASKS = re.compile(r"[?？]|(?P<particle>か|까|까요|나요|吗|嗎|呢)[。.]?\s*(?:\n|$)")
+# Words that end in the same syllable: 静か (quiet), 穏やか (calm), 明らか (clear), わずか (few), but not
+# the questions 冷静か (calm?) and 正確か (right?). In Korean a reason, 좋으니까, but not the question 좋습니까.
+_ENDS_ALIKE = re.compile(
+    r"(?:(?<![冷安鎮沈])静|(?<![正明的精])確|(?<![精緻厳親])密|(?<![詳明])細|(?<!軽)微|(?<!温)暖|[豊僅遥仄愚温]"
+    r"|や|[明滑柔朗清高安平麗]ら|あきら|なめら|やわら|ほがら|きよら|やすら|たいら|おおら"
+    r"|しず|たし|ゆた|わず|はる|ひそ|おごそ|ほの|おろ|あたた)か\Z"
+    r"|(?P<before>[가-힣])니까\Z"
+)
+_FINAL_B = 17
+"""The number of the final consonant ㅂ among those of a Hangul syllable, which has one of 28."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +46,19 @@ def asks(question: str) -> bool:
 
     "Do not mention prices." does not: without a question around it, a judge may take it for an order.
     """
-    return _ASKS.search(question) is not None
+    return any(
+        match["particle"] is None or not _is_word(question[: match.end("particle")])
+        for match in _ASKS.finditer(question)
+    )
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a text that ends like a question ends in another word: 文は静か。"""
+    match = _ENDS_ALIKE.search(text)
+    if match is None:
+        return False
+    before = match["before"]
+    return before is None or (ord(before) - ord("가")) % 28 != _FINAL_B
 
 
 def own_question(criterion: Criterion) -> str:

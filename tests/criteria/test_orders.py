@@ -67,6 +67,18 @@ def test_a_question_is_asked_as_it_is(language: str, others: tuple[Sample, ...])
         ("명확한가요?", True),
         ("清楚呢。", True),
         ("清楚嗎", True),
+        ("文章は静か", False),
+        ("表現が穏やか。", False),
+        ("結論は明らか\n他は問わない。", False),
+        ("誤りはわずか", False),
+        ("事実は確か", False),
+        ("文章は静かか", True),
+        ("冷静か", True),
+        ("事実は正確か。", True),
+        ("良いのはどちらか", True),
+        ("誤りはいくつか", True),
+        ("짧고 좋으니까", False),
+        ("짧고 좋습니까", True),
     ],
 )
 def test_questions_are_told_from_orders(text: str, is_question: bool) -> None:
