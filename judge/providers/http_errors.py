@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judge.core.errors import ProviderError, Refused, Stops, Transient
-from judge.core.messages import option
+from judge.core.messages import in_python, option
 from judge.providers.sdk import sdk
 
 # Timeout, conflict and rate limit. A server error (5xx) is retried as well.
@@ -93,6 +93,9 @@ def status_error(
         message = f"{sentence}; check {option('model')} and {named_by}"
         if code == "model_not_found" or _MODEL_WORD.search(reason):
             param = "model"
+    elif "enable_thinking" in reason:
+        # DashScope: "parameter.enable_thinking must be set to false for non-streaming calls"
+        message = f"{sentence}; turn it off with {_without_thinking()}"
     elif _WRONG_MODEL.search(reason):
         message = f"{sentence}; check {option('model')}"
     elif 300 <= status < 400:
@@ -104,6 +107,14 @@ def status_error(
     # A server may send anything there.
     refused_parameter = param if isinstance(param, str) else None
     return Refused(message, status=status, param=refused_parameter, stops=stops)
+
+
+def _without_thinking() -> str:
+    """Return the option that turns thinking off for a vendor that has a key of its own for it."""
+    keys = {"enable_thinking": False}
+    if in_python():
+        return option("extra_body", keys)
+    return f"{option('extra_body')} '{json.dumps(keys)}'"
 
 
 def _error_object(content: bytes) -> Any:

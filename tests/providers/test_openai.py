@@ -347,6 +347,12 @@ def test_a_wrong_model_with_another_status_names_the_option(
     assert "; check --model" in str(failure(chat_server, status, error(message)))
 
 
+def test_a_refused_enable_thinking_names_the_option_that_turns_it_off(chat_server: Any) -> None:
+    words = "parameter.enable_thinking must be set to false for non-streaming calls"
+    advice = "--extra-body '{\"enable_thinking\": false}'"
+    assert advice in str(failure(chat_server, 400, error(words)))
+
+
 def test_a_server_may_forbid_retries(chat_server: Any) -> None:
     assert isinstance(failure(chat_server, 500, error(), {"x-should-retry": "false"}), Refused)
 
