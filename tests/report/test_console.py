@@ -10,7 +10,18 @@ import judge
 from judge.core import plugins
 from judge.core.records import Column, Estimate, Sample
 from judge.core.signature import Signature
-from judge.report.document import Bar, Cell, Document, Excerpt, Excerpts
+from judge.report.document import (
+    Bar,
+    Bullets,
+    Cell,
+    Document,
+    Excerpt,
+    Excerpts,
+    Facts,
+    Notice,
+    Paragraph,
+    text_table,
+)
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
 from judge.report.renderers import svg
@@ -205,3 +216,20 @@ def test_columns_of_text_are_narrowed_until_they_fit_the_width_with_the_gaps() -
     widest = max(cell_len(line) for line in lines)
     assert 70 <= widest <= 80
     assert sum(line.count("word") for line in lines) == 48
+
+
+@pytest.mark.parametrize("width", range(20, 80, 3))
+def test_no_line_breaks_inside_an_interval_or_after_a_sign(width: int) -> None:
+    kept = ("(p = 0.004)", "[−0.05, 0.40]", "≥ 4", "(p < .001)", "[61%, 94%]", "[1,200, 1,900]")
+    sentence = f"It is better {', and better '.join(kept)} than a, b and c."
+    blocks = (
+        Paragraph(sentence),
+        Notice(sentence),
+        Bullets((sentence,)),
+        Facts((("n", sentence),)),
+    )
+    table = text_table(("case", "reason"), [("a", sentence)])
+    document = Document("t", (sentence,), summary=(*blocks, table))
+    lines = plugins.write(document, width=width).split("\n")
+    for words in kept:
+        assert sum(line.count(words) for line in lines) == len(blocks) + 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +33,10 @@ _STYLES = {
 }
 _GAP = 2  # cells between columns
 _BLANK = "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
+# "p = 0.004", "≥ 4", "[−0.05, 0.40]"
+_TOGETHER = re.compile(
+    r"(?:\b[np] )?[<>=≤≥≈] (?=[−+-]?[.\d])|\[[−+-]?[\d.,]*\d%?, (?=[−+-]?[\d.,]*\d%?\])"
+)
 _NAME = 28  # cells of the widest name of a row that is not folded
 _WORD = 40  # cells of the longest word that is never broken
 _MIN_NAME = 12  # names are folded to this width if all columns then fit
@@ -178,8 +183,12 @@ def _page_only(block: blocks.Block) -> bool:
 
 
 def _text(text: str, style: str | Style = "") -> Text:
-    """Return the text without control characters, which could change the terminal."""
-    return Text(escape_controls(text), style)
+    """Return the text without control characters, which could change the terminal.
+
+    No line breaks inside an interval or between a sign and its number.
+    """
+    kept_together = _TOGETHER.sub(lambda match: match[0].replace(" ", _BLANK), text)
+    return Text(escape_controls(kept_together), style)
 
 
 def _assemble(*parts: str | Text | tuple[str, str]) -> Text:
