@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property
 from itertools import filterfalse
@@ -136,8 +136,12 @@ class Result(Outlets):
 
     @property
     def failed(self) -> int:
-        """Number of failed values. Abstentions of metrics are not failures."""
-        return failure_counts(self).total() - self.abstained
+        """Number of failed values.
+
+        Abstentions of metrics are not failures, and neither are missing means of a panel, whose
+        judges' failures are counted.
+        """
+        return single_failure_counts(self).total() - self.abstained
 
     @property
     def abstained(self) -> int:
@@ -462,6 +466,18 @@ def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
     return counts
 
 
+def single_failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
+    """Count the failures like `failure_counts`, without the means of a panel."""
+    panels = panel_columns(result.table.columns)
+    counts = failure_counts(result)
+    return Counter({key: count for key, count in counts.items() if key[-1] not in panels})
+
+
+def panel_columns(columns: Iterable[Column]) -> set[str]:
+    """Return the names of the columns that combine the judges of a panel."""
+    return {column.criterion for column in columns if column.judge}
+
+
 def preference_agreement_of(result: Result) -> tuple[PreferenceAgreement, ...]:
     """Compare a ranking with the preferences that people stated, or that their ratings imply."""
     info = result.info
@@ -717,7 +733,7 @@ def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Scor
     incomplete = {sample.system for sample in all_samples if sample.key not in texts}
     complete_systems = {system for _, system in texts} - incomplete
     # The rows of a panel are recomputed from its judges' rows.
-    panels = {column.criterion for column in result.table.columns if column.judge}
+    panels = panel_columns(result.table.columns)
     for row in result.table.rows():
         if row.column in panels:
             continue

@@ -72,7 +72,7 @@ def test_levels_and_formats(judge: Callable[..., Any]) -> None:
     between = " ".join(judge("validate", "r", "--level", "systems", "--full").out.split())
     assert has_line(between, "no interval", "systems' means")
     assert (
-        "| replies.yaml | 1.000 \\[0.078, 1.000\\] |"
+        "| replies.yaml | 1.00 \\[0.08, 1.00\\] |"
         in judge("validate", "r", "--format", "markdown").out
     )
     report = json.loads(judge("validate", "r", "--format", "json", "--seed", "7").out)
@@ -94,7 +94,7 @@ def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
     done = judge("validate", "a", "b", "--format", "markdown")
     assert (done.code, done.err) == (0, "")
     assert "| replies.yaml (b) |" in done.out
-    assert has_line(done.out, "replies.yaml (a): significantly better", "replies.yaml (b) (+1.866")
+    assert has_line(done.out, "replies.yaml (a): significantly better", "replies.yaml (b) (+1.87")
     compared = judge(
         "validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown"
     )

@@ -371,6 +371,7 @@ def test_diff_has_no_comparison_if_all_judgments_of_one_failed(write: Write) -> 
     assert comparison.judged.comparison is None
     assert comparison.failed == 12
     assert has_line(comparison.report(), "No text", "score by both")
+    assert has_line(comparison.notes, "12 of 12 judgments failed", "'i0'", "not a score alone")
 
 
 def test_failures_of_a_panel_are_those_of_its_judges(write: Write) -> None:

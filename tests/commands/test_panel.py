@@ -70,6 +70,9 @@ def test_requests_are_counted_per_judge() -> None:
     judges = result.info.judges
     assert (judges["one"].requests.failed, judges["other"].requests.failed) == (0, 8)
     assert result.info.requests.failed == 8
+    # The panel's 8 missing means are no failures of their own.
+    assert result.failed == 8
+    assert "8 × " in result.report(full=True)
     assert result.info.model == "one, other"
 
 

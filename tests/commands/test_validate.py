@@ -349,7 +349,7 @@ def test_judges_of_two_runs_are_compared(tmp_path: Path) -> None:
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
     assert names(of(validation))["judges"] == names_
     sentences = json.loads(validation.report("json"))["criteria"][0]["sentences"]["within-items"]
-    difference = f"{names_[1]} (+1.866 [−0.220, 1.996])"
+    difference = f"{names_[1]} (+1.87 [−0.22, 2.00])"
     assert has_line(sentences, f"{names_[0]}: no significant difference", difference)
     assert names(of(validation))["baselines"][-1] == "ROUGE-Lsum"
     one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
@@ -487,7 +487,7 @@ def test_tables_for_a_paper_are_at_the_level() -> None:
     paper = judge.validate(judged(rows()), level="all-texts").report("latex")
     for row in of(judge.validate(judged(rows()))).rows:
         assert (
-            f"{row.correlation.estimates['all-texts', 'spearman'].value:.3f}".removeprefix("-")
+            f"{row.correlation.estimates['all-texts', 'spearman'].value:.2f}".removeprefix("-")
             in paper
         )
     assert has_line(paper, "correlation with people", "all texts")

@@ -242,7 +242,7 @@ def check_headline(drawn: Drawn, document: Document) -> None:
         "cannot be told from chance": {"holds 0"},
         "agrees with people less than a baseline": {"no star"},
         "is not significantly better than every baseline": {"no star"},
-        "could not be compared with a baseline": {"alone"},
+        "agrees with people better than chance": {"alone"},
         "could not be tested against chance": {"untested"},
         "could not be compared with people": {"unknown"},
     }
@@ -418,7 +418,7 @@ def test_every_baseline_is_the_claim_and_the_unbeaten_one_is_named() -> None:
     criteria = [criterion(CLEAR, f"c{n}", length=EVEN, bleu=WIN) for n in range(4)]
     headline, *lines = findings(*criteria)
     assert has_line(headline, "m is not significantly better", "4 criteria")
-    assert has_line(lines[0], "c0", "no significant difference", "length", "+0.100 [−0.100, 0.300]")
+    assert has_line(lines[0], "c0", "no significant difference", "length", "+0.10 [−0.10, 0.30]")
     assert has_line(lines[-1], "length", "c0, c1, c2 and 1 more")
 
 
@@ -438,10 +438,10 @@ def test_a_correlation_without_an_interval_is_not_tested() -> None:
     few = criterion(CLEAR, length=estimate(1.127, None, None, 3))
     text = " ".join(findings(few))
     assert "no significant difference" not in text
-    assert has_line(text, "not tested against length", "+1.127", "needs 5 items")
+    assert has_line(text, "not tested against length", "+1.13", "needs 5 items")
     headline, line = findings(criterion(estimate(0.9, None, None, 3), length=WIN))
     assert has_line(headline, "m could not be tested", "chance", "tone")
-    assert has_line(line, "tone: not tested", "chance", "0.900", "needs 5 items")
+    assert has_line(line, "tone: not tested", "chance", "0.90", "needs 5 items")
 
 
 def test_the_summary_shows_that_an_interval_excludes_0() -> None:

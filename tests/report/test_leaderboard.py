@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import judge
 from judge.core import plugins
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -170,6 +171,19 @@ def test_one_system_has_a_row_for_each_column() -> None:
     assert "criteria 1–5" in shown.whole_key
     assert "lower is better: rude" in shown.whole_key
     assert shown.caption == "Mean scores of shop."
+
+
+def test_data_without_names_of_systems_has_a_report_without_them() -> None:
+    rows = [
+        {"item": f"q{k}", "output": f"Answer {k}.", "kind": 1 + k % 5, "rating.kind": 1 + k % 4}
+        for k in range(12)
+    ]
+    result = judge.evaluate(rows, judge_columns=["kind"], scale="1-5", metrics=[])
+    for format in ("console", "markdown"):
+        report = result.report(format, full=True)
+        named = [line for line in report.splitlines() if re.search(r"\bsystem\b", line)]
+        assert named == []
+    assert "12 texts" in report
 
 
 def test_the_worst_texts_are_ordered_by_share_of_the_scale() -> None:

@@ -28,6 +28,7 @@ from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import public_api
 from judge.config import RunConfig
 from judge.core.errors import ConfigError
+from judge.core.format import one_line, plural, text_name
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Prompt, Request, Sample
@@ -63,6 +64,7 @@ _DECIMALS = 9  # equal values may differ by rounding
 _MAX_DIFFERENCES = 3  # differences of prompts that are shown
 _MAX_NAMES = 20  # names of ratings in a message
 _LONGEST_LINE = 200  # characters of a line that differs
+_LONGEST_NOTE = 300  # characters of the note on failed judgments
 CriterionPair = tuple[Criterion, Criterion]
 TextPair = tuple[Sample, Sample | None]
 
@@ -410,7 +412,23 @@ async def run_diff(
     results = await Runs(diff_plan.runs[0].config, progress, display).run_all(runs)
     require_all_recorded(*results.values())
     judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
-    return replace(diff_plan.comparison, judged=judged, notes=notes)
+    failure_notes: list[str] = []
+    for name, result in zip(diff_plan.comparison.names, results.values(), strict=True):
+        failure_notes += _failure_notes(name, result)
+    return replace(diff_plan.comparison, judged=judged, notes=(*failure_notes, *notes))
+
+
+def _failure_notes(name: str, result: Result) -> Iterator[str]:
+    """Yield how many judgments of a wording failed, and an example of the most common error."""
+    n_judgments, n_failed = _count_judgments(result)
+    if not n_failed:
+        return
+    errors = Counter(failure.error for failure in result.failures)
+    ((error, _),) = errors.most_common(1)
+    example = next(failure for failure in result.failures if failure.error == error)
+    text = text_name(example.item, example.system)
+    failed = f"{n_failed:,} of {plural(n_judgments, 'judgment')} failed"
+    yield one_line(f"{name}: {failed}. For example, {text}: {example.message}", _LONGEST_NOTE)
 
 
 def criterion_shifts(

@@ -246,8 +246,8 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
         "",
         Column("judge", better="higher"),
         Column("one rater", better="higher", optional=True, about=(_ONE_RATER,)),
-        Column("baseline", better="higher", about=("Baseline: the best one.",)),
-        Column("", numeric=False, name="best baseline"),
+        Column("baseline", better="higher", optional=True, about=("Baseline: the best one.",)),
+        Column("", numeric=False, name="best baseline", optional=True),
         Column("failed", optional=True, about=(about_failed,)),
         number_head,
     )

@@ -273,11 +273,11 @@ _CLAUSES = {
     Verdict.CHANCE: "cannot be told from chance",
     Verdict.WORSE: "agrees with people less than a baseline",
     Verdict.NOT_BEST: "is not significantly better than every baseline",
-    Verdict.ALONE: "could not be compared with a baseline",
+    Verdict.ALONE: "agrees with people better than chance",
     Verdict.UNTESTED: "could not be tested against chance",
 }
 """The clause of a headline for each verdict, in the order of the headline."""
-_NEGATED = (Verdict.CHANCE, Verdict.NOT_BEST, Verdict.ALONE, Verdict.UNTESTED)
+_NEGATED = (Verdict.CHANCE, Verdict.NOT_BEST, Verdict.UNTESTED)
 
 
 def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level: Level) -> str:
@@ -287,8 +287,6 @@ def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level
         for criterion in rated:
             if not_compared(criterion, usable_level(criterion, level)):
                 words = "agrees with people better than every compared baseline"
-    if group is Verdict.ALONE and total == 1:
-        return words
     if total == 1:
         words += f" on {rated[0].criterion}"
     elif len(rated) == total:
@@ -324,6 +322,9 @@ def _line(rated: Rated, reached: Verdict, best: str, level: Level) -> list[str]:
     correlation = spearman(_row_of_judge(rated, best), level)
     if correlation is not None and reached in _WITHOUT_BASELINE:
         texts.append(correlation_text(correlation, reached, level))
+    if correlation is not None and reached is Verdict.ALONE:
+        size = change_text(correlation, places(correlation)).removeprefix("+")
+        texts.append(f"Spearman {size}; no baseline could be compared")
     if reached is Verdict.UNKNOWN:
         reason = unknown_reason(rated, best, level)
         if reason:

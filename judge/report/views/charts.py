@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from judge.core.format import format_interval, number, one_line, percent, plural
+from judge.core.format import (
+    UNNAMED_SYSTEM,
+    format_interval,
+    number,
+    one_line,
+    percent,
+    plural,
+)
 from judge.core.records import Column
 from judge.report.charts import (
     Axis,
@@ -74,7 +81,7 @@ def means_charts(result: Result) -> Iterator[Chart]:
         caption = " · ".join(_marks(column, comparison, known_bars))
         title = f"{title_by_column[column.name]}{ARROWS[column.better]}"
         panel = Panel(axis, drawn_bars)
-        chart = intervals(column.name, title, systems, [panel], caption=caption)
+        chart = intervals(column.name, title, _row_labels(systems), [panel], caption=caption)
         yield replace(chart, tabled=True)
 
 
@@ -86,7 +93,7 @@ def _mean_bars(
     best = comparison.best if comparison else ()
     marks = marks_against(comparison, column.better) if comparison else {}
     bars_of_systems: list[Bar | None] = []
-    for system in systems:
+    for system, row_label in zip(systems, _row_labels(systems), strict=True):
         estimate = result.estimates.get((system, column.name))
         if not estimate:
             bars_of_systems.append(None)
@@ -94,7 +101,7 @@ def _mean_bars(
         interval = interval_text(column, estimate.low, estimate.high, decimals)
         text = mean_text(column, estimate.value, decimals)
         texts = plural(estimate.n, "text")
-        note = _note(system, text, interval, texts)
+        note = _note(row_label, text, interval, texts)
         bar = Bar(estimate.value, estimate.low, estimate.high, text, note)
         is_below_best = bool(best) and system not in best
         if best == (system,) or marks.get(system) == "better":
@@ -130,11 +137,17 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
         for score in result.table.column_scores(column.name):
             values[score.system].append(score.value)
         if any(values.values()):
+            values = dict(zip(_row_labels(list(values)), values.values(), strict=True))
             title = f"Distribution: {title_by_column[column.name]}"
             # A column that an older version stored may have labels without values.
             labels = dict(zip(column.labels, column.values, strict=False))
             ends = (column.low, column.high)
             yield histograms(f"scores-{column.name}", title, values, labels, ends)
+
+
+def _row_labels(systems: Sequence[str]) -> list[str]:
+    """Return what a chart calls the systems: by their names, if the data has any."""
+    return ["all texts"] if list(systems) == [UNNAMED_SYSTEM] else list(systems)
 
 
 def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:

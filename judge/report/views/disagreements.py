@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
-from judge.core.format import one_line, plural, signed
+from judge.core.format import UNNAMED_SYSTEM, one_line, plural, signed
 from judge.report.document import (
     Block,
     Cell,
@@ -187,7 +187,7 @@ def _excerpt(text: _ShownGap, order: str | None) -> Excerpt:
     note = " · ".join(filter(None, (text.scores_text, text.ratings_text)))
     return Excerpt(
         text.size_text,
-        gap.system,
+        "" if gap.system == UNNAMED_SYSTEM else gap.system,
         gap.item,
         column_title(criterion),
         reason=reason,
@@ -207,8 +207,8 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
             gaps += [_ShownGap(comparison, gap) for gap in largest_gaps]
     if gaps:
         largest = max(gaps, key=lambda gap: gap.share)
-        location = (largest.gap.item, largest.gap.system, largest.compared.criterion)
-        text = ", ".join(location)
+        system = "" if largest.gap.system == UNNAMED_SYSTEM else largest.gap.system
+        text = ", ".join(filter(None, (largest.gap.item, system, largest.compared.criterion)))
         yield f"Largest disagreement: {text}: {largest.scores_text}."
 
 

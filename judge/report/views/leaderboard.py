@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any
 
-from judge.core.format import one_line, plural
+from judge.core.format import UNNAMED_SYSTEM, one_line, plural
 from judge.report.document import (
     Block,
     Cell,
@@ -55,7 +55,7 @@ from judge.report.views.pass_fail import pass_rate_blocks
 from judge.report.views.short_table import MAX_NAME, short_table
 from judge.report.views.summary import means_data
 from judge.report.views.wide_records import wide_records
-from judge.results.result import Result, failure_counts
+from judge.results.result import Result, failure_counts, panel_columns
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.ranks import Rank
@@ -255,6 +255,7 @@ class _ValueCounts:
 
 def _count_values(result: Result, n_lost: int) -> _ValueCounts:
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
+    criteria -= panel_columns(result.table.columns)
     columns = criteria or {column.name for column in result.table.columns}
     n_succeeded = sum(score.column in columns for score in result.table.scores)
     if not criteria:
@@ -284,7 +285,8 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     totals = [row.total for row in board.rows.values()]
     n_items = max(totals, default=0)
     caption = " ".join([f"Means over {plural(n_items, 'item')}.", *_interval_sentences(result)])
-    all_heads: list[str | Head] = ["system", *rank_heads, *heads]
+    naming_head = "" if board.systems == (UNNAMED_SYSTEM,) else "system"
+    all_heads: list[str | Head] = [naming_head, *rank_heads, *heads]
     which = "better than every other system"
     if board.against:
         which = f"different from {one_line(board.against)}"
@@ -295,7 +297,10 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
 
 def _score_row(result: Result, board: Leaderboard, system: str) -> list[Cell]:
     """Return a system's name, its rank if there are ranks, and its mean in every column."""
-    cells = [Cell(one_line(system, MAX_NAME))]
+    row_name = one_line(system, MAX_NAME)
+    if board.systems == (UNNAMED_SYSTEM,):
+        row_name = "mean"
+    cells = [Cell(row_name)]
     if board.ranks:
         cells.append(_rank_cell(board.ranks.get(system)))
     for column in board.columns:
@@ -329,7 +334,8 @@ def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
     """Say of each column what its counts mean, and how its values were computed."""
     corpus = result.table.corpus_columns
     of_all_texts = [column.name for column in result.table.columns if column.name in corpus]
-    notes = _comparison_notes(result)
+    # A single system needs no note that there is nothing to compare it with.
+    notes = _comparison_notes(result) if len(board.systems) > 1 else {}
     abouts: dict[str, list[str]] = {}
     for column in board.columns:
         rows = [board.rows[system, column.name] for system in board.systems]

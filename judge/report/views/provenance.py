@@ -11,7 +11,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from judge.core.format import one_line, plural, seconds
+from judge.core.format import UNNAMED_SYSTEM, one_line, plural, seconds
 from judge.core.messages import Remark
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score, Usage
 from judge.data import ledger
@@ -32,7 +32,7 @@ from judge.report.views.servers import (
     scored_instead,
     server_notes,
 )
-from judge.results.result import Result, failure_counts
+from judge.results.result import Result, single_failure_counts
 from judge.results.run_info import (
     CriterionInfo,
     FirstPrompt,
@@ -273,7 +273,7 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
             kind = (failure.stage, failure.error)
             examples.setdefault(kind, failure)
     counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
-    for (stage, error, _, column), count in failure_counts(result).items():
+    for (stage, error, _, column), count in single_failure_counts(result).items():
         if (stage, error) in examples:
             counts = counts_by_kind.setdefault((stage, error), Counter())
             counts[column] += count
@@ -366,11 +366,13 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
 
 
 def _texts_fact(result: Result) -> str:
-    """Return `80 texts: 20 items, 4 systems`."""
+    """Return `80 texts: 20 items, 4 systems`, or `20 texts` if the data names no system."""
     texts = plural(len(result.table.samples), "text")
     items = plural(len(result.table.items), "item")
     systems = plural(len(result.table.systems), "system")
-    return f"{texts}: {items}, {systems}"
+    if result.table.systems != (UNNAMED_SYSTEM,):
+        return f"{texts}: {items}, {systems}"
+    return texts if len(result.table.items) == len(result.table.samples) else f"{texts}: {items}"
 
 
 def _data_fact(info: RunInfo) -> str:
