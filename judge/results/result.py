@@ -136,11 +136,7 @@ class Result(Outlets):
 
     @property
     def failed(self) -> int:
-        """Number of failed values.
-
-        Abstentions of metrics are not failures, and neither are missing means of a panel, whose
-        judges' failures are counted.
-        """
+        """Number of failed values, without abstentions of metrics and missing means of a panel."""
         return single_failure_counts(self).total() - self.abstained
 
     @property
