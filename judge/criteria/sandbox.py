@@ -211,9 +211,17 @@ def _check_repetition(left_operand: Any, right_operand: Any) -> None:
     """Raise OverflowError if a text or a list, times a number, is too long."""
     for sequence, count in ((left_operand, right_operand), (right_operand, left_operand)):
         repeats = isinstance(sequence, str | list | tuple) and isinstance(count, int)
-        if repeats and len(sequence) * count > MOST_CHARACTERS:
-            unit = "characters" if isinstance(sequence, str) else "values"
-            raise OverflowError(f"* would make more than {MOST_CHARACTERS:,} {unit}")
+        if repeats and _printed_length(sequence) * count > MOST_CHARACTERS:
+            raise OverflowError(f"* would make more than {MOST_CHARACTERS:,} characters")
+
+
+def _printed_length(value: Any) -> int:
+    """Return how many characters a text, or a list with all its texts, prints at least."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, list | tuple):
+        return sum(1 + _printed_length(entry) for entry in value)
+    return 0
 
 
 @pass_context
