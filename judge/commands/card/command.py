@@ -498,18 +498,18 @@ def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict
 
     Judging would raise this error after the earlier runs of the card are paid.
     """
-    other_by_item = {other.item: other for other in texts.others}
+    rival_by_item = {rival.item: rival for rival in texts.others}
     pairs = [
-        (original, other_by_item[original.item])
+        (original, rival_by_item[original.item])
         for original in texts.originals
-        if original.item in other_by_item
+        if original.item in rival_by_item
     ]
     reasons: dict[str, str] = {}
     for criterion_name, renderer in make_renderers(list(pairwise.values())).items():
         first_error = ""
-        for original, other in pairs:
+        for original, rival in pairs:
             try:
-                renderer.render(original, other)
+                renderer.render(original, rival)
             except UnequalInput as error:
                 first_error = first_error or str(error)
             except MissingInput:
