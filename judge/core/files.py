@@ -57,7 +57,7 @@ def claim_folder(folder: Path) -> None:
         raise StorageError(describe_error("write", folder, error)) from error
 
 
-def unused(path: Path) -> Path:
+def unused_path(path: Path) -> Path:
     """Return the path, or the first one with a number after its name that does not exist."""
     numbered = (path.with_name(f"{path.name}.{number}") for number in count(2))
     candidates = chain([path], numbered)

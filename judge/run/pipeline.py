@@ -13,7 +13,7 @@ from typing import Any
 
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Reached, StorageError
-from judge.core.files import run_folder, unused
+from judge.core.files import run_folder, unused_path
 from judge.core.messages import in_python, option
 from judge.data.ratings import stated
 from judge.execution.budget import BudgetLedger
@@ -137,9 +137,9 @@ def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
     folders: list[Path] = [out]
     if paid_again:
         beside = out.with_name(f"{out.name}.rescued")
-        folders.append(unused(beside))
+        folders.append(unused_path(beside))
         in_temporary_folder = Path(gettempdir()) / f"{out.absolute().name}.rescued"
-        folders.append(unused(in_temporary_folder))
+        folders.append(unused_path(in_temporary_folder))
     for folder in folders:
         existed = folder.exists()
         try:

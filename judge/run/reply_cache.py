@@ -13,7 +13,7 @@ from tempfile import gettempdir
 from judge.cache import Cache, NoCache, open_cache
 from judge.config import RunConfig
 from judge.core.errors import StorageError
-from judge.core.files import unused
+from judge.core.files import unused_path
 from judge.core.records import Request, Response
 from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import Progress, UnstoredReplies
@@ -75,31 +75,31 @@ def open_replies(
             finally:
                 cache.close()
         except StorageError:
-            progress.unstored = _rescue(replies.unsaved, config)
+            progress.unstored = _rescue(replies.unstored, config)
             raise
 
 
 def _rescue(
-    unsaved: Sequence[tuple[Request, Response]], config: RunConfig
+    unstored_replies: Sequence[tuple[Request, Response]], config: RunConfig
 ) -> UnstoredReplies | None:
     """Write replies into a recording beside the run's folder, or in the temporary folder."""
-    if not unsaved:
+    if not unstored_replies:
         return None
     name = "judge" if config.out is None else config.out.absolute().name
     folders = [Path(gettempdir())]
     if config.out is not None:
         folders.insert(0, config.out.absolute().parent)
     for folder in folders:
-        path = unused(folder / f"{name}.rescued.jsonl")
+        path = unused_path(folder / f"{name}.rescued.jsonl")
         try:
             with Recorder(path) as recorder:
-                for request, response in unsaved:
+                for request, response in unstored_replies:
                     recorder.add(request, response)
         except StorageError:
             path.unlink(missing_ok=True)
         else:
-            return UnstoredReplies(len(unsaved), path)
-    return UnstoredReplies(len(unsaved), None)
+            return UnstoredReplies(len(unstored_replies), path)
+    return UnstoredReplies(len(unstored_replies), None)
 
 
 def answered_again(config: RunConfig, unstored: UnstoredReplies | None) -> str:

@@ -35,7 +35,7 @@ class ReplyStore:
         self._recorder = recorder
         self._new: set[str] = set()
         self._failed: StorageError | None = None
-        self._unsaved: list[tuple[Request, Response]] = []
+        self._unstored: list[tuple[Request, Response]] = []
         self._in_flight = 0
         self._none_in_flight = asyncio.Event()
         self._none_in_flight.set()
@@ -85,16 +85,16 @@ class ReplyStore:
         except StorageError as error:
             self._failed = error
             if not self._cache.keeps:
-                self._unsaved += [(draw, reply) for draw, reply in replies if draw.endpoint]
+                self._unstored += [(draw, reply) for draw, reply in replies if draw.endpoint]
 
     def has_new(self, request: Request) -> bool:
         """Return whether this run has stored the reply to an equal request."""
         return request.key() in self._new
 
     @property
-    def unsaved(self) -> Sequence[tuple[Request, Response]]:
+    def unstored(self) -> Sequence[tuple[Request, Response]]:
         """The replies that a new run would pay for again, because they could not be stored."""
-        return self._unsaved
+        return self._unstored
 
     @contextmanager
     def sending(self) -> Iterator[None]:
@@ -129,9 +129,10 @@ class ReplyStore:
         """Write what has not been written. Raises StorageError."""
         self._write.work_off()
         self._cache.flush()
+        # Without a cache, only the recording has the replies.
         if self._recorder is not None and not self._cache.keeps:
             self._recorder.flush()
-        self._unsaved.clear()
+        self._unstored.clear()
         self._failed = None
 
     def _read_all(self, keys_of_each: Sequence[tuple[str, ...]]) -> list[dict[str, Response]]:
@@ -141,12 +142,12 @@ class ReplyStore:
 
     def _write_all(self, replies: Sequence[list[tuple[Request, Response]]]) -> list[None]:
         new = list(chain.from_iterable(replies))
-        self._unsaved += new
+        self._unstored += new
         for request, response in new:
             self._cache.put(request.key(), response, request)
         # It also writes earlier replies that it could not write before.
         self._cache.flush()
-        self._unsaved.clear()
+        self._unstored.clear()
         return [None] * len(replies)
 
 
