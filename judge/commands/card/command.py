@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,7 +57,7 @@ from judge.run.preparation import (
     load_texts,
     prepare,
 )
-from judge.scoring.multi_criteria import make_renderers
+from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 from judge.stats.alt_test import EPSILON
 from judge.table import Table, split_rows
 
@@ -498,28 +498,34 @@ def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict
 
     Judging would raise this error after the earlier runs of the card are paid.
     """
-    rival_by_item = {rival.item: rival for rival in texts.others}
+    opponent_by_item = {opponent.item: opponent for opponent in texts.others}
     pairs = [
-        (original, rival_by_item[original.item])
+        (original, opponent_by_item[original.item])
         for original in texts.originals
-        if original.item in rival_by_item
+        if original.item in opponent_by_item
     ]
     reasons: dict[str, str] = {}
     for criterion_name, renderer in make_renderers(list(pairwise.values())).items():
-        first_error = ""
-        for original, rival in pairs:
-            try:
-                renderer.render(original, rival)
-            except UnequalInput as error:
-                first_error = first_error or str(error)
-            except MissingInput:
-                # Preparing the run reports it.
-                break
-            else:
-                break
-        else:
-            reasons[criterion_name] = first_error
+        reason = _unequal_input(renderer, pairs)
+        if reason:
+            reasons[criterion_name] = reason
     return reasons
+
+
+def _unequal_input(renderer: PromptRenderer, pairs: Iterable[tuple[Sample, Sample]]) -> str:
+    """Return why no pair can be compared: the texts of each pair differ in what is read; else ""."""
+    first_reason = ""
+    for original, opponent in pairs:
+        try:
+            renderer.render(original, opponent)
+        except UnequalInput as error:
+            first_reason = first_reason or str(error)
+        except MissingInput:
+            # Preparing the run reports it.
+            return ""
+        else:
+            return ""
+    return first_reason
 
 
 def _prepare_run(
