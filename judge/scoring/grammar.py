@@ -87,10 +87,10 @@ class Grammar:
     prose. `truth` maps "true" and "false" to labels. `name` is the pattern of the score's name,
     `alone` matches a text that is the score, and `ending` the last line `Score: 4`.
     `plain_score` and `title` are the patterns of a score and of the criterion's title in prose.
-    `is_pair`: the labels are two texts. `digits` is the grammar of 1 and 0 for a scale whose labels
-    mean true and false, which some judges write instead. `longest` limits the characters of a score with everything
-    around it, `expected` lists the labels for error messages, and `cite` says that the reply has a
-    quotation.
+    `is_pair`: the labels are two texts. `digits` is the grammar of 1 and 0, which some judges write
+    for yes and no; None if the labels mean anything else. `longest` limits the characters of a score
+    with everything around it, `expected` lists the labels for error messages, and `cite` says that
+    the reply has a quotation.
     """
 
     spellings: LabelIndex

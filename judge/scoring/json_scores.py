@@ -68,8 +68,8 @@ def score_in_object(
     """Return the score of a JSON object, None if no key is for one.
 
     With `lone`, the object may hold no other number. With `tolerant`, the key may be any name of a
-    score, and its value the only object, with the score in it. `depth` counts the objects around this one.
-    Raises ParseError.
+    score, and its value may be an object with the score in it, if no other value is an object or a
+    list. `depth` counts the objects around this one. Raises ParseError.
     """
     candidates = [member for member in members if member.key.casefold() == "score"]
     if tolerant and not candidates:

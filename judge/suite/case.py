@@ -232,8 +232,8 @@ def decide_limit(
 ) -> Decision:
     """Decide whether a mean is on the side `sign` of a limit.
 
-    `limit` is the limit's name, and `beyond` names the other side. `reaches` does so, too, as the
-    place that an interval reaches, if other words are needed: `beyond a change of −0.3`.
+    `limit` is the limit's name, and `beyond` names the other side. After "the interval reaches",
+    `reaches` names it instead if that needs other words: `beyond a change of −0.3`.
     """
     if mean_test.too_few_reason:
         return Decision("undecided", mean_test.too_few_reason)
