@@ -369,10 +369,10 @@ def _yes_and_no(scale: Scale, index: LabelIndex) -> dict[str, str]:
     """
     if len(scale.labels) != 2:
         return {}
-    key_by_label = {label: spelling.casefold() for spelling, label in index.labels.items()}
+    spelling_by_label = {label: spelling.casefold() for spelling, label in index.labels.items()}
     for good, bad in (scale.labels, scale.labels[::-1]):
-        good_word = key_by_label.get(good, "")
-        bad_word = key_by_label.get(bad, "")
+        good_word = spelling_by_label.get(good, "")
+        bad_word = spelling_by_label.get(bad, "")
         if good_word in _YES and bad_word in _NO:
             return dict.fromkeys(_YES, good) | dict.fromkeys(_NO, bad)
         if good_word in _GOOD and scale.value(good) > scale.value(bad):

@@ -276,8 +276,8 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
             elif _fenced_text(printed):
                 fenced_texts.append(_fenced_text(printed))
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
-    printed_names = [variable_name.name for variable_name in tree.find_all(nodes.Name)]
-    uses = sum(variable_name in variables for variable_name in printed_names)
+    printed_names = [name_node.name for name_node in tree.find_all(nodes.Name)]
+    uses = sum(printed_name in variables for printed_name in printed_names)
     # Any other use, such as a condition or a filter, may change the prompt around the texts.
     if uses != len(fenced_texts) + supers:
         return None

@@ -165,20 +165,18 @@ class Sandbox(ImmutableSandboxedEnvironment):
         del self.globals["lipsum"]
         self.filters["fenced"] = _fence
 
-    def call_binop(
-        self, context: Context, operator: str, left_operand: Any, right_operand: Any
-    ) -> Any:
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         """Compute an operation whose result might not fit into memory.
 
         Raises OverflowError if the result is too large, as Jinja's `range` does.
         """
-        if operator == "%" and isinstance(left_operand, str):
-            _check_widths(left_operand, right_operand)
-        elif isinstance(left_operand, int) and isinstance(right_operand, int):
-            _check_bits(operator, left_operand, right_operand)
+        if operator == "%" and isinstance(left, str):
+            _check_widths(left, right)
+        elif isinstance(left, int) and isinstance(right, int):
+            _check_bits(operator, left, right)
         elif operator == "*":
-            _check_repetition(left_operand, right_operand)
-        return super().call_binop(context, operator, left_operand, right_operand)
+            _check_repetition(left, right)
+        return super().call_binop(context, operator, left, right)
 
 
 def _check_widths(text: str, values: Any) -> None:

@@ -409,11 +409,11 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
         systems_with_text: set[str] = set()
         for shift in item.shifts[:_MAX_SHIFTS]:
             score_key = _ScoreKey.of(shift)
-            judge_before = words_before.get(score_key, "")
-            judge_after = words_after.get(score_key, "")
-            facts = [("judge before", judge_before), ("judge after", judge_after)]
-            if judge_before == judge_after:
-                facts = [("judge", judge_after)]
+            judge_words_before = words_before.get(score_key, "")
+            judge_words_after = words_after.get(score_key, "")
+            facts = [("judge before", judge_words_before), ("judge after", judge_words_after)]
+            if judge_words_before == judge_words_after:
+                facts = [("judge", judge_words_after)]
             # Several scores of a text need the text only once.
             if shift.system not in systems_with_text:
                 output = outputs.get((shift.item, shift.system), "")

@@ -64,8 +64,8 @@ def _results(opening: Opening) -> Iterator[tuple[str, Any]]:
 
 def _prompt(result: Any) -> str:
     """Return what tells a prompt from the others: its id, else its place."""
-    known_fields = result if isinstance(result, Mapping) else {}
-    return str(known_fields.get("promptId", known_fields.get("promptIdx")))
+    fields = result if isinstance(result, Mapping) else {}
+    return str(fields.get("promptId", fields.get("promptIdx")))
 
 
 def _provider(result: Any, location: str) -> str:

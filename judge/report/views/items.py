@@ -537,8 +537,8 @@ def _ranking_labels(result: Result) -> dict[str, str]:
     """Return the heading of each ranking by its column; that of a panel's judge names the judge."""
     labels: dict[str, str] = {}
     for group in groups(result):
-        for column_name, judge_name in group.parts.items():
-            labels[column_name] = f"{group.name}: {judge_name}" if judge_name else group.name
+        for column_name, part_heading in group.parts.items():
+            labels[column_name] = f"{group.name}: {part_heading}" if part_heading else group.name
     return {ranking.column: labels[ranking.column] for ranking in result.rankings}
 
 
