@@ -783,6 +783,13 @@ DOWN = [-0.4, -0.2, -0.4, -0.2, -0.4, -0.2, -0.4, -0.2]
 NOISE = [0.2, -0.2, 0.2, 0.0, -0.2, 0.2, -0.2, 0.2]
 
 
+def test_a_largest_drop_of_0_is_written_without_a_sign(make: Any) -> None:
+    before, after = (make.result(*spread(make, {"s": values})) for values in (BEFORE, moved(NOISE)))
+    outcome = verdict(drifting(drop=0.0), texts(8), after, before)
+    assert outcome.status == "undecided"
+    assert "a change of 0" in outcome.reason
+
+
 @pytest.mark.parametrize(
     ("by", "drift", "status"),
     [
