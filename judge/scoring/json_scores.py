@@ -30,10 +30,8 @@ _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
 _FENCE_BEFORE = re.compile(r"```\w*\s*\Z")
 # `pass`, `is correct`
 _PASSES = re.compile(r"(?:is )?(?:pass(?:ed|es)?|correct|true|valid|good|ok)", re.IGNORECASE)
-# `scores`: the key of an object that holds the score
-_WRAPS_SCORE = re.compile(
-    r"(?:scores|ratings|grades|output|response|review|feedback)", re.IGNORECASE
-)
+# `ratings`: the key of an object that holds the score
+_WRAPS_SCORE = re.compile(r"(?:ratings|grades|output|response|review|feedback)", re.IGNORECASE)
 # `max_score`, `out of`, `scale`
 _TOP = re.compile(
     r"(?:max(?:imum)?(?: (?:possible )?(?:score|rating|points))?|(?:score )?out of|scale|満点|满分|만점)",
@@ -41,8 +39,11 @@ _TOP = re.compile(
 )
 # `adjusted`, `final`: a score under such a key replaces another
 _REVISED = re.compile(
-    r"(?:the |my )?(?:final|revised|corrected|adjusted|updated|최종|最終|最终)"
-    r"(?: (?:score|rating|grade|result|value))?",
+    r"(?:the |my )?(?:final|revised|corrected|adjusted|updated)"
+    r"(?: (?:score|rating|grade|result|value))?"
+    r"|(?:최종|수정|조정)(?: ?(?:점수|평점|평가|등급|결과))?"
+    r"|(?:最終|修正後?|調整後?)の?(?:スコア|[点分]数|得点|評[価点分]|結果)?"
+    r"|(?:最终|修正后|调整后|最終|修正後|調整後)的?(?:分数|分數|得分|评[分价]|評[分價]|等级|结果)?",
     re.IGNORECASE,
 )
 # "10", "1-10", "1 to 10": the end of a scale
@@ -146,13 +147,16 @@ def _check_agrees(
 ) -> None:
     """Raise ParseError if another member is another score, or states another scale.
 
-    {"score": 4, "final_score": 3}, {"score": 4, "adjusted": {"score": 3}}, {"score": 4, "max": 10}
+    {"score": 4, "final_score": 3}, {"score": 4, "adjusted": {"score": 3}}, {"score": 4, "max": 10},
+    {"score": true, "final_score": 0}
     """
     key = _spaced_key(member)
     value = fold(text[member.start : member.end].strip('"'))
     is_score = key.endswith("score") and _names_score(member, grammar)
     if is_score or _REVISED.fullmatch(key):
         label = grammar.prose_spellings.label(value)
+        if grammar.digits is not None and value in ("0", "1"):
+            label = grammar.truth["true" if value == "1" else "false"]
         is_container = member.kind == "container"
         if is_container:
             label = _label_inside(member, grammar, text, depth)

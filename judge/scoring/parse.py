@@ -301,8 +301,20 @@ def _score_as_digit(
         if is_entry or not is_number(fold(written)) or any(others):
             return None
         label = grammar.truth["true" if score.label == "1" else "false"]
+        if _has_another_label(text, start, grammar, label):
+            return None
         return replace(score, label=label, reading="prose")
     return None
+
+
+def _has_another_label(text: str, start: int, grammar: Grammar, label: str) -> bool:
+    """Return whether an object of the reply has another label: {"score": 0, "answer": "yes"}."""
+    for json_object in json_reply.objects(text, start):
+        for member in json_object.members:
+            written = fold(text[member.start : member.end].strip('"'))
+            if grammar.prose_spellings.label(written) not in (None, label):
+                return True
+    return False
 
 
 def _check_echo(text: str, start: int, score: ParsedScore, grammar: Grammar, judged: str) -> None:

@@ -89,6 +89,10 @@ def test_refuses_an_object_with_an_ambiguous_score(text: str, message: str) -> N
         ('{"Revised score": 3, "score": 4}', "two different scores"),
         ('{"score": 4, "adjusted": {"score": 3}}', "two different scores"),
         ('{"score": 4, "final": 3}', "two different scores"),
+        ('{"score": 4, "最終評価": 3}', "two different scores"),
+        ('{"score": 4, "最终评分": 3}', "two different scores"),
+        ('{"score": 4, "修正後": 3}', "two different scores"),
+        ('{"score": 4, "최종 점수": 3}', "two different scores"),
         ('{"score": 4, "final_score": {"value": 3}}', "two different scores"),
         ('{"coherence": {"score": 4, "final_score": 3}, "comment": "so"}', "two different scores"),
         ('{"score": 4, "max": 10}', "4 out of 10"),
@@ -117,6 +121,7 @@ def test_an_object_may_repeat_its_score_or_state_its_scale(other: str) -> None:
         '{"coherence": {"score": 4, "reason": "Clear."}}',
         '{"evaluation": {"score": 4}, "reason": "Clear."}',
         '{"scores": {"coherence": 4}, "reason": "Clear."}',
+        '{"output": {"score": 4}, "reason": "Clear."}',
         'Here it is:\n{"result": {"final_score": "4/5"}, "reason": "Clear."}',
     ],
 )
@@ -309,6 +314,20 @@ def test_refuses_a_very_long_reply_without_an_object(piece: str) -> None:
 
 
 # Several criteria in one object.
+
+
+def test_a_final_score_that_is_the_same_is_no_other_score() -> None:
+    text = '{"score": 4, "final": {"score": 4}}'
+    labels = {find(text, kind, FIVE, "Coherence", judged="It rained.").label for kind in KINDS[1:]}
+    assert labels == {"4"}
+
+
+def test_objects_deep_inside_each_other_have_no_score() -> None:
+    depth = 900
+    text = '{"score": ' * depth + "4" + "}" * depth
+    for kind in KINDS:
+        with pytest.raises(ParseError):
+            find(text, kind, FIVE, "Coherence", judged="It rained.")
 
 
 @pytest.mark.parametrize(

@@ -215,10 +215,12 @@ REASONS = {
         ": on topic",
         "; on topic.",
         ", two errors.",
+        ", a good one.",
+        ", clear in two of the parts.",
     ),
     "ko": (", 주제에 맞습니다.", " - 주제에 맞습니다.", ": 잘 읽힙니다.", "; 잘 읽힙니다."),
     "ja": ("、要点を押さえている。", "，読みやすい。", " - 読みやすい。", "：読みやすい。"),
-    "zh": ("，切题。", ",读来流畅。", " - 切题。", "：有两处错误。", "；切题。"),
+    "zh": ("，切题。", "，有一点长。", ",读来流畅。", " - 切题。", "：有两处错误。", "；切题。"),
 }
 
 
@@ -236,6 +238,18 @@ def test_any_words_after_a_number_and_a_mark_are_its_reason(language: str) -> No
         ("4, five", FIVE),
         ("4, five or so", FIVE),
         ("Score: 4, five", FIVE),
+        ("4, lowered to three", FIVE),
+        ("4, so three for style.", FIVE),
+        ("4, downgraded to three points by the reviewer", FIVE),
+        ("4点、いや三点。", FIVE),
+        ("4点、三点とする。", FIVE),
+        ("4分，改为三分。", FIVE),
+        ("4점, 삼점으로 수정.", FIVE),
+        ("4, I am unable to rate this", FIVE),
+        ("4点、正しいと仮定する。", FIVE),
+        ("4分，无法评价。", FIVE),
+        ("4점, 평가할 수 없다.", FIVE),
+        ("4점, 맞다면.", FIVE),
         ("4, plus one for style", FIVE),
         ("4, minus a point", FIVE),
         ("4, out of seven", FIVE),
@@ -266,14 +280,21 @@ def test_words_after_a_comma_may_be_more_than_a_reason(text: str, scale: Scale) 
         "Score: 4 - on a {low}-{top} scale",
         "4 - on a {top}-point scale",
         "4, because on a scale of {low} to {top} it is fine",
+        "4, the scale is {low}-{top}",
+        "4 (out of a possible {top})",
         "4分，满分为{top}分",
+        "4分，{top}分制",
         "4점, {top}점 만점입니다",
         "4点、満点は{top}点です",
     ],
 )
 def test_refuses_a_score_with_another_scale_behind_it(text: str) -> None:
-    for kind in KINDS:
-        assert label(text.format(low=1, top=10), kind) is None
+    in_words = ("one", "ten") if "of" in text or "scale" in text else ("一", "十")
+    if "점" in text:
+        in_words = ("일", "열")
+    for low, top in ((1, 10), in_words):
+        for kind in KINDS:
+            assert label(text.format(low=low, top=top), kind) is None
     if "scale" in text:
         assert label(text.format(low=1, top=5), "score") == "4"
 
@@ -331,6 +352,9 @@ def test_a_question_of_yes_and_no_may_be_answered_by_1_and_0(
         ("Score: 1\nNo.", ANSWERS),
         ('{"score": 1}\nNo.', ANSWERS),
         ('It ends with "Score: 1"', ANSWERS),
+        ('{"score": 1, "answer": "no"}', ANSWERS),
+        ('{"score": 1, "pass": false}', ANSWERS),
+        ('{"score": true, "final_score": 0}', ANSWERS),
     ],
 )
 def test_a_1_that_may_be_more_than_yes_is_no_score(text: str, scale: Scale) -> None:

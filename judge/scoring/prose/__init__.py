@@ -78,18 +78,20 @@ _NUMBER = re.compile(
     r"|for)\b)[^\W\d_]{3,})?",
     re.ASCII | re.IGNORECASE,
 )
-# "on a scale of 1 to 5", "1-5 scale": numbers that are no score
-_SCALE_NAMED = re.compile(
-    r"\b(?:scale|range) (?:of|from) [0-9]+ ?(?:to|-|–) ?[0-9]+|\b[0-9]+ ?(?:to|-|–) ?[0-9]+ scale"
+# The end of a scale: "10", "ten", "十", "열"
+_END_OF_SCALE = (
+    r"(?:[0-9]+|(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred)\b"
+    r"|[一二三四五六七八九十百]+|다섯|일곱|열|[오칠십백])"
 )
-# What states a scale beside a score: "out of 10", "on a scale of 1 to 10", "a 10-point scale"
+# What states a scale beside a score: "out of 10", "on a scale of one to ten", "a 10-point scale"
 _STATED_SCALE = re.compile(
-    r"\A\W*(?:out )?of (?P<top>[0-9]+)\b"
-    r"|\b(?:scale|range) (?:of|from) (?P<low>[0-9]+) ?(?:to|-|–) ?(?P<high>[0-9]+)"
-    r"|\b(?P<low_before>[0-9]+) ?(?:to|-|–) ?(?P<high_before>[0-9]+) scale"
-    r"|\b(?P<points>[0-9]+)[- ]points? scale"
-    r"|(?:満点|满分|滿分|만점)(?:は|[은는이]|[为為是])? ?:?(?P<full>[0-9]+)"
-    r"|(?P<full_before>[0-9]+) ?[점点分]? ?(?:満点|满分|滿分|만점)",
+    r"\A\W*(?:out )?(?:of|from) (?:a possible )?(?P<top>END)"
+    r"|\b(?:scale|range)(?: is|:)?(?: of| from)? (?P<low>END) ?(?:to|-|–) ?(?P<high>END)"
+    r"|\b(?P<low_before>END) ?(?:to|-|–) ?(?P<high_before>END) scale"
+    r"|\b(?P<points>END)[- ]points?(?: likert)? scale"
+    r"|(?:満点|满分|滿分|만점)(?:は|[은는이]|[为為是])? ?:?(?P<full>END)(?=[점点分]|\W|\Z)"
+    r"|(?P<full_before>END) ?[점点分]? ?(?:満点|满分|滿分|만점)"
+    r"|(?P<chinese>END)分制".replace("END", _END_OF_SCALE),
     re.IGNORECASE,
 )
 # "1. ", "b) ", "2、"
@@ -110,6 +112,10 @@ _NUMBER_END = re.compile(r"[ *_)\]]*[,;、]")
 _NO_COUNT = re.compile(
     r"\s*+(?:\Z|[^\w\s]|(?:or|out|of|to|and|would|is|if|on|at|as|in|for)\b)", re.IGNORECASE
 )
+# "lowered to three", "now two points": another score in words, but not "two errors", "two of them"
+_NO_COUNT_INSIDE = re.compile(r"\s*+(?:\Z|[^\w\s-]|(?:or|out|for|instead|now)\b)", re.IGNORECASE)
+# These may also be a pronoun or mean a little: "a good one", "有一点长".
+_ONE = ("one", "一", "한")
 # ": no." after a label that is a word: "Faithful: no."
 _DENIED = re.compile(
     r"\s*+[:=–—-]\s*+(?:no|nope|false|never|not\s+(?:really|at\s+all|quite)|0|いいえ|아니[오요]|否|不是?)"
@@ -415,16 +421,28 @@ def _is_word(match: re.Match[str], patterns: Patterns) -> bool:
 def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether any words after a score and a comma are its reason: "4, on topic".
 
-    Not after a label that is a word ("good, not great"), nor if the next word is another score.
+    Not after a label that is a word ("good, not great"), nor if another score follows in words
+    ("4, lowered to three").
     """
     if _is_word(match, patterns):
         return False
-    reason_start = match.end("comma")
-    another = patterns.value.match(sentence, reason_start)
-    if another is None or not _NO_COUNT.match(sentence, another.end()):
-        return True
     label = patterns.spellings.label(match["value"])
-    return patterns.spellings.label(another["value"]) in (None, label)
+    reason = _STATED_SCALE.sub("", sentence[match.end("comma") :])
+    return not any(
+        patterns.spellings.label(another["value"]) not in (None, label)
+        and _is_no_count(reason, another)
+        for another in patterns.value.finditer(reason)
+    )
+
+
+def _is_no_count(reason: str, number: re.Match[str]) -> bool:
+    """Return whether a number in the reason of a score counts nothing: it may be another score."""
+    if number.start() == 0 and _NO_COUNT.match(reason, number.end()):
+        return True
+    if number["value"].casefold() in _ONE:
+        return False
+    has_unit = number.end() > number.end("value")
+    return has_unit or _NO_COUNT_INSIDE.match(reason, number.end()) is not None
 
 
 def _turns_to_another(sentence: str, opening: re.Match[str], patterns: Patterns) -> bool:
@@ -481,7 +499,7 @@ def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -
     """
     if _states_another_scale(sentence[match.end() :], patterns):
         return True
-    rest = _SCALE_NAMED.sub("", sentence[match.end() :])
+    rest = _STATED_SCALE.sub("", sentence[match.end() :])
     label = patterns.spellings.label(match["value"])
     for number in _NUMBER.finditer(rest):
         if not number["counts"] and patterns.spellings.label(number[0]) not in (None, label):

@@ -199,7 +199,8 @@ DOUBT_AFTER = (
     r"|previous\w*|initial\w*|originally|example|or (?:an? )?(?:lower|higher|less|more|so)"
     r"|not (?:for|in|as|because|really|quite|an?|the|yet|sure|certain)|maybe|perhaps|possibly"
     r"|probably|unsure|cannot|can['’]t|rather than|instead|no,|wait|actually|expect\w*"
-    r"|required?|needed|target|until|once|after)\b"
+    r"|required?|needed|target|until|once|after"
+    r"|(?:unable|not able|refuse|impossible) to (?:rate|judge|score|assess|evaluate|grade))\b"
     rf"|\?|\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
 )
 
