@@ -213,6 +213,21 @@ def test_replies_are_cached_if_only_the_recording_is_full(tmp_path: Path) -> Non
     assert len(paid) + len(again) == len({*paid, *again}) == len(ROWS)
 
 
+def test_a_folder_that_cannot_take_all_rescued_replies_keeps_none(tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    beside = tmp_path / "out.rescued.jsonl"
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("tempfile.tempdir", str(temporary))
+        fill_cache(monkeypatch)
+        fill_recording(monkeypatch, beside, room=1)
+        paid, notes = stopped_run(out=tmp_path / "out", cache=tmp_path / "cache")
+    rescued = temporary / beside.name
+    assert f"These are in {rescued}" in notes
+    assert rescued.read_bytes().count(b"\n") == len(paid) - 1 > 1
+    assert not beside.exists()
+
+
 def test_lost_replies_are_counted_if_no_folder_takes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -438,6 +438,9 @@ def test_an_interval_around_an_exact_value_never_meets_it(
     outcome = verdict(in_range(exact, exact), ONE, make.result(make.drawn(draws, *ONE[0])))
     assert (outcome.status, outcome.expected) == ("undecided", f"= {exact}")
     assert outcome.reason.startswith(reason)
+    few = [make.single(score, *text) for score, text in zip("24", texts(2), strict=True)]
+    untested = verdict(in_range(exact, exact), texts(2), make.result(*few))
+    assert has_line(untested.reason, "2 items", "at least 5")
     alike = verdict(in_range(exact, exact), ONE, make.result(make.drawn({f"{exact}": 5}, *ONE[0])))
     assert alike.status == "passed"
 
