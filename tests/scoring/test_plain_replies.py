@@ -216,6 +216,7 @@ REASONS = {
         "; on topic.",
         ", two errors.",
         ", a good one.",
+        ", about 2,191 readers in 2013-14.",
         ", clear in two of the parts.",
     ),
     "ko": (", 주제에 맞습니다.", " - 주제에 맞습니다.", ": 잘 읽힙니다.", "; 잘 읽힙니다."),

@@ -436,10 +436,15 @@ def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> b
 
 
 def _is_no_count(reason: str, number: re.Match[str]) -> bool:
-    """Return whether a number in the reason of a score counts nothing: it may be another score."""
+    """Return whether a number in the reason of a score counts nothing: it may be another score.
+
+    Behind the beginning only a number in words: `_mentions_another` finds digits, except those of
+    "2,191 readers".
+    """
     if number.start() == 0 and _NO_COUNT.match(reason, number.end()):
         return True
-    if number["value"].casefold() in _ONE:
+    is_in_digits = number["value"][0].isdecimal()
+    if is_in_digits or number["value"].casefold() in _ONE:
         return False
     has_unit = number.end() > number.end("value")
     return has_unit or _NO_COUNT_INSIDE.match(reason, number.end()) is not None
