@@ -448,6 +448,19 @@ def test_repr_names_criteria_and_texts(validation: Validation) -> None:
 # The sections in the report of a run
 
 
+def test_the_page_shows_the_baseline_that_agrees_best_with_people(
+    validation: Validation, result: Result
+) -> None:
+    short_texts_preferred = (
+        replace(row("length", "baseline", -0.7), directed=False),
+        row("ROUGE-1", "baseline", 0.2),
+    )
+    rated = replace(validation.rated[0], baselines=short_texts_preferred)
+    _, baseline_tile = agreement_tiles(replace(result, rated=(rated,)))
+    assert baseline_tile.value == "ρ 0.70"
+    assert has_line(baseline_tile.label, "length reversed", "people")
+
+
 def test_the_agreement_at_a_glance(validation: Validation, result: Result) -> None:
     with_ratings = replace(result, rated=validation.rated)
     main = main_agreement(with_ratings)
@@ -458,8 +471,8 @@ def test_the_agreement_at_a_glance(validation: Validation, result: Result) -> No
     judge_tile, baseline_tile = agreement_tiles(with_ratings)
     assert judge_tile.value == "ρ 0.60"
     assert has_line(judge_tile.label, "the judge", "3 raters", "coherence")
-    assert baseline_tile.value == "ρ 0.20"
-    assert has_line(baseline_tile.label, "ROUGE-1", "people")
+    assert baseline_tile.value == "ρ 0.35"
+    assert has_line(baseline_tile.label, "bleurt", "people")
     assert main_agreement(result) is None
     assert people_blocks(result) == calibration_blocks(()) == tuple(agreement_tiles(result)) == ()
 

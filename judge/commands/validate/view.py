@@ -9,16 +9,13 @@ from typing import Any
 from judge.commands.validate.record import Validation
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark
-from judge.core.records import Estimate
 from judge.report.document import Block, Column, Content, Document, Section, Table, table
-from judge.report.format import column_title
 from judge.report.views import disagreements, preferences
 from judge.report.views.agreement_finding import (
     Verdict,
     best_judge,
     criterion_sentences,
     places,
-    reversed_name,
     spearman,
     usable_level,
     verdict,
@@ -31,7 +28,7 @@ from judge.report.views.calibration import (
 )
 from judge.report.views.columns import estimate_cell
 from judge.report.views.human_agreement import (
-    charted_rows,
+    best_baseline,
     criteria_blocks,
     failed_cell,
     failure_notes,
@@ -266,7 +263,7 @@ def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple
 
     With `named`, a row's name has the judge.
     """
-    baseline, baseline_correlation = _best_baseline(rated, level)
+    baseline, baseline_correlation = best_baseline(rated, level)
     rater_correlation = spearman(rated.rater, level)
     baseline_cell = estimate_cell(baseline_correlation, places(baseline_correlation))
     rater_cell = estimate_cell(rater_correlation, places(rater_correlation))
@@ -291,19 +288,3 @@ def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple
             failed_cell(judge),
             correlation.n if correlation else None,
         )
-
-
-def _best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | None]:
-    """Return the baseline with the highest correlation.
-
-    A baseline without a better direction counts with the better sign.
-    """
-    correlations = []
-    for row, correlation in charted_rows(rated, level):
-        if row.kind != "baseline":
-            continue
-        if not row.directed and correlation.value < 0:
-            correlations.append((reversed_name(column_title(row.name)), correlation.times(-1)))
-        else:
-            correlations.append((column_title(row.name), correlation))
-    return max(correlations, key=lambda pair: pair[1].value, default=(None, None))

@@ -35,12 +35,12 @@ from judge.report.views.agreement_finding import (
     criterion_sentences,
     finding,
     places,
+    reversed_name,
     spearman,
     usable_level,
 )
 from judge.report.views.calibration import calibration_curve
 from judge.report.views.columns import estimate_cell
-from judge.report.views.comparison_finding import REFERENCE_METRICS
 from judge.report.views.pass_fail import HELP as PASS_FAIL_HELP
 from judge.report.views.pass_fail import pass_fail_blocks
 from judge.report.views.raters import HELP, alt_test_finding, rater_blocks
@@ -54,7 +54,6 @@ from judge.stats.power import ALPHA
 SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
-_REFERENCES = [column_title(metric_name) for metric_name in REFERENCE_METRICS]
 _ONE_RATER = "One rater: compared with the mean of the others."
 
 
@@ -309,6 +308,22 @@ def charted_rows(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
     return charted
 
 
+def best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | None]:
+    """Return the name and the correlation of the baseline that agrees best with people.
+
+    A baseline without a better direction counts with the better sign.
+    """
+    correlations = []
+    for row, correlation in charted_rows(rated, level):
+        if row.kind != "baseline":
+            continue
+        if not row.directed and correlation.value < 0:
+            correlations.append((reversed_name(column_title(row.name)), correlation.times(-1)))
+        else:
+            correlations.append((column_title(row.name), correlation))
+    return max(correlations, key=lambda pair: pair[1].value, default=(None, None))
+
+
 def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
     """Draw Spearman's correlation with people: the judges, one rater and the baselines."""
     bar_by_row = {}
@@ -332,20 +347,19 @@ def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
 
 
 def agreement_tiles(result: Result) -> Iterator[Tile]:
-    """Yield how a judge and a reference metric agree with people, on the main criterion."""
+    """Yield how a judge and the best baseline agree with people, on the main criterion."""
     rated = main_agreement(result)
     if rated is None:
         return
-    charted = charted_rows(rated, usable_level(rated, "within-items"))
-    judges = [estimate for row, estimate in charted if row.kind == "judge"]
-    metrics = [(row, estimate) for row, estimate in charted if row.name in _REFERENCES]
+    level = usable_level(rated, "within-items")
+    judges = [estimate for row, estimate in charted_rows(rated, level) if row.kind == "judge"]
     if judges:
         raters = "people"
         if rated.rater:
             raters = f"your {rated.rater.signature}"  # `3 raters`
         label = f"agreement of the judge with {raters} ({rated.criterion})"
-        yield Tile(f"ρ {number(judges[0].value, 2)}", label, link="people")
-    if metrics:
-        row, estimate = metrics[0]
-        label = f"agreement of {row.name} with people"
-        yield Tile(f"ρ {number(estimate.value, 2)}", label, "muted", "people")
+        yield Tile(f"ρ {number(judges[0].value, SHORT)}", label, link="people")
+    baseline_name, correlation = best_baseline(rated, level)
+    if correlation is not None:
+        label = f"agreement of {baseline_name} with people, the best baseline"
+        yield Tile(f"ρ {number(correlation.value, SHORT)}", label, "muted", "people")
