@@ -32,8 +32,8 @@ class MeanTest:
     `estimate` has `low` and `high` (None for single replies) and `n` of `unit`s. `deviation` is the
     standard deviation of one unit: an item's value, or a draw. `single`: a single reply is among
     the scores, so that there is no interval. `no_evidence` explains why the items show nothing,
-    whatever their mean. `rare_scores` names scores that no item has and that could move the mean
-    across the limit. `needed` items would decide, if that is known.
+    whatever their mean. `rare_scores` says that a few more low or high scores, which these items
+    lack by chance, could move the mean across the limit. `needed` items would decide, if that is known.
     """
 
     estimate: Estimate
@@ -316,20 +316,19 @@ def with_bounds_of_equal_items(
 def _rare_scores(
     scores: Floats, mean_test: MeanTest, limit: float, end: float, *, n_resamples: int, seed: int
 ) -> str:
-    """Say which scores at an `end` of the scale could move the mean across the limit, "" if none.
+    """Say that rare scores at an `end` of the scale could move the mean across the limit, or "".
 
     The mean is significantly above or below the limit, but too few items show that there are no
-    more such scores.
+    more such scores. The limit follows the text.
     """
     if not mean_test.direction:
         return ""
     if chance_beyond(scores, limit, end, n_resamples=n_resamples, seed=seed) < ALPHA / 2:
         return ""
-    side = "above" if end < limit else "below"
-    # An item with texts of several systems counts with its mean.
-    if end in scores:
-        return f"few items with a mean of {end:g} do not show it {side}"
-    return f"{plural(len(scores), 'item')} without a mean of {end:g} do not show it {side}"
+    rare, side = ("low", "below") if end < limit else ("high", "above")
+    items = plural(len(scores), "item")
+    # "low" and not the end itself: a pass rate's scores are not those of its criterion's scale.
+    return f"{items} may have too few {rare} scores by chance, so the true value may be {side}"
 
 
 def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> int | None:

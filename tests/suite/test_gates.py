@@ -146,7 +146,11 @@ def test_few_alike_scores_do_not_rule_out_rare_ones(make: Any) -> None:
     verdict = decide(make, {"expect": {"min": 4}}, ["5"] * 5 + ["4"] * 5)
     assert verdict.status == "undecided"
     assert verdict.found == "4.50 [4.01, 4.77]"
-    assert has_line(verdict.reason, "10 items", "mean of 1", "above 4", "26 items")
+    assert has_line(verdict.reason, "10 items", "too few low scores", "below 4", "26 items")
+    verdict = decide(make, {"expect": {"max": 2}}, ["1"] * 5 + ["2"] * 5)
+    assert verdict.status == "undecided"
+    assert verdict.found == "1.50 [1.23, 1.99]"
+    assert has_line(verdict.reason, "10 items", "too few high scores", "above 2", "26 items")
 
 
 @pytest.mark.parametrize("n", [8, 20])
