@@ -54,6 +54,7 @@ _WIN_RATE = (
     "log-odds of a preference, with one tie added to every two systems that met. Undecided: the "
     "verdicts of the two orders cancel out."
 )
+_MEAN_PREFERENCE = "Win rate: mean preference; a pair won with 70% counts 0.7."
 _AT_EQUAL_LENGTH = (
     "Equal length: a logistic regression of the preferences on the difference in characters, with "
     "95% intervals over items, from 30 items on. AlpacaEval's length-controlled win rate is "
@@ -152,7 +153,7 @@ def _win_rates_by_criterion(rankings: Sequence[Ranking]) -> Table:
     titles = [column_title(ranking.column) for ranking in rankings]
     win_rates = [Head(title, better="higher") for title in titles]
     heads = [Head(""), *win_rates]
-    table_key = "win rate: share of comparisons won, ties count half"
+    table_key = "win rate: mean preference, a tie counts 0.5"
     if rankings[0].by_strength:
         table_key += "; ordered by strength"
     return table(heads, rows, table_key, name="standings", sorts=True, short=True)
@@ -247,7 +248,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     heads = (
         "system",
         Head("group", optional=True, about=("Group: systems of two groups were never compared.",)),
-        "win rate",
+        Head("win rate", about=(_MEAN_PREFERENCE,)),
         Head("equal length", optional=True, about=(equal_length,)),
         "strength",
         "won-lost-tied",
