@@ -91,10 +91,10 @@ class Table:
     The first column names the row. If the second one is text too, both name it.
 
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two
-    lines, and `star` the mark `*`, if a cell has it. `sorts` lets the reader sort the rows on the
-    page. A `short` table repeats one of the sections in few columns: LaTeX and the full console
-    leave it out. The columns of a `chosen` table are those that the reader named, so that no format
-    turns it.
+    lines, and `star` the mark `*`, if a cell has it. `small_print` explains what only the page and
+    LaTeX show, such as intervals. `sorts` lets the reader sort the rows on the page. A `short`
+    table repeats one of the sections in few columns: LaTeX and the full console leave it out. The
+    columns of a `chosen` table are those that the reader named, so that no format turns it.
     """
 
     columns: tuple[Column, ...]
@@ -106,6 +106,7 @@ class Table:
     sorts: bool = False
     short: bool = False
     chosen: bool = False
+    small_print: str = ""
 
     @property
     def whole_key(self) -> str:
@@ -113,6 +114,11 @@ class Table:
         has_star = any(cell.mark == STAR for row in self.rows for cell in row)
         star = self.star if has_star else ""
         return _joined((self.key, star, *self._about_columns))
+
+    @property
+    def longest_key(self) -> str:
+        """The whole key with the small print."""
+        return _joined((self.whole_key, self.small_print))
 
     @property
     def _about_columns(self) -> list[str]:

@@ -7,8 +7,9 @@ import judge
 from judge.core import plugins
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.report.document import Block
+from judge.report.document import Block, Document
 from judge.report.document import Table as Shown
+from judge.report.renderers.latex import escape, render
 from judge.report.table_selection import with_columns
 from judge.report.views.board import _in_printed_order, build_leaderboard
 from judge.results.result import Result
@@ -98,6 +99,31 @@ def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
             system: best if system in comparison.best else "" for system in board.systems
         }
     assert {row.mark for row in board.rows.values()} == {"best", "same", ""}
+
+
+def test_the_page_and_latex_explain_intervals_and_shared_ranks(tested: Result) -> None:
+    interval, shared_rank = ("[low, high]: 95% interval", "=: shared rank")
+    leaderboard = short(tested)
+    assert [row[0].text for row in leaderboard.rows] == ["1=", "1=", "2"]
+    assert has_line(leaderboard.small_print, interval, shared_rank)
+    document = Document("Run", summary=(leaderboard,))
+    caption = re.search(r"\\caption\{(.*)\}", render(document))
+    assert caption
+    assert has_line(caption[1], escape(interval), escape(shared_rank))
+    assert has_line(str(tested.report("html")), interval, shared_rank)
+    assert interval not in tested.report("console")
+
+
+def test_the_leaderboard_explains_only_what_it_shows(tested: Result) -> None:
+    (overall,) = [comparison for comparison in tested.comparisons if comparison.column == "overall"]
+    ranks = [replace(rank, low=n, high=n) for n, rank in enumerate(overall.ranks, 1)]
+    in_order = replace(tested, comparisons=(replace(overall, ranks=tuple(ranks)),))
+    assert [row[0].text for row in short(in_order).rows] == ["1", "2", "3"]
+    assert short(in_order).small_print == "[low, high]: 95% interval"
+    no_intervals = {
+        key: replace(estimate, low=None, high=None) for key, estimate in tested.estimates.items()
+    }
+    assert "95% interval" not in short(replace(tested, estimates=no_intervals)).small_print
 
 
 def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Result) -> None:

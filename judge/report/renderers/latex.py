@@ -135,7 +135,7 @@ def _table(table: blocks.Table, number: int) -> str:
     """Write a floating table; the `number` labels one without a name."""
     label_name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(number)
     tabulars = ["\n".join(_tabular(partial_table)) for partial_table in _parts(table)]
-    caption = escape(" ".join(filter(None, (table.caption, table.whole_key))))
+    caption = escape(" ".join(filter(None, (table.caption, table.longest_key))))
     lines = [
         "\\begin{table}",
         "\\centering",

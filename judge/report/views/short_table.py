@@ -113,7 +113,7 @@ def short_table(result: Result, board: Leaderboard) -> Table:
             cells.insert(0, Cell(rank, tone=tone))
         rows.append(cells)
     all_heads: tuple[str | Head, ...] = (*rank_heads, Head("", numeric=False), *heads)
-    return table(
+    leaderboard = table(
         all_heads,
         rows,
         star=star,
@@ -122,6 +122,17 @@ def short_table(result: Result, board: Leaderboard) -> Table:
         sorts=True,
         short=True,
     )
+    return replace(leaderboard, small_print=_small_print(rows, with_ranks=bool(rank_heads)))
+
+
+def _small_print(rows: Sequence[Sequence[Cell]], *, with_ranks: bool) -> str:
+    """Explain the intervals below the means, and a rank that systems share."""
+    explanations = []
+    if any(cell.note.startswith("[") for row in rows for cell in row):
+        explanations.append("[low, high]: 95% interval")
+    if with_ranks and any(row[0].text.endswith("=") for row in rows):
+        explanations.append("=: shared rank, no significant difference")
+    return " · ".join(explanations)
 
 
 def _heads(
