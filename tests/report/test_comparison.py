@@ -14,7 +14,7 @@ from judge.commands.compare.finding import finding
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.report.document import Details, Document, Table
+from judge.report.document import Details, Document, Facts, Table
 from judge.report.renderers.svg import charts
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
@@ -159,7 +159,10 @@ def test_an_item_shows_the_judges_words_before_and_after(two: RunComparison) -> 
     assert isinstance(first, Details)
     assert first.title.startswith("doc-1 (25% of the scale): ")
     assert "4.2 → 3.2" in first.title
-    assert ("judge after", "It names <b>no one</b>.") in first.blocks[0].pairs  # type: ignore[union-attr]
+    (facts, *_) = first.blocks
+    assert isinstance(facts, Facts)
+    # A reply is not the score: the score of token probabilities is their mean.
+    assert facts.pairs[:2] == (("reply before", "4"), ("reason after", "It names <b>no one</b>."))
 
 
 # The finding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from shlex import quote
 from typing import Any, Literal, NamedTuple
 
@@ -409,11 +409,11 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
         systems_with_text: set[str] = set()
         for shift in item.shifts[:_MAX_SHIFTS]:
             score_key = _ScoreKey.of(shift)
-            judge_words_before = words_before.get(score_key, "")
-            judge_words_after = words_after.get(score_key, "")
-            facts = [("judge before", judge_words_before), ("judge after", judge_words_after)]
-            if judge_words_before == judge_words_after:
-                facts = [("judge", judge_words_after)]
+            before = words_before.get(score_key, _NO_WORDS)
+            after = words_after.get(score_key, _NO_WORDS)
+            facts = [(f"{before.kind} before", before.text), (f"{after.kind} after", after.text)]
+            if before == after:
+                facts = [(after.kind, after.text)]
             # Several scores of a text need the text only once.
             if shift.system not in systems_with_text:
                 output = outputs.get((shift.item, shift.system), "")
@@ -442,14 +442,33 @@ class _ScoreKey(NamedTuple):
         return cls(score.item, score.system, score.column)
 
 
-def _judge_words(result: Result, keys: Collection[_ScoreKey]) -> dict[_ScoreKey, str]:
-    """Return the judge's reason for each of these scores, or else its reply."""
-    words: dict[_ScoreKey, str] = {}
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The judge's reason for a score, or else its reply.
+
+    The kind tells a reply, such as 5, from the score, which may be the mean 4.7 of probabilities.
+    """
+
+    kind: Literal["reason", "reply"]
+    text: str
+
+
+_NO_WORDS = _Words("reply", "")
+
+
+def _judge_words(result: Result, keys: Collection[_ScoreKey]) -> dict[_ScoreKey, _Words]:
+    """Return the judge's words on each of these scores."""
+    words: dict[_ScoreKey, _Words] = {}
     for score in result.table.scores:
         score_key = _ScoreKey.of(score)
-        if score_key in keys:
-            reason = score.provenance.reason or score.provenance.raw or ""
-            words[score_key] = reason[:_MAX_TEXT]
+        if score_key not in keys:
+            continue
+        reason = score.provenance.reason
+        reply = score.provenance.raw or ""
+        if reason:
+            words[score_key] = _Words("reason", reason[:_MAX_TEXT])
+        else:
+            words[score_key] = _Words("reply", reply[:_MAX_TEXT])
     return words
 
 
