@@ -182,8 +182,8 @@ def prepare(
         given_scores=given_scores,
     )
     _check_replaced(prepared)
-    if config.record is not None:
-        recording = _open_recorder(config, config.record, prepared.judges.values())
+    if config.record is not None and not _replays_its_recording(config, config.record):
+        recording = _open_recorder(config.record, prepared.judges.values())
         prepared = replace(prepared, recording=recording)
     return prepared
 
@@ -720,17 +720,20 @@ def _load_criterion(config: RunConfig, entry: str, language: str) -> Criterion:
         raise CriterionError(f"{config.criteria_at}{error}") from error
 
 
-def _open_recorder(config: RunConfig, path: Path, judges: Iterable[Provider]) -> Recorder:
+def _replays_its_recording(config: RunConfig, record: Path) -> bool:
+    """Return whether the run replays the file that it would record, and has nothing to add to it.
+
+    run.yaml may name the file as `record`, relative to itself, and the command line as `--replay`.
+    """
+    return config.replay is not None and config.replay.resolve() == record.resolve()
+
+
+def _open_recorder(path: Path, judges: Iterable[Provider]) -> Recorder:
     """Open the recording, which repeats the notices of these judges. Raises JudgeError."""
     named = option("record", str(path))
     if not judges:
         raise ConfigError(
             f"{named}: no model is called in this run, so there are no replies to record"
-        )
-    if path == config.replay:
-        raise ConfigError(
-            f"{named}: this recording is also replayed; name another file, or a model instead: "
-            f"{option('model')}"
         )
     all_notices = [judge.notice for judge in judges]
     notices = dict.fromkeys(filter(None, all_notices))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import pickle
 import shutil
 from pathlib import Path
@@ -159,14 +160,21 @@ def test_an_unwritable_recording_is_an_error_before_any_request(tmp_path: Path) 
     for path, error in ((tmp_path / "file" / "calls.jsonl", StorageError), (tmp_path, DataError)):
         with pytest.raises(error):
             run(model=provider, record=path)
-    run(
-        model=judge.ScriptedProvider(lambda _: "3"),
-        record=tmp_path / "calls.jsonl",
-        weighting="single",
-    )
-    with pytest.raises(ConfigError, match="this recording is also replayed"):
-        run(replay=tmp_path / "calls.jsonl", record=tmp_path / "calls.jsonl", weighting="single")
     assert provider.seen == []
+
+
+def test_a_file_that_is_recorded_can_be_replayed(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    options: dict[str, Any] = {"record": calls, "weighting": "single"}
+    first = run(model=judge.ScriptedProvider(lambda _: "3"), **options)
+    # A model's recording has no note, and a replay must not add its own.
+    lines = calls.read_text().splitlines(keepends=True)
+    calls.write_text("".join(line for line in lines if "note" not in json.loads(line)))
+    recorded = calls.read_bytes()
+    (tmp_path / "other").mkdir()
+    again = run(replay=tmp_path / "other" / ".." / "calls.jsonl", **options)
+    assert [score.value for score in again.table.scores] == [3] * len(first.table.scores)
+    assert calls.read_bytes() == recorded
 
 
 def test_results_are_saved_although_the_recording_cannot_be(tmp_path: Path) -> None:
