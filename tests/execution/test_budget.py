@@ -1,4 +1,4 @@
-"""Budgets: never crossed, used as far as they go, and stopped at with the words to go on."""
+"""Budgets: judge never exceeds one, uses most of it, and then stops with advice on how to resume."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> 
     in_time(run())
 
 
-def test_the_first_request_may_already_be_too_much(in_time: Run) -> None:
+def test_a_budget_below_the_first_request_stops_the_run(in_time: Run) -> None:
     with pytest.raises(
         BudgetReached,
         match=r"20 tokens .*: 0 tokens .*1,141 tokens;",
@@ -174,7 +174,7 @@ def test_possibly_charged_requests_count_as_spent(
         Usage(9, 1, 10**6),
     ],
 )
-def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(
+def test_a_reply_with_implausible_usage_costs_the_maximum(
     used: Usage, unit: str, in_time: Run
 ) -> None:
     async def run() -> None:
@@ -187,7 +187,7 @@ def test_a_reply_that_says_nothing_of_sense_is_taken_to_cost_the_most(
     in_time(run())
 
 
-def test_a_server_that_writes_more_than_it_may_makes_the_next_ones_dearer(in_time: Run) -> None:
+def test_a_reply_above_the_limit_raises_the_estimate_of_later_requests(in_time: Run) -> None:
     async def run() -> None:
         ledger = BudgetLedger(Budget(10_000, "tokens"))
         reserved = await ledger.reserve(REQUEST)
@@ -202,7 +202,7 @@ def test_overruns_in_flight_together_do_not_compound(unit: str, in_time: Run) ->
     async def run() -> None:
         ledger = dollars(100) if unit == "usd" else BudgetLedger(Budget(1_000_000, "tokens"))
         reserved = [await ledger.reserve(REQUEST) for _ in range(64)]
-        used = Usage(1000, 1433)  # 2.13 times the 1,141 tokens
+        used = Usage(1000, 1433)  # this is 2.13 times the estimate of 1,141 tokens
         for one in reserved:
             ledger.commit(one, REQUEST, used)
         assert await ledger.reserve(REQUEST) == pytest.approx(ledger.spent / 64)
@@ -228,7 +228,7 @@ def test_budget_error_names_a_reply_above_its_estimate(in_time: Run) -> None:
     in_time(run())
 
 
-def test_typed_questions_have_a_price_of_their_own() -> None:
+def test_typed_questions_have_separate_prices() -> None:
     typed = DecisionsProvider("gpt-6-luna", base_url=DEFAULT_URL, needs_key=False)
     ledger = BudgetLedger(Budget(1, "usd"))
     assert ledger.covers(typed)
@@ -324,12 +324,12 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
 
 
 def test_waiting_requests_are_refused_when_the_budget_ends(in_time: Run) -> None:
-    """Two wait, and only the smaller one fits: it goes, and the larger one is refused once that is settled."""
+    """Of two waiting requests only the smaller fits. The larger is refused after the smaller has finished."""
     small, large = (replace(REQUEST, params={"max_tokens": most}) for most in (100, 1_500))
     ledger = BudgetLedger(Budget(2_600, "tokens"))
     events: list[str] = []
 
-    async def one(name: str, request: Request, used: Usage) -> None:
+    async def reserve_and_commit(name: str, request: Request, used: Usage) -> None:
         try:
             reserved = await ledger.reserve(request)
         except BudgetReached:
@@ -341,16 +341,16 @@ def test_waiting_requests_are_refused_when_the_budget_ends(in_time: Run) -> None
 
     async def run() -> None:
         await asyncio.gather(
-            one("first", large, Usage(500, 700)),
-            one("large", large, Usage(1, 1)),
-            one("small", small, Usage(20, 1)),
+            reserve_and_commit("first", large, Usage(500, 700)),
+            reserve_and_commit("large", large, Usage(1, 1)),
+            reserve_and_commit("small", small, Usage(20, 1)),
         )
 
     in_time(run())
     assert events == ["first settled", "small settled", "large refused"]
 
 
-def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
+def test_a_cancelled_reservation_holds_no_budget(in_time: Run) -> None:
     ledger = BudgetLedger(Budget(1_300, "tokens"))
 
     async def run() -> None:
@@ -360,14 +360,14 @@ def test_who_stops_waiting_leaves_nothing_kept(in_time: Run) -> None:
         early.cancel()
         await asyncio.sleep(0)
         ledger.release(reserved)
-        late.cancel()  # in the moment in which it was its turn
+        late.cancel()  # cancelled just after its reservation was granted
         await asyncio.gather(early, late, return_exceptions=True)
         assert await ledger.reserve(REQUEST) == reserved
 
     in_time(run())
 
 
-def test_an_answer_of_no_use_has_its_price(in_time: Run) -> None:
+def test_a_billed_error_spends_budget(in_time: Run) -> None:
     ledger = BudgetLedger(Budget(10_000, "tokens"))
     for billed in (True, False):
         ledger.commit_unknown(

@@ -1,4 +1,4 @@
-"""The runner: every judgment becomes a score or a failure, nothing is asked twice, nothing paid is lost."""
+"""The runner: every judgment becomes a score or a failure, no request is repeated and no paid reply is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def samples(count: int, *, same: bool = False) -> list[Sample]:
 
 
 class Judged:
-    """A run over samples with a scripted judge, and what came of it."""
+    """A run over samples with a scripted judge, and its rows."""
 
     def __init__(
         self,
@@ -64,9 +64,11 @@ class Judged:
         self.counts = JudgeProgress()
         self.rows: list[Row] = []
         judged = samples(3) if rows is None else rows
-        by = criteria or [load("coherence")]
-        self.criteria = by
-        self.judgments = [Judgment(sample, criterion) for sample in judged for criterion in by]
+        criteria_or_default = criteria or [load("coherence")]
+        self.criteria = criteria_or_default
+        self.judgments = [
+            Judgment(sample, criterion) for sample in judged for criterion in criteria_or_default
+        ]
         options = SendingOptions(RateLimiter(concurrency), Policy(), sleep=no_sleep)
         self.store = ReplyStore(cache or NoCache())
         layers = sending_layers(self.provider.complete, options, self.store, self.counts)
@@ -74,7 +76,7 @@ class Judged:
             ReplyClient(layers, self.store, self.counts),
             self.provider,
             SamplingOptions(**settings),
-            by,
+            criteria_or_default,
             emit=self.rows.append,
             counts=self.counts,
             retry_failed=retry_failed,
@@ -133,7 +135,7 @@ def test_equal_requests_are_sent_once() -> None:
         2,
         2,
         3,
-    )  # the very first goes alone
+    )  # the first request of a run goes alone
 
 
 def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
@@ -149,7 +151,7 @@ def test_a_second_run_sends_nothing(tmp_path: Path) -> None:
     "change",
     [{"endpoint": "another"}, {"temperature": 0.5}, {"weighting": "single"}, {"max_tokens": 5}],
 )
-def test_another_question_is_not_answered_from_the_cache(
+def test_a_different_question_is_not_answered_from_the_cache(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
     Judged(lambda _: "4", cache=DiskCache(tmp_path))()
@@ -225,7 +227,7 @@ def test_a_reply_that_was_cut_off_is_asked_again_with_more_tokens(tmp_path: Path
     )
 
 
-def test_a_stored_reply_is_read_by_the_parser_of_today(
+def test_a_stored_reply_is_parsed_by_the_current_parser(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unread(*_: Any, **__: Any) -> Any:
@@ -273,7 +275,7 @@ def test_a_wrong_key_stops_the_run_after_one_request() -> None:
     assert judged.rows == []
 
 
-def test_scores_before_a_stop_are_kept(tmp_path: Path) -> None:
+def test_scores_before_a_stop_are_saved(tmp_path: Path) -> None:
     replies_left: list[Reply | ProviderError] = [{"4": 1.0}] * 10
 
     def script(_: Any) -> Reply:
@@ -288,12 +290,12 @@ def test_scores_before_a_stop_are_kept(tmp_path: Path) -> None:
 
 def test_a_cache_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     class Full(DiskCache):
-        left = 10
+        flushes_left = 10
 
         def flush(self) -> None:
-            if self.left == 0:
+            if self.flushes_left == 0:
                 raise StorageError("disk full")
-            self.left -= 1
+            self.flushes_left -= 1
             super().flush()
 
     judged = Judged(lambda _: {"4": 1.0}, samples(2000), cache=Full(tmp_path), concurrency=4)
@@ -302,32 +304,32 @@ def test_a_cache_that_cannot_be_written_stops_the_run(tmp_path: Path) -> None:
     assert len(judged.provider.seen) <= len(judged.rows) + 4
     stored = DiskCache(tmp_path).stats()["responses"]
     assert 0 < stored <= len(judged.rows) == judged.counts.done <= stored + 4, (
-        "what was scored last is in the rows alone"
+        "only the last scores may be missing on disk"
     )
 
 
-def test_a_reply_that_is_not_on_disk_yet_keeps_its_place(tmp_path: Path) -> None:
-    """At any moment, no more is at stake than may be under way."""
-    most = 0
+def test_unsaved_replies_count_towards_the_concurrency(tmp_path: Path) -> None:
+    """At most `concurrency` replies are in flight or not yet on disk."""
+    most_unsaved = 0
 
-    class Watched(DiskCache):
+    class FlushWatcher(DiskCache):
         def flush(self) -> None:
             super().flush()
             on_disk.update(self.stats())
 
     def script(_: Any) -> Reply:
-        nonlocal most
-        most = max(most, len(judged.provider.seen) - on_disk["responses"])
+        nonlocal most_unsaved
+        most_unsaved = max(most_unsaved, len(judged.provider.seen) - on_disk["responses"])
         return {"4": 1.0}
 
     on_disk = {"responses": 0}
-    judged = Judged(script, samples(300), cache=Watched(tmp_path), concurrency=7)
+    judged = Judged(script, samples(300), cache=FlushWatcher(tmp_path), concurrency=7)
     judged()
-    assert most == 7
+    assert most_unsaved == 7
     assert len(judged.values) == 300
 
 
-def test_a_reply_is_kept_before_its_row_is_handed_on(tmp_path: Path) -> None:
+def test_a_reply_is_stored_before_its_row_is_emitted(tmp_path: Path) -> None:
     judged = Judged(lambda _: {"4": 1.0}, samples(20), cache=DiskCache(tmp_path), concurrency=1)
     emitted: list[Row] = []
 
@@ -352,7 +354,7 @@ def test_a_template_that_fails_on_some_rows_fails_those_rows(tmp_path: Path) -> 
     assert len(judged.values) == 2
 
 
-def test_a_template_that_fails_on_the_first_row_stops_before_anything_is_sent(
+def test_a_template_that_fails_on_the_first_row_stops_the_run_before_any_request(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "tone.jinja"
@@ -395,11 +397,11 @@ def test_cancelling_keeps_received_replies(tmp_path: Path) -> None:
     assert n_before <= stored <= n_before + 2, "a reply in flight may be stored without a row"
 
 
-# Down the ladder.
+# Fallback strategies.
 
 
 def drawn(request: Any, *texts: str) -> Reply:
-    """As many of the texts as draws were asked for."""
+    """Return as many texts as the request asks for draws."""
     return Response(tuple(Choice(text) for text in texts[: request.params.get("n", 1)]))
 
 
@@ -413,7 +415,7 @@ def test_missing_logprobs_are_detected_once_and_replaced_by_draws() -> None:
     assert "without token probabilities" in str(provenance.note)
 
 
-def test_too_little_mass_sends_that_judgment_alone_a_rung_down() -> None:
+def test_too_little_mass_makes_only_that_judgment_fall_back_to_draws() -> None:
     def script(request: Any) -> Reply:
         if "top_logprobs" not in request.params:
             return drawn(request, *["2"] * 20)
@@ -432,7 +434,7 @@ def test_too_little_mass_sends_that_judgment_alone_a_rung_down() -> None:
     assert len(judged.provider.seen) == 4
 
 
-def test_one_reply_without_probabilities_among_others_with_them_changes_nothing_for_those() -> None:
+def test_a_reply_without_probabilities_does_not_change_the_strategy_of_others() -> None:
     def script(request: Any) -> Reply:
         return "3" if "text 1" in request.messages[0]["content"] else {"4": 1.0}
 
@@ -467,7 +469,7 @@ def test_a_server_without_n_is_asked_once_for_each_draw(tmp_path: Path) -> None:
     assert DiskCache(tmp_path).stats()["responses"] == 18
 
 
-def test_more_draws_ask_only_for_those_that_are_not_kept(tmp_path: Path) -> None:
+def test_more_draws_request_only_draws_missing_from_the_cache(tmp_path: Path) -> None:
     Judged(
         lambda r: drawn(r, "4", "4", "n/a"), weighting="samples", draws=3, cache=DiskCache(tmp_path)
     )()
@@ -482,14 +484,14 @@ def test_more_draws_ask_only_for_those_that_are_not_kept(tmp_path: Path) -> None
     assert (again.provider.seen, again.rows) == ([], more.rows)
 
 
-def test_a_second_run_down_the_ladder_sends_nothing(tmp_path: Path) -> None:
+def test_a_second_run_with_fallback_strategies_sends_nothing(tmp_path: Path) -> None:
     first = Judged(lambda r: drawn(r, *["4"] * 20), cache=DiskCache(tmp_path))()
     second = Judged(lambda _: Refused("asked again"), cache=DiskCache(tmp_path))()
     assert (second.provider.seen, second.rows) == ([], first.rows)
     assert second.counts.cached == 3
 
 
-def test_draws_that_came_are_kept_when_the_run_stops(tmp_path: Path) -> None:
+def test_received_draws_are_stored_when_the_run_stops(tmp_path: Path) -> None:
     replies_left = ["4", "5", "4"]
 
     def script(_: Any) -> Reply:
@@ -515,7 +517,7 @@ def test_draws_that_came_are_kept_when_the_run_stops(tmp_path: Path) -> None:
     assert again().values == [pytest.approx(28 / 6)]
 
 
-def test_at_temperature_zero_nothing_is_drawn_and_the_first_reply_counts() -> None:
+def test_temperature_zero_makes_no_draws_and_uses_the_first_reply() -> None:
     judged = Judged(lambda _: "4", temperature=0.0)()
     assert judged.values == [4.0] * 3
     assert {row.provenance.method for row in judged.rows} == {"single"}  # type: ignore[union-attr]
@@ -538,7 +540,7 @@ def test_unparsed_draws_without_a_first_reply_request_one_more() -> None:
     assert [r.params.get("n", 1) for r in judged.provider.seen] == [1, 20, 20, 1]
 
 
-def test_each_typed_question_is_a_request_of_its_own(tmp_path: Path) -> None:
+def test_each_typed_question_is_a_separate_request(tmp_path: Path) -> None:
     criteria = [replace(load(name), form="decision") for name in ("coherence", "relevance")]
     shares = {str(n): 0.2 for n in range(1, 6)}
     first = Judged(
@@ -553,7 +555,7 @@ def test_each_typed_question_is_a_request_of_its_own(tmp_path: Path) -> None:
     assert {row.provenance.method for row in both.rows} == {"decisions"}  # type: ignore[union-attr]
 
 
-def test_a_temperature_is_only_unmet_if_it_made_a_score() -> None:
+def test_a_temperature_is_unmet_only_if_a_score_used_it() -> None:
     def script(request: Any) -> Reply:
         cold = request.params["temperature"] != 1
         return Response(
@@ -566,7 +568,7 @@ def test_a_temperature_is_only_unmet_if_it_made_a_score() -> None:
 
 
 @pytest.mark.parametrize("weighting", ["auto", "logprobs"])
-def test_a_server_that_stops_giving_probabilities_costs_nothing_that_is_kept(
+def test_stored_replies_stay_valid_if_the_server_stops_giving_probabilities(
     tmp_path: Path, weighting: str
 ) -> None:
     def first(request: Any) -> Reply:
@@ -580,7 +582,7 @@ def test_a_server_that_stops_giving_probabilities_costs_nothing_that_is_kept(
     assert len(later.provider.seen) == (2 if weighting == "auto" else 1)
 
 
-def test_draws_that_are_refused_leave_the_score_at_hand() -> None:
+def test_refused_draws_fall_back_to_the_first_score() -> None:
     thin = Response((Choice("3", "stop", (Token("3", -3.9, (("I", -0.02), ("3", -3.9))),)),))
     judged = Judged(
         lambda r: thin if "top_logprobs" in r.params else Refused("no draws here"), samples(1)
@@ -624,14 +626,14 @@ def test_a_retry_keeps_the_draws_of_a_judgment_that_has_not_failed(tmp_path: Pat
 
 
 def test_a_request_that_was_refused_is_sent_again(tmp_path: Path) -> None:
-    """An error is no reply, and is not stored."""
+    """Errors are not stored in the cache."""
     Judged(lambda _: Refused("content policy"), cache=DiskCache(tmp_path))()
     assert DiskCache(tmp_path).stats()["responses"] == 0
     assert Judged(lambda _: {"4": 1.0}, cache=DiskCache(tmp_path))().values == [4.0] * 3
 
 
-def test_a_first_request_that_is_refused_leaves_the_lesson_to_the_next() -> None:
-    """Else each judgment would be asked by a strategy that the model lacks."""
+def test_after_a_refused_first_request_the_next_one_learns_the_traits() -> None:
+    """Otherwise each judgment would try a strategy that the model does not support."""
 
     def script(request: Request) -> Reply:
         return Refused("no") if "text 0" in request.messages[0]["content"] else "4"
@@ -643,7 +645,7 @@ def test_a_first_request_that_is_refused_leaves_the_lesson_to_the_next() -> None
 
 
 def test_a_reply_without_a_score_counts_once(tmp_path: Path) -> None:
-    """With retry_failed, what is stored is read before it is asked for again."""
+    """With retry_failed, judge parses the stored reply before it sends the request again."""
     for retry_failed, reply in [(False, "no idea"), (True, "none")]:
         cache = DiskCache(tmp_path)
         judged = Judged(
@@ -656,7 +658,7 @@ def test_a_reply_without_a_score_counts_once(tmp_path: Path) -> None:
 
 def test_equal_texts_share_their_draws() -> None:
     judged = Judged(lambda _: "4", samples(4, same=True), weighting="samples", draws=3)
-    judged.judging.traits.proven.add("samples")  # they do not wait for the first one
+    judged.judging.traits.proven.add("samples")  # the other requests do not wait for the first
     judged()
     assert judged.values == [4.0] * 4
     assert judged.counts.sent == 1
@@ -664,22 +666,22 @@ def test_equal_texts_share_their_draws() -> None:
 
 
 @pytest.mark.parametrize("retry_failed", [False, True])
-def test_a_reply_of_this_run_is_not_one_that_was_stored_before(
+def test_a_shared_reply_of_this_run_does_not_count_as_cached(
     tmp_path: Path, retry_failed: bool
 ) -> None:
-    """Else the note would say that older replies have no score, and advise to ask again."""
+    """Otherwise a note would blame older replies for missing scores and advise a retry."""
     cache = DiskCache(tmp_path)
     judged = Judged(
         lambda _: "no idea", samples(4, same=True), cache=cache, concurrency=1,
         retry_failed=retry_failed,
     )  # fmt: skip
-    asyncio.run(one_after_the_other(judged))
+    asyncio.run(judge_sequentially(judged))
     cache.close()
     assert judged.counts.sent == 1
     assert judged.counts.shared == 3
     assert (judged.counts.cached, judged.counts.failed_cached) == (0, 0)
 
 
-async def one_after_the_other(judged: Judged) -> None:
+async def judge_sequentially(judged: Judged) -> None:
     for judgment in judged.judgments:
         await judged.judging.judge_all([judgment])

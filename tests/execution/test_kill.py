@@ -1,4 +1,4 @@
-"""Killed at any moment and started again: nothing is asked twice but what was under way, and the result is the same."""
+"""A run that is killed and restarted repeats only the requests that were in flight and gives the same result."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ for line in sys.stdin:
 
 
 class Starter:
-    """Starts runs as processes of their own; what they import is imported once."""
+    """Start runs as separate processes, forked from one that has already imported judge."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -81,7 +81,7 @@ class Starter:
         return self._number()
 
     def status(self) -> int:
-        """The exit status of the run started last, once it has ended."""
+        """Wait until the last run has ended and return its exit status."""
         return self._number()
 
     def _number(self) -> int:
@@ -94,7 +94,7 @@ class Starter:
 
 @pytest.fixture
 def starter(chat_server: Any) -> Iterator[Starter]:
-    chat_server._http.handle_error = lambda *_: None  # connections end when their process is killed
+    chat_server._http.handle_error = lambda *_: None  # a killed process drops its connections
     one = Starter(chat_server.url)
     yield one
     one.close()
@@ -111,7 +111,7 @@ def text(messages: Iterable[Any]) -> str:
 
 
 def stored(folder: Path) -> set[str]:
-    """The prompts whose replies are on disk."""
+    """Return the prompts that have a reply on disk."""
     cache = DiskCache(folder)
     try:
         return {text(request.messages) for _, request in cache.iter_all() if request is not None}
@@ -119,7 +119,7 @@ def stored(folder: Path) -> set[str]:
         cache.close()
 
 
-def seen(server: Any) -> Counter[str]:
+def received_prompts(server: Any) -> Counter[str]:
     return Counter(json.dumps(body, sort_keys=True) for body in list(server.bodies))
 
 
@@ -155,7 +155,7 @@ def test_a_run_that_is_killed_again_and_again(
         )
 
     chat_server.answer = answer
-    expected, once = finished(starter, tmp_path / "calm"), seen(chat_server)
+    expected, once = finished(starter, tmp_path / "calm"), received_prompts(chat_server)
     assert len(expected) == 2 * TEXTS
     assert bool(unreadable) == any(
         row[2:] == ["ParseError", '["no idea", "no idea"]'] for row in expected
@@ -172,12 +172,12 @@ def test_a_run_that_is_killed_again_and_again(
         assert starter.status() == signal.SIGKILL
         paid.append((stored(tmp_path / "torn"), len(chat_server.bodies)))
     assert finished(starter, tmp_path / "torn") == expected
-    again = (seen(chat_server) - once).total()
+    again = (received_prompts(chat_server) - once).total()
     if probabilities:
         for prompts, answered in paid:
             assert not prompts & {text(body["messages"]) for body in chat_server.bodies[answered:]}
-        assert seen(chat_server).keys() == once.keys()
+        assert received_prompts(chat_server).keys() == once.keys()
         assert again <= KILLS * PLACES
-    else:  # draws of a prompt are equal requests; every start finds out again, by one request, that it has to draw
+    else:  # Draws of a prompt are equal requests. Each start sends one more request to learn that it needs draws.
         assert len(chat_server.bodies) - once.total() <= KILLS * (PLACES + 1)
     assert again < once.total() / 2

@@ -1,4 +1,4 @@
-"""What the first replies teach, and who waits for them."""
+"""Traits that judge learns from the first replies, and the requests that wait for them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from judge.scoring.strategies import Strategy, UnusableReply
 from tests.factories import settle
 
 
-def test_a_model_lacks_a_capability_it_never_showed() -> None:
+def test_a_capability_without_a_reply_that_shows_it_is_missing() -> None:
     traits = ModelTraits()
     traits.proven.add("samples")
     tried: list[tuple[Strategy, bool]] = [
@@ -26,8 +26,8 @@ def test_a_model_lacks_a_capability_it_never_showed() -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_the_first_judgment_by_a_strategy_goes_alone(waits: bool) -> None:
-    """Without waiting, only the very first one."""
+def test_the_first_judgment_of_each_strategy_goes_alone(waits: bool) -> None:
+    """If traits need no waiting, only the first judgment of the run goes alone."""
     under_way: list[int] = []
 
     async def judge(traits: ModelTraits, strategy: Strategy, now: list[int]) -> None:

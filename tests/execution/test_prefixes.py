@@ -1,4 +1,4 @@
-"""A run over long documents: each one's first request goes alone, and memory is bounded however much there is."""
+"""A run over long documents: the first request of each goes alone, and memory use is bounded."""
 
 from __future__ import annotations
 
@@ -26,35 +26,35 @@ def document(number: int) -> str:
 
 
 def judgments(documents: int, systems: int) -> list[Judgment]:
-    """Judgments in the order that suits a cache least: every document of a system, then those of the next."""
-    by = [load(name) for name in CRITERIA]
+    """Return judgments sorted by system. A prompt cache gains least from this order."""
+    criteria = [load(name) for name in CRITERIA]
     return [
         Judgment(Sample(str(d), str(s), f"text {d} {s}", document(d)), criterion)
         for s in range(systems)
         for d in range(documents)
-        for criterion in by
+        for criterion in criteria
     ]
 
 
-class Watched(ScriptedProvider):
-    """Says for each request how many of its document were answered before it, and how many are under way."""
+class CountingProvider(ScriptedProvider):
+    """Count the requests in flight and answered for each document, and those sent before the first answer."""
 
     def __init__(self, script: Any = lambda _: {"4": 1.0}) -> None:
         super().__init__(script, endpoint="test")
-        self.flying: Counter[str] = Counter()
+        self.in_flight: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.cold: Counter[str] = Counter()
 
     async def complete(self, request: Request) -> Response:
         name = request.prefix[0]
         self.cold[name] += not self.answered[name]
-        self.flying[name] += 1
+        self.in_flight[name] += 1
         try:
             for _ in range(3):
                 await asyncio.sleep(0)
             return await super().complete(request)
         finally:
-            self.flying[name] -= 1
+            self.in_flight[name] -= 1
             self.answered[name] += 1
 
 
@@ -64,8 +64,8 @@ def judged(judgments: Sequence[Judgment], provider: ScriptedProvider, **options:
     return run.rows
 
 
-def test_the_first_request_of_a_document_is_answered_before_any_other_goes() -> None:
-    provider = Watched()
+def test_the_first_request_of_a_document_is_answered_before_others_are_sent() -> None:
+    provider = CountingProvider()
     rows = judged(judgments(5, 4), provider)
     assert len([row for row in rows if isinstance(row, Score)]) == 40
     assert len(provider.cold) == 5
@@ -73,30 +73,33 @@ def test_the_first_request_of_a_document_is_answered_before_any_other_goes() -> 
     assert all(request.prefix[1] for request in provider.seen)
 
 
-def test_a_document_that_is_asked_about_once_has_nothing_to_mark() -> None:
-    provider = Watched()
+def test_a_document_with_one_request_gets_no_cache_mark() -> None:
+    provider = CountingProvider()
     by = load("coherence")
     judged([Judgment(Sample(str(n), "s", "text", document(n)), by) for n in range(5)], provider)
     assert [request.prefix[1] for request in provider.seen] == [0] * 5
 
 
-def test_a_rung_further_down_finds_the_document_in_the_cache() -> None:
-    provider = Watched(lambda request: Response((Choice("4"),) * request.params.get("n", 1)))
+def test_a_fallback_strategy_uses_the_prompt_cache() -> None:
+    provider = CountingProvider(
+        lambda request: Response((Choice("4"),) * request.params.get("n", 1))
+    )
     rows = judged(judgments(3, 3), provider)
     assert {row.provenance.method for row in rows if isinstance(row, Score)} == {"samples"}
     assert set(provider.cold.values()) == {1}
 
 
-def test_a_leader_that_fails_does_not_keep_the_others_waiting() -> None:
+def test_a_failed_first_request_releases_the_others() -> None:
     replies_left: list[Reply] = [Refused("no")]
     rows = judged(
-        judgments(1, 4), Watched(lambda _: replies_left.pop() if replies_left else {"4": 1.0})
+        judgments(1, 4),
+        CountingProvider(lambda _: replies_left.pop() if replies_left else {"4": 1.0}),
     )
     assert Counter(type(row).__name__ for row in rows) == {"Failure": 1, "Score": 7}
 
 
-def test_an_engine_that_takes_all_before_it_answers_is_not_kept_waiting() -> None:
-    provider = Watched()
+def test_an_engine_that_gathers_requests_gets_them_without_prefixes() -> None:
+    provider = CountingProvider()
     assert len(judged(judgments(3, 3), provider, gathers=True)) == 18
     assert {request.prefix for request in provider.seen} == {("", 0)}
 
@@ -141,6 +144,6 @@ def test_prompts_are_made_as_they_are_needed(
         return Response((Choice("4"),) * request.params.get("n", 1)) if steps_down else {"4": 1.0}
 
     data = judgments(20, 20)
-    asyncio.run(Judged(data, Watched(script), emit=rows.append)())
+    asyncio.run(Judged(data, CountingProvider(script), emit=rows.append)())
     assert len(rows) == len(data)
-    assert most <= WINDOW + len(CRITERIA)  # each template is rendered once before
+    assert most <= WINDOW + len(CRITERIA)  # judge renders each template once before the run

@@ -1,4 +1,4 @@
-"""How metrics ask a judge model: nothing twice, nothing paid is lost, and nobody waits for what will not come."""
+"""Metrics that ask a judge model: no repeated request, no lost reply, and no thread that waits forever."""
 
 from __future__ import annotations
 
@@ -71,20 +71,25 @@ def scripted(
     return asker(provider, **options), provider
 
 
-def ask(one: QuestionClient, prompts: Sequence[ModelQuestion]) -> list[MetricReply]:
+def ask(client: QuestionClient, prompts: Sequence[ModelQuestion]) -> list[MetricReply]:
     async def work() -> list[MetricReply]:
-        async with one:
-            return await one.ask(prompts)
+        async with client:
+            return await client.ask(prompts)
 
     return asyncio.run(work())
 
 
 def test_answers_keep_the_order_of_prompts() -> None:
     prompts = [f"{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(300)]
-    one, provider = scripted(concurrency=7)
-    assert ask(one, model_questions(*prompts)) == [prompt.upper() for prompt in prompts]
+    client, provider = scripted(concurrency=7)
+    assert ask(client, model_questions(*prompts)) == [prompt.upper() for prompt in prompts]
     assert len(provider.seen) == 300
-    assert (one.counts.sent, one.counts.answered, one.counts.cached, one.counts.shared) == (
+    assert (
+        client.counts.sent,
+        client.counts.answered,
+        client.counts.cached,
+        client.counts.shared,
+    ) == (
         300,
         300,
         0,
@@ -93,8 +98,8 @@ def test_answers_keep_the_order_of_prompts() -> None:
 
 
 def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
-    one, provider = scripted()
-    ask(one, model_questions("hello", max_tokens=9))
+    client, provider = scripted()
+    ask(client, model_questions("hello", max_tokens=9))
     (request,) = provider.seen
     assert request == Request(
         "script",
@@ -104,19 +109,21 @@ def test_a_prompt_is_asked_as_one_user_message_at_temperature_zero() -> None:
     )
 
 
-def test_the_larger_of_the_run_s_limit_and_the_prompt_s_holds() -> None:
-    one, provider = scripted(max_tokens=500)
-    ask(one, [*model_questions("hello", max_tokens=9), *model_questions("list", max_tokens=1024)])
+def test_the_larger_max_tokens_of_run_and_prompt_applies() -> None:
+    client, provider = scripted(max_tokens=500)
+    ask(
+        client, [*model_questions("hello", max_tokens=9), *model_questions("list", max_tokens=1024)]
+    )
     assert [request.params["max_tokens"] for request in provider.seen] == [500, 1024]
-    assert one.signature == "scripted/script,t=0,max_tokens>=500"
+    assert client.signature == "scripted/script,t=0,max_tokens>=500"
 
 
 @pytest.mark.parametrize("many", [5, 200])
 def test_equal_prompts_are_asked_once(many: int) -> None:
-    one, provider = scripted()
-    assert ask(one, model_questions(*["a", "b"] * many)) == ["A", "B"] * many
+    client, provider = scripted()
+    assert ask(client, model_questions(*["a", "b"] * many)) == ["A", "B"] * many
     assert len(provider.seen) == 2
-    assert one.counts.shared == 2 * many - 2
+    assert client.counts.shared == 2 * many - 2
 
 
 class Late(ScriptedProvider):
@@ -126,41 +133,41 @@ class Late(ScriptedProvider):
 
 
 def test_two_concurrent_calls_share_a_request(in_time: Callable[..., Any], tmp_path: Path) -> None:
-    one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
+    client = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
 
     async def work() -> list[list[MetricReply]]:
         return await asyncio.gather(
-            one.ask(model_questions("one", "two")),
-            one.ask(model_questions("two", "three", read=str.title)),
+            client.ask(model_questions("one", "two")),
+            client.ask(model_questions("two", "three", read=str.title)),
         )
 
     assert in_time(work()) == [["ONE", "TWO"], ["Two", "Three"]]
-    assert (one.counts.sent, one.counts.shared) == (3, 1)
+    assert (client.counts.sent, client.counts.shared) == (3, 1)
     pass
 
 
 def test_a_cancelled_request_is_sent_by_another_call(
     in_time: Callable[..., Any], tmp_path: Path
 ) -> None:
-    one = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
+    client = asker(Late(echo, endpoint="test"), DiskCache(tmp_path))
 
     async def work() -> None:
-        first = asyncio.ensure_future(one.ask(model_questions("one", "two")))
+        first = asyncio.ensure_future(client.ask(model_questions("one", "two")))
         await asyncio.sleep(1.0)
         asyncio.get_running_loop().call_later(1.0, first.cancel)
-        assert await one.ask(model_questions("one", "two")) == ["ONE", "TWO"]
+        assert await client.ask(model_questions("one", "two")) == ["ONE", "TWO"]
         with pytest.raises(asyncio.CancelledError):
             await first
 
     in_time(work())
-    assert one.counts.sent == 3
+    assert client.counts.sent == 3
     pass
 
 
-def test_each_reads_the_shared_reply_in_its_own_way() -> None:
-    one, provider = scripted()
+def test_each_caller_parses_the_shared_reply_with_its_own_reader() -> None:
+    client, provider = scripted()
     replies = ask(
-        one,
+        client,
         [
             *model_questions("word"),
             *model_questions("word", read=str.title),
@@ -197,11 +204,11 @@ def test_only_missing_replies_are_requested(tmp_path: Path) -> None:
         (Response(()), "no reply"),
     ],
 )
-def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(
+def test_an_unreadable_reply_is_an_error_until_failures_are_retried(
     tmp_path: Path, reply: Reply, message: str
 ) -> None:
-    one, _ = scripted(lambda _: reply, cache=DiskCache(tmp_path))
-    (first,) = ask(one, model_questions("a"))
+    client, _ = scripted(lambda _: reply, cache=DiskCache(tmp_path))
+    (first,) = ask(client, model_questions("a"))
     assert isinstance(first, ModelError)
     assert first.error == "ParseError"
     assert message in first.message
@@ -216,10 +223,10 @@ def test_a_reply_of_no_use_is_an_error_until_failures_are_retried(
     ) == ["A"]
 
 
-def test_a_reply_is_kept_if_it_is_of_use_to_one_who_wants_it(tmp_path: Path) -> None:
+def test_a_shared_reply_is_stored_if_any_reader_accepts_it(tmp_path: Path) -> None:
     both = [*model_questions("a"), *model_questions("a", read=str)]
     replies = ask(scripted(lambda _: "12", cache=DiskCache(tmp_path))[0], both)
-    assert [type(one) for one in replies] == [ModelError, str]
+    assert [type(client) for client in replies] == [ModelError, str]
     assert ask(scripted(lambda _: Refused("again"), cache=DiskCache(tmp_path))[0], both) == replies
 
 
@@ -230,32 +237,34 @@ def test_thinking_is_not_part_of_a_reply() -> None:
 
 
 def test_a_refused_prompt_is_a_model_error_and_the_rest_continues() -> None:
-    one, _ = scripted(lambda request: Refused("content policy") if echo(request) == "b" else "yes")
-    assert ask(one, model_questions("a", "b", "c", "b")) == [
+    client, _ = scripted(
+        lambda request: Refused("content policy") if echo(request) == "b" else "yes"
+    )
+    assert ask(client, model_questions("a", "b", "c", "b")) == [
         "YES",
         ModelError("Refused", "content policy", failed=True),
         "YES",
         ModelError("Refused", "content policy", failed=True),
     ]
-    assert (one.counts.sent, one.counts.answered, one.counts.refused) == (3, 2, 1)
+    assert (client.counts.sent, client.counts.answered, client.counts.refused) == (3, 2, 1)
 
 
 def test_a_wrong_key_stops_after_one_request() -> None:
-    one, provider = scripted(lambda _: Refused("401", stops="always"))
+    client, provider = scripted(lambda _: Refused("401", stops="always"))
     with pytest.raises(Refused, match="401"):
-        ask(one, model_questions(*"abcdefgh"))
+        ask(client, model_questions(*"abcdefgh"))
     assert len(provider.seen) == 1
 
 
 def test_paid_replies_before_a_stop_are_kept(tmp_path: Path) -> None:
     replies_left: list[Reply] = ["yes"] * 10
-    one, _ = scripted(
+    client, _ = scripted(
         lambda _: replies_left.pop() if replies_left else Refused("no money", stops="always"),
         cache=DiskCache(tmp_path),
         concurrency=1,
     )
     with pytest.raises(ProviderError):
-        ask(one, model_questions(*(f"p{n}" for n in range(50))))
+        ask(client, model_questions(*(f"p{n}" for n in range(50))))
     assert DiskCache(tmp_path).stats()["responses"] == 10
 
 
@@ -265,23 +274,23 @@ def test_a_cache_that_cannot_be_written_stops(tmp_path: Path) -> None:
             if self._pending:
                 raise StorageError("disk full")
 
-    one, provider = scripted(cache=Full(tmp_path), concurrency=4)
+    client, provider = scripted(cache=Full(tmp_path), concurrency=4)
     with pytest.raises(StorageError):
-        ask(one, model_questions(*(f"p{n}" for n in range(2_000)), read=str))
+        ask(client, model_questions(*(f"p{n}" for n in range(2_000)), read=str))
     assert 0 < len(provider.seen) < 2_000
 
 
 def test_usage_of_questions_counts_with_the_run() -> None:
     counts = JudgeProgress(total=3, done=3, sent=3, usage=Usage(1, 1))
     response = Response((Choice("yes"),), Usage(10, 2), "m-1", ("temperature",))
-    one, _ = scripted(lambda _: response, counts=counts)
-    assert one.signature == "scripted/script,t=0"
-    ask(one, model_questions("a", "b"))
+    client, _ = scripted(lambda _: response, counts=counts)
+    assert client.signature == "scripted/script,t=0"
+    ask(client, model_questions("a", "b"))
     assert (counts.total, counts.done, counts.failed, counts.sent) == (3, 3, 0, 5)
     assert counts.usage == Usage(21, 5)
     assert counts.unmet == {"temperature": 2}
     assert counts.served_by == {"m-1"}
-    assert one.signature == "scripted/script,t=server"
+    assert client.signature == "scripted/script,t=server"
 
 
 def test_a_decision_endpoint_is_refused() -> None:
@@ -313,12 +322,13 @@ def test_the_stages_of_qags_through_a_server(
 
     chat_server.answer = lambda body: (200, {}, make_completion(reply(body)))
 
-    def stages(one: QuestionClient, loop: asyncio.AbstractEventLoop) -> list[Any]:
-        themes, questions, answers = judge_model.open(ThreadClient(one, loop), "en")
+    def stages(client: QuestionClient, loop: asyncio.AbstractEventLoop) -> list[Any]:
+        themes, questions, answers = judge_model.open(ThreadClient(client, loop), "en")
         (listed_themes,) = themes.themes([output])
         assert not isinstance(listed_themes, ModelError)
         written_questions = [
-            str(one) for one in questions.questions([(theme, output) for theme in listed_themes])
+            str(client)
+            for client in questions.questions([(theme, output) for theme in listed_themes])
         ]
         answered = answers.answers(
             [(question, text) for question in written_questions for text in (source, output)]
@@ -328,8 +338,8 @@ def test_the_stages_of_qags_through_a_server(
     async def work() -> list[Any]:
         cache = DiskCache(tmp_path)
         provider = OpenAIProvider("m", base_url=chat_server.url)
-        async with asker(provider, cache) as one:
-            results = await asyncio.to_thread(stages, one, asyncio.get_running_loop())
+        async with asker(provider, cache) as client:
+            results = await asyncio.to_thread(stages, client, asyncio.get_running_loop())
         await provider.aclose()
         cache.close()
         return results
@@ -343,11 +353,11 @@ def test_the_stages_of_qags_through_a_server(
     assert len(chat_server.bodies) == 1 + 2 + 4
 
 
-# Beside the loop.
+# Threads outside the event loop.
 
 
 class Slow(ScriptedProvider):
-    """Never answers; says when it was asked, and whether it was told to stop."""
+    """Never answer. Record the first request, cancellations and closes."""
 
     def __init__(self) -> None:
         super().__init__(echo, endpoint="test")
@@ -369,7 +379,7 @@ class Slow(ScriptedProvider):
 
 
 class Metric(threading.Thread):
-    """A metric in a thread of its own, which asks once, and what came of it."""
+    """A metric in a thread that asks once and stores the result or error."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         super().__init__(daemon=True)
@@ -379,15 +389,15 @@ class Metric(threading.Thread):
     def run(self) -> None:
         try:
             self.result = self._work()
-        except BaseException as error:  # noqa: BLE001  (looked at by the test)
+        except BaseException as error:  # noqa: BLE001  (the test checks it)
             self.result = error
 
 
 def test_a_thread_gets_its_answers_and_the_error_that_stops_the_run() -> None:
-    async def work(one: QuestionClient) -> list[MetricReply]:
-        async with one:
+    async def work(client: QuestionClient) -> list[MetricReply]:
+        async with client:
             return await asyncio.to_thread(
-                ThreadClient(one, asyncio.get_running_loop()), model_questions("a", "1")
+                ThreadClient(client, asyncio.get_running_loop()), model_questions("a", "1")
             )
 
     assert asyncio.run(work(scripted()[0])) == [
@@ -403,11 +413,11 @@ def test_closing_cancels_requests_and_their_threads() -> None:
 
     async def work() -> tuple[Metric, Metric]:
         loop = asyncio.get_running_loop()
-        async with asker(provider) as one:
-            first = Metric(lambda: ThreadClient(one, loop)(model_questions("a", "b")))
+        async with asker(provider) as client:
+            first = Metric(lambda: ThreadClient(client, loop)(model_questions("a", "b")))
             first.start()
             await provider.asked.wait()
-        late = Metric(lambda: ThreadClient(one, loop)(model_questions("c")))
+        late = Metric(lambda: ThreadClient(client, loop)(model_questions("c")))
         late.start()
         await asyncio.to_thread(late.join)
         return first, late
@@ -427,11 +437,11 @@ def test_ctrl_c_does_not_leave_the_thread_waiting(tmp_path: Path) -> None:
     async def work() -> None:
         loop = asyncio.get_running_loop()
         await asker(answered, DiskCache(tmp_path)).ask(model_questions("a"))
-        one = asker(provider)
-        metrics.append(Metric(lambda: ThreadClient(one, loop)(model_questions("b"))))
+        client = asker(provider)
+        metrics.append(Metric(lambda: ThreadClient(client, loop)(model_questions("b"))))
         metrics[0].start()
         await provider.asked.wait()
-        raise KeyboardInterrupt  # as the signal does, in the middle of the loop; nobody closes the asker
+        raise KeyboardInterrupt  # like Ctrl-C inside the event loop; the client is not closed
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(work())
@@ -449,30 +459,32 @@ def test_cancelling_keeps_received_replies(tmp_path: Path) -> None:
             asyncio.get_running_loop().call_soon(tasks[0].cancel)
         return "yes"
 
-    one, provider = scripted(script, cache=DiskCache(tmp_path), concurrency=2)
+    client, provider = scripted(script, cache=DiskCache(tmp_path), concurrency=2)
 
     async def work() -> None:
-        tasks.append(asyncio.create_task(one.ask(model_questions(*(f"p{n}" for n in range(500))))))
+        tasks.append(
+            asyncio.create_task(client.ask(model_questions(*(f"p{n}" for n in range(500)))))
+        )
         await tasks[0]
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(work())
-    assert 10 < one.counts.answered < 500
-    assert DiskCache(tmp_path).stats()["responses"] >= one.counts.answered
+    assert 10 < client.counts.answered < 500
+    assert DiskCache(tmp_path).stats()["responses"] >= client.counts.answered
 
 
-def test_a_loop_that_has_ended_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, provider = scripted()
-    loop = asyncio.new_event_loop()  # takes what is given to it, but will never run
+def test_a_thread_does_not_wait_for_an_ended_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, provider = scripted()
+    loop = asyncio.new_event_loop()  # accepts callbacks but never runs them
 
     def look(futures: Any, seconds: float) -> Any:
         loop.close()
         return wait(futures, 0.0)
 
     monkeypatch.setattr(questions, "wait", look)
-    for _ in range(2):  # it ends while it is waited for, and then before it is asked
+    for _ in range(2):  # The loop ends during the wait, and then before the request.
         with pytest.raises(KeyboardInterrupt):
-            ThreadClient(one, loop)(model_questions("a"))
+            ThreadClient(client, loop)(model_questions("a"))
     assert provider.seen == []
 
 
@@ -481,16 +493,16 @@ def test_an_error_of_a_reader_is_not_a_closed_loop() -> None:
         raise RuntimeError("a bug")
 
     async def work() -> None:
-        async with scripted()[0] as one:
+        async with scripted()[0] as client:
             await asyncio.to_thread(
-                ThreadClient(one, asyncio.get_running_loop()), model_questions("a", read=broken)
+                ThreadClient(client, asyncio.get_running_loop()), model_questions("a", read=broken)
             )
 
     with pytest.raises(RuntimeError, match="a bug"):
         asyncio.run(work())
 
 
-def test_a_metric_can_be_made_before_there_is_anyone_to_ask() -> None:
+def test_a_metric_can_be_created_without_a_judge_model() -> None:
     later = DeferredClient()
     themes = judge_model.open(later, "en")[0]
     assert themes.signature.startswith("llm:en@")
@@ -498,8 +510,8 @@ def test_a_metric_can_be_made_before_there_is_anyone_to_ask() -> None:
         themes.themes(["Snow fell."])
 
     async def work() -> list[Any]:
-        async with scripted(lambda _: "Snow")[0] as one:
-            later.to = ThreadClient(one, asyncio.get_running_loop())
+        async with scripted(lambda _: "Snow")[0] as client:
+            later.to = ThreadClient(client, asyncio.get_running_loop())
             return await asyncio.to_thread(themes.themes, ["Snow fell."])
 
     assert asyncio.run(work()) == [["Snow"]]

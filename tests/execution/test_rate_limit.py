@@ -1,4 +1,4 @@
-"""How fast requests go out, against servers with limits of their own, on a clock that only moves when all wait."""
+"""Request rates against servers with rate limits, on a clock that advances only when all tasks wait."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def now() -> float:
 
 
 class Server:
-    """Answers after `latency` seconds, `slots` at a time, and counts; `limit(self)` may raise for a request."""
+    """Answer `slots` requests at a time, each after `latency` seconds. `limit(self)` may raise for a request."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Server:
 
 
 async def drive(server: Server, rate_limiter: RateLimiter, count: int, workers: int = 64) -> float:
-    """Have so many workers ask so often; the seconds it took."""
+    """Send `count` requests with `workers` tasks and return the duration in seconds."""
     retrier, start, calls = Sender(Policy(), rate_limiter), now(), iter(range(count))
     await retrier(server, REQUEST)
 
@@ -72,20 +72,20 @@ async def drive(server: Server, rate_limiter: RateLimiter, count: int, workers: 
 
 
 def most_in_a_minute(times: list[float]) -> int:
-    return max(bisect_left(times, time + 60.0) - place for place, time in enumerate(times))
+    return max(bisect_left(times, time + 60.0) - index for index, time in enumerate(times))
 
 
 @pytest.mark.parametrize("rpm", [1, 7, 60, 61, 90, 600])
 def test_requests_per_minute_stay_below_the_limit(rpm: int, in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
         server, rate_limiter = Server(), RateLimiter(64, rpm=rpm)
-        took = await drive(server, rate_limiter, 3 * rpm)
-        await asyncio.sleep(47.0)  # what was not used meanwhile is not made up for
-        return server, took + await drive(server, rate_limiter, rpm)
+        duration = await drive(server, rate_limiter, 3 * rpm)
+        await asyncio.sleep(47.0)  # unused requests of earlier minutes are not added to the limit
+        return server, duration + await drive(server, rate_limiter, rpm)
 
-    server, took = in_time(run())
+    server, duration = in_time(run())
     assert most_in_a_minute(server.came) <= rpm
-    assert took <= 60 * (4 * rpm + 2) / rpm * 1.02
+    assert duration <= 60 * (4 * rpm + 2) / rpm * 1.02
 
 
 def test_token_limit_counts_the_usage_of_replies(in_time: Run) -> None:
@@ -98,7 +98,7 @@ def test_token_limit_counts_the_usage_of_replies(in_time: Run) -> None:
     assert took == pytest.approx(300.0, rel=0.05)
 
 
-def test_one_request_above_the_tokens_of_a_minute_goes_and_is_waited_for(in_time: Run) -> None:
+def test_a_request_above_the_tokens_per_minute_is_sent_and_delays_the_next(in_time: Run) -> None:
     async def run() -> float:
         return await drive(Server(used=300), RateLimiter(64, tpm=100), 2)
 
@@ -106,9 +106,9 @@ def test_one_request_above_the_tokens_of_a_minute_goes_and_is_waited_for(in_time
 
 
 class Rated:
-    """A server's limit, as a token bucket; with `headers` its replies tell how it stands, in OpenAI's words.
+    """A rate limit as a token bucket. With `headers`, replies report its state in OpenAI's format.
 
-    Each request takes `cost` of the limit's `kind`.
+    Each request uses `cost` units of the limit's `kind`.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Rated:
 
 @pytest.mark.parametrize(("kind", "cost"), [("requests", 1), ("tokens", 500)])
 @pytest.mark.parametrize("latency", [0.1, 1.0, 5.0])
-def test_a_server_that_tells_its_limit_never_has_to_refuse(
+def test_a_limit_in_the_headers_prevents_every_429(
     latency: float, kind: str, cost: int, in_time: Run
 ) -> None:
     async def run() -> tuple[Server, float]:
@@ -158,7 +158,7 @@ def test_a_server_that_tells_its_limit_never_has_to_refuse(
 @pytest.mark.parametrize(
     ("per_minute", "burst", "latency"), [(600, 10, 0.2), (600, 600, 0.2), (600, 10, 2.0)]
 )
-def test_the_rate_of_a_server_that_only_says_429_is_found(
+def test_the_rate_of_a_server_without_headers_is_learned_from_429s(
     per_minute: int, burst: int, latency: float, in_time: Run
 ) -> None:
     async def run() -> tuple[Server, float]:
@@ -170,7 +170,7 @@ def test_the_rate_of_a_server_that_only_says_429_is_found(
     assert took <= 300.0 * 1.15
 
 
-def test_a_burst_of_refusals_cuts_once(in_time: Run) -> None:
+def test_a_burst_of_refusals_lowers_the_concurrency_once(in_time: Run) -> None:
     async def run() -> None:
         rate_limiter = RateLimiter(32)
         permits = [await rate_limiter.acquire(REQUEST) for _ in range(32)]
@@ -200,7 +200,7 @@ def test_errors_other_than_overload_keep_the_concurrency(error: Exception, in_ti
     assert in_time(run()) == 32.0
 
 
-def test_there_are_never_more_in_flight_than_wanted_and_soon_as_many(in_time: Run) -> None:
+def test_concurrency_reaches_the_wanted_number_and_never_exceeds_it(in_time: Run) -> None:
     async def run() -> tuple[Server, float]:
         server = Server(0.2)
         return server, await drive(server, RateLimiter(256), 6400, workers=300)
@@ -239,7 +239,7 @@ def test_unusual_rate_limit_headers_never_block_a_run(
     assert in_time(run()) <= 5 * 61
 
 
-def test_a_429_without_retry_after_waits_as_its_headers_say(in_time: Run) -> None:
+def test_a_429_without_retry_after_waits_for_the_reset_in_its_headers(in_time: Run) -> None:
     headers = {
         "x-ratelimit-limit-requests": "100",
         "x-ratelimit-remaining-requests": "0",
@@ -277,17 +277,19 @@ def test_a_cancelled_request_does_not_block_the_others(in_time: Run) -> None:
     assert in_time(run()) == pytest.approx(0.48, abs=0.05)
 
 
-def test_who_no_longer_waits_takes_nothing_along(in_time: Run) -> None:
+def test_a_cancelled_request_holds_no_permit(in_time: Run) -> None:
     async def run() -> None:
         rate_limiter = RateLimiter(1)
-        held = await rate_limiter.acquire(REQUEST)
-        gone, granted, last = (asyncio.create_task(rate_limiter.acquire(REQUEST)) for _ in range(3))
+        first = await rate_limiter.acquire(REQUEST)
+        cancelled, granted, last = (
+            asyncio.create_task(rate_limiter.acquire(REQUEST)) for _ in range(3)
+        )
         await asyncio.sleep(1.0)
-        gone.cancel()
+        cancelled.cancel()
         await asyncio.sleep(1.0)
-        rate_limiter.on_success(held, REQUEST, Response(()))
-        granted.cancel()  # it has its permit already, and has not been told yet
-        await asyncio.wait([gone, granted])
+        rate_limiter.on_success(first, REQUEST, Response(()))
+        granted.cancel()  # its permit is granted, but the task has not run yet
+        await asyncio.wait([cancelled, granted])
         rate_limiter.on_success(await last, REQUEST, Response(()))
         assert rate_limiter.flying == 0
 
@@ -326,7 +328,7 @@ def test_times_in_headers(text: str | None, value: float | None) -> None:
 
 
 @pytest.mark.parametrize("missing", ["limit", "remaining", "reset"])
-def test_headers_that_lack_a_part_say_nothing(missing: str) -> None:
+def test_incomplete_rate_limit_headers_are_ignored(missing: str) -> None:
     headers = {
         "x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "12", "x-ratelimit-reset-requests": "30s",
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""One question for the score alone, after a reply that has none: when it is asked, what it holds, what comes of it."""
+"""Repair: if a reply has no score, judge sends one more question that asks only for the score."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def reply(text: str, finish: str = "stop") -> Response:
     return Response((Choice(text, finish),))
 
 
-class Asked(judge.ScriptedProvider):
-    """A judge that answers a prompt with `first` and a question after that with `second`."""
+class TwoStepJudge(judge.ScriptedProvider):
+    """A judge that answers the prompt with `first` and the repair question with `second`."""
 
     notice = ""
 
@@ -75,8 +75,8 @@ def run(provider: Any, rows: Any = ROWS, **options: Any) -> judge.Result:
     return judge.evaluate(rows, settings.pop("criteria", ["relevance"]), model=provider, **settings)
 
 
-def scheduled(provider: Asked, cache: Any, **options: Any) -> tuple[Judged, list[Row]]:
-    """A run over MANY in this event loop, and its rows."""
+def scheduled(provider: TwoStepJudge, cache: Any, **options: Any) -> tuple[Judged, list[Row]]:
+    """Start a run over MANY in this event loop and return its rows."""
     samples = [Sample(row["item"], "s", row["output"], row["source"]) for row in MANY]
     criterion = replace(criteria.load("relevance"), reply="reason_then_score")
     run = Judged(
@@ -90,12 +90,12 @@ def scheduled(provider: Asked, cache: Any, **options: Any) -> tuple[Judged, list
 
 
 def only(result: judge.Result) -> Any:
-    """The only row of a run: its score, or its failure."""
+    """Return the only row of a run, a score or a failure."""
     (row,) = (*result.table.scores, *result.failures)
     return row
 
 
-# --------------------------------------------------------------------------------------------------------- the question
+# The repair question.
 
 
 @pytest.mark.parametrize("language", criteria.languages())
@@ -118,12 +118,12 @@ def test_a_long_scale_is_named_by_its_ends() -> None:
 def test_a_custom_repair_question_is_sent_and_signed(tmp_path: Path) -> None:
     (tmp_path / "layouts").mkdir()
     (tmp_path / "polite.jinja").write_text("---\nscale: [1, 5]\n---\n{{ output }}")
-    plain = run(provider := Asked(), criteria=[str(tmp_path / "polite.jinja")])
+    plain = run(provider := TwoStepJudge(), criteria=[str(tmp_path / "polite.jinja")])
     assert "repair" not in str(plain.table.columns[0].signature)
     (tmp_path / "layouts" / "repair.jinja").write_text(
         "La note seule, de {{ this.lowest }} à {{ this.highest }} ?"
     )
-    result = run(provider := Asked(), criteria=[str(tmp_path / "polite.jinja")])
+    result = run(provider := TwoStepJudge(), criteria=[str(tmp_path / "polite.jinja")])
     assert provider.questions[0].messages[-1]["content"] == "La note seule, de 1 à 5 ?"
     assert "|repair@" in str(result.table.columns[0].signature)
 
@@ -155,32 +155,32 @@ def test_a_reply_without_a_score_is_followed_by_one_question_and_scored_by_its_a
 
 
 @pytest.mark.parametrize("weighting", ["auto", "logprobs"])
-def test_the_answers_token_probabilities_weigh_the_score(weighting: str) -> None:
-    provider = Asked(second={"4": 0.6, "5": 0.4})
+def test_the_token_probabilities_of_the_answer_weight_the_score(weighting: str) -> None:
+    provider = TwoStepJudge(second={"4": 0.6, "5": 0.4})
     p = only(run(provider, weighting=weighting)).provenance
     assert only(
-        run(Asked(second={"4": 0.6, "5": 0.4}), weighting=weighting)
+        run(TwoStepJudge(second={"4": 0.6, "5": 0.4}), weighting=weighting)
     ).value == pytest.approx(4.4)
     assert (p.method, p.reading, p.mass) == ("logprobs", "repaired", pytest.approx(1.0))
     assert provider.questions[0].params["top_logprobs"] == 20
 
 
-def test_an_answer_without_token_probabilities_is_read_itself() -> None:
-    provider = Asked()
+def test_an_answer_without_token_probabilities_is_parsed_as_text() -> None:
+    provider = TwoStepJudge()
     p = only(run(provider, weighting="auto", temperature=0)).provenance
     assert (p.method, p.reading, len(provider.seen)) == ("single", "repaired", 2)
     assert "without token probabilities" in p.note
 
 
 def mixed(*texts: str) -> Callable[[Request], Response]:
-    """A judge whose draws of one request are these texts in turn."""
+    """Return a judge that draws these texts in turn."""
     return lambda request: Response(
         tuple(Choice(texts[i % len(texts)]) for i in range(request.params["n"]))
     )
 
 
-def test_draws_without_a_score_are_asked_again_one_by_one() -> None:
-    provider = Asked(mixed(UNREAD, "Good.\nScore: 2", "Nice, in a way."), second="4")
+def test_each_draw_without_a_score_is_repaired_separately() -> None:
+    provider = TwoStepJudge(mixed(UNREAD, "Good.\nScore: 2", "Nice, in a way."), second="4")
     row = only(run(provider, weighting="samples", draws=6))
     assert (row.value, row.provenance.n, row.provenance.reading) == (
         pytest.approx(10 / 3),
@@ -192,33 +192,33 @@ def test_draws_without_a_score_are_asked_again_one_by_one() -> None:
 
 
 def test_a_repaired_reply_does_not_replace_all_draws() -> None:
-    provider = Asked(mixed(UNREAD, "I give up.", "No idea."), second="4")
+    provider = TwoStepJudge(mixed(UNREAD, "I give up.", "No idea."), second="4")
     p = only(run(provider, weighting="samples", draws=6)).provenance
     assert (p.method, p.n, len(provider.questions)) == ("samples", 6, 3)
 
 
 def test_draws_that_stay_without_a_score_are_counted() -> None:
-    provider = Asked(mixed(UNREAD, "Good.\nScore: 2"), second="no idea")
+    provider = TwoStepJudge(mixed(UNREAD, "Good.\nScore: 2"), second="no idea")
     row = only(run(provider, weighting="samples", draws=4))
     assert (row.value, row.provenance.n, row.provenance.mass) == (2.0, 2, 0.5)
     assert has_line(row.provenance.note or "", "2 of 4 draws", "no score")
 
 
 def test_draws_are_not_asked_again_if_repairs_are_off() -> None:
-    provider = Asked(mixed(UNREAD, "Good.\nScore: 4"))
+    provider = TwoStepJudge(mixed(UNREAD, "Good.\nScore: 4"))
     assert only(run(provider, weighting="samples", draws=2, repair="off")).provenance.n == 1
     assert provider.questions == []
 
 
 def test_a_comparison_is_repaired_too() -> None:
     rows = [*ROWS, ROWS[0] | {"system": "t", "output": "Shut."}]
-    provider = Asked(second="A")
+    provider = TwoStepJudge(second="A")
     result = judge.rank(rows, model=provider, weighting="single", repair="on", cache=False)
     assert len(provider.questions) == 2
     assert {s.provenance.reading for s in result.table.scores} == {"repaired"}
 
 
-def test_a_function_gets_the_conversation_in_one_text() -> None:
+def test_a_function_gets_the_conversation_as_one_text() -> None:
     texts: list[str] = []
 
     def function(text: str) -> str:
@@ -231,14 +231,14 @@ def test_a_function_gets_the_conversation_in_one_text() -> None:
 
 
 def test_structured_replies_are_repaired_in_words_or_json() -> None:
-    provider = Asked('{"reason": "Good."}', '{"score": 4}')
+    provider = TwoStepJudge('{"reason": "Good."}', '{"score": 4}')
     row = only(run(provider, structured=True))
     assert (row.value, row.provenance.reading) == (4.0, "repaired")
     assert "response_format" not in provider.questions[0].params
 
 
 def test_thinking_is_not_sent_back_and_has_room() -> None:
-    provider = Asked("<think>Is it a 2? A 3?</think>\nGood.", "<think>A 4.</think>4")
+    provider = TwoStepJudge("<think>Is it a 2? A 3?</think>\nGood.", "<think>A 4.</think>4")
     row = only(run(provider))
     assert (row.value, row.provenance.reason) == (4.0, "Good.")
     assert json.loads(row.provenance.raw)[0].startswith("<think>")
@@ -247,8 +247,8 @@ def test_thinking_is_not_sent_back_and_has_room() -> None:
     assert question.params["max_tokens"] == 1024
 
 
-def test_a_first_reply_off_the_scale_is_no_reason() -> None:
-    row = only(run(Asked("9")))
+def test_a_first_reply_outside_the_scale_is_not_stored_as_a_reason() -> None:
+    row = only(run(TwoStepJudge("9")))
     assert (row.value, row.provenance.reading, row.provenance.reason) == (4.0, "repaired", None)
 
 
@@ -257,7 +257,7 @@ def test_a_first_reply_off_the_scale_is_no_reason() -> None:
     [reply("<think>Is it a 4?", "length"), reply("<think>A 4.</think> "), reply("A 4.</think>")],
 )
 def test_a_reply_that_is_only_thinking_is_asked_again(first: Answer) -> None:
-    provider = Asked(first)
+    provider = TwoStepJudge(first)
     row = only(run(provider))
     assert (row.value, row.provenance.reading, row.provenance.reason) == (4.0, "repaired", None)
     (question,) = provider.questions
@@ -266,12 +266,12 @@ def test_a_reply_that_is_only_thinking_is_asked_again(first: Answer) -> None:
 
 @pytest.mark.parametrize("text", ["Good, though it leaves out", '{"reason": "It leaves out'])
 def test_a_reply_that_was_cut_off_keeps_its_reason(text: str) -> None:
-    row = only(run(Asked(reply(text, "length"))))
+    row = only(run(TwoStepJudge(reply(text, "length"))))
     assert (row.value, row.provenance.reason) == (4.0, text)
     assert json.loads(row.provenance.raw) == [[text, "length"], "4"]
 
 
-# ------------------------------------------------------------------------------------------------------- when it is not
+# Replies without a repair.
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_a_reply_that_was_cut_off_keeps_its_reason(text: str) -> None:
     ],
 )  # fmt: skip
 def test_no_repair_after_a_refusal_filter_or_empty_reply(first: Answer) -> None:
-    provider = Asked(first)
+    provider = TwoStepJudge(first)
     assert isinstance(only(run(provider)), Failure)
     assert len(provider.seen) == 1
 
@@ -290,15 +290,15 @@ def test_no_repair_after_a_refusal_filter_or_empty_reply(first: Answer) -> None:
 @pytest.mark.parametrize(
     ("option", "part"), [({"repair": "off"}, "repair=off"), ({"strict": True}, "read=strict")]
 )
-def test_it_can_be_turned_off_and_the_column_says_so(option: dict[str, Any], part: str) -> None:
-    provider = Asked()
+def test_repair_off_is_part_of_the_signature(option: dict[str, Any], part: str) -> None:
+    provider = TwoStepJudge()
     result = run(provider, **option)
     assert (only(result).reading, only(result).raw, len(provider.seen)) == (None, UNREAD, 1)
     assert f"|{part}|" in str(result.table.columns[0].signature)
-    assert "repair" not in str(run(Asked()).table.columns[0].signature)
-    assert str(run(Asked()).table.columns[0].signature).replace("|single", f"|{part}|single") == (
-        str(result.table.columns[0].signature)
-    )
+    assert "repair" not in str(run(TwoStepJudge()).table.columns[0].signature)
+    assert str(run(TwoStepJudge()).table.columns[0].signature).replace(
+        "|single", f"|{part}|single"
+    ) == (str(result.table.columns[0].signature))
 
 
 def test_an_endpoint_of_typed_questions_is_never_asked_again() -> None:
@@ -307,11 +307,11 @@ def test_an_endpoint_of_typed_questions_is_never_asked_again() -> None:
     assert len(provider.seen) == 1
 
 
-# ----------------------------------------------------------------------------------------------------------- what fails
+# Failed repairs.
 
 
 def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
-    provider = Asked(second="Good, as I said.")
+    provider = TwoStepJudge(second="Good, as I said.")
     failure = only(run(provider))
     assert (failure.stage, failure.error, failure.method, failure.reading) == (
         "parse", "ParseError", "single", "repaired",
@@ -322,13 +322,15 @@ def test_an_answer_without_a_score_is_a_failure_with_both_replies() -> None:
 
 
 def test_repeated_errors_are_reported_once() -> None:
-    failure = only(run(Asked("<think>3 or 4?</think>", second="<think>Still 3 or 4?</think>")))
+    failure = only(
+        run(TwoStepJudge("<think>3 or 4?</think>", second="<think>Still 3 or 4?</think>"))
+    )
     assert failure.message.count("less thinking") == 1
     assert failure.message.endswith("did not help")
 
 
 def test_a_refused_repair_keeps_the_first_error() -> None:
-    failure = only(run(Asked(second=Refused("no second turn here"))))
+    failure = only(run(TwoStepJudge(second=Refused("no second turn here"))))
     assert (failure.stage, failure.error, failure.raw, failure.reading) == (
         "parse",
         "ParseError",
@@ -338,8 +340,8 @@ def test_a_refused_repair_keeps_the_first_error() -> None:
     assert has_line(failure.message, "not end with", "not answered", "no second turn here")
 
 
-def stopped(provider: Asked, folder: Path, **limit: Any) -> judge.Result:
-    """What a run kept that came to a limit."""
+def stopped(provider: TwoStepJudge, folder: Path, **limit: Any) -> judge.Result:
+    """Return the rows that a run saved before a limit stopped it."""
     with pytest.raises(Reached):
         run(provider, MANY[:1], out=folder / "run", cache=folder / "cache", **limit)
     return load(folder / "run")
@@ -347,11 +349,11 @@ def stopped(provider: Asked, folder: Path, **limit: Any) -> judge.Result:
 
 def test_a_budget_that_ends_before_the_repair_keeps_the_first_error(tmp_path: Path) -> None:
     costly = Response((Choice(UNREAD),), Usage(4_900, 90))
-    provider = Asked(costly, endpoint="https://judge.invalid/v1")
+    provider = TwoStepJudge(costly, endpoint="https://judge.invalid/v1")
     failure = only(stopped(provider, tmp_path, budget="5000tokens"))
     assert (failure.raw, failure.reading, len(provider.seen)) == (UNREAD, None, 1)
-    assert failure.message == only(run(Asked(), MANY[:1], repair="off")).message
-    again = Asked(costly, endpoint="https://judge.invalid/v1")
+    assert failure.message == only(run(TwoStepJudge(), MANY[:1], repair="off")).message
+    again = TwoStepJudge(costly, endpoint="https://judge.invalid/v1")
     result = run(again, MANY[:1], cache=tmp_path / "cache", budget="50000tokens")
     assert (only(result).value, len(again.seen), len(again.questions)) == (4.0, 1, 1)
 
@@ -361,14 +363,14 @@ def test_a_full_disk_during_repair_raises_its_own_error(tmp_path: Path) -> None:
         def flush(self) -> None:
             raise StorageError("disk full")
 
-    judged, rows = scheduled(Asked(endpoint="x"), Full(tmp_path))
+    judged, rows = scheduled(TwoStepJudge(endpoint="x"), Full(tmp_path))
     with pytest.raises(StorageError, match="disk full"):
         asyncio.run(judged())
     assert {row.raw for row in rows if isinstance(row, Failure)} == {UNREAD}
 
 
 def test_a_deadline_during_the_repair_keeps_the_first_error(tmp_path: Path) -> None:
-    class Slow(Asked):
+    class Slow(TwoStepJudge):
         async def complete(self, request: Request) -> Response:
             if len(request.messages) > 1:
                 await asyncio.sleep(60.0)
@@ -378,14 +380,14 @@ def test_a_deadline_during_the_repair_keeps_the_first_error(tmp_path: Path) -> N
     assert (failure.raw, failure.message.startswith("the reply does not end")) == (UNREAD, True)
 
 
-# ----------------------------------------------------------------------------------------------- what is paid, and when
+# Cost and order of repairs.
 
 
 def test_each_unparsed_reply_is_repaired_with_one_cached_request(tmp_path: Path) -> None:
     def first(request: Request) -> str:
         return UNREAD if "day 1" in request.messages[0]["content"] else "Good.\nScore: 3"
 
-    provider = Asked(first, endpoint="x")
+    provider = TwoStepJudge(first, endpoint="x")
     result = run(provider, MANY, cache=tmp_path, max_concurrency=3)
     unread = [row for row in MANY if "day 1" in row["output"]]
     assert len(provider.seen) == len(MANY) + len(unread)
@@ -395,27 +397,27 @@ def test_each_unparsed_reply_is_repaired_with_one_cached_request(tmp_path: Path)
     }
     (judged,) = result.info.judges.values()
     assert (judged.requests.unread, judged.requests.repaired) == (3, 3)
-    again = Asked(first, endpoint="x")
+    again = TwoStepJudge(first, endpoint="x")
     assert run(again, MANY, cache=tmp_path).table.scores == result.table.scores
     assert again.seen == []
 
 
-def test_an_answer_without_a_score_is_not_paid_again_until_failures_are_retried(
+def test_an_answer_without_a_score_is_repeated_only_if_failures_are_retried(
     tmp_path: Path,
 ) -> None:
     options = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
-    first = Asked(second="Good.", endpoint="x")
+    first = TwoStepJudge(second="Good.", endpoint="x")
     failure = only(run(first, **options))
-    again = Asked(endpoint="x")
+    again = TwoStepJudge(endpoint="x")
     assert only(run(again, **options)) == failure
     assert again.seen == []
-    retried = Asked(endpoint="x")
+    retried = TwoStepJudge(endpoint="x")
     assert only(run(retried, **options, retry_failed=True)).value == 4.0
     assert len(retried.seen) == 2
 
 
 def test_equal_judgments_share_the_question(tmp_path: Path) -> None:
-    provider = Asked(endpoint="x")
+    provider = TwoStepJudge(endpoint="x")
     result = run(provider, cache=tmp_path, rows=[row | {"output": "Shut."} for row in MANY])
     assert {s.value for s in result.table.scores} == {4.0}
     assert len(result.table.scores) == len(MANY)
@@ -423,7 +425,7 @@ def test_equal_judgments_share_the_question(tmp_path: Path) -> None:
 
 
 def test_questions_follow_in_a_second_batch(tmp_path: Path) -> None:
-    judged, rows = scheduled(Asked(endpoint="x"), NoCache(), gathers=True)
+    judged, rows = scheduled(TwoStepJudge(endpoint="x"), NoCache(), gathers=True)
     asyncio.run(judged())
     first, repaired, others, *rest = judged.gathering.rounds
     assert (first, repaired, others) == ([1], [3], [1] * 11)
@@ -431,12 +433,12 @@ def test_questions_follow_in_a_second_batch(tmp_path: Path) -> None:
     assert len(rows) == 12
 
 
-# ---------------------------------------------------------------------------------------- recorded and scripted replies
+# Recorded and scripted replies.
 
 
 def test_a_recorded_run_is_replayed_with_its_answers(tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
-    recorded = run(Asked(second="2"), MANY, record=file)
+    recorded = run(TwoStepJudge(second="2"), MANY, record=file)
     replayed = run(None, MANY, replay=file)
     assert replayed.table.scores == recorded.table.scores
     assert {s.provenance.reading for s in replayed.table.scores} == {"repaired"}
@@ -444,8 +446,10 @@ def test_a_recorded_run_is_replayed_with_its_answers(tmp_path: Path) -> None:
 
 def test_a_recording_without_answers_fails_as_it_did(tmp_path: Path) -> None:
     file = tmp_path / "calls.jsonl"
-    before = run(Asked(), MANY, record=file, repair="off")
-    for _ in range(2):  # the second time, all but the questions is answered by the cache
+    before = run(TwoStepJudge(), MANY, record=file, repair="off")
+    for _ in range(
+        2
+    ):  # in the second run, the cache answers everything except the repair questions
         after = run(None, MANY, replay=file, cache=tmp_path / "cache")
         assert [(f.item, f.raw, f.error, f.reading) for f in after.failures] == [
             (f.item, f.raw, f.error, f.reading) for f in before.failures
@@ -465,17 +469,19 @@ def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_p
 
 
 def test_a_stored_repaired_score_is_not_retried(tmp_path: Path) -> None:
-    run, rows = scheduled(Asked(endpoint="x"), DiskCache(tmp_path))
+    run, rows = scheduled(TwoStepJudge(endpoint="x"), DiskCache(tmp_path))
     asyncio.run(run())
-    again, same = scheduled(provider := Asked(endpoint="x"), DiskCache(tmp_path), retry_failed=True)
+    again, same = scheduled(
+        provider := TwoStepJudge(endpoint="x"), DiskCache(tmp_path), retry_failed=True
+    )
     asyncio.run(again())
     assert (provider.seen, same) == ([], rows)
 
 
-def test_a_model_that_reasons_out_of_sight_gets_the_question_without_a_limit(
+def test_a_model_with_hidden_reasoning_gets_the_question_without_a_token_limit(
     chat_server: Any, make_completion: Callable[..., Any]
 ) -> None:
-    """Only that question: the limit of a reply with a reason has room for its reasoning."""
+    """Other replies keep their limit, which leaves room for the reasoning."""
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if len(body["messages"]) == 1:

@@ -1,4 +1,4 @@
-"""Retries, cool-down, deadline and their limits, on a clock that only moves when somebody sleeps."""
+"""Retries, cool-down, deadline and their limits, on a clock that advances only when all tasks sleep."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def script(*outcomes: Response | ProviderError) -> Callable[[], Awaitable[Respon
 
 @pytest.fixture
 def ask(in_time: Run) -> Callable[..., Response]:
-    """The response of a retrier whose call has these outcomes."""
+    """Return the response of a retrier to a call with these outcomes."""
 
     def run(retrier: Sender, *outcomes: Response | ProviderError) -> Response:
         response: Response = in_time(retrier(script(*outcomes), REQUEST))
@@ -51,14 +51,14 @@ def ask(in_time: Run) -> Callable[..., Response]:
     return run
 
 
-def test_a_transient_error_is_asked_again_and_counted(ask: Callable[..., Response]) -> None:
+def test_a_transient_error_is_retried_and_counted(ask: Callable[..., Response]) -> None:
     slept = Slept()
     retrier = Sender(sleep=slept)
     assert ask(retrier, Transient("a"), Transient("b", billed=True), OK) is OK
     assert (retrier.counts.retried, retrier.counts.timeouts) == (2, 1)
 
 
-def test_a_refusal_is_not_asked_again(ask: Callable[..., Response]) -> None:
+def test_a_refusal_is_not_retried(ask: Callable[..., Response]) -> None:
     retrier = Sender(sleep=Slept())
     with pytest.raises(Refused):
         ask(retrier, Refused("no"), OK)
@@ -92,7 +92,7 @@ def test_retry_after_is_obeyed(ask: Callable[..., Response]) -> None:
     assert slept[0] >= 7.0
 
 
-def test_one_rate_limit_cools_every_request_down(in_time: Run) -> None:
+def test_a_rate_limit_pauses_every_request(in_time: Run) -> None:
     went: list[float] = []
 
     async def call() -> Response:
@@ -132,7 +132,7 @@ def test_no_request_is_sent_during_a_retry_after_pause(status: int, in_time: Run
     assert min(went[1:]) >= went[0] + 1.05
 
 
-def test_a_rate_limit_outlasts_the_attempts_until_patience_ends(
+def test_a_rate_limit_is_retried_beyond_the_attempts_until_patience_ends(
     ask: Callable[..., Response],
 ) -> None:
     busy = Transient("busy", status=429, retry_after=1.0)
@@ -175,7 +175,7 @@ def test_a_wait_longer_than_patience_stops_the_run_and_the_message_has_its_lengt
 @pytest.mark.parametrize(
     "refuses", [lambda n: n % 3 == 0, lambda n: n % 2 == 0, lambda n: n * n % 11 < 4]
 )
-def test_refusals_at_any_rate_do_not_slow_a_run_down_more_and_more(
+def test_repeated_refusals_do_not_slow_a_run_further(
     after: float | None, most: float, refuses: Callable[[int], bool], in_time: Run
 ) -> None:
     sent = 0
@@ -189,13 +189,13 @@ def test_refusals_at_any_rate_do_not_slow_a_run_down_more_and_more(
             raise Transient("busy", status=429, retry_after=after)
         return OK
 
-    async def many() -> float:
+    async def send_many() -> float:
         retrier, start = Sender(rate_limiter=RateLimiter(64)), asyncio.get_running_loop().time()
         await retrier(call, REQUEST)
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(79)))
         return asyncio.get_running_loop().time() - start
 
-    assert in_time(many()) <= most
+    assert in_time(send_many()) <= most
 
 
 def test_a_wait_is_announced_with_its_length(in_time: Run) -> None:
@@ -273,19 +273,19 @@ def test_an_endpoint_that_only_times_out_stops_the_run_after_the_usual_tries(
     assert (retrier.counts.retried, retrier.counts.timeouts) == (3, 3)
 
 
-def test_all_do_not_leave_a_cool_down_in_the_same_instant(in_time: Run) -> None:
+def test_requests_resume_at_different_times_after_a_cool_down(in_time: Run) -> None:
     went: list[float] = []
 
     async def call() -> Response:
         went.append(asyncio.get_running_loop().time())
         return OK
 
-    async def many() -> None:
+    async def send_many() -> None:
         retrier = Sender(rate_limiter=RateLimiter(64))
         retrier.options.limiter.pause_until(asyncio.get_running_loop().time() + 50.0)
         await asyncio.gather(*(retrier(call, REQUEST) for _ in range(9)))
 
-    in_time(many())
+    in_time(send_many())
     assert len(set(went)) == 9
     assert all(1050.0 <= time <= 1052.0 for time in went)
 

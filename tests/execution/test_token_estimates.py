@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from judge.core.records import Request
 from judge.execution.token_estimates import estimate_request, estimate_tokens, max_tokens
 
-# Counted with o200k_base (package bpe-openai 0.1.4) and tekken (mistral-common 1.13.1); the texts were written here.
+# Counted with o200k_base (package bpe-openai 0.1.4) and tekken (mistral-common 1.13.1). The texts are our own.
 COUNTED = [
     (
         "The council voted on Monday to close the old bridge until the repairs that engineers asked for are paid.",

@@ -1,4 +1,4 @@
-"""Small Batch APIs of our own on loopback, in the formats of three vendors, and what can go wrong with them."""
+"""Batch API servers on loopback in the formats of three vendors, with faults that tests can switch on."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ LIMIT = "Enqueued token limit reached for test-model in organization org-1. Limi
 
 
 class BatchServer:
-    """Answers chat requests, online and in batches, with what `answer(body)` returns: a status and a body.
+    """Answer chat requests, online and in batches, with the status and body that `answer(body)` returns.
 
-    A batch ends as `outcome` says once it was looked at `looks` times, its lines in random order and those that the
-    answer has another status than 200 for in the error file; `returned` says how many lines a batch that expired or was
-    cancelled brings. With `room` there is only so much for the prompts of all running batches, in characters / 4.
-    `faults` are taken one by one by the requests whose method and path they match: a status (nothing is done) or "lost"
-    (it is done, and the connection dropped). `online` and `asked` are the bodies that came, by custom id for batches;
-    `calls` all requests.
+    After `looks` polls a batch ends with the status `outcome`. Its lines are in random order; lines with another status
+    than 200 are in the error file. An expired or cancelled batch has only `returned` lines. `room` limits the prompts of
+    all running batches, in characters / 4. Each entry of `faults` hits one request with a matching method and path: a
+    status fails the request, "lost" performs it but drops the connection. The server records the bodies of online
+    requests in `online`, the number of times that each custom id was submitted in `asked`, and the method and path of
+    every request in `calls`.
     """
 
     def __init__(self, answer: Callable[[dict[str, Any]], tuple[int, dict[str, Any]]]) -> None:
@@ -48,7 +48,7 @@ class BatchServer:
         self._lock = threading.RLock()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._http.daemon_threads = True
-        self._http.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that was killed
+        self._http.handle_error = lambda *_: None  # type: ignore[method-assign]  # tests kill clients
         self.url = f"http://127.0.0.1:{self._http.server_port}/v1"
         self._thread = threading.Thread(
             target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
@@ -65,7 +65,7 @@ class BatchServer:
         return sum(call == "POST /v1/files" for call in self.calls)
 
     def reply(self, method: str, target: str, body: bytes, kind: str) -> tuple[int, Any]:
-        """A status and what belongs to it: bytes as they are, all else as JSON; None drops the connection."""
+        """Return a status and a body: bytes, or data to send as JSON. None drops the connection."""
         path = urlsplit(target).path
         with self._lock:
             self.calls.append(f"{method} {path}")
@@ -74,8 +74,8 @@ class BatchServer:
                 self.faults.remove(fault)
                 if fault[1] != "lost":
                     return int(fault[1]), _error("it said so")
-            done = self._routed(method, path, parse_qs(urlsplit(target).query), body, kind)
-            return (0, None) if fault is not None else done
+            reply = self._routed(method, path, parse_qs(urlsplit(target).query), body, kind)
+            return (0, None) if fault is not None else reply
 
     def _routed(
         self, method: str, path: str, query: dict[str, list[str]], body: bytes, kind: str
@@ -89,18 +89,19 @@ class BatchServer:
         if (method, path) == ("POST", "/v1/files"):
             return 200, self._uploaded(body, kind)
         if (method, path) == ("POST", "/v1/batches"):
-            return 200, _shown(self._created(json.loads(body)))
+            return 200, _batch_json(self._created(json.loads(body)))
         if path in ("/v1/files", "/v1/batches"):
             files = [{"id": id, "filename": name} for id, (name, _) in self.files.items()]
             return 200, self._listed(
-                files if path.endswith("files") else [*map(_shown, self.batches.values())], query
+                files if path.endswith("files") else [*map(_batch_json, self.batches.values())],
+                query,
             )
         id, _, content = path.removeprefix("/v1/files/").partition("/")
         if content and id in self.files:
             return 200, self.files[id][1]
         batch = self.batches.get(path.removeprefix("/v1/batches/"))
         return (
-            (404, _error(f"No such thing: {path}")) if batch is None else (200, self._looked(batch))
+            (404, _error(f"No such thing: {path}")) if batch is None else (200, self._polled(batch))
         )
 
     def _uploaded(self, body: bytes, kind: str) -> dict[str, Any]:
@@ -145,7 +146,7 @@ class BatchServer:
             self.bodies |= {line["custom_id"]: line["body"] for line in lines}
         return new_batch
 
-    def _looked(self, batch: dict[str, Any]) -> dict[str, Any]:
+    def _polled(self, batch: dict[str, Any]) -> dict[str, Any]:
         self.polls[batch["id"]] += 1
         if batch["status"] == "in_progress" and self.polls[batch["id"]] >= self.looks:
             batch["status"] = self.outcome
@@ -154,10 +155,10 @@ class BatchServer:
                     "data": [{"code": "mismatched_model", "message": "no such model"}]
                 }
             else:
-                self._worked_off(batch)
-        return _shown(batch)
+                self._write_results(batch)
+        return _batch_json(batch)
 
-    def _worked_off(self, batch: dict[str, Any]) -> None:
+    def _write_results(self, batch: dict[str, Any]) -> None:
         lines = random.Random(0).sample(batch["lines"], len(batch["lines"]))
         lines, late = (
             (lines, [])
@@ -179,7 +180,7 @@ class BatchServer:
         batch["request_counts"] |= {"completed": len(good), "failed": len(bad)}
 
     def _listed(self, things: list[dict[str, Any]], query: dict[str, list[str]]) -> dict[str, Any]:
-        """Newest first, one page of at most `page`."""
+        """Return one page of at most `page` entries, newest first."""
         things = things[::-1]
         ids = [thing["id"] for thing in things]
         start = ids.index(query["after"][0]) + 1 if "after" in query else 0
@@ -187,7 +188,7 @@ class BatchServer:
         return {"object": "list", "data": things[start:end], "has_more": end < len(things)}
 
 
-def _shown(batch: dict[str, Any]) -> dict[str, Any]:
+def _batch_json(batch: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in batch.items() if name not in ("lines", "size")}
 
 
@@ -247,18 +248,18 @@ def _handler(server: BatchServer) -> type[BaseHTTPRequestHandler]:
 
 @pytest.fixture
 def batch_server(make_completion: Callable[..., dict[str, Any]]) -> Iterator[BatchServer]:
-    """A BatchServer that answers 4 and is shut down after the test."""
+    """A BatchServer that answers 4."""
     server = BatchServer(lambda body: (200, make_completion("4", top={"4": 0.75, "5": 0.25})))
     yield server
     server.close()
 
 
 class InlineServer(BatchServer):
-    """A vendor's own batches, whose requests go along inline. A reply has 3 tokens of 10 and the text `reply`.
+    """A vendor's own batch format with inline requests. A reply has the text `reply_text`: 10 tokens in, 3 out.
 
-    `fates` say what becomes of the requests in whose texts they occur: "errored" or "expired". `most` is the largest
-    batch, and `queue` the most requests of all that run, beyond which a batch is refused with 429. `native` are the
-    requests as they came, by custom id.
+    `fates` maps a text to the result of the requests that contain it: "errored" or "expired". If more than `queue`
+    requests would run at the same time, the server refuses the batch with 429. `native` has the received requests by
+    custom id.
     """
 
     vendor = key_header = ""
@@ -284,7 +285,7 @@ class InlineServer(BatchServer):
             AssertionError,
             LookupError,
             TypeError,
-        ):  # a request that the documentation does not allow
+        ):  # the vendor's documentation does not allow this request
             self.wrong.append(traceback.format_exc())
             return 400, _error("no such request")
 
@@ -296,8 +297,8 @@ class InlineServer(BatchServer):
     ) -> tuple[int, Any]:
         raise NotImplementedError
 
-    def taken(self, id: str, requests: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
-        """The new batch; None where the queue is full."""
+    def enqueue(self, id: str, requests: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
+        """Add a batch and return it, or return None if the queue is full."""
         running = sum(
             len(batch["requests"]) for batch in self.batches.values() if not batch["ended"]
         )
@@ -308,7 +309,7 @@ class InlineServer(BatchServer):
         self.batches[id] = {"id": id, "requests": requests, "ended": False}
         return self.batches[id]
 
-    def looked(self, batch: dict[str, Any]) -> dict[str, Any]:
+    def poll(self, batch: dict[str, Any]) -> dict[str, Any]:
         self.polls[batch["id"]] += 1
         batch["ended"] = self.polls[batch["id"]] >= self.looks
         return batch
@@ -360,7 +361,7 @@ class AnthropicServer(InlineServer):
         if id not in self.batches:
             return 404, self.refusal("not_found_error", "no such batch")
         if not results:
-            return 200, self.shown(self.looked(self.batches[id]))
+            return 200, self.shown(self.poll(self.batches[id]))
         lines = [
             self.line(custom, params) for custom, params in self.batches[id]["requests"].items()
         ]
@@ -374,7 +375,7 @@ class AnthropicServer(InlineServer):
                 "user",
                 "assistant",
             }
-        batch = self.taken(
+        batch = self.enqueue(
             f"msgbatch_{len(self.batches)}", {e["custom_id"]: e["params"] for e in requests}
         )
         return (
@@ -385,7 +386,8 @@ class AnthropicServer(InlineServer):
 
     def shown(self, batch: dict[str, Any]) -> dict[str, Any]:
         counts = Counter(
-            self.fate(one) if batch["ended"] else "processing" for one in batch["requests"].values()
+            self.fate(request) if batch["ended"] else "processing"
+            for request in batch["requests"].values()
         )
         names = ("processing", "succeeded", "errored", "canceled", "expired")
         return {
@@ -437,7 +439,7 @@ class GoogleServer(InlineServer):
         batch = self.batches.get(path.removeprefix("/v1beta/"))
         if batch is None:
             return 404, {"error": {"code": 404, "message": "no such batch", "status": "NOT_FOUND"}}
-        return 200, self.shown(self.looked(batch))
+        return 200, self.shown(self.poll(batch))
 
     def created(self, submitted: dict[str, Any]) -> tuple[int, Any]:
         requests = {
@@ -447,7 +449,7 @@ class GoogleServer(InlineServer):
         for request in requests.values():
             assert request["contents"][0]["parts"][0]["text"]
             assert request.keys() <= {"model", "contents", "systemInstruction", "generationConfig"}
-        batch = self.taken(f"batches/{len(self.batches)}", requests)
+        batch = self.enqueue(f"batches/{len(self.batches)}", requests)
         if batch is None:
             return 429, {
                 "error": {"code": 429, "message": "quota exceeded", "status": "RESOURCE_EXHAUSTED"}
@@ -499,7 +501,7 @@ def vendor_server(
     make_completion: Callable[..., dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[InlineServer]:
-    """A server with a vendor's own batches, whose key is in the environment."""
+    """A server with a vendor's own batch format. Its key is in the environment."""
     usage = {"prompt_tokens": 10, "completion_tokens": 3}
     server = request.param(
         lambda _: (200, make_completion("4") | {"model": "test-model", "usage": usage})

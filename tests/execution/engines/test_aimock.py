@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDER = Path(os.environ.get("JUDGE_AIMOCK", ROOT / "build" / "aimock"))
 COMMAND = FOLDER / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
 CANNED = "Mock batch completion"
-"""What every request of a batch is answered with there."""
+"""The server's reply to every request of a batch."""
 CRITERION = f"""---
 scale:
   labels: [{CANNED}, something else]
@@ -36,7 +36,7 @@ DATA = [{"item": str(n), "system": "s", "output": f"Output {n}."} for n in range
 
 @pytest.fixture
 def aimock(tmp_path: Path, wait_until: Callable[..., None]) -> Iterator[str]:
-    """The address of a running server that answers online what it answers in batches."""
+    """Start a server that gives the same replies online and in batches. Yield its address."""
     node = shutil.which("node")
     if node is None:
         pytest.skip("needs node, which is not on this machine")

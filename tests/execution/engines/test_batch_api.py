@@ -1,4 +1,4 @@
-"""The Batch API as an engine: all answered, nothing sent twice whatever happens, leftovers online."""
+"""The batch engine: every request is answered, none is submitted twice, and failed ones go online."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def named(count: int) -> list[Request]:
 
 
 class Session:
-    """One process's worth of asking: a provider, an engine on a folder, and what came of it."""
+    """The provider, engine and answers of one process; the engine stores its state in a folder."""
 
     def __init__(self, server: Any, folder: Path, **limits: Any) -> None:
         self.provider = OpenAIProvider("test-model", base_url=server.url)
@@ -85,44 +85,46 @@ class Session:
         sender = Sender(Policy(attempts=1), ledger=self.ledger)
         layer = self.engine.layer(sender.layers)
 
-        async def ask_one(one: Request) -> None:
+        async def ask_and_record(request: Request) -> None:
             answer: Answer
             try:
-                answer = await layer.ask(one)
+                answer = await layer.ask(request)
             except ProviderError as error:
                 if error.stops != "never":
                     raise
                 answer = error
-            text = one.messages[0]["content"]
+            text = request.messages[0]["content"]
             assert text not in self.answers, "answered twice"
             self.answers[text] = answer
 
-        await gather(ask_one(one) for one in requests)
+        await gather(ask_and_record(request) for request in requests)
         return self.answers
 
 
-def go(coroutine: Coroutine[Any, Any, Any]) -> Any:
+def run_async(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(coroutine)
 
 
 @pytest.fixture
 def echo(batch_server: Any, make_completion: Callable[..., Any]) -> Any:
-    """A server whose answer to a text is that text."""
+    """A server that replies with the text of the prompt."""
     batch_server.answer = lambda body: (200, make_completion(body["messages"][0]["content"]))
     return batch_server
 
 
-def right(answers: dict[str, Answer], count: int) -> bool:
+def echoed(answers: dict[str, Answer], count: int) -> bool:
     texts = {name: a.choices[0].text for name, a in answers.items() if isinstance(a, Response)}
     return texts == {f"text {n}": f"text {n}" for n in range(count)}
 
 
-# What is sent.
+# Requests.
 
 
-def test_the_first_goes_online_and_all_others_in_one_file(echo: Any, tmp_path: Path) -> None:
+def test_the_first_request_goes_online_and_the_others_in_one_batch_file(
+    echo: Any, tmp_path: Path
+) -> None:
     session, requests = Session(echo, tmp_path), named(10)
-    assert right(go(session.run(requests)), 10)
+    assert echoed(run_async(session.run(requests)), 10)
     assert [body["messages"][0]["content"] for body in echo.online] == ["text 0"]
     assert echo.asked == dict.fromkeys((one.key() for one in requests[1:]), 1)
     assert echo.uploads == 1
@@ -141,7 +143,7 @@ def test_batch_files_use_limits_learned_from_the_first_request(
         return 200, make_completion("4")
 
     batch_server.answer = answer
-    answers = go(
+    answers = run_async(
         Session(batch_server, tmp_path).run(request(f"text {n}", top_logprobs=20) for n in range(5))
     )
     assert all(isinstance(one, Response) and one.unmet == ("logprobs",) for one in answers.values())
@@ -149,11 +151,13 @@ def test_batch_files_use_limits_learned_from_the_first_request(
 
 
 @pytest.mark.parametrize("limits", [{"most_requests": 4}, {"most_bytes": 900}])
-def test_files_keep_to_the_limits(echo: Any, tmp_path: Path, limits: dict[str, int]) -> None:
+def test_batch_files_stay_within_the_size_limits(
+    echo: Any, tmp_path: Path, limits: dict[str, int]
+) -> None:
     session = Session(echo, tmp_path)
     for name, most in limits.items():
         setattr(session.provider.batches, name, most)
-    assert right(go(session.run(named(14))), 14)
+    assert echoed(run_async(session.run(named(14))), 14)
     sent = [content for name, content in echo.files.values() if name.startswith("judge-")]
     assert 4 <= len(sent) <= 5
     assert all(content.count(b"\n") <= 4 and len(content) <= 900 for content in sent)
@@ -164,24 +168,24 @@ def test_each_request_is_one_line_of_the_batch_file(echo: Any, tmp_path: Path) -
     text = "a\nb\u2028c\u2029d\x85e \ud83d\ude00 漢字 \ud800".encode(
         "utf-16", "surrogatepass"
     ).decode("utf-16", "replace")
-    answers = go(Session(echo, tmp_path).run([request("first"), request(text)]))
+    answers = run_async(Session(echo, tmp_path).run([request("first"), request(text)]))
     assert answers[text].choices[0].text == text
 
 
-def test_nothing_to_ask_asks_nothing(echo: Any, tmp_path: Path) -> None:
-    assert go(Session(echo, tmp_path).run([])) == {}
+def test_no_requests_means_no_calls(echo: Any, tmp_path: Path) -> None:
+    assert run_async(Session(echo, tmp_path).run([])) == {}
     assert echo.calls == []
 
 
-def test_a_second_round_has_no_first_request_of_its_own(echo: Any, tmp_path: Path) -> None:
+def test_a_second_round_sends_no_request_online(echo: Any, tmp_path: Path) -> None:
     session = Session(echo, tmp_path)
-    go(session.run(named(3)))
-    go(session.run([request("later"), request("still later")]))
+    run_async(session.run(named(3)))
+    run_async(session.run([request("later"), request("still later")]))
     assert len(echo.online) == 1
     assert echo.uploads == 2
 
 
-# What comes back.
+# Replies.
 
 
 def test_failed_lines_go_online(echo: Any, tmp_path: Path, make_completion: Any) -> None:
@@ -199,7 +203,7 @@ def test_failed_lines_go_online(echo: Any, tmp_path: Path, make_completion: Any)
 
     echo.answer = answer
     session = Session(echo, tmp_path)
-    answers = go(session.run(named(8)))
+    answers = run_async(session.run(named(8)))
     assert isinstance(answers.pop("text 5"), Refused)
     assert sorted(body["messages"][0]["content"] for body in echo.online) == [
         "text 0",
@@ -217,7 +221,7 @@ def test_requests_missing_from_a_batch_are_sent_online(
 ) -> None:
     echo.outcome, echo.returned, echo.looks = outcome, 4, 3
     session = Session(echo, tmp_path)
-    assert right(go(session.run(named(11))), 11)
+    assert echoed(run_async(session.run(named(11))), 11)
     brought = 0 if outcome == "failed" else 4
     assert len(echo.online) == 11 - brought
     assert session.counts.batched.completion_tokens == brought
@@ -229,10 +233,10 @@ def test_invalid_lines_of_a_batch_are_skipped(
     echo: Any, tmp_path: Path, make_completion: Any
 ) -> None:
     session = Session(echo, tmp_path)
-    looked = echo._worked_off
+    write_results = echo._write_results
 
     def garbled(batch: dict[str, Any]) -> None:
-        looked(batch)
+        write_results(batch)
         id = batch["output_file_id"]
         name, content = echo.files[id]
         whole, cut = content.splitlines(), b'{"custom_id": "x", "resp'
@@ -247,14 +251,14 @@ def test_invalid_lines_of_a_batch_are_skipped(
             b"\n".join([b"[]", strange.encode(), empty.encode(), *whole[1:], whole[1], b"", cut]),
         )
 
-    echo._worked_off = garbled
-    assert right(go(session.run(named(6))), 6)
+    echo._write_results = garbled
+    assert echoed(run_async(session.run(named(6))), 6)
     assert len(echo.online) == 2
 
 
 def test_a_missing_output_file_is_not_an_answer(echo: Any, tmp_path: Path) -> None:
     echo.faults = [("GET /v1/files/.*/content", 404)]
-    assert right(go(Session(echo, tmp_path).run(named(4))), 4)
+    assert echoed(run_async(Session(echo, tmp_path).run(named(4))), 4)
     assert len(echo.online) == 4
 
 
@@ -268,21 +272,20 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(
     with monkeypatch.context() as patched:
         patched.setattr("judge.execution.engines.batch_api.TemporaryFile", Full)
         with pytest.raises(StorageError, match="No space left"):
-            go(Session(echo, tmp_path).run(named(4)))
-    assert len(go(Session(echo, tmp_path).run(named(4)[1:]))) == 3
+            run_async(Session(echo, tmp_path).run(named(4)))
+    assert len(run_async(Session(echo, tmp_path).run(named(4)[1:]))) == 3
     assert echo.uploads == 1
 
 
 # The provider's queue.
 
 
-def test_a_full_queue_is_waited_for_in_smaller_parts(echo: Any, tmp_path: Path) -> None:
+def test_a_full_queue_means_smaller_batches(echo: Any, tmp_path: Path) -> None:
     echo.room, echo.looks = 1200, 3
-    texts = [
-        request(f"{n} " + "word " * 100) for n in range(33)
-    ]  # 125 tokens each by the server's count
+    # the server counts 125 tokens for each
+    texts = [request(f"{n} " + "word " * 100) for n in range(33)]
     session = Session(echo, tmp_path)
-    assert len(go(session.run(texts))) == 33
+    assert len(run_async(session.run(texts))) == 33
     assert len(echo.online) == 1
     assert set(echo.asked.values()) == {1}
     assert len(echo.asked) == 32
@@ -291,7 +294,7 @@ def test_a_full_queue_is_waited_for_in_smaller_parts(echo: Any, tmp_path: Path) 
     assert session.counts.remarks == []
 
 
-def test_a_queue_that_others_fill_is_waited_for(echo: Any, tmp_path: Path) -> None:
+def test_the_engine_waits_for_a_queue_that_other_users_fill(echo: Any, tmp_path: Path) -> None:
     echo.room = 0
     session, tries = Session(echo, tmp_path), []
 
@@ -302,7 +305,7 @@ def test_a_queue_that_others_fill_is_waited_for(echo: Any, tmp_path: Path) -> No
         await asyncio.sleep(0)
 
     session.engine.sleep = sleep
-    assert right(go(session.run(named(5))), 5)
+    assert echoed(run_async(session.run(named(5))), 5)
     assert len(echo.online) == 1
     assert (tries[0], max(tries)) == (1, 60)
 
@@ -310,17 +313,17 @@ def test_a_queue_that_others_fill_is_waited_for(echo: Any, tmp_path: Path) -> No
 def test_a_request_too_large_for_the_queue_goes_online(echo: Any, tmp_path: Path) -> None:
     echo.room = 100
     session = Session(echo, tmp_path)
-    answers = go(session.run([*named(3), request("word " * 1000)]))
+    answers = run_async(session.run([*named(3), request("word " * 1000)]))
     assert len(answers) == 4
     assert len(echo.online) == 2
     assert has_line(session.counts.remarks[0], "queue", "no room")
 
 
-# Nothing is sent twice.
+# No request is submitted twice.
 
 
 @pytest.mark.parametrize("call", ["POST /v1/files", "POST /v1/batches"])
-def test_a_reply_that_got_lost_is_looked_for(echo: Any, tmp_path: Path, call: str) -> None:
+def test_a_submission_without_a_reply_is_found_again(echo: Any, tmp_path: Path, call: str) -> None:
     echo.faults = [(call, "lost"), ("GET /v1/(batches|files)", 503)]
     echo.page = 1
     for n in range(3):
@@ -331,7 +334,7 @@ def test_a_reply_that_got_lost_is_looked_for(echo: Any, tmp_path: Path, call: st
             "size": 0,
             "status": "completed",
         }
-    assert right(go(Session(echo, tmp_path).run(named(5))), 5)
+    assert echoed(run_async(Session(echo, tmp_path).run(named(5))), 5)
     assert (echo.uploads, echo.calls.count("POST /v1/batches")) == (1, 1)
     assert set(echo.asked.values()) == {1}
 
@@ -350,48 +353,48 @@ async def interrupted(
         await task
 
 
-def left_running(server: Any, folder: Path, count: int = 6) -> Session:
-    """A session that was cancelled while its batch went on."""
+def cancelled_session(server: Any, folder: Path, count: int = 6) -> Session:
+    """Return a session that was cancelled while its batch was still running."""
     server.looks = 10**9
     session = Session(server, folder)
-    go(interrupted(session, named(count), server, lambda: bool(server.polls)))
+    run_async(interrupted(session, named(count), server, lambda: bool(server.polls)))
     server.looks = 1
     return session
 
 
 def test_after_an_interruption_the_same_batch_is_fetched(echo: Any, tmp_path: Path) -> None:
-    first = left_running(echo, tmp_path)
+    first = cancelled_session(echo, tmp_path)
     assert has_line(first.counts.batch_status, "1 in_progress", "0 of 5 requests")
     second = Session(echo, tmp_path)
-    assert not {*go(second.run(named(6)[1:]))} ^ {f"text {n}" for n in range(1, 6)}
+    assert not {*run_async(second.run(named(6)[1:]))} ^ {f"text {n}" for n in range(1, 6)}
     assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
     assert second.counts.sent == 0
     assert not list(tmp_path.glob("*.json"))
 
 
 @pytest.mark.parametrize("lost", [("batch",), ("batch", "file")])
-def test_a_process_that_died_before_it_could_write_is_followed(
+def test_a_batch_is_found_if_the_process_died_before_it_stored_the_id(
     echo: Any, tmp_path: Path, lost: tuple[str, ...]
 ) -> None:
-    left_running(echo, tmp_path)
+    cancelled_session(echo, tmp_path)
     (state,) = tmp_path.glob("*.json")
     state.write_text(json.dumps(json.loads(state.read_text()) | dict.fromkeys(lost, "")))
-    assert len(go(Session(echo, tmp_path).run(named(6)[1:]))) == 5
+    assert len(run_async(Session(echo, tmp_path).run(named(6)[1:]))) == 5
     assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
 
 
 def test_a_file_without_a_batch_gets_one(echo: Any, tmp_path: Path) -> None:
-    left_running(echo, tmp_path)
+    cancelled_session(echo, tmp_path)
     (state,) = tmp_path.glob("*.json")
     state.write_text(json.dumps(json.loads(state.read_text()) | {"batch": "", "file": ""}))
     echo.batches.clear()
-    assert len(go(Session(echo, tmp_path).run(named(6)[1:]))) == 5
+    assert len(run_async(Session(echo, tmp_path).run(named(6)[1:]))) == 5
     assert (echo.uploads, len(echo.batches), len(echo.online)) == (1, 1, 1)
 
 
 @pytest.mark.parametrize("damage", ["nothing sent", "torn"])
 def test_unsent_requests_are_submitted_again(echo: Any, tmp_path: Path, damage: str) -> None:
-    left_running(echo, tmp_path)
+    cancelled_session(echo, tmp_path)
     (state,) = tmp_path.glob("*.json")
     if damage == "torn":
         state.write_text('{"version": 1, "asked"')
@@ -399,42 +402,45 @@ def test_unsent_requests_are_submitted_again(echo: Any, tmp_path: Path, damage: 
         state.write_text(json.dumps(json.loads(state.read_text()) | {"batch": "", "file": ""}))
     echo.batches.clear()
     echo.files.clear()
-    assert len(go(Session(echo, tmp_path).run(named(6)[1:]))) == 5
-    assert (
-        len(echo.online) == 2
-    )  # the first of the new ones goes alone, as nothing was learned in this process
+    assert len(run_async(Session(echo, tmp_path).run(named(6)[1:]))) == 5
+    # The first new request goes alone, because this process has learned nothing yet.
+    assert len(echo.online) == 2
     assert list(tmp_path.glob("*.json")) == ([state] if damage == "torn" else [])
 
 
-def test_a_batch_that_the_provider_forgot_is_sent_again(echo: Any, tmp_path: Path) -> None:
-    left_running(echo, tmp_path)
+def test_a_batch_unknown_to_the_provider_is_submitted_again(echo: Any, tmp_path: Path) -> None:
+    cancelled_session(echo, tmp_path)
     echo.batches.clear()
     session = Session(echo, tmp_path)
-    assert len(go(session.run(named(6)[1:]))) == 5
+    assert len(run_async(session.run(named(6)[1:]))) == 5
     assert "no longer knew batch" in session.counts.remarks[0]
 
 
 def test_unneeded_batch_replies_are_kept_for_the_next_run(echo: Any, tmp_path: Path) -> None:
-    left_running(echo, tmp_path)
-    assert set(go(Session(echo, tmp_path).run(named(3)[1:]))) == {"text 1", "text 2"}
-    assert set(go(Session(echo, tmp_path).run(named(6)[3:]))) == {"text 3", "text 4", "text 5"}
+    cancelled_session(echo, tmp_path)
+    assert set(run_async(Session(echo, tmp_path).run(named(3)[1:]))) == {"text 1", "text 2"}
+    assert set(run_async(Session(echo, tmp_path).run(named(6)[3:]))) == {
+        "text 3",
+        "text 4",
+        "text 5",
+    }
     assert (echo.uploads, len(echo.online)) == (1, 1)
     assert not list(tmp_path.glob("*.json"))
 
 
 def test_two_concurrent_runs_share_a_batch(echo: Any, tmp_path: Path) -> None:
     async def both() -> None:
-        echo.looks = 300  # it is there when the other one submits
+        echo.looks = 300  # the batch is still running when the second session submits
         sessions = [Session(echo, tmp_path), Session(echo, tmp_path)]
         for answers in await asyncio.gather(*(one.run(named(30)) for one in sessions)):
-            assert right(answers, 30)
+            assert echoed(answers, 30)
 
-    go(both())
+    run_async(both())
     assert len(echo.online) == 2
     assert set(echo.asked.values()) == {1}
 
 
-def test_one_endpoint_does_not_fetch_anothers(echo: Any, tmp_path: Path) -> None:
+def test_a_job_store_loads_only_the_jobs_of_its_endpoint(echo: Any, tmp_path: Path) -> None:
     BatchJobStore(tmp_path, "http://elsewhere").save(
         BatchJob(tmp_path / "x.json", "http://elsewhere", {"k": ("c", 0)}, [{}])
     )
@@ -456,26 +462,26 @@ def test_batch_draws_are_reused_for_any_choices_per_request(echo: Any, tmp_path:
     assert (part.entries, part.expected) == ({}, {})
 
 
-def test_neither_key_nor_text_is_on_disk(
+def test_state_files_contain_no_key_and_no_prompt(
     echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    left_running(echo, tmp_path)
-    held = b"".join(path.read_bytes() for path in tmp_path.rglob("*"))
-    assert b"in_progress" not in held
-    assert b"batch-0" in held
-    assert KEY.encode() not in held
-    assert b"text 1" not in held
+    cancelled_session(echo, tmp_path)
+    stored_bytes = b"".join(path.read_bytes() for path in tmp_path.rglob("*"))
+    assert b"in_progress" not in stored_bytes
+    assert b"batch-0" in stored_bytes
+    assert KEY.encode() not in stored_bytes
+    assert b"text 1" not in stored_bytes
 
 
-# A server in trouble.
+# Server errors.
 
 
 @pytest.mark.parametrize(
     ("after", "waits"),
     [(20.0, [20.0, 20.0]), (None, [1.0, 2.0]), (0.5, [1.0, 2.0]), (500.0, [60.0] * 2)],
 )
-def test_a_batch_call_waits_as_long_as_the_server_asks_and_a_minute_at_most(
+def test_a_batch_call_obeys_retry_after_up_to_one_minute(
     echo: Any, tmp_path: Path, after: float | None, waits: list[float]
 ) -> None:
     session = Session(echo, tmp_path)
@@ -490,7 +496,7 @@ def test_a_batch_call_waits_as_long_as_the_server_asks_and_a_minute_at_most(
     assert session.waits[:2] == waits
 
 
-def test_a_server_that_is_not_there_is_tried_three_times_only(echo: Any, tmp_path: Path) -> None:
+def test_an_unreachable_server_is_tried_three_times(echo: Any, tmp_path: Path) -> None:
     session = Session(echo, tmp_path)
 
     async def absent() -> None:
@@ -510,7 +516,7 @@ def test_errors_while_polling_are_retried(echo: Any, tmp_path: Path) -> None:
         ("GET /v1/batches/.*", "lost"),
         ("GET /v1/files/.*/content", 500),
     ]
-    assert right(go(Session(echo, tmp_path).run(named(5))), 5)
+    assert echoed(run_async(Session(echo, tmp_path).run(named(5))), 5)
     assert echo.faults == []
     assert set(echo.asked.values()) == {1}
 
@@ -519,14 +525,14 @@ def test_errors_while_polling_are_retried(echo: Any, tmp_path: Path) -> None:
 def test_a_wrong_key_ends_the_run(echo: Any, tmp_path: Path, call: str, status: int) -> None:
     echo.faults = [(call, status)]
     with pytest.raises(Refused, match="check the key"):
-        go(Session(echo, tmp_path).run(named(5)))
+        run_async(Session(echo, tmp_path).run(named(5)))
 
 
 @pytest.mark.parametrize("call", ["POST /v1/files", "GET /v1/batches/.*"])
-def test_a_server_that_stays_away_ends_the_run(echo: Any, tmp_path: Path, call: str) -> None:
+def test_repeated_server_errors_end_the_run(echo: Any, tmp_path: Path, call: str) -> None:
     echo.faults = [(call, 503)] * 200
     with pytest.raises(Transient) as raised:
-        go(Session(echo, tmp_path).run(named(3)))
+        run_async(Session(echo, tmp_path).run(named(3)))
     assert raised.value.stops == "always"
     assert len(echo.online) == 1
 
@@ -536,7 +542,7 @@ def test_an_address_without_a_batch_api_is_refused_before_any_request(
 ) -> None:
     echo.has_batches = False
     with pytest.raises(ConfigError, match="no Batch API"):
-        go(Session(echo, tmp_path).run(named(3)))
+        run_async(Session(echo, tmp_path).run(named(3)))
     assert echo.calls == ["GET /v1/batches"]
 
 
@@ -548,8 +554,8 @@ def test_a_budget_is_not_crossed(echo: Any, tmp_path: Path) -> None:
     ledger = BudgetLedger(Budget(1600, "tokens"))
     session = Session(echo, tmp_path, ledger=ledger)
     with pytest.raises(BudgetReached, match="1,600 tokens is reached"):
-        go(session.run(texts))
-    # A request of 102 bytes is kept for 1,118 tokens, and each reply says 101.
+        run_async(session.run(texts))
+    # A request of 102 bytes reserves 1,118 tokens, and each reply reports 101.
     assert 0 < len(session.answers) < 12
     assert ledger.spent == 101 * len(session.answers) <= 1600
     assert ledger.spent + 1118 > 1600
@@ -563,7 +569,10 @@ def payer(model: str, endpoint: str) -> ScriptedProvider:
 
 
 def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> BudgetLedger:
-    """A ledger for one answer, and then so many times the most that a request can cost; a token costs a dollar."""
+    """Return a ledger with money for one answer and for `requests` times the maximum cost of a request.
+
+    A token costs one dollar.
+    """
     most = len("text 0") + 1016
     monkeypatch.setattr(
         "judge.execution.budget.prices_of", lambda *_, **__: TokenPrices(1.0, 1.0, 1.0, 1.0)
@@ -577,17 +586,17 @@ def paid_in_dollars(monkeypatch: pytest.MonkeyPatch, requests: float) -> BudgetL
 def test_online_requests_do_not_wait_for_running_batches(
     budget: float, echo: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = echo._looked
+    poll = echo._polled
 
     def first_expires(batch: dict[str, Any]) -> dict[str, Any]:
         echo.outcome = "expired" if batch["id"] == "batch-0" else "completed"
-        return looked(batch)
+        return poll(batch)
 
-    echo._looked = first_expires
+    echo._polled = first_expires
     ledger = paid_in_dollars(monkeypatch, budget)
     session = Session(echo, tmp_path, ledger=ledger)
     session.provider.batches.most_requests = 1
-    assert right(go(asyncio.wait_for(session.run(named(4)), 30)), 4)
+    assert echoed(run_async(asyncio.wait_for(session.run(named(4)), 30)), 4)
     assert len(echo.asked) == 3
     assert len(echo.online) == 2
     assert ledger.spent == 2 * 101 + 2 * 101 / 2
@@ -599,10 +608,10 @@ def test_money_reserved_for_a_lost_batch_is_released(
     echo.faults = [("GET /v1/batches/.*", 404)]
     session = Session(echo, tmp_path, ledger=paid_in_dollars(monkeypatch, 0.95))
     session.provider.batches.most_requests = 1
-    assert right(go(asyncio.wait_for(session.run(named(3)), 30)), 3)
+    assert echoed(run_async(asyncio.wait_for(session.run(named(3)), 30)), 3)
 
 
-def test_dollars_go_twice_as_far() -> None:
+def test_batch_requests_cost_half() -> None:
     used = Usage(1_000_000, 1_000, 100_000)
     price = cost_usd("gpt-5.4-mini", DEFAULT_URL, used)
     assert price
@@ -632,9 +641,9 @@ def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> 
         with pytest.raises(DeadlineReached, match="batches at the provider"):
             await session.run(named(4))
 
-    go(late())
+    run_async(late())
     echo.looks = 1
-    assert len(go(Session(echo, tmp_path).run(named(4)[1:]))) == 3
+    assert len(run_async(Session(echo, tmp_path).run(named(4)[1:]))) == 3
     assert echo.uploads == 1
 
 
@@ -668,7 +677,7 @@ def test_a_run_gives_the_same_table_as_online(batch_server: Any, tmp_path: Path)
     assert (batch_server.uploads, len(batch_server.online)) == (1, 8)
 
 
-def test_draws_go_in_batches_once_the_first_requests_taught_how(
+def test_draws_go_in_batches_after_the_first_requests_learn_the_limits(
     batch_server: Any, tmp_path: Path
 ) -> None:
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -789,7 +798,7 @@ def test_an_interrupted_batch_run_says_how_to_resume(
         in one_line_estimate(prepare(load_config(options=plan | {"engine": engine}), DATA))
         for engine in ("local", "batch")
     ]
-    assert warned == [True, False], "asked one by one they would be paid again"
+    assert warned == [True, False], "sent online, the requests would be paid twice"
 
 
 def test_requests_during_an_upload_go_into_the_next_file(echo: Any, tmp_path: Path) -> None:
@@ -813,6 +822,6 @@ def test_requests_during_an_upload_go_into_the_next_file(echo: Any, tmp_path: Pa
             await session.engine.aclose()
             await session.provider.aclose()
 
-    go(whole())
+    run_async(whole())
     assert {"late", "later"} <= session.answers.keys()
     assert set(echo.asked.values()) == {1}

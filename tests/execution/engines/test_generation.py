@@ -1,4 +1,4 @@
-"""Systems that write, and metrics that ask: through the run's engine, and nothing is paid twice however a run ends."""
+"""Outputs and the prompts of metrics go through the run's engine; an interrupted run pays for nothing twice."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_outputs_are_written_in_batches(
     assert set(batch_server.asked.values()) == {1}
     assert len(result.table.scores) == 10
     sent = len(batch_server.calls)
-    again = run(batch_server, systems, engine="batch", cache=tmp_path / "c")
-    assert [(s.key, s.output) for s in again.table.samples] == [
+    second_result = run(batch_server, systems, engine="batch", cache=tmp_path / "c")
+    assert [(s.key, s.output) for s in second_result.table.samples] == [
         (s.key, s.output) for s in result.table.samples
     ]
     assert not {"POST /v1/files", "POST /v1/chat/completions"} & {*batch_server.calls[sent:]}
@@ -71,10 +71,10 @@ def test_a_batch_is_half_the_price_of_generation(
     )
     for engine, price in (("local", 5 * 101), ("batch", 101 + 4 * 101 / 2)):
         result = run(batch_server, systems, engine=engine, cache=tmp_path / engine)
-        of_systems = [system.cost.usd for system in result.info.systems.values()]
-        assert of_systems == [price, price]
-        of_judges = [judge.cost.usd for judge in result.info.judges.values()]
-        assert result.info.cost.usd == sum(of_systems) + sum(of_judges)
+        system_costs = [system.cost.usd for system in result.info.systems.values()]
+        assert system_costs == [price, price]
+        judge_costs = [judge.cost.usd for judge in result.info.judges.values()]
+        assert result.info.cost.usd == sum(system_costs) + sum(judge_costs)
         assert result.info.requests.answered == 10 + 5  # equal outputs are judged once
         shown = " ".join(result.report(full=True).split())
         assert f"of which generation: ${2 * price:,.4f}" in shown
@@ -96,9 +96,9 @@ def judge(server: Any, folder: Path, systems: dict[str, Any], *words: str) -> su
         "--base-url",
         server.url,
     ]
-    where = ["--cache", str(folder / "cache"), "--out", str(folder / "out")]
+    storage_options = ["--cache", str(folder / "cache"), "--out", str(folder / "out")]
     return subprocess.Popen(
-        [sys.executable, "-c", "from judge.cli import main; main()", "run", "run.yaml", *shown, *where, *words],
+        [sys.executable, "-c", "from judge.cli import main; main()", "run", "run.yaml", *shown, *storage_options, *words],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def test_a_killed_generation_writes_only_missing_outputs(
     chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path,
     wait_until: Callable[..., None],
 ) -> None:  # fmt: skip
-    chat_server._http.handle_error = lambda *_: None  # connections end when their process is killed
+    chat_server._http.handle_error = lambda *_: None  # a killed process drops its connections
     answered, waiting, may_go_on = list[str](), list[str](), threading.Event()
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:

@@ -1,4 +1,4 @@
-"""The Ray engine: the answers of `local`, whatever becomes of the workers; and what is checked before there are any."""
+"""The Ray engine: same replies as `local` even if workers die, and checks before workers start."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def text(one: Request) -> str:
     return one.messages[0]["content"]
 
 
-def answering(answer: Complete, **has: Any) -> Any:
-    """A provider that answers so, of a class that travels with it: no worker can import this file."""
+def provider_with(answer: Complete, **attributes: Any) -> Any:
+    """Return a provider of a local class. Ray pickles the class by value, as workers cannot import this file."""
 
     class Provider:
         name, model, endpoint, notice, decides = "own", "m", "e", "", False
@@ -81,13 +81,13 @@ def answering(answer: Complete, **has: Any) -> Any:
         async def aclose(self) -> None:
             return
 
-    for attribute, value in has.items():
+    for attribute, value in attributes.items():
         setattr(Provider, attribute, value)
     return Provider()
 
 
 class Session:
-    """Requests of one judge through an engine, and what came of them."""
+    """Send the requests of one judge through an engine and record the answers."""
 
     def __init__(
         self, provider: Any, *, engine: str = "ray", workers: int = 1, **limits: Any
@@ -103,38 +103,38 @@ class Session:
         self.on_answer: Callable[[Answer], None] = lambda _: None
 
     async def round(self, requests: Iterable[Request], concurrency: int = 8) -> None:
-        places = asyncio.Semaphore(concurrency)
+        slots = asyncio.Semaphore(concurrency)
 
-        async def ask(one: Request) -> None:
+        async def ask(request: Request) -> None:
             answer: Answer
-            async with places:
+            async with slots:
                 try:
-                    answer = await self.layer.ask(one)
+                    answer = await self.layer.ask(request)
                 except ProviderError as error:
                     if error.stops != "never":
                         raise
                     answer = error
-            assert text(one) not in self.answers, "answered twice"
-            self.answers[text(one)] = answer
+            assert text(request) not in self.answers, "answered twice"
+            self.answers[text(request)] = answer
             self.on_answer(answer)
 
-        await gather(ask(one) for one in requests)
+        await gather(ask(request) for request in requests)
 
     async def close(self) -> None:
         await self.engine.aclose()
 
     def run(self, requests: Iterable[Request], concurrency: int = 8) -> dict[str, Answer]:
-        async def whole() -> None:
+        async def close_after_round() -> None:
             try:
                 await asyncio.wait_for(self.round(requests, concurrency), 120)
             finally:
                 await self.close()
 
-        asyncio.run(whole())
+        asyncio.run(close_after_round())
         return self.answers
 
 
-# What needs no Ray.
+# Tests that do not need Ray.
 
 
 def test_a_missing_package_names_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_a_missing_package_names_the_pip_command(monkeypatch: pytest.MonkeyPatch
         (":6379", "HOST:PORT"),
     ],
 )
-def test_an_address_that_cannot_be_one_is_refused(
+def test_an_invalid_cluster_address_is_refused(
     address: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RAY_ADDRESS", address)
@@ -190,10 +190,10 @@ def nodes(*cores: dict[str, float]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("node_data", "n_workers", "places"),
+    ("node_data", "n_workers", "host_names"),
     [
         ([{"CPU": 4.0}, {"CPU": 4.0}], None, ["host0", "host1"]),
-        ([{}, {"CPU": 4.0}], None, ["host1"]),  # a head that is kept free of work
+        ([{}, {"CPU": 4.0}], None, ["host1"]),  # a head node without CPUs for work
         ([{}], None, ["host0"]),
         ([{"CPU": 4.0, "alive": False}, {"CPU": 4.0}], None, ["host1"]),
         ([{"CPU": 4.0}, {"CPU": 4.0}], 3, ["host0", "host1", "host0"]),
@@ -204,7 +204,7 @@ def nodes(*cores: dict[str, float]) -> list[dict[str, Any]]:
 def test_workers_are_placed_by_free_cores(
     node_data: list[dict[str, float]],
     n_workers: int | None,
-    places: list[str],
+    host_names: list[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     class Ray:
@@ -213,7 +213,7 @@ def test_workers_are_placed_by_free_cores(
             return nodes(*(dict(one) for one in node_data))
 
     monkeypatch.setattr(ray, "ray", lambda: Ray)
-    assert [place.name for place in ray.placements(n_workers)] == places
+    assert [placement.name for placement in ray.placements(n_workers)] == host_names
 
 
 ERRORS: list[JudgeError] = [
@@ -232,21 +232,21 @@ ERRORS: list[JudgeError] = [
 ]
 
 
-async def answered(provider: Any, one: Request, lesson: Any = None) -> tuple[Any, Any]:
-    """What a worker with this provider sends back: the reply, and what its provider has learned."""
+async def worker_result(provider: Any, one: Request, lesson: Any = None) -> tuple[Any, Any]:
+    """Return what a worker sends back: the reply or error, and the limits that its provider learned."""
     raw = await ray.answer(provider, one, b"" if lesson is None else pickle.dumps(lesson))
     reply, learned = pickle.loads(raw)
     return reply, learned
 
 
 @pytest.mark.parametrize("error", ERRORS)
-def test_an_error_comes_back_as_it_was(error: JudgeError) -> None:
+def test_an_error_of_a_worker_keeps_its_type_message_and_fields(error: JudgeError) -> None:
     async def answer(_: Request) -> Response:
         error.add_note("noted")
         raise error
 
-    came, _ = asyncio.run(answered(answering(answer), request("x")))
-    assert (type(came), str(came), came.__dict__) == (type(error), "m", error.__dict__)
+    returned, _ = asyncio.run(worker_result(provider_with(answer), request("x")))
+    assert (type(returned), str(returned), returned.__dict__) == (type(error), "m", error.__dict__)
 
 
 def test_learned_limits_are_shared_between_workers() -> None:
@@ -254,9 +254,9 @@ def test_learned_limits_are_shared_between_workers() -> None:
         provider.shared_state += text(one)
         return Response((Choice("4"),))
 
-    provider = answering(answer, shared_state="a")
-    assert asyncio.run(answered(provider, request("+"), "b"))[1] == "b+"
-    assert asyncio.run(answered(provider, request("")))[1] is None
+    provider = provider_with(answer, shared_state="a")
+    assert asyncio.run(worker_result(provider, request("+"), "b"))[1] == "b+"
+    assert asyncio.run(worker_result(provider, request("")))[1] is None
 
 
 def test_a_group_stays_with_few_workers_while_others_are_busy() -> None:
@@ -265,7 +265,7 @@ def test_a_group_stays_with_few_workers_while_others_are_busy() -> None:
     engine._workers = list(workers)
 
     def picked(group: str) -> Any:
-        """The worker that gets a request of a group; it stays under way."""
+        """Return the worker that gets a request of a group. The request stays in flight."""
         worker = engine._pick(group)
         worker.load += 1
         return worker
@@ -282,7 +282,7 @@ def test_a_group_stays_with_few_workers_while_others_are_busy() -> None:
     assert {picked(f"{n}") for n in range(20)} == set(workers) - {first}
 
 
-def test_workers_without_the_engine_are_remarked_upon() -> None:
+def test_ray_workers_without_the_ray_engine_adds_a_note() -> None:
     result = evaluate(
         [{"item": "1", "system": "a", "source": "S", "output": "O"}], ["coherence"], cache=False, metrics=[],
         model=ScriptedProvider(lambda _: "4"), ray_workers=2,
@@ -290,8 +290,8 @@ def test_workers_without_the_engine_are_remarked_upon() -> None:
     assert "ray_workers had no effect." in result.info.notes
 
 
-def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread cannot be stopped: what it has connected to in the end is let go of, whoever has stopped waiting."""
+def test_a_cancelled_start_disconnects_from_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The thread that connects cannot be cancelled, so the engine disconnects after it has ended."""
     begun, may_end, events = threading.Event(), threading.Event(), list[str]()
 
     def join(_: int) -> None:
@@ -304,8 +304,8 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
 
     async def go() -> None:
         counts = JudgeProgress(batch_status="what others have said")
-        one = RayEngine(EngineContext(ScriptedProvider(lambda _: "4"), None, counts))
-        starting = asyncio.create_task(one._start())
+        engine = RayEngine(EngineContext(ScriptedProvider(lambda _: "4"), None, counts))
+        starting = asyncio.create_task(engine._start())
         await asyncio.to_thread(begun.wait)
         assert counts.batch_status == "Ray: workers are starting"
         starting.cancel()
@@ -313,13 +313,13 @@ def test_a_start_that_is_broken_off_is_undone(monkeypatch: pytest.MonkeyPatch) -
             await starting
         assert counts.batch_status == "what others have said"
         may_end.set()
-        await one.aclose()
+        await engine.aclose()
 
     asyncio.run(go())
     assert events == ["joined", "left"]
 
 
-# On a cluster of this machine, to which this process is connected already: as in a notebook.
+# Tests on a local cluster. This process is already connected to it, as in a notebook.
 
 on_ray = pytest.mark.ray
 
@@ -352,7 +352,7 @@ def table(result: Any) -> list[Any]:
 
 @on_ray
 def test_ray_scores_equal_local_scores_in_a_running_loop(connected: Any) -> None:
-    """For a panel, each judge of which has workers of its own."""
+    """Each judge of a panel has its own workers."""
 
     def script(one: Any) -> Any:
         prompt = one.messages[0]["content"]
@@ -386,7 +386,7 @@ def test_learned_limits_are_shared_over_http(
     make_completion: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The server takes no n and repeats itself in words: who is second need not find that out again."""
+    """The server rejects `n`. Only one worker sends `n`; the others learn from its error."""
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if body.get("n", 1) > 1:
@@ -421,7 +421,7 @@ def test_learned_limits_are_shared_over_http(
 
 
 @on_ray
-def test_systems_write_on_workers_too(
+def test_workers_generate_the_outputs_of_systems(
     connected: Any, chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
@@ -451,7 +451,7 @@ def test_workers_share_the_work_and_a_group_stays_together(connected: Any) -> No
         await asyncio.sleep(0.01)
         return Response((Choice(str(os.getpid())),))
 
-    session = Session(answering(answer), workers=2)
+    session = Session(provider_with(answer), workers=2)
     session.run([request(f"{n}", f"group {n % 15}") for n in range(60)])
     by_group = [
         {session.answers[f"{n}"].choices[0].text for n in range(g, 60, 15)} for g in range(15)
@@ -462,14 +462,14 @@ def test_workers_share_the_work_and_a_group_stays_together(connected: Any) -> No
 
 
 @on_ray
-def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
+def test_a_reply_that_cannot_be_pickled_does_not_kill_the_worker(connected: Any) -> None:
     async def answer(one: Request) -> Response:
         import threading
 
         odd: Any = {"x": threading.Lock()} if one.messages[0]["content"] == "text 7" else {}
         return Response((Choice("4"),), limits=odd)
 
-    session = Session(answering(answer), workers=2)
+    session = Session(provider_with(answer), workers=2)
     session.run(named(20))
     failed = {
         name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)
@@ -484,7 +484,7 @@ def test_one_reply_that_cannot_be_sent_costs_no_worker(connected: Any) -> None:
 
 @on_ray
 def test_a_program_error_is_not_a_worker_death(connected: Any) -> None:
-    """It ends the run by its own name, and is not tried on worker after worker."""
+    """The error ends the run under its own name. Other workers do not retry the request."""
     home = os.getpid()
 
     async def answer(one: Request) -> Response:
@@ -496,7 +496,7 @@ def test_a_program_error_is_not_a_worker_death(connected: Any) -> None:
     def state(_: Any) -> Any:
         return "as here" if os.getpid() == home or not answered else {}["nothing"]
 
-    session = Session(answering(answer, shared_state=property(state)), workers=1)
+    session = Session(provider_with(answer, shared_state=property(state)), workers=1)
     with pytest.raises(Refused, match=r"worker on \S+ failed: KeyError\('nothing'\)") as caught:
         session.run(named(5))
     assert caught.value.stops == "always"
@@ -509,7 +509,7 @@ def test_a_killed_worker_loses_only_its_requests(connected: Any) -> None:
         await asyncio.sleep(0.02)
         return Response((Choice(str(os.getpid())),))
 
-    session = Session(answering(answer), workers=2)
+    session = Session(provider_with(answer), workers=2)
 
     def kill(answer: Answer) -> None:
         assert isinstance(answer, Response), answer
@@ -524,7 +524,7 @@ def test_a_killed_worker_loses_only_its_requests(connected: Any) -> None:
         for answer in session.answers.values()
         if isinstance(answer, Response)
     }
-    assert len(pids) in (3, 4)  # who comes last may find nothing left to do
+    assert len(pids) in (3, 4)  # the worker that starts last may get no requests
     lost = session.counts.retried
     assert 1 <= lost <= 32
     assert session.counts.sent == 400 + lost
@@ -537,24 +537,24 @@ def test_workers_that_all_die_stop_the_run(connected: Any) -> None:
     async def answer(one: Request) -> Response:
         os._exit(1)
 
-    session = Session(answering(answer), workers=2, policy=Policy(attempts=100, base=0.0))
+    session = Session(provider_with(answer), workers=2, policy=Policy(attempts=100, base=0.0))
     with pytest.raises(Refused, match=r"workers in a row died on \S+") as caught:
         session.run(named(10), concurrency=1)
     assert caught.value.stops == "always"
-    assert session.counts.sent <= 7  # three with each worker, and one waits
+    assert session.counts.sent <= 7  # three with each worker, and one waiting
     assert not session.answers
 
 
 @on_ray
 def test_only_a_request_that_kills_workers_is_abandoned(connected: Any) -> None:
-    """It is alone with the worker at last, which by then has died for nothing else several times in a row."""
+    """The request runs alone before it is abandoned, so it alone can have killed the worker."""
 
     async def answer(one: Request) -> Response:
         if one.messages[0]["content"] == "text 2":
             os._exit(1)
         return Response((Choice("4"),))
 
-    session = Session(answering(answer), policy=Policy(attempts=4, base=0.0))
+    session = Session(provider_with(answer), policy=Policy(attempts=4, base=0.0))
     session.run(named(6), concurrency=1)
     failed = {
         name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)
@@ -566,16 +566,18 @@ def test_only_a_request_that_kills_workers_is_abandoned(connected: Any) -> None:
     assert has_line(remark, "4 Ray workers died", "4 requests in flight")
 
 
-def until(path: Path) -> None:
-    """Wait for a file."""
+def wait_for_file(path: Path) -> None:
+    """Wait until the file exists."""
     end = time.monotonic() + 100
     while not path.exists():
-        assert time.monotonic() < end, f"no {path.name} came"
+        assert time.monotonic() < end, f"{path.name} was not created"
         time.sleep(0.01)
 
 
 @on_ray
-def test_who_stops_waiting_stops_the_request(connected: Any, tmp_path: Path) -> None:
+def test_a_cancelled_caller_cancels_its_request_on_the_worker(
+    connected: Any, tmp_path: Path
+) -> None:
     began, ended = tmp_path / "began", tmp_path / "ended"
 
     async def answer(one: Request) -> Response:
@@ -589,14 +591,14 @@ def test_who_stops_waiting_stops_the_request(connected: Any, tmp_path: Path) -> 
         raise AssertionError
 
     async def go() -> None:
-        session = Session(answering(answer))
+        session = Session(provider_with(answer))
         try:
             await session.round([request("quick")])
             waiting = asyncio.create_task(session.engine.complete(request("slow")))
-            await asyncio.to_thread(until, began)
+            await asyncio.to_thread(wait_for_file, began)
             assert not ended.exists()
             waiting.cancel()
-            await asyncio.to_thread(until, ended)
+            await asyncio.to_thread(wait_for_file, ended)
             assert isinstance(await session.engine.complete(request("quick")), Response)
         finally:
             await session.close()
@@ -605,14 +607,14 @@ def test_who_stops_waiting_stops_the_request(connected: Any, tmp_path: Path) -> 
 
 
 @on_ray
-def test_the_budget_is_one_for_all_workers(connected: Any) -> None:
+def test_all_workers_share_one_budget(connected: Any) -> None:
     async def answer(_: Request) -> Response:
         await asyncio.sleep(0)
         return Response((Choice("4"),), Usage(90, 10))
 
     def spent(engine: str, workers: int) -> tuple[int, float]:
         ledger = BudgetLedger(Budget(20_000, "tokens"))
-        provider = answering(answer)
+        provider = provider_with(answer)
         assert ledger.covers(provider)
         session = Session(provider, engine=engine, workers=workers, ledger=ledger)
         with pytest.raises(JudgeError, match="budget"):
@@ -623,42 +625,42 @@ def test_the_budget_is_one_for_all_workers(connected: Any) -> None:
 
 
 @on_ray
-def test_the_rate_limit_is_one_for_all_workers(connected: Any) -> None:
-    """Three workers, of which no more than three requests are under way at once."""
-    now, most = 0, 0
+def test_all_workers_share_one_rate_limit(connected: Any) -> None:
+    """Three workers together have at most three requests in flight."""
+    in_flight, highest = 0, 0
 
     async def answer(_: Request) -> Response:
         await asyncio.sleep(0.02)
         return Response((Choice("4"),))
 
-    session = Session(answering(answer), workers=3, rate_limiter=RateLimiter(3, rpm=60_000))
+    session = Session(provider_with(answer), workers=3, rate_limiter=RateLimiter(3, rpm=60_000))
     complete = session.engine.complete
 
     async def counted(one: Request) -> Response:
-        nonlocal now, most
-        now += 1
-        most = max(most, now)
+        nonlocal in_flight, highest
+        in_flight += 1
+        highest = max(highest, in_flight)
         try:
             return await complete(one)
         finally:
-            now -= 1
+            in_flight -= 1
 
     session.engine.complete = counted
     session.layer = session.engine.layer(session.sender.layers)
     session.run(named(60), concurrency=15)
-    assert (len(session.answers), most) == (60, 3)
+    assert (len(session.answers), highest) == (60, 3)
 
 
 @on_ray
-def test_workers_stay_from_round_to_round(connected: Any) -> None:
+def test_workers_are_reused_between_rounds(connected: Any) -> None:
     async def answer(_: Request) -> Response:
         return Response((Choice(str(os.getpid())),))
 
     async def go() -> None:
-        session = Session(answering(answer))
+        session = Session(provider_with(answer))
         try:
             await session.round([])
-            assert not session.engine._tasks  # type: ignore[attr-defined]  # nothing to ask starts nobody
+            assert not session.engine._tasks  # type: ignore[attr-defined]  # without requests no worker starts
             for n in range(3):
                 await session.round([request(f"{n} {i}") for i in range(5)])
         finally:
@@ -687,10 +689,10 @@ def test_refuses_a_provider_that_cannot_be_pickled(connected: Any) -> None:
 
 
 @on_ray
-def test_a_worker_without_the_key_is_named_before_anything_is_sent(
+def test_a_worker_without_the_key_stops_the_run_before_any_request(
     connected: Any, chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cluster was started without it; and nothing that went there has it."""
+    """The cluster was started without the key, and the pickled provider does not contain it."""
     monkeypatch.setenv("KEY_OF_THE_RAY_TESTS", KEY)
     provider = OpenAIProvider("m", base_url=chat_server.url, key_env="KEY_OF_THE_RAY_TESTS")
     assert KEY.encode() not in ray.recipe(provider)
@@ -703,7 +705,7 @@ def test_a_worker_without_the_key_is_named_before_anything_is_sent(
 
 
 @on_ray
-def test_a_script_that_a_worker_reads_otherwise_is_refused(connected: Any, tmp_path: Path) -> None:
+def test_a_script_that_differs_on_a_worker_is_refused(connected: Any, tmp_path: Path) -> None:
     script = tmp_path / "script.yaml"
     script.write_text("- {reply: '4'}\n")
     provider = ScriptedProvider.from_file(script)
@@ -713,16 +715,14 @@ def test_a_script_that_a_worker_reads_otherwise_is_refused(connected: Any, tmp_p
         Session(provider).run(named(3))
 
 
-# As a program, which starts a cluster of its own.
+# Tests of the program, which starts its own cluster.
 
 
 def run_program(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
-    surroundings = {
-        name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"
-    } | env
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"} | env
     command = [sys.executable, "-c", "from judge.cli import main; main()", *args]
     return subprocess.run(
-        command, cwd=ROOT, env=surroundings, capture_output=True, text=True, timeout=300
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
     )
 
 
@@ -734,7 +734,7 @@ def test_the_example_gets_the_scores_of_a_local_run(tmp_path: Path) -> None:
         options = ["--engine", engine, "--out", str(tmp_path / engine), "--format", "json"]
         printed[engine] = run_program("run", "examples/ray/run.yaml", *options)
         assert printed[engine].returncode == 0, printed[engine].stderr
-    assert json.loads(printed["ray"].stdout), "Ray has printed among the results"
+    assert json.loads(printed["ray"].stdout), "Ray printed to stdout"
     progress = printed["ray"].stderr.replace(str(tmp_path / "ray"), "")
     assert "ray" not in progress.replace("Ray: workers are starting", "").lower()
 
@@ -749,7 +749,7 @@ def test_the_example_gets_the_scores_of_a_local_run(tmp_path: Path) -> None:
 
 
 @on_ray
-def test_an_unreachable_cluster_is_one_message(tmp_path: Path, chat_server: Any) -> None:
+def test_an_unreachable_cluster_exits_with_one_message(tmp_path: Path, chat_server: Any) -> None:
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
     data = tmp_path / "data.jsonl"
     write_jsonl(data, SAMPLES)
@@ -766,9 +766,9 @@ def test_an_unreachable_cluster_is_one_message(tmp_path: Path, chat_server: Any)
         "ray",
         "--no-cache",
     )
-    done = run_program(*args, "--out", str(tmp_path / "out"), RAY_ADDRESS="127.0.0.1:1")
-    assert done.returncode == 2
+    completed = run_program(*args, "--out", str(tmp_path / "out"), RAY_ADDRESS="127.0.0.1:1")
+    assert completed.returncode == 2
     assert has_line(
-        done.stderr, "judge: --engine ray", "no Ray cluster", "$RAY_ADDRESS 127.0.0.1:1"
+        completed.stderr, "judge: --engine ray", "no Ray cluster", "$RAY_ADDRESS 127.0.0.1:1"
     )
     assert not chat_server.bodies

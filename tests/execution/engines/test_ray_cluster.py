@@ -1,7 +1,7 @@
-"""The Ray engine on a cluster of several nodes, all of them on this machine.
+"""The Ray engine on a cluster of several nodes on this machine.
 
-Each node has a key of its own in its environment, which is how the server tells where a request came from. `judge` is
-a program beside this one; what a test adds to the cluster it takes away again.
+Each node has a different API key in its environment, so the server can tell which node sent a request. `judge` runs in
+a separate process. A test removes the nodes that it adds.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ JUDGMENTS = 2 * len(SAMPLES)
 
 
 class Nodes:
-    """A cluster whose nodes come and go, in a folder of its own. It has no connection to this process."""
+    """A cluster with its own folder; tests add and kill nodes. This process is not connected to it."""
 
     def __init__(self, folder: Path) -> None:
         from ray.cluster_utils import Cluster
@@ -59,13 +59,15 @@ class Nodes:
         self.folder = folder
         quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000}
         self._cluster = Cluster()
-        self._cluster.add_node(temp_dir=str(folder), _system_config=quick, **self._how("first"))
+        self._cluster.add_node(
+            temp_dir=str(folder), _system_config=quick, **self._node_options("first")
+        )
         self.address: str = self._cluster.address
 
     @contextmanager
-    def another(self, name: str, **env: str) -> Iterator[Any]:
-        """A node more, which is gone after this, or before that by `kill`."""
-        node = self._cluster.add_node(**self._how(name, **env))
+    def add_node(self, name: str, **env: str) -> Iterator[Any]:
+        """Add a node; remove it at the end unless `kill` already did."""
+        node = self._cluster.add_node(**self._node_options(name, **env))
         try:
             yield node
         finally:
@@ -73,13 +75,13 @@ class Nodes:
                 self.kill(node)
 
     def kill(self, node: Any) -> None:
-        """As a machine that fails: nobody is told."""
+        """Remove a node without a shutdown, as if the machine had failed."""
         self._cluster.remove_node(node, allow_graceful=False)
 
     def close(self) -> None:
         self._cluster.shutdown()
 
-    def _how(self, name: str, **env: str) -> dict[str, Any]:
+    def _node_options(self, name: str, **env: str) -> dict[str, Any]:
         return {
             "num_cpus": 1,
             "include_dashboard": False,
@@ -89,16 +91,16 @@ class Nodes:
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Nodes]:
-    """A cluster of one node, to which tests add others."""
+    """A cluster with one node; tests add more."""
     pytest.importorskip("ray", reason="needs Ray: pip install textjudge[ray]")
-    folder = Path(
-        tempfile.mkdtemp(prefix="ray")
-    )  # not pytest's: the names of Ray's sockets may have 107 characters
+    # pytest's tmp_path is too long: the path of a Unix socket has at most 107 characters
+    folder = Path(tempfile.mkdtemp(prefix="ray"))
     try:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
             patch.setenv("RAY_TMPDIR", str(folder))
-            (folder / "ray").mkdir()  # for the address of the cluster; Ray does not make it
+            # Ray writes the cluster address here but does not create the folder
+            (folder / "ray").mkdir()
             cluster = Nodes(folder)
         with closing(cluster):
             yield cluster
@@ -107,25 +109,25 @@ def nodes() -> Iterator[Nodes]:
 
 
 class Site:
-    """A folder with data, where `judge run` asks a server that answers by what it is asked, and counts."""
+    """A folder with data for `judge run`. The score in a reply depends only on the prompt."""
 
     def __init__(
         self, folder: Path, server: Any, make_completion: Callable[..., dict[str, Any]]
     ) -> None:
         self.folder, self.server = folder, server
         self.slow = 0.0
-        self.unanswered: str | None = None  # this node's requests after the tenth get no answer
-        self.ended = threading.Event()
-        self.news = threading.Condition()
+        self.unanswered: str | None = None  # this node gets no reply after its tenth request
+        self.test_ended = threading.Event()
+        self.request_arrived = threading.Condition()
         write_jsonl(folder / "data.jsonl", SAMPLES)
 
         def wait(headers: dict[str, str]) -> None:
-            with self.news:
-                self.news.notify_all()
-            node = node_of(headers)
-            if node == self.unanswered and self.asked_by()[node] > 10:
-                self.ended.wait()
-            self.ended.wait(self.slow)
+            with self.request_arrived:
+                self.request_arrived.notify_all()
+            node = sender_node(headers)
+            if node == self.unanswered and self.requests_by_node()[node] > 10:
+                self.test_ended.wait()
+            self.test_ended.wait(self.slow)
 
         def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
             score = 1 + zlib.crc32(body["messages"][0]["content"].encode()) % 5
@@ -137,10 +139,10 @@ class Site:
 
         server.before_answer = wait
         server.answer = answer
-        server._http.handle_error = lambda *_: None  # clients that are killed
+        server._http.handle_error = lambda *_: None  # tests kill clients
 
     def local(self) -> pd.DataFrame:
-        """The scores of the local engine, asked in this process."""
+        """Return the scores of the local engine, which runs in this process."""
         options = {
             "base_url": self.server.url,
             "metrics": [],
@@ -153,7 +155,7 @@ class Site:
         return self.scores("local")
 
     def start(self, address: str, engine: str = "ray") -> subprocess.Popen[str]:
-        """`judge run` with this engine, whose results and cache are in the folders `ray` and `cache`."""
+        """Start `judge run` with this engine. It writes to the folders `ray` and `cache`."""
         environment = {
             VARIABLE: KEYS["driver"],
             "JUDGE_CACHE": str(self.folder / "cache"),
@@ -198,28 +200,28 @@ class Site:
         ]["notes"]
         return notes
 
-    def asked_by(self) -> Counter[str]:
-        """How many requests came with which node's key."""
-        return Counter(node_of(headers) for headers in self.server.headers)
+    def requests_by_node(self) -> Counter[str]:
+        """Count the requests of each node by their keys."""
+        return Counter(sender_node(headers) for headers in self.server.headers)
 
-    def until(self, met: Callable[[], bool], program: subprocess.Popen[str]) -> None:
-        """Wait until the server has seen what is wanted, for as long as the program runs."""
-        with self.news:
+    def wait_until(self, met: Callable[[], bool], program: subprocess.Popen[str]) -> None:
+        """Wait until the condition is met. Fail if the program ends first."""
+        with self.request_arrived:
             for _ in range(2_400):
                 if met():
                     return
                 assert program.poll() is None
-                self.news.wait(0.1)
-        pytest.fail("not seen within four minutes")
+                self.request_arrived.wait(0.1)
+        pytest.fail("condition not met within four minutes")
 
 
-def node_of(headers: dict[str, str]) -> str:
-    """The node that sent a request, by its key; `local` for a run in this process, which has none."""
+def sender_node(headers: dict[str, str]) -> str:
+    """Return the node with the request's key, or `local` if the request has none of the keys."""
     names = {f"Bearer {key}": name for name, key in KEYS.items()}
     return names.get(headers.get("authorization", ""), "local")
 
 
-def ended(program: subprocess.Popen[str]) -> tuple[int, str, str]:
+def finish(program: subprocess.Popen[str]) -> tuple[int, str, str]:
     try:
         out, err = program.communicate(timeout=240)
     finally:
@@ -233,11 +235,11 @@ def site(
 ) -> Iterator[Site]:
     site = Site(tmp_path, chat_server, make_completion)
     yield site
-    site.ended.set()
+    site.test_ended.set()
 
 
-def holding(folder: Path, *secrets: str) -> list[Path]:
-    """The files beneath a folder in which one of these stands; there are files."""
+def files_containing(folder: Path, *secrets: str) -> list[Path]:
+    """Return the files below a folder that contain one of the secrets. Fail if there are no files."""
     files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
     assert files
     return [
@@ -245,51 +247,53 @@ def holding(folder: Path, *secrets: str) -> list[Path]:
     ]
 
 
-def test_two_nodes_answer_as_one_process_does_and_keep_no_key(nodes: Nodes, site: Site) -> None:
+def test_two_nodes_give_the_scores_of_a_local_run_and_store_no_key(
+    nodes: Nodes, site: Site
+) -> None:
     expected = site.local()
-    with nodes.another("second"):
-        code, out, err = ended(site.start(nodes.address))
+    with nodes.add_node("second"):
+        code, out, err = finish(site.start(nodes.address))
         assert code == 0, err
         pd.testing.assert_frame_equal(site.scores("ray"), expected)
-        by = site.asked_by()
+        by = site.requests_by_node()
         assert set(by) == {"first", "second"}
         assert by.total() == JUDGMENTS == len(expected)
-        assert not holding(nodes.folder, *KEYS.values())
-    assert not holding(site.folder, *KEYS.values())
+        assert not files_containing(nodes.folder, *KEYS.values())
+    assert not files_containing(site.folder, *KEYS.values())
     assert not any(key in out + err for key in KEYS.values())
 
 
-def test_replies_of_all_workers_are_in_the_cache_of_the_run(nodes: Nodes, site: Site) -> None:
-    with nodes.another("second"):
-        code, _, err = ended(site.start(nodes.address))
+def test_the_run_caches_the_replies_of_all_workers(nodes: Nodes, site: Site) -> None:
+    with nodes.add_node("second"):
+        code, _, err = finish(site.start(nodes.address))
         assert code == 0, err
-        assert set(site.asked_by()) == {"first", "second"}
+        assert set(site.requests_by_node()) == {"first", "second"}
     site.server.bodies.clear()
-    code, _, err = ended(site.start(nodes.address, engine="local"))
+    code, _, err = finish(site.start(nodes.address, engine="local"))
     assert code == 0, err
-    assert not site.server.bodies, "the run's own cache has every reply"
-    assert not list(nodes.folder.rglob("cache.db")), "and workers keep none"
+    assert not site.server.bodies, "the run's cache should have every reply"
+    assert not list(nodes.folder.rglob("cache.db")), "workers should keep no cache"
 
 
-def test_a_lost_node_loses_only_requests_in_flight(nodes: Nodes, site: Site) -> None:
+def test_a_failed_node_loses_only_requests_in_flight(nodes: Nodes, site: Site) -> None:
     expected = site.local()
-    site.unanswered = "second"  # so that it has requests in flight when it is lost
-    site.slow = 0.5  # so that the other node does not answer everything while this one starts
-    with nodes.another("second") as node:
+    site.unanswered = "second"  # it has requests in flight when it is killed
+    site.slow = 0.5  # the first node must not answer everything while the second starts
+    with nodes.add_node("second") as node:
         program = site.start(nodes.address)
         try:
-            site.until(lambda: site.asked_by()["second"] > 10, program)
+            site.wait_until(lambda: site.requests_by_node()["second"] > 10, program)
             nodes.kill(node)
             site.slow = 0.0
             seen = len(site.server.bodies)
         finally:
-            code, _, err = ended(program)
+            code, _, err = finish(program)
     assert code == 0, err
     assert seen < JUDGMENTS
     pd.testing.assert_frame_equal(site.scores("ray"), expected)
     prompts = Counter(body["messages"][0]["content"] for body in site.server.bodies)
     assert len(prompts) == JUDGMENTS
-    assert site.asked_by()["first"] > JUDGMENTS / 2
+    assert site.requests_by_node()["first"] > JUDGMENTS / 2
     assert prompts.total() - JUDGMENTS <= CONCURRENCY
     (note,) = [note for note in site.notes() if " died; " in note]
     assert re.match(r"\d Ray workers? died; \d+ requests?\b", note)
@@ -299,16 +303,16 @@ def test_a_terminated_run_reports_its_progress(nodes: Nodes, site: Site) -> None
     site.slow = 0.05
     program = site.start(nodes.address)
     try:
-        site.until(lambda: len(site.server.bodies) > 10, program)
+        site.wait_until(lambda: len(site.server.bodies) > 10, program)
         program.send_signal(signal.SIGTERM)
     finally:
-        code, _, err = ended(program)
+        code, _, err = finish(program)
     assert code == 130, err
     assert "are kept in ray" in err
-    assert "SIGTERM received" not in err  # what Ray's own handler writes before it ends the process
+    assert "SIGTERM received" not in err  # Ray's own handler would print this and end the process
 
 
-def test_a_node_with_another_version_is_refused_before_anything_is_sent(
+def test_a_node_with_a_different_judge_version_stops_the_run_before_any_request(
     nodes: Nodes, site: Site, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     other = tmp_path_factory.mktemp("other")
@@ -319,8 +323,8 @@ def test_a_node_with_another_version_is_refused_before_anything_is_sent(
     first.write_text(
         first.read_text("utf-8").replace(f'"{__version__}"', '"0.0.1"'), encoding="utf-8"
     )
-    with nodes.another("second", PYTHONPATH=str(other)):
-        code, out, err = ended(site.start(nodes.address))
+    with nodes.add_node("second", PYTHONPATH=str(other)):
+        code, out, err = finish(site.start(nodes.address))
     assert (code, out) == (2, "")
     (message,) = [line for line in err.splitlines() if line.startswith("judge: ")]
     assert has_line(message, "judge 0.0.1", __version__)
@@ -338,7 +342,7 @@ import os
 import judge
 from judge.core.records import Choice, Response
 
-class Telling:
+class UsageStatsProvider:
     name, model, endpoint, notice, decides, learned = "own", "m", "e", "", False, {}
 
     async def complete(self, request):
@@ -350,7 +354,7 @@ class Telling:
 
 rows = [{"item": "1", "source": "A text.", "output": "A summary."}]
 result = judge.evaluate(
-    rows, ["coherence"], model=Telling(), engine="ray", metrics=[], cache=False, weighting="single"
+    rows, ["coherence"], model=UsageStatsProvider(), engine="ray", metrics=[], cache=False, weighting="single"
 )
 import ray
 print([score.value for score in result.table.scores], ray.is_initialized())
@@ -364,6 +368,6 @@ print([score.value for score in result.table.scores], ray.is_initialized())
             timeout=240,
         )  # fmt: skip
         assert done.stdout == "[5.0] False\n", done.stderr
-        assert not holding(folder, KEYS["driver"])
+        assert not files_containing(folder, KEYS["driver"])
     finally:
         shutil.rmtree(folder, ignore_errors=True)

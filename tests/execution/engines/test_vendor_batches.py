@@ -63,7 +63,7 @@ def test_a_run_gives_the_same_table_as_online(vendor_server: Any, tmp_path: Path
     assert creations(vendor_server) == 1
 
 
-def test_a_failed_request_goes_online_and_is_a_row_of_its_own(
+def test_a_failed_batch_request_goes_online_and_its_refusal_is_a_failure(
     vendor_server: Any, tmp_path: Path, make_completion: Any
 ) -> None:
     vendor_server.fates = {"Output 2.": "errored"}
@@ -94,7 +94,7 @@ def test_expired_batch_requests_are_sent_online(vendor_server: Any, tmp_path: Pa
     assert len(vendor_server.online) == 7 - brought
 
 
-# Nothing is paid twice.
+# No request is paid twice.
 
 
 def command(server: Any, folder: Path) -> subprocess.Popen[str]:
@@ -131,14 +131,14 @@ def command(server: Any, folder: Path) -> subprocess.Popen[str]:
 def test_a_killed_run_resumes_with_the_same_command(
     vendor_server: Any, tmp_path: Path, wait_until: Callable[..., None]
 ) -> None:
-    """Even if it died before it wrote what the vendor calls the batch, and others have batches there."""
-    other = {
+    """The killed run had not stored the vendor's batch id, and the account has other batches."""
+    other_batch = {
         "id": "batches/of-others",
         "name": "others",
         "requests": {f"o{n}": {} for n in range(6)},
         "ended": True,
     }
-    vendor_server.batches = {"batches/of-others": other}
+    vendor_server.batches = {"batches/of-others": other_batch}
     vendor_server.looks, vendor_server.page = 10**9, 1
     process = command(vendor_server, tmp_path)
     wait_until(lambda: bool(vendor_server.polls), process)
@@ -148,7 +148,7 @@ def test_a_killed_run_resumes_with_the_same_command(
     assert vendor_server.key not in state.read_text()
     assert "Output 3." not in state.read_text()
     state.write_text(json.dumps(json.loads(state.read_text()) | {"batch": ""}))
-    vendor_server.batches["batches/later"] = other | {"id": "batches/later"}
+    vendor_server.batches["batches/later"] = other_batch | {"id": "batches/later"}
     vendor_server.looks = 1
     process = command(vendor_server, tmp_path)
     out, err = process.communicate(timeout=120)
@@ -160,7 +160,7 @@ def test_a_killed_run_resumes_with_the_same_command(
 
 
 @pytest.mark.parametrize("arrived", [True, False])
-def test_a_creation_without_a_reply_is_looked_for(
+def test_a_batch_created_without_a_reply_is_found_again(
     vendor_server: Any, tmp_path: Path, arrived: bool
 ) -> None:
     vendor_server.faults = [("POST .*(batches|batchGenerateContent)", "lost" if arrived else 503)]
@@ -178,7 +178,7 @@ def test_an_uncreated_batch_is_sent_by_the_next_run(vendor_server: Any, tmp_path
     assert set(vendor_server.asked.values()) == {1}
 
 
-def test_a_full_queue_is_waited_for_in_smaller_batches(vendor_server: Any, tmp_path: Path) -> None:
+def test_a_full_queue_means_smaller_batches(vendor_server: Any, tmp_path: Path) -> None:
     vendor_server.queue, vendor_server.looks = 4, 3
     assert values(judged(vendor_server, tmp_path)) == [4.0] * 7
     assert len(vendor_server.online) == 1 + (6 - len(vendor_server.asked))
@@ -186,7 +186,7 @@ def test_a_full_queue_is_waited_for_in_smaller_batches(vendor_server: Any, tmp_p
     assert len(vendor_server.batches) >= 2
 
 
-# A server in trouble.
+# Server errors.
 
 
 def test_missing_batch_results_are_requested_online(vendor_server: Any, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_an_address_without_batches_is_refused_before_any_request(
     assert vendor_server.online == []
 
 
-# What is asked.
+# Parameters.
 
 
 def test_an_unsupported_batch_parameter_is_refused_before_any_request(

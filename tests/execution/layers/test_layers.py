@@ -1,4 +1,4 @@
-"""Each layer alone, over a layer that the test controls."""
+"""Each layer alone, on top of a layer that the test controls."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def response(*texts: str, **about: Any) -> Response:
 
 
 class Below:
-    """The layer below: it answers with the text of a request, as often as `n` says, once `open` is set."""
+    """The layer below: once `open` is set, it answers with `n` copies of the request's text."""
 
     def __init__(self, error: Exception | None = None, *, most: int = 100) -> None:
         self.asked: list[Request] = []
@@ -73,7 +73,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(work)
 
 
-def texts_of(responses: list[Response]) -> list[str]:
+def first_texts(responses: list[Response]) -> list[str]:
     return [one.choices[0].text for one in responses]
 
 
@@ -83,7 +83,7 @@ def test_equal_requests_at_the_same_time_are_one() -> None:
         below.open.clear()
         layer = Deduplicated(below)
         asyncio.get_running_loop().call_later(0.01, below.open.set)
-        assert texts_of(await gather(layer.ask(request()) for _ in range(5))) == ["a0"] * 5
+        assert first_texts(await gather(layer.ask(request()) for _ in range(5))) == ["a0"] * 5
         await layer.ask(request())
         assert len(below.asked) == 2, "the first ones had their answer"
         assert not layer.is_in_flight(request())
@@ -92,7 +92,7 @@ def test_equal_requests_at_the_same_time_are_one() -> None:
 
 
 @pytest.mark.parametrize("error", [Refused("no"), RunStopped()])
-def test_an_error_is_everybody_s(error: Exception) -> None:
+def test_equal_requests_share_an_error(error: Exception) -> None:
     async def work() -> None:
         layer = Deduplicated(Below(error))
         ends = await asyncio.gather(
@@ -103,7 +103,7 @@ def test_an_error_is_everybody_s(error: Exception) -> None:
     run(work())
 
 
-def test_who_waited_for_somebody_that_gave_up_asks_himself() -> None:
+def test_a_waiting_request_is_sent_if_the_first_is_cancelled() -> None:
     async def work() -> None:
         below = Below()
         below.open.clear()
@@ -124,12 +124,12 @@ def draws(number: int, first: int = 0) -> list[Request]:
     return [request(draw=draw) for draw in range(first, first + number)]
 
 
-def test_draws_of_one_turn_travel_together_and_the_first_has_the_usage() -> None:
+def test_draws_of_one_turn_share_a_message_and_the_first_has_the_usage() -> None:
     async def work() -> None:
         below = Below()
         layer = Bundled(below, largest=100)
         responses = await gather(layer.ask(one) for one in [*draws(4), request("b")])
-        assert texts_of(responses) == ["a0", "a1", "a2", "a3", "b0"]
+        assert first_texts(responses) == ["a0", "a1", "a2", "a3", "b0"]
         assert [one.params.get("n") for one in below.asked] == [4, None]
         assert [one.usage.completion_tokens for one in responses] == [4, 0, 0, 0, 1]
 
@@ -141,7 +141,7 @@ def test_only_draws_that_follow_each_other_are_one_message() -> None:
         below = Below()
         layer = Bundled(below, largest=100)
         responses = await gather(layer.ask(one) for one in [*draws(2), *draws(3, first=5)])
-        assert texts_of(responses) == ["a0", "a1", "a5", "a6", "a7"]
+        assert first_texts(responses) == ["a0", "a1", "a5", "a6", "a7"]
         assert [(one.draw, one.params["n"]) for one in below.asked] == [(0, 2), (5, 3)]
 
     run(work())
@@ -152,14 +152,14 @@ def test_missing_choices_are_requested_again_in_smaller_messages() -> None:
         below = Below(most=3)
         layer = Bundled(below, largest=100)
         responses = await gather(layer.ask(one) for one in draws(8))
-        assert texts_of(responses) == [f"a{n}" for n in range(8)]
+        assert first_texts(responses) == [f"a{n}" for n in range(8)]
         assert layer.largest == 3
         assert [one.params.get("n") for one in below.asked] == [8, 3, 2]
 
     run(work())
 
 
-def test_a_message_without_a_choice_is_the_reply_to_every_draw() -> None:
+def test_a_reply_without_a_choice_answers_every_draw() -> None:
     assert replies_of(as_message(draws(3)), response()) == [response()] * 3
 
 
@@ -182,7 +182,7 @@ def test_the_first_request_goes_alone() -> None:
     run(work())
 
 
-def test_a_first_error_that_ends_the_run_is_the_answer_to_all_and_any_other_is_not() -> None:
+def test_only_a_first_error_that_ends_the_run_answers_all_requests() -> None:
     async def work(error: ProviderError, count: int) -> None:
         below = Below(error)
         layer = FirstAlone(below)
@@ -215,7 +215,7 @@ def test_first_request_of_a_prefix_is_answered_before_the_others() -> None:
     run(work())
 
 
-def test_a_leader_that_fails_hands_over() -> None:
+def test_after_a_failed_first_request_the_next_one_goes_alone() -> None:
     async def work() -> None:
         below = Below(Refused("no"))
         layer = Leading(below)
@@ -228,7 +228,7 @@ def test_a_leader_that_fails_hands_over() -> None:
     run(work())
 
 
-def test_a_stored_reply_is_not_asked_for_and_a_new_one_is_stored(tmp_path: Path) -> None:
+def test_stored_replies_are_reused_and_new_replies_are_stored(tmp_path: Path) -> None:
     async def work() -> None:
         below = Below()
         with DiskCache(tmp_path) as cache:
@@ -236,7 +236,7 @@ def test_a_stored_reply_is_not_asked_for_and_a_new_one_is_stored(tmp_path: Path)
             layer = Cached(Stored(below, store), store)
             message = as_message(draws(3))
             await Stored(below, store).ask(message)
-            assert texts_of([await layer.ask(one) for one in draws(3)]) == ["a0", "a1", "a2"]
+            assert first_texts([await layer.ask(one) for one in draws(3)]) == ["a0", "a1", "a2"]
             await layer.ask(request("b"))
             await layer.ask(request("b"))
             assert [one.messages[0]["content"] for one in below.asked] == ["a", "b"]
@@ -279,7 +279,7 @@ def test_a_reply_that_cannot_be_stored_is_used_and_the_next_request_is_not_sent(
 
 
 class Ending:
-    """Answers after some seconds, and refuses the text "wrong" with an error that ends the run."""
+    """Answer after some seconds. Refuse the text "wrong" with an error that ends the run."""
 
     def __init__(self, seconds: float) -> None:
         self.asked: list[str] = []
@@ -334,7 +334,7 @@ def test_answers_and_errors_are_counted() -> None:
     run(work())
 
 
-def test_at_the_deadline_nothing_is_waited_for_or_asked(in_time: Callable[..., Any]) -> None:
+def test_at_the_deadline_waiting_ends_and_no_request_is_sent(in_time: Callable[..., Any]) -> None:
     async def work() -> None:
         below = Below()
         below.open.clear()
@@ -397,7 +397,7 @@ def test_a_429_pauses_all_requests(in_time: Callable[..., Any], error: Transient
     in_time(work())
 
 
-def test_each_request_is_paid_and_one_that_is_not_sent_is_not() -> None:
+def test_only_sent_requests_spend_budget() -> None:
     async def work() -> None:
         ledger = BudgetLedger(Budget(3_000, "tokens"))
         with pytest.raises(RunStopped):
@@ -443,7 +443,7 @@ def test_each_reply_is_recorded_if_it_is_new_or_used(tmp_path: Path) -> None:
             assert recorded.draws("m") == 2
 
 
-def test_the_questions_about_a_text_share_its_reply() -> None:
+def test_questions_about_the_same_text_share_a_reply() -> None:
     async def work() -> None:
         layer = Remembered(below := Below())
         for _ in range(2):
@@ -453,7 +453,7 @@ def test_the_questions_about_a_text_share_its_reply() -> None:
     run(work())
 
 
-def test_a_cache_that_keeps_nothing_has_no_new_replies() -> None:
+def test_a_disabled_cache_reports_no_new_replies() -> None:
     async def work() -> None:
         store = ReplyStore(NoCache())
         await Stored(Below(), store).ask(request())
