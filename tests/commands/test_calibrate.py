@@ -1,4 +1,4 @@
-"""calibrate=True: means on people's scale in a run, in what it stores and in every format; and what is refused."""
+"""calibrate=True: means on people's scale in the result, its files and every format; and refused options."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_format_shows_them() -> None:
 
 
 @pytest.mark.parametrize("better", ["higher", "lower"])
-def test_verdicts_are_no_points_of_another_scale(better: str) -> None:
+def test_pass_verdicts_cannot_calibrate_a_numeric_scale(better: str) -> None:
     rows = [
         {**{key: value for key, value in row.items() if key != "human"}, "human": {"bad": n % 2}}
         for n, row in enumerate(ROWS)

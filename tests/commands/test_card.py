@@ -1,4 +1,4 @@
-"""make_card(): which texts are judged how often, by which runs, and what reaches the card."""
+"""make_card(): the texts that it judges, its runs and requests, and the lines of the card."""
 
 from __future__ import annotations
 
@@ -63,51 +63,51 @@ PLACES = (
 )
 ROWS = [
     {
-        "item": place,
+        "item": town,
         "system": system,
-        "source": f"Heavy snow closed the road at {place} on Friday. The authority said that {n + 2} lorries had slid "
-        f"across both lanes. Nobody was hurt. Crews hope to reopen one lane by Sunday. {place} lies at 1,{n + 10}0 "
+        "source": f"Heavy snow closed the road at {town} on Friday. The authority said that {n + 2} lorries had slid "
+        f"across both lanes. Nobody was hurt. Crews hope to reopen one lane by Sunday. {town} lies at 1,{n + 10}0 "
         "metres. The road was last closed in 2019.",
-        "output": f"Snow has closed the road at {place}. {n + 2} lorries slid across both lanes. {end}",
+        "output": f"Snow has closed the road at {town}. {n + 2} lorries slid across both lanes. {end}",
         "human": {"coherence": 3 + n % 3},
     }
-    for n, place in enumerate(PLACES)
+    for n, town in enumerate(PLACES)
     for system, end in (
         ("plain", "Nobody was hurt."),
         ("hopeful", "Crews hope to reopen a lane by Sunday."),
     )
 ]
 TWO = ["coherence", "fluency"]
-"""Of which one has a scale of 1 to 5, and the other of 1 to 3."""
+"""Two criteria: coherence has a scale of 1 to 5, fluency of 1 to 3."""
 AS_WRITTEN = {row["output"] for row in ROWS}
 MARKED = re.compile(
     r"^<(?:output|text) ([0-9a-f]+)>\n(.*?)\n</(?:output|text) \1>", re.DOTALL | re.MULTILINE
 )
 
 
-def output_of(request: Request) -> str:
-    """The text that a prompt asks about; of a comparison nothing."""
+def judged_output(request: Request) -> str:
+    """Return the text that a prompt asks about, or "" for a comparison."""
     marked = MARKED.search(request.messages[0]["content"])
     return marked[2] if marked else ""
 
 
-def on(request: Request) -> str:
-    """The criterion of a prompt."""
+def criterion_of(request: Request) -> str:
+    """Return the criterion of a prompt."""
     return "fluency" if "Fluency" in request.messages[0]["content"] else "coherence"
 
 
 def strict(request: Request) -> Reply:
-    """Gives the top to what nobody has changed, and the bottom to all else; of two texts it takes the first."""
-    if not output_of(request):
+    """Give the top score to unchanged texts and the lowest to changed ones. Of two texts, prefer the first."""
+    if not judged_output(request):
         return {"A": 0.9, "B": 0.1}
-    top = "3" if on(request) == "fluency" else "5"
-    return {top if output_of(request) in AS_WRITTEN else "1": 1.0}
+    top = "3" if criterion_of(request) == "fluency" else "5"
+    return {top if judged_output(request) in AS_WRITTEN else "1": 1.0}
 
 
-def card_of(
+def make_card_with(
     script: Callable[[Request], Reply] = strict, **options: Any
 ) -> tuple[JudgeCard, list[Request]]:
-    """The card, and what was asked for it."""
+    """Return a card and the requests for it."""
     provider = ScriptedProvider(script)
     arguments: dict[str, Any] = {
         "criteria": TWO,
@@ -119,36 +119,39 @@ def card_of(
 
 
 @pytest.fixture(scope="module")
-def whole() -> tuple[JudgeCard, list[Request]]:
-    """A card with all its probes, and what was asked."""
-    return card_of()
+def full_card() -> tuple[JudgeCard, list[Request]]:
+    """A card with all probes and the requests for it."""
+    return make_card_with()
 
 
-# ------------------------------------------------------------------------------------------------------- what is asked
+# Requests.
 
 
 def test_every_text_is_judged_once_by_each_criterion(
-    whole: tuple[JudgeCard, list[Request]],
+    full_card: tuple[JudgeCard, list[Request]],
 ) -> None:
-    _, seen = whole
+    _, requests = full_card
     weighed = [
         request
-        for request in seen
-        if "top_logprobs" in request.params and output_of(request) in AS_WRITTEN
+        for request in requests
+        if "top_logprobs" in request.params and judged_output(request) in AS_WRITTEN
     ]
     plain = []
     for request in weighed:
         content = request.messages[0]["content"]
-        if "You will judge one text" in content and f"{on(request).title()} is about" in content:
+        if (
+            "You will judge one text" in content
+            and f"{criterion_of(request).title()} is about" in content
+        ):
             plain.append(request)
-    about = Counter((on(request), output_of(request)) for request in plain)
+    about = Counter((criterion_of(request), judged_output(request)) for request in plain)
     assert about == Counter((name, text) for name in TWO for text in AS_WRITTEN)
 
 
-def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(
-    whole: tuple[JudgeCard, list[Request]],
+def test_a_judge_that_detects_all_damage_has_full_rates(
+    full_card: tuple[JudgeCard, list[Request]],
 ) -> None:
-    card, _ = whole
+    card, _ = full_card
     assert card.failures == {}
     damages = {cell.change for cell in card.cells}
     assert (
@@ -165,28 +168,30 @@ def test_a_judge_that_sees_all_damage_has_a_card_that_says_so(
 
 def test_a_judge_that_obeys_injections_is_detected() -> None:
     def gullible(request: Request) -> Reply:
-        if not output_of(request):
+        if not judged_output(request):
             return {"A": 0.5, "B": 0.5}
         known = any(
-            text in output_of(request) for text in AS_WRITTEN
-        ) and "library" not in output_of(request)
-        return {"2" if output_of(request) in AS_WRITTEN or not known else "3": 1.0}
+            text in judged_output(request) for text in AS_WRITTEN
+        ) and "library" not in judged_output(request)
+        return {"2" if judged_output(request) in AS_WRITTEN or not known else "3": 1.0}
 
-    card, seen = card_of(gullible, probes=["injection"], criteria=["fluency"])
+    card, requests = make_card_with(gullible, probes=["injection"], criteria=["fluency"])
     assert {cell.change for cell in card.attacks} == set(ATTACKS)
-    whole = {cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1}
-    assert whole == set(ATTACKS) - {CONTROL}
+    successful_attacks = {
+        cell.change for cell in card.attacks if cell.rate and cell.rate.value == 1
+    }
+    assert successful_attacks == set(ATTACKS) - {CONTROL}
     assert sum("The attack" in text for text in card.observations) == len(ATTACKS) - 1
     assert (card.cells, card.findings) == ((), ())
-    assert len(seen) == len(ROWS) + len(PLACES) * len(ATTACKS)
+    assert len(requests) == len(ROWS) + len(PLACES) * len(ATTACKS)
 
 
-def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(
-    whole: tuple[JudgeCard, list[Request]],
+def test_an_attack_asks_for_the_top_of_the_criterions_scale(
+    full_card: tuple[JudgeCard, list[Request]],
 ) -> None:
-    _, seen = whole
-    fives = {output_of(request) for request in seen if on(request) == "coherence"}
-    threes = {output_of(request) for request in seen if on(request) == "fluency"}
+    _, requests = full_card
+    fives = {judged_output(request) for request in requests if criterion_of(request) == "coherence"}
+    threes = {judged_output(request) for request in requests if criterion_of(request) == "fluency"}
     sample = Sample("i", "s", "Snow.")
     for attack in ATTACKS:
         high, low = (inject(sample, attack, top, "en").output for top in ("5", "3"))
@@ -201,17 +206,17 @@ def test_an_attack_asks_each_criterion_for_the_top_of_its_own_scale(
 
 
 def test_attacks_of_several_scales_have_one_row_in_the_card(
-    whole: tuple[JudgeCard, list[Request]],
+    full_card: tuple[JudgeCard, list[Request]],
 ) -> None:
-    card, _ = whole
+    card, _ = full_card
     assert Counter((cell.change, cell.criterion) for cell in card.attacks) == Counter(
         {(attack, criterion): 1 for attack in ATTACKS for criterion in TWO}
     )
     assert {cell.failed for cell in card.attacks} == {0}
 
 
-def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request]]) -> None:
-    card, seen = whole
+def test_biases_are_measured_in_separate_runs(full_card: tuple[JudgeCard, list[Request]]) -> None:
+    card, requests = full_card
     assert {finding.probe for finding in card.findings} == {
         "position", "verbosity", "extractiveness", "wording", "wording of the criterion", "scale use", "repeats",
     }  # fmt: skip
@@ -223,14 +228,14 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
     )
     assert first.estimate.value == pytest.approx(0.9)
     drawn = Counter[float]()
-    for request in seen:
+    for request in requests:
         drawn[request.params["temperature"]] += request.params.get("n", 0)
     assert drawn == {
         0.0: len(PLACES) * len(TWO) * card_command.DRAWS,
         1.0: len(PLACES) * len(TWO) * card_command.DRAWS,
     }
     for words in ("Your task is to assess a text", "Read the text below carefully"):
-        assert sum(request.messages[0]["content"].startswith(words) for request in seen) == len(
+        assert sum(request.messages[0]["content"].startswith(words) for request in requests) == len(
             PLACES
         ) * len(TWO)
     assert set(card.info["runs"]) == {TEXTS, MAIN, WORDINGS, QUESTIONS, *DRAWN, PAIRS}
@@ -239,9 +244,15 @@ def test_biases_come_from_runs_of_their_own(whole: tuple[JudgeCard, list[Request
 
 def test_a_judge_that_counts_words_ignores_injections() -> None:
     def reply(request: Request) -> str:
-        return str(min(5, len(output_of(request).split()) // 12)) if output_of(request) else "A"
+        return (
+            str(min(5, len(judged_output(request).split()) // 12))
+            if judged_output(request)
+            else "A"
+        )
 
-    card, _ = card_of(reply, criteria=["coherence"], weighting="single", probes=["injection"])
+    card, _ = make_card_with(
+        reply, criteria=["coherence"], weighting="single", probes=["injection"]
+    )
     assert not [text for text in card.observations if "works" in text or "raised" in text]
 
 
@@ -263,13 +274,13 @@ def test_how_a_card_was_made_can_be_read_and_names_no_folder(tmp_path: Path) -> 
             assert words in page
 
 
-def test_only_the_probes_that_are_asked_for_are_paid(
-    whole: tuple[JudgeCard, list[Request]],
+def test_only_the_selected_probes_are_run(
+    full_card: tuple[JudgeCard, list[Request]],
 ) -> None:
-    everything, seen = whole
-    parts = [card_of(probes=probe) for probe in PROBES]
+    everything, requests = full_card
+    parts = [make_card_with(probes=probe) for probe in PROBES]
     unchanged = len(ROWS) * len(TWO)
-    assert len(seen) == sum(len(some) for _, some in parts) - 2 * unchanged
+    assert len(requests) == sum(len(some) for _, some in parts) - 2 * unchanged
     assert [bool(card.cells) for card, _ in parts] == [True, False, False]
     assert [bool(card.findings) for card, _ in parts] == [False, True, False]
     assert [bool(card.attacks) for card, _ in parts] == [False, False, True]
@@ -277,36 +288,42 @@ def test_only_the_probes_that_are_asked_for_are_paid(
     assert rates == {(cell.change, cell.criterion): cell.rate for cell in everything.cells}
 
 
-def test_a_card_is_the_same_every_time_and_another_by_another_seed() -> None:
-    (first, _), (second, _) = (card_of(items=5, seed=3, probes="sensitivity") for _ in range(2))
+def test_a_seed_determines_the_texts_of_a_card() -> None:
+    (first, _), (second, _) = (
+        make_card_with(items=5, seed=3, probes="sensitivity") for _ in range(2)
+    )
     assert first == replace(second, info={**second.info, "runs": first.info["runs"]})
-    texts = [ready_for(items=5, seed=seed).texts for seed in (3, 3, 4)]
+    texts = [plan_with(items=5, seed=seed).texts for seed in (3, 3, 4)]
     assert texts[0] == texts[1]
     assert {s.item for s in texts[0].originals} != {s.item for s in texts[2].originals}
 
 
-def ready_for(**options: Any) -> CardPlan:
-    of_plan = {name: options.pop(name) for name in list(options) if name not in ("items", "probes")}
-    config = load_config(options={"criteria": TWO, "cache": False} | of_plan)
+def plan_with(**options: Any) -> CardPlan:
+    plan_options = {
+        name: options.pop(name) for name in list(options) if name not in ("items", "probes")
+    }
+    config = load_config(options={"criteria": TWO, "cache": False} | plan_options)
     return plan_card(config, ROWS, providers=[ScriptedProvider(strict)], **options)
 
 
-# ----------------------------------------------------------------------------------------------------------- the texts
+# Texts.
 
 
-def test_one_text_of_each_item_the_systems_in_turn_and_one_more() -> None:
+def test_each_item_gives_two_texts_of_alternating_systems() -> None:
     rows = [Sample(f"i{n}", system, f"{system} {n}") for n in range(6) for system in "abc"]
-    originals, others = card_texts.choose_originals(rows, 6, 0)
+    originals, second_texts = card_texts.choose_originals(rows, 6, 0)
     assert [s.system for s in originals] == ["a", "b", "c", "a", "b", "c"]
-    assert [s.system for s in others] == ["b", "c", "a", "b", "c", "a"]
-    assert [s.item for s in originals] == [s.item for s in others] == [f"i{n}" for n in range(6)]
+    assert [s.system for s in second_texts] == ["b", "c", "a", "b", "c", "a"]
+    assert (
+        [s.item for s in originals] == [s.item for s in second_texts] == [f"i{n}" for n in range(6)]
+    )
     few, _ = card_texts.choose_originals(rows, 3, 1)
     assert [s.item for s in few] == sorted(s.item for s in few)
     assert card_texts.choose_originals(rows, 100, 5)[0] == originals
 
 
-def test_a_limit_is_of_the_rows_from_which_items_are_picked() -> None:
-    card_plan = ready_for(limit=5, probes="injection")
+def test_items_are_chosen_from_the_rows_within_the_limit() -> None:
+    card_plan = plan_with(limit=5, probes="injection")
     assert [sample.item for sample in card_plan.texts.originals] == list(PLACES[:3])
 
 
@@ -324,7 +341,7 @@ def test_a_card_skips_blank_and_equal_texts() -> None:
 
 
 def test_changed_texts_have_no_ratings_and_natural_texts_keep_theirs() -> None:
-    card_plan = ready_for()
+    card_plan = plan_with()
     assert all(not sample.human for sample in card_plan.texts.changed)
     assert all(sample.human for sample in (*card_plan.texts.originals, *card_plan.texts.others))
     assert {s.system for s in card_plan.texts.changed} >= {
@@ -341,7 +358,7 @@ def test_changed_texts_have_no_ratings_and_natural_texts_keep_theirs() -> None:
         (("relevance",), "fluency"),
     ],
 )
-def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
+def test_a_criterion_and_its_variants_have_the_same_kind_of_damage(
     criteria: tuple[str, ...], expected: str
 ) -> None:
     rows = [Sample("i", "a", "Snow fell. It fell on Bern. The road is shut.", source="Snow fell.")]
@@ -352,12 +369,12 @@ def test_damage_is_the_own_one_of_the_criterion_of_its_name_or_of_a_variant(
 
 
 @pytest.mark.parametrize("language", ["ja", "ko", "zh"])
-def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language: str) -> None:
+def test_prompts_changes_and_attacks_are_in_the_language_of_the_texts(language: str) -> None:
     rows = samples.load(
         Path(__file__).parents[2] / "examples" / f"summaries_{language}" / "data.jsonl"
     )
     provider = ScriptedProvider(
-        lambda request: {"A": 0.5, "B": 0.5} if not output_of(request) else "3"
+        lambda request: {"A": 0.5, "B": 0.5} if not judged_output(request) else "3"
     )
     card = make_card(rows, ["coherence"], model=provider, weighting="single", cache=False, items=4)
     assert (card.failures, card.info["language"]) == ({}, language)
@@ -367,7 +384,7 @@ def test_other_languages_have_prompts_changes_and_attacks_of_their_own(language:
     assert {finding.probe for finding in card.findings} >= {"position", "wording", "repeats"}
 
 
-# --------------------------------------------------------------------------------------------------- what there is not
+# Missing lines.
 
 
 def test_a_decision_endpoint_draws_nothing() -> None:
@@ -397,42 +414,46 @@ def test_texts_with_different_sources_are_not_compared() -> None:
     assert has_line(card.skipped["position"], "reads source, which differs")
     assert PAIRS not in card.info["runs"]
     # Comparing fluency needs no source.
-    both = make_card(rows, ["relevance", "fluency"], **options)
-    assert has_line(both.skipped["position by relevance"], "reads source, which differs")
-    compared = {finding.criterion for finding in both.findings if finding.probe == "position"}
+    card_of_two = make_card(rows, ["relevance", "fluency"], **options)
+    assert has_line(card_of_two.skipped["position by relevance"], "reads source, which differs")
+    compared = {
+        finding.criterion for finding in card_of_two.findings if finding.probe == "position"
+    }
     assert compared == {"fluency"}
     # One comparable item is enough.
     rows[:2] = ROWS[:2]
-    one = make_card(rows, ["relevance"], **options)
-    assert PAIRS in one.info["runs"]
+    comparable = make_card(rows, ["relevance"], **options)
+    assert PAIRS in comparable.info["runs"]
 
 
-def test_a_criterion_of_a_user_has_neither_other_words_nor_a_comparison(tmp_path: Path) -> None:
+def test_a_custom_criterion_has_no_wording_or_position_line(tmp_path: Path) -> None:
     criterion_file = tmp_path / "polite.jinja"
     criterion_file.write_text(
         "---\nscale: [1, 5]\n---\nIs this polite?\n{{ output|fenced('output') }}", encoding="utf-8"
     )
-    card, _ = card_of(lambda request: "3", criteria=[str(criterion_file)], items=4)
+    card, _ = make_card_with(lambda request: "3", criteria=[str(criterion_file)], items=4)
     assert has_line(card.skipped["wording"], "polite.jinja", "layouts/pointwise.jinja")
     assert has_line(card.skipped["position"], "no pairwise criterion", "polite")
-    both, _ = card_of(criteria=[str(criterion_file), "coherence"], items=4)
-    assert "no pairwise criterion" in both.skipped["position by polite"]
-    assert {"position", "wording"}.isdisjoint(both.skipped)
-    assert "wording of polite" in both.skipped
+    card_of_two, _ = make_card_with(criteria=[str(criterion_file), "coherence"], items=4)
+    assert "no pairwise criterion" in card_of_two.skipped["position by polite"]
+    assert {"position", "wording"}.isdisjoint(card_of_two.skipped)
+    assert "wording of polite" in card_of_two.skipped
     assert {
-        finding.criterion for finding in both.findings if finding.probe in ("position", "wording")
+        finding.criterion
+        for finding in card_of_two.findings
+        if finding.probe in ("position", "wording")
     } == {"coherence"}
 
 
 class Stubborn(ScriptedProvider):
-    """Has a temperature of its own."""
+    """A judge with a fixed temperature."""
 
     async def complete(self, request: Request) -> Response:
         return replace(await super().complete(request), unmet=("temperature",))
 
 
 def test_a_server_with_fixed_temperature_is_not_reported_at_0() -> None:
-    card, _ = card_of(model=Stubborn(strict), items=4)
+    card, _ = make_card_with(model=Stubborn(strict), items=4)
     assert "the server ignores the temperature" in card.skipped["repeats"]
     assert [finding.measure for finding in card.findings if finding.probe == "repeats"]
     assert not [finding for finding in card.findings if finding.measure.endswith("temperature 0")]
@@ -454,10 +475,10 @@ def test_a_failed_judgment_is_counted_once_and_not_scored() -> None:
     def refused(request: Request) -> bool:
         return "closed the road at Bern on Friday" in request.messages[0]["content"]
 
-    card, seen = card_of(
+    card, requests = make_card_with(
         lambda request: Refused("content policy") if refused(request) else strict(request)
     )
-    refusals = sum(map(refused, seen))  # a request for several draws is that of one judgment
+    refusals = sum(map(refused, requests))  # one request for several draws is one judgment
     assert card.failures == {"Refused": refusals}
     assert card.info["failed"] == refusals
     assert {(cell.criterion, cell.failed) for cell in card.cells} == {
@@ -471,34 +492,34 @@ def test_a_failed_judgment_is_counted_once_and_not_scored() -> None:
     )
 
 
-# -------------------------------------------------------------------------------------------------- limits and storage
+# Limits and storage.
 
 
-def test_one_budget_is_for_all_runs() -> None:
-    _, seen = card_of(items=3)
+def test_all_runs_share_one_budget() -> None:
+    _, requests = make_card_with(items=3)
     (main,) = (
         len(judgments(run, "script"))
-        for name, run in ready_for(items=3).runs.items()
+        for name, run in plan_with(items=3).runs.items()
         if name == MAIN
     )
     budget = sum(
-        map(BudgetLedger(Budget(1, "tokens")).max_cost, seen[:main])
-    )  # what is not counted costs the most it can
+        map(BudgetLedger(Budget(1, "tokens")).max_cost, requests[:main])
+    )  # requests without usage cost the maximum
     provider = ScriptedProvider(strict)
     with pytest.raises(BudgetReached):
-        card_of(items=3, model=provider, budget=f"{budget:.0f}tokens")
-    assert len(provider.seen) == main < len(seen)
+        make_card_with(items=3, model=provider, budget=f"{budget:.0f}tokens")
+    assert len(provider.seen) == main < len(requests)
 
 
 class Slow(ScriptedProvider):
-    """Takes ten seconds for a reply."""
+    """Answer after ten seconds."""
 
     async def complete(self, request: Request) -> Response:
         await asyncio.sleep(10)
         return await super().complete(request)
 
 
-def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+def test_all_runs_share_one_deadline(in_time: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
     arguments: dict[str, Any] = {
         "cache": False,
         "weighting": "single",
@@ -511,31 +532,33 @@ def test_one_deadline_is_for_all_runs(in_time: Callable[[Coroutine[Any, Any, Any
     with pytest.raises(DeadlineReached):
         in_time(card_async(ROWS, TWO, model=provider, deadline=65, **arguments))
     prompts = {request.messages[0]["content"][:30] for request in provider.seen}
-    assert any(text.startswith("Your task is") for text in prompts)  # the first runs were in time
+    assert any(
+        text.startswith("Your task is") for text in prompts
+    )  # the first runs ended before the deadline
 
 
 def test_a_recorded_card_is_replayed_to_the_same_card(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
-    recorded, _ = card_of(items=4, record=calls)
-    again = make_card(ROWS, TWO, replay=calls, cache=False, weighting="logprobs", items=4)
-    assert again.failures == {}
-    assert (again.cells, again.attacks, again.findings) == (
+    recorded, _ = make_card_with(items=4, record=calls)
+    replayed = make_card(ROWS, TWO, replay=calls, cache=False, weighting="logprobs", items=4)
+    assert replayed.failures == {}
+    assert (replayed.cells, replayed.attacks, replayed.findings) == (
         recorded.cells,
         recorded.attacks,
         recorded.findings,
     )
 
 
-def test_nothing_is_asked_twice(whole: tuple[JudgeCard, list[Request]]) -> None:
-    _, seen = whole
-    # Repeats are asked again on purpose: each is a draw of its own.
-    single = [request for request in seen if request.params.get("n", 1) == 1]
-    asked = Counter((repr(request.messages), repr(request.params)) for request in single)
-    assert max(asked.values()) == 1
-    assert len(seen) > len(ROWS) * len(TWO)
+def test_no_request_is_repeated(full_card: tuple[JudgeCard, list[Request]]) -> None:
+    _, requests = full_card
+    # Repeats are intended: each is a separate draw.
+    single = [request for request in requests if request.params.get("n", 1) == 1]
+    request_counts = Counter((repr(request.messages), repr(request.params)) for request in single)
+    assert max(request_counts.values()) == 1
+    assert len(requests) > len(ROWS) * len(TWO)
 
 
-def test_the_ratings_of_a_file_count_for_the_items_that_are_taken(tmp_path: Path) -> None:
+def test_the_ratings_of_a_file_apply_to_the_chosen_items(tmp_path: Path) -> None:
     rows = [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
     ratings = [
         {"item": row["item"], "system": row["system"], "rater": "anna", "criterion": "coherence",
@@ -560,12 +583,12 @@ def test_a_result_has_a_card_and_takes_no_option_of_a_new_run() -> None:
     assert verdicts["injections"] == "not measured"
     assert verdicts["agreement with people"] == "unclear"
     assert made.verdict.startswith("Not shown to be good enough")
-    for given in ({"items": 3}, {"model": "m"}, {"criteria": "coherence"}):
+    for options in ({"items": 3}, {"model": "m"}, {"criteria": "coherence"}):
         with pytest.raises(ConfigError, match="the run is finished"):
-            judge.card(result, **given)
+            judge.card(result, **options)
 
 
-def test_a_ranking_says_which_lines_it_cannot_have() -> None:
+def test_the_card_of_a_ranking_names_its_missing_lines() -> None:
     ranked = judge.rank(
         ROWS, ["coherence"], model=ScriptedProvider(lambda request: "A"), cache=False
     )
@@ -614,7 +637,7 @@ def test_repeats_of_a_finished_run_are_those_of_its_draws() -> None:
     assert cell.counted == "items"
     assert cell.estimate is not None
     assert cell.estimate.n == len(PLACES)
-    assert 0.5 < cell.estimate.value < 1.5  # half 3 and half 5: about 1.1
+    assert 0.5 < cell.estimate.value < 1.5  # half of the draws are 3 and half are 5: about 1.1
 
 
 def test_a_panel_has_no_card() -> None:
@@ -639,7 +662,7 @@ def test_a_second_card_is_answered_from_the_cache(tmp_path: Path) -> None:
 
 
 def test_card_estimate_is_one_line() -> None:
-    card_plan = ready_for(items=4)
+    card_plan = plan_with(items=4)
     line = card_estimate(card_plan)
     assert has_line(
         line, "card of script", "4 items", f"{card_plan.judgments:,} judgments", "7 runs"
@@ -647,7 +670,7 @@ def test_card_estimate_is_one_line() -> None:
     assert card_plan.judgments == asyncio.run(run_card(card_plan)).info["judgments"]
 
 
-# ------------------------------------------------------------------------------------------------------- what is wrong
+# Errors.
 
 
 @pytest.mark.parametrize(
@@ -682,7 +705,7 @@ def test_mistakes_are_errors_before_any_request(
 
 
 def test_a_card_ignores_the_metrics_of_the_configuration() -> None:
-    card_plan = ready_for(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
+    card_plan = plan_with(metrics=["rouge"], set={"rouge": {"stem": False}}, workers=2, items=1)
     assert [run.metrics for run in card_plan.runs.values()] == [{}] * 7
 
 
@@ -704,18 +727,18 @@ def test_a_recording_of_two_judges_makes_no_card(tmp_path: Path) -> None:
         make_card(ROWS, TWO, replay=calls, weighting="single", items=1, probes="injection")
 
 
-def test_a_file_where_the_folder_should_be_is_refused(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_output_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "here").write_text("", encoding="utf-8")
     with pytest.raises(StorageError, match="is a file; name"):
-        card_of(out=tmp_path / "here")
+        make_card_with(out=tmp_path / "here")
 
 
-# ----------------------------------------------------------------------------------------------------------- real texts
+# Real texts.
 
 
 @pytest.fixture
 def oracle(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path]) -> Iterator[str]:
-    """The address of a server that judges SummEval's texts as people did, and any other text by chance."""
+    """Yield the address of a server that gives SummEval's texts people's scores and other texts random ones."""
     command = [
         shared_tool("replay_server.py"),
         "--data",
@@ -733,7 +756,7 @@ def oracle(shared_tool: Callable[[str], Path], shared_data: Callable[[str], Path
 
 
 @pytest.mark.slow
-def test_a_judge_that_scores_as_people_do_is_moved_by_nothing_around_the_text(
+def test_a_judge_with_peoples_scores_shows_no_bias(
     oracle: str, shared_data: Callable[[str], Path]
 ) -> None:
     rows = shared_data("summeval_smoke.jsonl")

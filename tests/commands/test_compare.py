@@ -1,4 +1,4 @@
-"""compare(): two runs of the same texts, what is different about how they were made, and what is refused."""
+"""compare(): two runs of the same texts, differences in their settings, and refused input."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CRITERION = "---\nscale: [1, 5]\n---\nIs it kind?\n{{ output }}\nAnswer with a n
 
 
 def graded(x: str, y: str, model: str = "m") -> ScriptedProvider:
-    """A judge that gives each system's texts a grade; "no" is no grade."""
+    """Return a judge that gives each system's texts a grade; "no" gives none."""
 
     def script(request: Any) -> Reply:
         text = request.messages[0]["content"]
@@ -125,7 +125,7 @@ def test_metrics_data_and_models_behind_a_name(tmp_path: Path) -> None:
     assert change(judge.compare(*sides), "model behind m").after == "m-2027-05"
 
 
-def test_another_tokenizer_is_a_warning() -> None:
+def test_different_tokenizers_are_a_warning() -> None:
     rows = [
         {"item": str(n), "system": "x", "output": "駅が開く", "references": ["駅が閉まる"]}
         for n in range(2)
@@ -209,7 +209,7 @@ def test_refuses_runs_that_cannot_be_compared(tmp_path: Path) -> None:
 
 
 def test_a_change_is_split_into_the_judge_and_the_system() -> None:
-    """The second judge gives a point more to half of the texts; one system has new texts, worth another point."""
+    """The second judge adds a point to half of the texts. One system's new texts score one point more."""
     rows = [
         {"item": f"i{n}", "system": s, "source": "Mend it.", "output": f"text {n} of {s}"}
         for n in range(8)

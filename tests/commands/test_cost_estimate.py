@@ -1,4 +1,4 @@
-"""What is said before a run is what the run then does."""
+"""The estimate before a run equals the requests and tokens of the run."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ ROWS = [
 WORDS = ["relevance", "coherence"]
 
 
-class Asked(ScriptedProvider):
-    """A judge that says what it read, to a server of which no report needs to warn."""
+class UsageReportingJudge(ScriptedProvider):
+    """A judge that reports its tokens and is not marked as scripted."""
 
     notice = ""
 
@@ -73,8 +73,8 @@ class Asked(ScriptedProvider):
         return replace(response, choices=choices, usage=usage)
 
 
-class OneByOne(Asked):
-    """A judge without token probabilities that gives one choice a request; `announced` if its vendor says so beforehand."""
+class OneByOne(UsageReportingJudge):
+    """A judge without token probabilities and one choice per request. If `announced`, judge knows this beforehand."""
 
     def __init__(self, *, announced: bool = False, **about: Any) -> None:
         super().__init__(logprobs=False, **about)
@@ -100,7 +100,7 @@ def prepared(
 
 
 def run(ready: PreparedRun) -> dict[str, int]:
-    """The counts of a run's requests."""
+    """Run the plan and return its request counts."""
     return asdict(asyncio.run(run_pipeline(ready)).info.requests)
 
 
@@ -111,13 +111,13 @@ def totals(forecast: Forecast) -> dict[str, int]:
 
 @pytest.mark.parametrize("about", [{}, {"logprobs": False}, {"decides": True}])
 def test_planned_requests_equal_sent_requests(about: dict[str, Any]) -> None:
-    """From an empty cache, from one that holds the first two items, and from a full one."""
-    assert totals(make_forecast(prepared(Asked(**about))))["cached"] == 0
-    run(prepared(Asked(**about), ROWS[:6]))
-    counted = totals(make_forecast(prepared(Asked(**about))))
+    """With an empty cache, a cache with the first two items, and a full cache."""
+    assert totals(make_forecast(prepared(UsageReportingJudge(**about))))["cached"] == 0
+    run(prepared(UsageReportingJudge(**about), ROWS[:6]))
+    counted = totals(make_forecast(prepared(UsageReportingJudge(**about))))
     assert (counted["judgments"], counted["cached"]) == (24, 12)
-    assert run(prepared(Asked(**about)))["sent"] == counted["requests"]
-    assert totals(make_forecast(prepared(Asked(**about)))) == {
+    assert run(prepared(UsageReportingJudge(**about)))["sent"] == counted["requests"]
+    assert totals(make_forecast(prepared(UsageReportingJudge(**about)))) == {
         "judgments": 24,
         "equal": 0,
         "cached": 24,
@@ -134,10 +134,10 @@ def test_planned_requests_equal_sent_requests(about: dict[str, Any]) -> None:
         ({"weighting": "samples", "draws": 3}, ROWS),
     ],
 )
-def test_draws_that_come_one_by_one_are_requests_each(
+def test_each_draw_is_a_request_if_the_server_gives_one_choice(
     options: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:
-    """Where the vendor's table says so, and where the cache does, wherever in it."""
+    """Both the vendor table and any cached reply can show this."""
     first = totals(make_forecast(prepared(OneByOne(announced=True), rows, **options)))["requests"]
     assert run(prepared(OneByOne(), rows, **options))["sent"] == first
     forecast = make_forecast(prepared(OneByOne(), **options))
@@ -155,11 +155,11 @@ def test_draws_that_come_one_by_one_are_requests_each(
     )
 
 
-def test_more_draws_are_more_requests_where_each_is_one() -> None:
-    class Hoping(Asked):
+def test_more_draws_are_more_requests_if_the_server_gives_one_choice() -> None:
+    class Hoping(UsageReportingJudge):
         learned = {"n": 1}  # noqa: RUF012
 
-    few, many = (make_forecast(prepared(kind())) for kind in (Hoping, Asked))
+    few, many = (make_forecast(prepared(kind())) for kind in (Hoping, UsageReportingJudge))
     assert has_line(few.notes, "20 draws", "20 requests")
     assert not any("in 20 requests" in note for note in many.notes)
     assert few.judges[0].money.more is not None
@@ -179,22 +179,22 @@ def test_more_draws_are_more_requests_where_each_is_one() -> None:
         ({"temperature": 0.0, "min_mass": 0.9}, {"4": 0.6, "I": 0.4}, 0),
     ],
 )
-def test_stored_replies_without_a_score_are_foreseen_as_a_run_takes_them(
+def test_the_plan_counts_stored_replies_without_a_score_as_the_run_does(
     options: dict[str, Any], stored_replies: Any, failed: int
 ) -> None:
     options = options | {"repair": "off"}
     keep(stored_replies, **options)
-    judge = Asked()
-    counted = totals(make_forecast(prepared(Asked(), **options)))
+    judge = UsageReportingJudge()
+    counted = totals(make_forecast(prepared(UsageReportingJudge(), **options)))
     result = asyncio.run(run_pipeline(prepared(judge, **options)))
     assert len(judge.seen) == counted["requests"]
     assert len(result.table.failures) == failed
-    assert totals(make_forecast(prepared(Asked(), **options)))["requests"] == 0
+    assert totals(make_forecast(prepared(UsageReportingJudge(), **options)))["requests"] == 0
 
 
 def keep(reply: Any, **options: Any) -> None:
-    """Have the cache hold this reply to all that a run asks, without token probabilities where it is a text."""
-    asker = Asked(reply=reply, logprobs=not isinstance(reply, str))
+    """Fill the cache with this reply to every request of a run. A text has no token probabilities."""
+    asker = UsageReportingJudge(reply=reply, logprobs=not isinstance(reply, str))
     asyncio.run(run_pipeline(prepared(asker, cache=False, **options)))
     cache = open_cache(None)
     for request in [*asker.seen]:
@@ -207,26 +207,28 @@ def keep(reply: Any, **options: Any) -> None:
 
 
 def test_equal_prompts_are_asked_once() -> None:
-    counted = totals(make_forecast(prepared(Asked())))
+    counted = totals(make_forecast(prepared(UsageReportingJudge())))
     assert counted == {"judgments": 24, "equal": 4, "cached": 0, "requests": 20}
-    sent = run(prepared(Asked()))
+    sent = run(prepared(UsageReportingJudge()))
     assert (sent["sent"], sent["shared"] + sent["cached"]) == (20, 4)
 
 
 def test_typed_questions_have_their_own_price_and_no_output() -> None:
-    (forecast,) = make_forecast(prepared(Asked(decides=True, model="gpt-6-luna"))).judges
+    (forecast,) = make_forecast(
+        prepared(UsageReportingJudge(decides=True, model="gpt-6-luna"))
+    ).judges
     assert forecast.estimate.total.requests == 20
     assert forecast.estimate.total.written == 0
     assert forecast.money.price == pytest.approx(forecast.estimate.total.read * 0.10e-6)
 
 
-def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
+def test_the_usage_of_cached_replies_corrects_the_estimate() -> None:
     def real(estimated: int) -> int:
         return 2 * estimated
 
-    run(prepared(Asked(real), ROWS[:6]))
-    (forecast,) = make_forecast(prepared(Asked(real))).judges
-    judge = Asked(real)
+    run(prepared(UsageReportingJudge(real), ROWS[:6]))
+    (forecast,) = make_forecast(prepared(UsageReportingJudge(real))).judges
+    judge = UsageReportingJudge(real)
     result = asyncio.run(run_pipeline(prepared(judge)))
     assert (forecast.usage.prompt_tokens, forecast.usage.completion_tokens) == pytest.approx(
         (result.info.usage.prompt_tokens, result.info.usage.completion_tokens), abs=2
@@ -234,17 +236,17 @@ def test_the_usage_of_kept_replies_corrects_the_estimate() -> None:
 
 
 @pytest.mark.parametrize("words", [1, 2000])
-def test_a_document_that_several_prompts_begin_with_can_be_cached(
+def test_a_shared_document_at_the_start_of_prompts_can_be_cached(
     tmp_path: Path, words: int
 ) -> None:
-    """Each prompt but the first begins with it, counted in steps of 128 tokens from 1,024 on."""
+    """All prompts except the first can be cached, in steps of 128 tokens from 1,024 on."""
     file = tmp_path / "clear.jinja"
     file.write_text(
         "---\nscale: [1, 5]\n---\n{{ source }}\n\n{{ output }}\n\nHow clear? A number from 1 to 5.\n"
     )
     source = "long " * words
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
-    judge = Asked()
+    judge = UsageReportingJudge()
     run_plan = load_config(options={"metrics": [], "criteria": [str(file)]})
     (forecast,) = make_forecast(prepare(run_plan, rows, providers=[judge])).judges
     common = token_estimates.estimate_tokens(source) // 128 * 128
@@ -260,16 +262,16 @@ def test_a_document_that_several_prompts_begin_with_can_be_cached(
     assert money.cached == pytest.approx(cost_usd(judge.model, DEFAULT_URL, usage))
 
 
-def test_an_unknown_price_is_unknown_and_not_nothing() -> None:
+def test_an_unknown_price_is_not_zero() -> None:
     for about, why in (
         ({"endpoint": "http://127.0.0.1:8000/v1"}, "a server of your own"),
         ({"model": "no-such-model"}, "genai-prices"),
         ({"decides": True, "model": "gpt-5.4-mini"}, "has no price"),
     ):
-        forecast = make_forecast(prepared(Asked(**about), budget="5usd"))
+        forecast = make_forecast(prepared(UsageReportingJudge(**about), budget="5usd"))
         assert (forecast.price, forecast.judges[0].money.price, forecast.fits) == (None, None, None)
         assert why in forecast.judges[0].money.why
-        assert "price unknown" in one_line_estimate(prepared(Asked(**about)))
+        assert "price unknown" in one_line_estimate(prepared(UsageReportingJudge(**about)))
 
 
 def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +306,7 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("unit", ["usd", "tokens"])
 @pytest.mark.parametrize("about", [{}, {"decides": True, "model": "gpt-6-luna"}])
-def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -> None:
+def test_a_budget_shows_how_many_requests_fit(unit: str, about: dict[str, Any]) -> None:
     rows = [
         {"item": f"{n:03}", "system": s, "source": f"{n:03}", "output": f"{s} {n:03}"}
         for n in range(40)
@@ -313,7 +315,9 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
 
     def forecast(budget: str) -> Forecast:
         return make_forecast(
-            prepared(Asked(**about), rows, budget=budget, criteria=WORDS[:1], cache=False)
+            prepared(
+                UsageReportingJudge(**about), rows, budget=budget, criteria=WORDS[:1], cache=False
+            )
         )
 
     whole = forecast("5usd" if unit == "usd" else "5mtokens")
@@ -326,37 +330,44 @@ def test_a_budget_says_how_many_requests_fit(unit: str, about: dict[str, Any]) -
 
 def test_the_slowest_limit_sets_the_time() -> None:
     free, slow = (
-        make_forecast(prepared(Asked(), **limits)).judges[0].time for limits in ({}, {"rpm": 2})
+        make_forecast(prepared(UsageReportingJudge(), **limits)).judges[0].time
+        for limits in ({}, {"rpm": 2})
     )
     assert slow.seconds == pytest.approx(10 * 60, abs=5)
     assert "--rpm 2" in slow.why
     assert free.seconds is not None
     assert "64 at once" in free.why
-    assert make_forecast(prepared(Asked(), tpm=100)).judges[0].time.why.startswith("--tpm 100")
+    assert (
+        make_forecast(prepared(UsageReportingJudge(), tpm=100))
+        .judges[0]
+        .time.why.startswith("--tpm 100")
+    )
 
 
 def test_possible_extra_draws_are_noted_but_not_counted() -> None:
-    hoping, sure = (make_forecast(prepared(Asked(), weighting=w)) for w in ("auto", "single"))
+    hoping, sure = (
+        make_forecast(prepared(UsageReportingJudge(), weighting=w)) for w in ("auto", "single")
+    )
     assert totals(hoping) == totals(sure)
     assert any("20 draws" in note for note in hoping.notes)
     assert not any("draws" in note for note in sure.notes)
-    run(prepared(Asked(logprobs=False), ROWS[:6]))
-    learned = make_forecast(prepared(Asked(logprobs=False)))
+    run(prepared(UsageReportingJudge(logprobs=False), ROWS[:6]))
+    learned = make_forecast(prepared(UsageReportingJudge(logprobs=False)))
     assert learned.judges[0].estimate.strategies == ("samples",)
     assert not any("draws" in note for note in learned.notes)
 
 
-@pytest.mark.parametrize("judge", [Asked, OneByOne])
+@pytest.mark.parametrize("judge", [UsageReportingJudge, OneByOne])
 def test_cost_of_a_model_without_logprobs_equals_the_noted_extra(
-    judge: type[Asked],
+    judge: type[UsageReportingJudge],
 ) -> None:
     class Hoping(judge):  # type: ignore[misc, valid-type]
         learned = {"n": 1} if judge is OneByOne else {}
 
     forecast = make_forecast(prepared(Hoping())).judges[0]
-    asker = OneByOne() if judge is OneByOne else Asked(logprobs=False)
+    asker = OneByOne() if judge is OneByOne else UsageReportingJudge(logprobs=False)
     spent = asyncio.run(run_pipeline(prepared(asker))).info.usage
-    written = spent.completion_tokens // 3 * 4  # a reply has 3 tokens and is guessed to have 4
+    written = spent.completion_tokens // 3 * 4  # a reply has 3 tokens, the estimate is 4
     paid = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent.prompt_tokens, written))
     assert forecast.money.price is not None
     assert forecast.money.more is not None
@@ -369,7 +380,9 @@ def test_plan_from_a_sample_of_items_is_scaled() -> None:
         for i in range(100)
         for s in "ab"
     ]
-    (whole,), (some,) = (count_requests(prepared(Asked(), rows), most) for most in (None, 40))
+    (whole,), (some,) = (
+        count_requests(prepared(UsageReportingJudge(), rows), most) for most in (None, 40)
+    )
     assert (whole.exact, some.exact) == (True, False)
     assert (
         (some.total.judgments, some.total.requests)
@@ -380,20 +393,20 @@ def test_plan_from_a_sample_of_items_is_scaled() -> None:
 
 
 @pytest.mark.parametrize("warm", [False, True])
-def test_a_bigger_run_is_scaled_from_these_items_and_has_no_replies(warm: bool) -> None:
+def test_the_plan_of_more_items_is_scaled_and_assumes_no_cached_replies(warm: bool) -> None:
     if warm:
-        run(prepared(Asked()))
-    forecast = make_forecast(prepared(Asked()), items=40)
-    now = totals(make_forecast(prepared(Asked(), cache=False)))
+        run(prepared(UsageReportingJudge()))
+    forecast = make_forecast(prepared(UsageReportingJudge()), items=40)
+    now = totals(make_forecast(prepared(UsageReportingJudge(), cache=False)))
     assert totals(forecast) == {name: 10 * many for name, many in now.items()}
     assert has_line([forecast.notes[0]], "4 items", "40 similar ones")
     for options, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
-            make_forecast(prepared(Asked(), **options), items=items)
+            make_forecast(prepared(UsageReportingJudge(), **options), items=items)
 
 
-@pytest.mark.parametrize("judge", [Asked(), OneByOne(announced=True), OneByOne()])
-def test_the_method_is_explained(judge: Asked) -> None:
+@pytest.mark.parametrize("judge", [UsageReportingJudge(), OneByOne(announced=True), OneByOne()])
+def test_the_method_is_explained(judge: UsageReportingJudge) -> None:
     (forecast,) = make_forecast(prepared(judge)).judges
     strategy = "samples: the mean" if judge.learned else "logprobs: "
     assert forecast.method.startswith(strategy)
@@ -404,7 +417,7 @@ def test_the_method_is_explained(judge: Asked) -> None:
 
 
 def test_cost_estimate_uses_the_price_per_token() -> None:
-    (forecast,) = make_forecast(prepared(Asked())).judges
+    (forecast,) = make_forecast(prepared(UsageReportingJudge())).judges
     assert forecast.money.rate == pytest.approx((0.75, 4.5))
     assert forecast.money.price == pytest.approx(
         (forecast.usage.prompt_tokens * 0.75 + forecast.usage.completion_tokens * 4.5) / 1e6
@@ -414,10 +427,11 @@ def test_cost_estimate_uses_the_price_per_token() -> None:
 def test_plan_names_default_criteria() -> None:
     run_plan = load_config(options={"metrics": []})
     rows = [{**row, "source": "The source, and what it says of it."} for row in ROWS]
-    (first, *_) = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
+    (first, *_) = make_forecast(prepare(run_plan, rows, providers=[UsageReportingJudge()])).notes
     assert has_line(first, "relevance, coherence, consistency, fluency", "--criteria")
     assert not any(
-        note.startswith("Default criteria") for note in make_forecast(prepared(Asked())).notes
+        note.startswith("Default criteria")
+        for note in make_forecast(prepared(UsageReportingJudge())).notes
     )
 
 
@@ -425,14 +439,14 @@ def test_plan_names_default_criteria() -> None:
 def test_a_long_prompt_is_noted_with_its_text(n_words: int, is_noted: bool) -> None:
     rows = [*ROWS, {"item": "long", "system": "x", "source": "word " * n_words, "output": "short"}]
     run_plan = load_config(options={"metrics": [], "criteria": ["relevance"]})
-    notes = make_forecast(prepare(run_plan, rows, providers=[Asked()])).notes
+    notes = make_forecast(prepare(run_plan, rows, providers=[UsageReportingJudge()])).notes
     long_notes = [note for note in notes if note.startswith("The longest prompt")]
     assert len(long_notes) == is_noted
     assert all("'long'" in note for note in long_notes)
 
 
-def test_a_ranking_is_foreseen_too() -> None:
-    ready = prepared(Asked(reply={"A": 1.0}), pairwise=True, criteria=["overall"])
+def test_a_ranking_has_an_estimate() -> None:
+    ready = prepared(UsageReportingJudge(reply={"A": 1.0}), pairwise=True, criteria=["overall"])
     assert totals(make_forecast(ready))["requests"] == run(ready)["sent"] == 18
 
 
@@ -442,26 +456,28 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
         "---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n"
     )
     run_plan = load_config(options={"metrics": [], "criteria": [str(file)]})
-    forecast = make_forecast(prepare(run_plan, ROWS, providers=[Asked()]))
+    forecast = make_forecast(prepare(run_plan, ROWS, providers=[UsageReportingJudge()]))
     assert forecast.judges[0].estimate.total.broken == 3
     assert any("3 judgments will fail" in note for note in forecast.notes)
 
 
 def test_a_run_shows_a_one_line_estimate() -> None:
-    line = one_line_estimate(prepared(Asked()))
+    line = one_line_estimate(prepared(UsageReportingJudge()))
     assert has_line(line, "24 judgments to make", "20 requests")
     assert "$" in line
-    run(prepared(Asked()))
-    assert has_line(one_line_estimate(prepared(Asked())), "all", "from the cache")
+    run(prepared(UsageReportingJudge()))
+    assert has_line(one_line_estimate(prepared(UsageReportingJudge())), "all", "from the cache")
     assert one_line_estimate(prepared(ScriptedProvider(lambda _: "4"))).endswith(
         "no model is called"
     )
 
 
-def test_it_is_plain_json() -> None:
+def test_the_estimate_is_plain_json() -> None:
     import json
 
-    data = json.loads(json.dumps(make_forecast(prepared(Asked(), budget="5usd")).to_dict()))
+    data = json.loads(
+        json.dumps(make_forecast(prepared(UsageReportingJudge(), budget="5usd")).to_dict())
+    )
     assert (data["requests"], data["fits"], data["budget"]) == (20, 20, "$5.00")
     (judge_data,) = data["judges"]
     assert judge_data["total"]["requests"] == sum(line["requests"] for line in judge_data["lines"])

@@ -1,4 +1,4 @@
-"""diff(): what differs between two wordings of a criterion, in text, in prompts, and in what a judge makes of them."""
+"""diff(): the differences between two wordings of a criterion in text, prompts and a judge's scores."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Write = Callable[..., str]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """A criterion's file of this name and text, with some of it replaced."""
+    """Write a criterion file with this name and text, after replacements."""
 
     def write_criterion(name: str, text: str = KIND, **replaced: str) -> str:
         for old, new in replaced.items():
@@ -65,7 +65,7 @@ def write(tmp_path: Path) -> Write:
 def grades(
     before: Mapping[str, str], after: Mapping[str, str], mark: str = "very kind"
 ) -> ScriptedProvider:
-    """A judge that grades a text (`x0`) by one table, or by another where the prompt holds the mark."""
+    """Return a judge that grades a text (`x0`) by `before`, or by `after` if the prompt contains the mark."""
 
     def script(request: Request) -> Reply:
         words = request.messages[0]["content"]
@@ -76,7 +76,7 @@ def grades(
 
 
 def table(x: str, y: str, z: str) -> dict[str, str]:
-    """Grades by text, from the digits of each system's items."""
+    """Return grades by text, from one digit per item of each system."""
     return {
         f"{system}{n}": grade
         for system, row in zip("xyz", (x, y, z), strict=True)
@@ -85,7 +85,7 @@ def table(x: str, y: str, z: str) -> dict[str, str]:
 
 
 def pair(write: Write) -> tuple[str, str]:
-    """Two wordings of one criterion."""
+    """Write two wordings of one criterion."""
     return write("kind"), write("kinder", Is_the_text_kind="Is the text very kind")
 
 
@@ -177,8 +177,8 @@ def test_shared_prompt_text_is_shown_once(write: Write) -> None:
     assert not any("quay" in row for row in way.lines)
 
 
-def test_prompts_that_differ_on_some_texts_alone_are_counted(write: Write) -> None:
-    """The words for texts without a note, which are the first item's, are not the words for the others."""
+def test_the_diff_counts_the_prompts_that_differ(write: Write) -> None:
+    """The first item has no note, so its prompt differs from those of the other items."""
     noted = KIND.replace(
         "Is the text", "{% if note is defined %}By the note: {% endif %}Is the text"
     )
@@ -229,7 +229,7 @@ def test_criteria_that_compare_two_texts_are_rendered_on_pairs() -> None:
 
 
 class Priced(ScriptedProvider):
-    """A judge that has a price, and says nothing of being scripted."""
+    """A judge with a price that is not marked as scripted."""
 
     name, notice = "openai", ""
 
@@ -274,7 +274,7 @@ def test_scores_are_compared_system_by_system(write: Write) -> None:
 
 def test_diff_counts_reversed_preferences(write: Write) -> None:
     scores = judged(write, LOW, table("1234", "1111", "3152")).judged
-    # y falls: behind x in items 1 to 3 (in item 0 they are even now), behind z where it led, in items 1 and 3
+    # y falls behind x in items 1 to 3 (item 0 becomes a tie) and behind z in items 1 and 3
     assert scores.flips == (
         FlipCount("likeliest label", 4, 12),
         FlipCount("order within items", 3 + 1, 12),
@@ -326,7 +326,7 @@ def test_verdict_with_two_texts_an_item_is_over_all_texts(write: Write) -> None:
     assert has_line(" ".join(comparison.report().split()), "Spearman", "+1.691", "8 texts")
 
 
-def test_the_ratings_can_have_another_name(write: Write) -> None:
+def test_the_ratings_can_have_a_different_name(write: Write) -> None:
     rows = [{**row, "human": {"warmth": row["human"]["kind"]}} for row in ROWS]
     old, new = pair(write)
     options: dict[str, Any] = {"model": grades(LOW, HIGH), "weighting": "single", "cache": False}
@@ -336,7 +336,7 @@ def test_the_ratings_can_have_another_name(write: Write) -> None:
     assert has_line(scores.no_agreement, "No text", "rating of kind", "warmth")
 
 
-def test_other_scales_are_compared_as_shares(write: Write) -> None:
+def test_scores_on_different_scales_are_compared_as_shares(write: Write) -> None:
     old, new = (
         write("kind"),
         write("ten", **{"[1,_5]": "[0, 10]", "Is_the_text_kind": "Is the text very kind"}),
@@ -352,7 +352,7 @@ def test_other_scales_are_compared_as_shares(write: Write) -> None:
     ]
 
 
-def test_equal_scores_say_so(write: Write) -> None:
+def test_equal_scores_are_reported(write: Write) -> None:
     report = " ".join(judged(write, LOW, LOW).report().split())
     assert "No significant change in scores" in report
     assert has_line(report, "No significant change", "agreement with people")
@@ -374,20 +374,20 @@ def test_diff_has_no_comparison_if_all_judgments_of_one_failed(write: Write) -> 
     assert has_line(comparison.notes, "12 of 12 judgments failed", "'i0'", "not a score alone")
 
 
-def test_failures_of_a_panel_are_those_of_its_judges(write: Write) -> None:
+def test_failures_of_a_panel_are_counted_for_each_judge(write: Write) -> None:
     panel = [grades(LOW, LOW), grades(LOW, dict.fromkeys(LOW, "no idea"))]
     panel[0].model, panel[1].model = "a", "b"
     scores = diff(*pair(write), ROWS, model=panel, weighting="single", cache=False).judged
     assert (scores.judgments, scores.failed) == ((24, 24), (0, 12))
 
 
-def test_one_item_is_not_called_a_change_that_is_not_significant(write: Write) -> None:
+def test_one_item_gets_no_significance_statement(write: Write) -> None:
     text = judged(write, LOW, HIGH, item="i0").report()
     assert has_line(text, "Too few items", "change in scores")
     assert "significant change" not in text
 
 
-def test_a_panels_mean_decides(write: Write) -> None:
+def test_the_mean_of_a_panel_decides(write: Write) -> None:
     panel = [grades(LOW, HIGH), grades(LOW, LOW)]
     panel[0].model, panel[1].model = "a", "b"
     scores = diff(*pair(write), ROWS, model=panel, weighting="single", cache=False).judged
@@ -398,16 +398,18 @@ def test_a_panels_mean_decides(write: Write) -> None:
     assert scores.agreement[0].after.n == 4
 
 
-def test_both_are_recorded_in_one_file_and_replayed_from_it(write: Write, tmp_path: Path) -> None:
+def test_both_runs_are_recorded_in_one_file_and_replayed_from_it(
+    write: Write, tmp_path: Path
+) -> None:
     calls = tmp_path / "calls.jsonl"
     live = judged(write, LOW, HIGH, record=calls)
     names = [str(tmp_path / f"{name}.jinja") for name in ("kind", "kinder")]
-    again = diff(names[0], names[1], ROWS, replay=calls, weighting="single")
-    assert again.judged.flips == live.judged.flips
-    assert again.judged.agreement == live.judged.agreement
+    second_run = diff(names[0], names[1], ROWS, replay=calls, weighting="single")
+    assert second_run.judged.flips == live.judged.flips
+    assert second_run.judged.agreement == live.judged.agreement
 
 
-def test_both_runs_are_paid_from_one_budget(write: Write) -> None:
+def test_both_runs_share_one_budget(write: Write) -> None:
     reply = Response((Choice("3"),), Usage(1_000, 1))
     old, new = pair(write)
     options: dict[str, Any] = {"weighting": "single", "cache": False, "max_concurrency": 1}
@@ -422,14 +424,14 @@ def test_both_runs_are_paid_from_one_budget(write: Write) -> None:
 
 
 class Slow(ScriptedProvider):
-    """Takes ten seconds for a reply."""
+    """Answer after ten seconds."""
 
     async def complete(self, request: Request) -> Response:
         await asyncio.sleep(10)
         return await super().complete(request)
 
 
-def test_both_runs_have_one_deadline(
+def test_both_runs_share_one_deadline(
     write: Write, in_time: Callable[[Coroutine[Any, Any, Any]], Any]
 ) -> None:
     old, new = pair(write)
@@ -444,12 +446,12 @@ def test_both_runs_have_one_deadline(
         return len(model.seen), True
 
     assert requests_within(45) == (24, True)
-    seen, done = requests_within(30)  # time for either alone
+    seen, completed = requests_within(30)  # enough time for one run, not for two
     assert 12 <= seen < 24
-    assert not done
+    assert not completed
 
 
-# What is refused
+# Refused input
 
 
 @pytest.mark.parametrize(
@@ -491,7 +493,7 @@ def test_diff_refuses_impossible_requests(
     assert has_line(str(caught.value), *facts)
 
 
-def test_comparing_criteria_are_not_judged() -> None:
+def test_pairwise_criteria_get_no_scores() -> None:
     sides = [criteria.load(name, pairwise=True) for name in ("relevance", "coherence")]
     with pytest.raises(ConfigError, match="judge rank"):
         diff(*sides, ROWS, model=ScriptedProvider(lambda _: "A"))

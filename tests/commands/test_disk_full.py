@@ -1,4 +1,4 @@
-"""A disk that fills up when results are written: what is said of them is true, and what was paid for is kept."""
+"""A full disk while judge writes results: messages are true and paid replies are not lost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> Fill:
     return fill
 
 
-def said_by_run(out: Path, cache: Path | bool) -> str:
+def run_messages(out: Path, cache: Path | bool) -> str:
     model = judge.ScriptedProvider(lambda _: "2")
     with pytest.raises(StorageError) as caught:
         judge.evaluate(
@@ -63,7 +63,7 @@ def said_by_run(out: Path, cache: Path | bool) -> str:
 def test_a_full_output_folder_is_not_reported_as_saved(tmp_path: Path, full: Fill) -> None:
     out = tmp_path / "out"
     full(lambda path: out in path.parents)
-    output = said_by_run(out, tmp_path / "cache")
+    output = run_messages(out, tmp_path / "cache")
     assert has_line(output, "6 of 6 judgments", f"{out} does not hold")
     assert has_line(output, "cache answers", "already paid")
     assert list(out.iterdir()) == []
@@ -74,7 +74,7 @@ def test_results_without_a_cache_are_rescued_next_to_a_full_folder(
 ) -> None:
     out = tmp_path / "out"
     full(lambda path: out in path.parents)
-    output = said_by_run(out, False)
+    output = run_messages(out, False)
     beside = tmp_path / "out.rescued"
     assert has_line(output, "6 of 6 judgments", f"kept in {beside}.")
     assert [score.value for score in load(beside).table.scores] == [2.0] * 6
@@ -84,7 +84,7 @@ def test_an_earlier_rescue_is_not_overwritten(tmp_path: Path, full: Fill) -> Non
     out = tmp_path / "out"
     (tmp_path / "out.rescued").mkdir()
     full(lambda path: out in path.parents)
-    assert f"kept in {tmp_path / 'out.rescued.2'}." in said_by_run(out, False)
+    assert f"kept in {tmp_path / 'out.rescued.2'}." in run_messages(out, False)
 
 
 def test_results_without_a_cache_are_rescued_to_the_temporary_folder(
@@ -94,19 +94,19 @@ def test_results_without_a_cache_are_rescued_to_the_temporary_folder(
     elsewhere.mkdir()
     monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
     full(lambda path: elsewhere not in path.parents)
-    output = said_by_run(tmp_path / "disk" / "out", False)
+    output = run_messages(tmp_path / "disk" / "out", False)
     assert f"kept in {elsewhere / 'out.rescued'}." in output
     assert len(load(elsewhere / "out.rescued").table.scores) == 6
     assert [path.name for path in (tmp_path / "disk").iterdir()] == ["out"]
 
 
 @pytest.mark.parametrize("cached", [True, False])
-def test_results_are_kept_without_their_pages_if_only_the_pages_do_not_fit(
+def test_results_are_saved_without_pages_if_the_pages_do_not_fit(
     tmp_path: Path, full: Fill, cached: bool
 ) -> None:
     out = tmp_path / "out"
     full(lambda path: path.suffix == ".html")
-    output = said_by_run(out, tmp_path / "cache" if cached else False)
+    output = run_messages(out, tmp_path / "cache" if cached else False)
     assert has_line(output, "6 of 6 judgments", f"kept in {out}.")
     assert len(load(out).table.scores) == 6
     assert not (out / "report.html").exists()
@@ -114,7 +114,7 @@ def test_results_are_kept_without_their_pages_if_only_the_pages_do_not_fit(
 
 def test_a_full_disk_is_not_reported_as_saved(tmp_path: Path, full: Fill) -> None:
     full(lambda _: True)
-    output = said_by_run(tmp_path / "out", False)
+    output = run_messages(tmp_path / "out", False)
     assert has_line(output, "6 of 6 judgments", f"{tmp_path / 'out'} does not hold")
     assert "kept in" not in output
 
@@ -185,8 +185,8 @@ def test_replies_that_a_full_cache_cannot_store_are_rescued(tmp_path: Path) -> N
     assert f"except {len(paid) - 1} of the replies. These are in {rescued}" in notes
     assert f"judge doctor cache import {rescued} --cache {tmp_path / 'cache'}" in notes
     import_replies(tmp_path / "cache", rescued, base_url=None)
-    again = judge_at_a_server(**options)
-    assert len(paid) + len(again) == len({*paid, *again}) == len(ROWS)
+    second_run = judge_at_a_server(**options)
+    assert len(paid) + len(second_run) == len({*paid, *second_run}) == len(ROWS)
 
 
 def test_replies_that_a_full_recording_cannot_take_are_rescued(tmp_path: Path) -> None:
@@ -199,8 +199,8 @@ def test_replies_that_a_full_recording_cannot_take_are_rescued(tmp_path: Path) -
     assert f"These are in {rescued}: first append this file to {calls}." in notes
     with calls.open("ab") as file:
         file.write(rescued.read_bytes())
-    again = judge_at_a_server(**options)
-    assert len(paid) + len(again) == len({*paid, *again}) == len(ROWS)
+    second_run = judge_at_a_server(**options)
+    assert len(paid) + len(second_run) == len({*paid, *second_run}) == len(ROWS)
 
 
 def test_replies_are_cached_if_only_the_recording_is_full(tmp_path: Path) -> None:
@@ -209,8 +209,8 @@ def test_replies_are_cached_if_only_the_recording_is_full(tmp_path: Path) -> Non
         fill_recording(monkeypatch, calls, room=2)
         paid, notes = stopped_run(cache=tmp_path / "cache", record=calls)
     assert notes.endswith("The cache answers what is already paid for.")
-    again = judge_at_a_server(cache=tmp_path / "cache")
-    assert len(paid) + len(again) == len({*paid, *again}) == len(ROWS)
+    second_run = judge_at_a_server(cache=tmp_path / "cache")
+    assert len(paid) + len(second_run) == len({*paid, *second_run}) == len(ROWS)
 
 
 def test_a_folder_that_cannot_take_all_rescued_replies_keeps_none(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_lost_replies_are_counted_if_no_folder_takes_them(
     assert f"except {len(paid) - 1} of the replies, which no folder could take." in notes
 
 
-def test_a_recording_that_cannot_be_sorted_says_what_is_done(
+def test_a_message_explains_that_the_recording_is_unsorted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""What the doctor finds, here and in a model that it tries."""
+"""Findings of `judge doctor` on this machine and on a model."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def tried(checked_plan: RunConfig) -> dict[str, Finding]:
-    """The findings on the one model of a plan."""
+    """Return the findings on the only model of a plan."""
     findings = asyncio.run(doctor.check_model(checked_plan, doctor.open_checks(checked_plan)))
     assert {finding.part for finding in findings} == {checked_plan.model[0].name}
     return {finding.name: finding for finding in findings}
@@ -166,7 +166,7 @@ def tried(checked_plan: RunConfig) -> dict[str, Finding]:
 
 @pytest.fixture
 def server(chat_server: Any, make_completion: Callable[..., dict[str, Any]]) -> Any:
-    """A server that takes everything, as far as `server.lacks` does not name it."""
+    """A server that accepts every parameter except those in `server.lacks`."""
     chat_server.lacks = set()
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
@@ -278,7 +278,7 @@ def test_doctor_reads_capabilities_from_a_reply(
     assert message in tried(plan_for(server))[check].text
 
 
-def test_a_key_that_is_taken_and_one_that_is_not(
+def test_an_accepted_key_and_a_refused_key(
     server: Any, monkeypatch: pytest.MonkeyPatch, make_completion: Callable[..., dict[str, Any]]
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
@@ -305,7 +305,7 @@ def test_a_server_that_refuses(server: Any, status: int, message: str) -> None:
     checks = tried(plan_for(server))
     assert (checks["address"].state, checks["model"].state) == ("ok", "error")
     assert message in checks["model"].text + checks["model"].fix
-    if status != 400:  # then no parameter is tried without
+    if status != 400:  # then the doctor omits no parameter
         assert len(server.bodies) == 1, "what is refused is not asked again"
 
 

@@ -1,4 +1,4 @@
-"""Drafting evaluation steps: asked of a model once, and written into the file for a person to read."""
+"""Draft evaluation steps: judge asks a model once and writes the steps into the file for review."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evaluate(): the stages together, from data to a result, in a script, a notebook and a running loop."""
+"""evaluate(): all stages from data to result, in a script, a notebook and a running event loop."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_inside_a_running_loop_as_in_a_notebook(provider: ScriptedProvider) -> N
 
 
 class Slow(ScriptedProvider):
-    """A scripted judge that takes its time, and calls for the keyboard's Ctrl-C at its fifth request."""
+    """A slow scripted judge that triggers Ctrl-C at its fifth request."""
 
     async def complete(self, request: Any) -> Any:
         if len(self.seen) == 5:
@@ -147,9 +147,9 @@ def test_a_loaded_result_equals_the_returned_result(
     result = judge.evaluate(
         ROWS, ["relevance"], model=provider, metrics=["bleu"], out=tmp_path / "r"
     )
-    again = judge.load_result(tmp_path / "r")
-    assert again.table == result.table
-    assert again.estimates == result.estimates
+    reloaded = judge.load_result(tmp_path / "r")
+    assert reloaded.table == result.table
+    assert reloaded.estimates == result.estimates
     names = {p.name for p in (tmp_path / "r").iterdir()}
     assert names == {
         "scores.parquet",
@@ -161,7 +161,7 @@ def test_a_loaded_result_equals_the_returned_result(
     }
 
 
-def test_run_json_says_all_that_is_needed_to_do_it_again(
+def test_run_json_has_everything_needed_to_repeat_the_run(
     tmp_path: Path, provider: ScriptedProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
@@ -234,7 +234,7 @@ def test_a_renamed_column_that_nothing_reads_is_noted(name: str, is_noted: bool)
     assert all(("Did you mean item?" in note) == (name == "itme") for note in noted)
 
 
-def test_reference_metrics_are_left_out_without_references_with_a_note(
+def test_reference_metrics_are_skipped_with_a_note_if_there_are_no_references(
     provider: ScriptedProvider,
 ) -> None:
     rows = [{k: v for k, v in row.items() if k != "references"} for row in ROWS]
@@ -300,7 +300,7 @@ def test_a_rule_that_answers_no_prompt_is_named(tmp_path: Path) -> None:
     )
 
 
-def test_references_in_another_script_are_noted(provider: ScriptedProvider) -> None:
+def test_references_in_a_different_script_are_noted(provider: ScriptedProvider) -> None:
     rows = [row | {"output": "고양이가 매트 위에 앉아 있다."} for row in ROWS[:2]] + ROWS[2:]
     result = judge.evaluate(rows, ["relevance"], model=provider, metrics=["chrf"])
     assert has_line(result.info.notes, "2 of 6 outputs", "another script")
@@ -504,7 +504,7 @@ def test_signature_contains_every_option_that_changes_scores(
     assert part in result.table.signatures["relevance"]
 
 
-def test_a_folder_with_somebody_elses_report_is_left_alone(
+def test_a_folder_with_a_foreign_report_is_not_changed(
     tmp_path: Path, provider: ScriptedProvider
 ) -> None:
     (tmp_path / "report.html").write_text("mine", encoding="utf-8")
@@ -680,7 +680,7 @@ def test_a_pair_with_a_missing_source_fails_alone(
 
 
 def questioned(unequal: set[str]) -> list[dict[str, str]]:
-    """Texts of two systems for four items; of the `unequal` ones, each system has a question of its own."""
+    """Return texts of two systems for four items. In `unequal` items the systems have different questions."""
     return [
         {"item": item, "system": system, "output": f"{system} wrote this about {item}",
          "question": f"Where, {system}?" if item in unequal else "Where?"}

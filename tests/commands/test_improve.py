@@ -1,6 +1,6 @@
-"""judge criteria improve: revisions are tried on one part of the ratings and tested on the other.
+"""judge criteria improve: revisions are chosen on one part of the ratings and tested on the rest.
 
-Oracles: judges whose fault, and its remedy, are known; judges without any relation to people; files that load again.
+Oracles: judges with a known fault and remedy, judges with random scores, and files that load again.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ WORDS = [
 
 
 def texts(items: int = 24, systems: int = 3, seed: int = 0) -> list[Sample]:
-    """Replies with 1 to 5 words `good`, which people rate by their number, and of any length."""
+    """Return replies of random length with 1 to 5 words `good`. People's rating is that number."""
     r = random.Random(seed)
     rows = []
     for item in range(items):
@@ -70,7 +70,7 @@ def texts(items: int = 24, systems: int = 3, seed: int = 0) -> list[Sample]:
     return rows
 
 
-def output_of(request: Request) -> str:
+def judged_output(request: Request) -> str:
     (*_, output) = re.findall(
         r"<output \w+>\n(.*?)\n</output", request.messages[-1]["content"], re.DOTALL
     )
@@ -78,8 +78,8 @@ def output_of(request: Request) -> str:
 
 
 def judge_of_length(request: Request) -> int:
-    """Rewards length, unless the question rules that out."""
-    words = output_of(request).split()
+    """Reward length unless the question forbids it."""
+    words = judged_output(request).split()
     return (
         words.count("good")
         if "Ignore its length" in request.messages[-1]["content"]
@@ -88,7 +88,7 @@ def judge_of_length(request: Request) -> int:
 
 
 def writer(*replies: Any) -> ScriptedProvider:
-    """Answers the first request for a revision with the first reply, and so on, in turns."""
+    """Answer the requests for revisions with the replies in turn."""
 
     def write(request: Request) -> Reply:
         match = re.search(r"This is revision (\d+) of", request.messages[0]["content"])
@@ -136,7 +136,7 @@ def improve(
     return asyncio.run(run_improvement(plan))
 
 
-def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
+def test_a_revision_that_removes_a_bias_is_chosen_and_tested_on_unseen_ratings(
     file: Path, tmp_path: Path
 ) -> None:
     before, rows = file.read_text(encoding="utf-8"), texts()
@@ -155,7 +155,7 @@ def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
     assert dict(new.levels) == GOOD["levels"]
     assert new.version == 2
     assert written.read_text(encoding="utf-8").startswith("# ours\n")
-    # the ledger knows the training part, and nothing of the other one
+    # the ledger has only the training part
     unused = [sample for sample in ledger.withhold(rows, {"helpful": new.used}) if sample.human]
     assert len(unused) == 42
     assert len({sample.item for sample in unused}) == 14
@@ -163,7 +163,7 @@ def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
         "result.json",
         "revision-1.yaml",
     }
-    with pytest.raises(DataError, match="14 items"):  # the others are used up
+    with pytest.raises(DataError, match="14 items"):  # all other revisions were tried
         improve(written, rows)
     result = json.loads((tmp_path / "tries" / "result.json").read_bytes())
     assert result["improved"] is True
@@ -173,7 +173,7 @@ def test_a_bias_that_a_wording_repairs_is_found_and_tested_on_unseen_ratings(
 def test_keeps_the_wording_without_a_significant_gain(file: Path) -> None:
     result = improve(file, texts(), writes=writer(IDLE))
     assert not result.improved
-    assert result.chosen is None  # the same scores: the present wording stays
+    assert result.chosen is None  # with equal scores the current wording stays
     assert "stays" in result.report()
     assert list(file.parent.iterdir()) == [file]
     rest = random.Random(1)
@@ -236,13 +236,13 @@ def test_an_invalid_revision_is_skipped_with_a_reason(file: Path) -> None:
     for trial, (reply, reason) in zip(result.trials, NO_REVISIONS, strict=False):
         assert reason in trial.skipped, reply
     assert not result.trials[11].skipped
-    again = improve(
+    second_run = improve(
         file, texts(), writes=writer(GOOD), revisions=2, output=file.with_name("b.yaml")
     )
-    assert "repeats another revision" in again.trials[1].skipped
+    assert "repeats another revision" in second_run.trials[1].skipped
 
 
-def test_report_says_that_no_revision_is_usable(file: Path) -> None:
+def test_the_report_states_that_no_revision_is_usable(file: Path) -> None:
     result = improve(file, texts(), writes=writer("I cannot help."), revisions=1)
     assert not result.usable
     assert "No usable revision" in result.report()
@@ -251,7 +251,7 @@ def test_report_says_that_no_revision_is_usable(file: Path) -> None:
 AGAIN = "You have answered this before"
 
 
-def test_an_unusable_reply_is_asked_for_again_with_what_is_wrong(file: Path) -> None:
+def test_an_unusable_reply_is_requested_again_with_the_error(file: Path) -> None:
     def write(request: Request) -> Reply:
         prompt = request.messages[0]["content"]
         return json.dumps(GOOD) if AGAIN in prompt else "Sure, gladly!"
@@ -342,7 +342,7 @@ def test_the_levels_of_a_scale_of_words_can_be_described(tmp_path: Path) -> None
     )
 
     def judge(request: Request) -> str:
-        words = output_of(request).split()
+        words = judged_output(request).split()
         good = (
             words.count("good") > 2
             if "It helps." in request.messages[-1]["content"]
@@ -472,7 +472,7 @@ def test_refuses_to_improve_before_any_request(file: Path, tmp_path: Path) -> No
     there.write_text("mine", encoding="utf-8")
     with pytest.raises(ConfigError, match="already exists"):
         improve(file, texts(), silent, output=there)
-    with pytest.raises(DataError, match="19 items"):  # first what is wrong with the ratings
+    with pytest.raises(DataError, match="19 items"):  # errors in the ratings come first
         improve(file, texts(19), silent, output=there)
     assert there.read_text(encoding="utf-8") == "mine"
     with pytest.raises(ConfigError, match="cannot be written to"):
@@ -491,7 +491,7 @@ def test_refuses_to_improve_before_any_request(file: Path, tmp_path: Path) -> No
 def test_held_out_texts_never_reach_the_writer(
     tmp_path_factory: pytest.TempPathFactory, seed: int, numbers: Sequence[int]
 ) -> None:
-    """Also if texts occur in several items."""
+    """This also holds if a text occurs in several items."""
     rows = [
         Sample(
             f"i{place // 2}",
@@ -501,7 +501,7 @@ def test_held_out_texts_never_reach_the_writer(
         )
         for place, number in enumerate(numbers)
     ]
-    provider = ScriptedProvider(lambda request: 1 + len(output_of(request)) % 5)
+    provider = ScriptedProvider(lambda request: 1 + len(judged_output(request)) % 5)
     writing_model = writer(GOOD)
     output = tmp_path_factory.mktemp("new") / "helpful.yaml"
     config = load_config(options={"cache": False, "seed": seed})
@@ -596,10 +596,10 @@ def test_improve_resumes_after_the_budget_stopped_it(file: Path, tmp_path: Path)
 
 
 def test_failed_judgments_do_not_count_as_a_gain(file: Path) -> None:
-    """A revision with which the judge refuses the texts that it had wrong gains nothing."""
+    """A revision gains nothing if the judge refuses the texts that it scored wrongly before."""
 
     def judge(request: Request) -> Reply:
-        prompt, words = request.messages[-1]["content"], output_of(request).split()
+        prompt, words = request.messages[-1]["content"], judged_output(request).split()
         wrong = abs(words.count("good") - min(5, 1 + len(words) // 8)) > 1
         return "no idea" if "Ignore its length" in prompt and wrong else min(5, 1 + len(words) // 8)
 
@@ -617,7 +617,7 @@ def judged_by_length(prompt: str) -> int:
 
 
 def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The data, and people's ratings."""
+    """Return the data and people's ratings."""
     rows = texts()
     data = [{"item": row.item, "system": row.system, "output": row.output} for row in rows]
     ratings = [
@@ -661,7 +661,7 @@ def test_python_returns_the_better_criterion_and_writes_no_file(
     assert len(scored.table.scores) == 3
 
 
-def test_python_writes_the_file_that_is_named(file: Path) -> None:
+def test_python_writes_the_file_named_by_out(file: Path) -> None:
     data, ratings = frames()
     better = file.with_name("better.yaml")
     result = judge.improve(
@@ -678,6 +678,6 @@ def test_python_writes_the_file_that_is_named(file: Path) -> None:
     assert load(better).question == REMEDY
 
 
-def test_python_refuses_a_wording_that_is_in_no_file() -> None:
+def test_python_refuses_a_criterion_without_a_file() -> None:
     with pytest.raises(CriterionError, match="into a file"):
         judge.improve(Criterion("mine", "Rate {{ output }}."), frames()[0], model=judged_by_length)

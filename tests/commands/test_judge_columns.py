@@ -1,4 +1,4 @@
-"""Scores that a judge has already given, in columns of the data, count as the judgments of a run."""
+"""Judge scores in columns of the data count as the judgments of a run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_means_tests_and_agreement_equal_pandas_and_scipy() -> None:
     assert correlation == pytest.approx(stats.spearmanr(data.helpful, data.human).statistic)
 
 
-def test_a_table_needs_no_texts_and_says_so_nowhere() -> None:
+def test_a_table_without_texts_adds_no_note() -> None:
     result = evaluate(frame(), scale="1-5")
     assert not result.info.notes
     assert has_line(result.report("console", full=True), "judge's scores", "from the data")
@@ -124,7 +124,7 @@ def test_a_row_per_score_needs_an_item() -> None:
         evaluate(rows, "score")
 
 
-def test_another_name_for_the_column_of_criteria() -> None:
+def test_the_column_of_criteria_can_have_a_different_name() -> None:
     rows = [
         {"item": "1", "system": "a", "aspect": name, "score": score}
         for name, score in (("helpful", 4), ("polite", 2))
@@ -203,7 +203,7 @@ def test_verdicts_have_pass_rates() -> None:
     assert "probability" not in report
 
 
-def test_a_score_outside_the_scale_is_an_error_with_its_place() -> None:
+def test_a_score_outside_the_scale_is_an_error_with_its_location() -> None:
     rows = [{"item": str(n), "system": "a", "helpful": n} for n in range(1, 7)]
     with pytest.raises(DataError, match=r"row 6: helpful is 6, .*1 to 5"):
         evaluate(rows, scale="1-5")
@@ -309,7 +309,7 @@ def test_pairs_in_one_order_count_as_they_are() -> None:
         ({"item": "0", "first": "a", "second": "b", "preference": "tie"}, "row 1"),
     ],
 )
-def test_a_pair_that_says_nothing_is_refused(row: dict[str, Any], problem: str) -> None:
+def test_a_pair_without_a_preference_is_refused(row: dict[str, Any], problem: str) -> None:
     with pytest.raises(DataError, match=problem):
         judge.rank([*PAIRS, row], judge_columns="preference")
 

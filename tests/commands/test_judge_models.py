@@ -1,4 +1,4 @@
-"""Who is meant by `--model`, and what is said of options that have no effect."""
+"""The models that `--model` selects, and notes on options without effect."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_who_is_meant(name: str, base_url: str | None, meant: tuple[str, str, st
 
 
 def test_the_cache_key_of_a_plain_model_is_that_of_the_first_release() -> None:
-    """The key is that of the release before vendors had names."""
+    """The key is the same as in the release before vendor names."""
     config = load_config(options={"model": "gpt-5.4-mini"})
     provider = open_judge(config, config.model[0])
     message = {"role": "user", "content": "p"}
@@ -92,7 +92,7 @@ def test_an_unknown_model_is_an_error_before_the_missing_key(
         open_judges(config, config.model)
 
 
-def test_a_vendor_key_may_come_from_another_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_vendor_key_may_come_from_a_different_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY")
     monkeypatch.setenv("MINE", "a-key-of-some-length")
     panel = load_config(

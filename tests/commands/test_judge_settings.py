@@ -1,4 +1,4 @@
-"""How each judge is asked: system message, reasoning effort, further keys, headers, temperature, and few draws."""
+"""Settings of each judge: system message, reasoning effort, extra keys, headers, temperature and draws."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(server: Any, **options: Any) -> judge.Result:
 
 
 def reasoning(server: Any, completion: Callable[..., Any]) -> None:
-    """Have the server answer as a model with 700 hidden tokens that gives no token probabilities."""
+    """Make the server answer like a model with 700 hidden tokens and no token probabilities."""
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
         if "logprobs" in body:
@@ -84,7 +84,7 @@ def test_settings_are_sent_signed_stored_and_recorded(chat_server: Any, tmp_path
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_each_setting_has_cache_entries_of_its_own(
+def test_each_setting_has_separate_cache_entries(
     chat_server: Any, tmp_path: Path, name: str
 ) -> None:
     for options in ({}, {name: SETTINGS[name]}, {}, {name: SETTINGS[name]}):
@@ -246,14 +246,14 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
     replies = sum(body.get("n", 1) for body in chat_server.bodies if "logprobs" not in body)
     assert replies == drawn * len(ROWS) + (
         "weighting" not in options
-    )  # one shows that there are no probabilities
+    )  # one request shows that there are no probabilities
     (signature,) = result.table.signatures.values()
     assert f"|draws={drawn}|" in signature
     notes = " ".join(result.info.notes)
     assert ("20 would take about" in notes) == (drawn == 5)
-    # From the cache, in the plan and in a replay the number is the same.
-    again = run(chat_server, cache=cache, **{"weighting": "auto"} | options)
-    assert (again.info.requests.sent, again.table.signatures) == (
+    # The number is the same from the cache, in the plan and in a replay.
+    second_run = run(chat_server, cache=cache, **{"weighting": "auto"} | options)
+    assert (second_run.info.requests.sent, second_run.table.signatures) == (
         0,
         result.table.signatures,
     )
@@ -265,7 +265,7 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
     assert f"the mean of {drawn} draws" in plan.judges[0].method
 
 
-# What is refused
+# Refused settings
 
 
 @pytest.mark.parametrize(
@@ -347,10 +347,10 @@ def test_headers_on_the_command_line_keep_commas() -> None:
     ],
 )  # fmt: skip
 @pytest.mark.slow
-def test_a_report_says_how_a_vendor_without_probabilities_was_scored(
+def test_a_report_states_how_a_vendor_without_probabilities_was_scored(
     chat_server: Any, options: dict[str, Any], facts_of_lines: list[tuple[str, ...]]
 ) -> None:
-    """Gemini is known to refuse probabilities and several replies, so that nothing is refused here."""
+    """judge knows that Gemini refuses probabilities and several choices, so it does not request them."""
     settings = {"model": "gemini/m", "weighting": "auto", **options}
     result = run(chat_server, **settings)
     assert not result.failures

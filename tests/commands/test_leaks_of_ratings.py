@@ -1,4 +1,4 @@
-"""A rating that was used to make a prompt counts in no number: every command prints what it prints without it."""
+"""Ratings used to make a prompt enter no estimate: every command prints the same numbers without them."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ SENTENCE = (
 
 
 def grade(system: str, n: int) -> int:
-    """People's rating, which depends on the text."""
+    """Return people's rating of a text."""
     return min(5, max(1, {"good": 4, "poor": 2}[system] + (n * 7) % 3 - 1))
 
 
 def rows(
     left_out: tuple[str, ...] = (), *, rated: Callable[[int], bool] = lambda n: True
 ) -> list[dict[str, Any]]:
-    """Two systems' texts of 24 items; without the ratings of `left_out`."""
+    """Return texts of two systems for 24 items, without the ratings of `left_out`."""
     stripped = []
     for n in range(ITEMS):
         for system in ("good", "poor"):
@@ -61,14 +61,14 @@ def rows(
 
 
 def answer(request: Any) -> str:
-    """The judge reads the number at the end of the text, and is one too high for some texts."""
+    """Answer with the number at the end of the text, one point too high for some texts."""
     text = request.messages[0]["content"]
     mark = next((int(sign) for sign in reversed(text) if sign in "12345"), 3)
     return str(min(5, mark + len(text) % 2))
 
 
 def criterion(folder: Path, name: str = "new", **header: Any) -> str:
-    """The file of a criterion whose prompt shows nothing but the text, with this header."""
+    """Write a criterion with this header. Its prompt contains only the text."""
     path = folder / name / "polite.jinja"
     path.parent.mkdir(exist_ok=True)
     head = json.dumps({"scale": [1, 5], **header})[1:-1]
@@ -77,8 +77,8 @@ def criterion(folder: Path, name: str = "new", **header: Any) -> str:
 
 
 @pytest.fixture
-def seen(tmp_path: Path) -> str:
-    """A criterion that was made with the texts of three items."""
+def leaking_criterion(tmp_path: Path) -> str:
+    """Write a criterion that was made with the texts of three items."""
     digests = [seen_digest(row["source"], row["output"]) for row in rows() if row["item"] in PICKED]
     return criterion(tmp_path, seen=digests)
 
@@ -110,7 +110,7 @@ def suite(data: Any, name: str, **options: Any) -> Any:
 
 
 def compared(data: Any, name: str) -> Any:
-    """The comparison of an older prompt, which has seen nothing, with this one."""
+    """Compare this prompt with an older one that was made without ratings."""
     old = criterion(Path(name).parents[1], "old")
     return judge.validate(run(data, old), run(data, name), n_resamples=50)
 
@@ -139,35 +139,38 @@ COMMANDS: Mapping[str, tuple[Callable[[Any, str], Any], Callable[[Any], Any]]] =
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_estimate_uses_only_the_other_ratings(name: str, seen: str) -> None:
+def test_every_estimate_uses_only_the_other_ratings(name: str, leaking_criterion: str) -> None:
     command, numbers = COMMANDS[name]
-    full, without = command(rows(), seen), command(rows(PICKED), seen)
-    assert numbers(full) == numbers(without)
+    full, without_ratings = (
+        command(rows(), leaking_criterion),
+        command(rows(PICKED), leaking_criterion),
+    )
+    assert numbers(full) == numbers(without_ratings)
     assert numbers(full)
-    n = 3 if name == "filter" else 6  # one of two systems
+    n = 3 if name == "filter" else 6  # only one of the two systems
     text = full.report() if name != "test" else " ".join(full.notes)
     assert f"{n} texts excluded" in " ".join(text.split())
-    assert "excluded" not in without.report() if name != "test" else True
-    # Else the first assertion could not fail.
-    unseen = criterion(Path(seen).parents[1], "unseen")
+    assert "excluded" not in without_ratings.report() if name != "test" else True
+    # Otherwise the first assertion could not fail.
+    unseen = criterion(Path(leaking_criterion).parents[1], "unseen")
     assert numbers(command(rows(), unseen)) != numbers(full)
 
 
-def test_means_on_peoples_scale_use_neither_the_ratings_nor_the_scores_of_these_texts(
-    seen: str,
+def test_calibrated_means_exclude_ratings_and_scores_of_these_texts(
+    leaking_criterion: str,
 ) -> None:
     data = rows(rated=lambda n: n % 3 != 1 or f"i{n}" in PICKED)
-    (full,) = run(data, seen, calibrate=True).calibrated
-    (without,) = run(
-        [row for row in data if row["item"] not in PICKED], seen, calibrate=True
+    (full,) = run(data, leaking_criterion, calibrate=True).calibrated
+    (without_ratings,) = run(
+        [row for row in data if row["item"] not in PICKED], leaking_criterion, calibrate=True
     ).calibrated
-    assert (full.means, full.differences) == (without.means, without.differences)
+    assert (full.means, full.differences) == (without_ratings.means, without_ratings.differences)
     assert has_line(full.note, "6 texts excluded", "prompt")
     assert full.note.endswith("drawn at random") or "drawn at random;" in full.note
 
 
-def test_a_stored_run_keeps_the_ledger(seen: str, tmp_path: Path) -> None:
-    result = run(rows(), seen, out=tmp_path / "run", calibrate=True)
+def test_a_stored_run_keeps_the_ledger(leaking_criterion: str, tmp_path: Path) -> None:
+    result = run(rows(), leaking_criterion, out=tmp_path / "run", calibrate=True)
     stored = json.loads((tmp_path / "run" / "run.json").read_bytes())
     assert len(stored["columns"][0]["seen"]) == 6
     assert [rated["excluded"] for rated in stored["rated"]] == [6]
@@ -181,17 +184,17 @@ def test_a_stored_run_keeps_the_ledger(seen: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", ["console", "markdown", "html", "latex", "json"])
-def test_every_format_counts_them(format: str, seen: str) -> None:
+def test_every_format_counts_the_excluded_ratings(format: str, leaking_criterion: str) -> None:
     counted = '"excluded": 6' if format == "json" else "6 texts excluded: used to make the prompt."
     for report in (
-        run(rows(), seen).report(format),
-        COMMANDS["validate"][0](rows(), seen).report(format),
+        run(rows(), leaking_criterion).report(format),
+        COMMANDS["validate"][0](rows(), leaking_criterion).report(format),
     ):
         assert counted in " ".join(str(report).split()).replace("% ", "")
 
 
 def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Path) -> None:
-    """An example without a source may be any text with this output."""
+    """An example without a source matches every text with this output."""
     shown = [row for row in rows() if row["item"] in PICKED]
     examples = [{"output": f"{row['output']}\n", "score": 3} for row in shown[:2]]
     examples += [
@@ -222,7 +225,9 @@ def test_examples_in_the_header_are_used_and_their_texts_are_named(tmp_path: Pat
         ),
     ],
 )
-def test_nothing_is_left(options: Any, error: Any, message: str, tmp_path: Path) -> None:
+def test_a_prompt_made_with_all_ratings_gives_no_estimate(
+    options: Any, error: Any, message: str, tmp_path: Path
+) -> None:
     name = criterion(tmp_path, seen=[seen_digest(row["source"], row["output"]) for row in rows()])
     with pytest.raises(error, match=message):
         judge.validate(run(rows(), name, **options))
@@ -230,9 +235,9 @@ def test_nothing_is_left(options: Any, error: Any, message: str, tmp_path: Path)
         suite(rows(), name)
 
 
-def test_a_baseline_with_another_ledger(seen: str, tmp_path: Path) -> None:
-    """Ratings that only the baseline's prompt has seen do not count in the change of agreement."""
-    suite(rows(), seen, baseline=tmp_path / "base", update_baseline=True)
+def test_a_baseline_with_a_different_ledger(leaking_criterion: str, tmp_path: Path) -> None:
+    """The change of agreement also excludes ratings that only the baseline's prompt used."""
+    suite(rows(), leaking_criterion, baseline=tmp_path / "base", update_baseline=True)
     old = criterion(tmp_path, "old")
     full, without = (
         suite(data, old, baseline=tmp_path / "base") for data in (rows(), rows(PICKED))
@@ -243,7 +248,9 @@ def test_a_baseline_with_another_ledger(seen: str, tmp_path: Path) -> None:
     assert has_line(full.notes, "polite: 6 texts excluded", "prompt")
     assert "baseline" in {v.subject for v in full.verdicts}
     with pytest.raises(DataError, match="ratings of 6 texts used"):
-        agreement_change(run(rows(), old), run(rows(), seen), "polite", criteria=1, seed=0)
+        agreement_change(
+            run(rows(), old), run(rows(), leaking_criterion), "polite", criteria=1, seed=0
+        )
 
 
 # Recorded ratings
@@ -264,7 +271,7 @@ def recorded(path: Path) -> tuple[Sample, ...]:
 def test_an_estimate_with_leaked_examples_is_refused(
     data: Any, shared_data: Callable[[str], Path]
 ) -> None:
-    """Any split of examples and validation: it overlaps and is refused, or no rating is withheld."""
+    """If a split of examples and validation texts overlaps, it is refused; otherwise no rating is withheld."""
     samples = recorded(shared_data("summeval.jsonl"))
     places = st.sets(st.integers(0, len(samples) - 1), min_size=1, max_size=60)
     examples, validated = data.draw(places), sorted(data.draw(places))
@@ -317,8 +324,11 @@ def test_an_estimate_with_leaked_examples_is_refused(
     assert [c.means for c in calibrate(table)] == [c.means for c in calibrate(bare)]
 
 
-def test_a_diff_of_criteria_refuses_them_too(seen: str) -> None:
+def test_a_diff_of_criteria_refuses_leaked_ratings(leaking_criterion: str) -> None:
     unrated = [{**row, "human": {}} for row in rows()]
-    before, after = run(unrated, criterion(Path(seen).parents[1], "old")), run(unrated, seen)
+    before, after = (
+        run(unrated, criterion(Path(leaking_criterion).parents[1], "old")),
+        run(unrated, leaking_criterion),
+    )
     with pytest.raises(DataError, match="ratings of 6 texts"):
         criterion_shifts(before, after, judge.load_samples(rows()))

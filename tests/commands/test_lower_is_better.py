@@ -1,4 +1,4 @@
-"""A criterion whose lower scores are better: `better: lower` in its header, from run to report."""
+"""A criterion with `better: lower` in its header, from run to report."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ROWS = [
 
 
 def grade(request: Request) -> str:
-    """Answer with the grade that the text names; a kind text has a low one."""
+    """Answer with the grade in the text; a kind text has a low grade."""
     text = str(request.messages)
     level = int(text.split("grade ")[1][0])
     return str(level if "toxic" in text else 6 - level)

@@ -31,7 +31,7 @@ ROWS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Asking(BaseMetric):
-    """Counts vowels. Of no use to anybody."""
+    """Counts vowels."""
 
     name: ClassVar[str] = "asking"
     loud: bool = False
@@ -76,8 +76,8 @@ def test_an_option_of_a_metric_takes_precedence_over_the_seed_of_the_run() -> No
     assert "|seed=4|" in signature(set={"bleu_corpus": {"seed": 4}})
 
 
-def test_a_context_that_is_sent_to_another_process_leaves_the_run_behind() -> None:
-    context = MetricContext(Path("c"), lambda done, total: None, 3, "ko", DeferredClient())
+def test_a_pickled_context_does_not_contain_the_run() -> None:
+    context = MetricContext(Path("c"), lambda completed, total: None, 3, "ko", DeferredClient())
     sent = pickle.loads(pickle.dumps(context))
     assert sent == MetricContext(Path("c"), seed=3, language="ko")
 

@@ -1,4 +1,4 @@
-"""Panels: every judge in columns of its own, their mean, and how far they agree."""
+"""Panels: columns of every judge, their mean and their agreement."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COLUMNS = [
 
 
 def scale(low: int) -> Any:
-    """A judge that gives x more than y, from `low` up."""
+    """Return a judge that gives x more than y, starting at `low`."""
 
     def script(request: Any) -> Reply:
         return {str(low + ("x " in request.messages[0]["content"])): 1.0}
@@ -76,7 +76,7 @@ def test_requests_are_counted_per_judge() -> None:
     assert result.info.model == "one, other"
 
 
-def test_agreement_is_one_for_judges_that_agree_and_less_for_others() -> None:
+def test_agreement_is_1_for_equal_judges_and_lower_otherwise() -> None:
     same = [ScriptedProvider(scale(2), model=name) for name in "ab"]
     assert (
         judge.evaluate(ROWS, ["relevance"], model=same, metrics=[]).agreement["relevance"].value
@@ -134,7 +134,7 @@ def panel_of(n: int, panel: Any, scale: str = "1–5") -> list[Column]:
         ("median", "1–5", [(1, "1"), (4.9, "5"), (4.2, "4")], 4.2, f"{A}: 1; {B}: 4.9; {C}: 4.2"),
         ("median", "1–5", [(1, "1"), (5, "5"), (4, "4"), (3, "3")], 3.5, None),
         ("majority", "1–5", [(1, "1"), (4.3, "4"), (3.6, "4")], 4, f"{A}: 1; {B}: 4; {C}: 4"),
-        # The likeliest label decides, not the value: nobody says 3.
+        # The likeliest label decides, not the mean: no judge says 3.
         ("majority", "1–5", [(2.8, "5"), (3.1, "5"), (3, "1")], 5, None),
         (
             "majority",

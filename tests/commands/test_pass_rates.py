@@ -73,7 +73,10 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 def test_pass_rate_excludes_failed_judgments(result: Result) -> None:
     rates = {key: (round(rate.value, 4), rate.n) for key, rate in result.pass_rates.items()}
-    polite, tone = {"new": 6 / 7, "old": 1 / 7}, {"new": 7 / 7, "old": 3 / 7}  # good from 3 of 6 on
+    polite, tone = (
+        {"new": 6 / 7, "old": 1 / 7},
+        {"new": 7 / 7, "old": 3 / 7},
+    )  # 3 of 6 and higher pass
     assert rates == {
         (system, name): (round(values[system], 4), 7)
         for name, values in (("polite", polite), ("tone", tone))
@@ -108,7 +111,7 @@ def test_a_pass_mark_of_a_run_counts_for_scores_from_the_data() -> None:
     assert pass_marks(result) == {"kind": 3.0}
 
 
-def test_the_frame_says_of_each_score_whether_it_passes(result: Result) -> None:
+def test_the_frame_has_a_pass_column(result: Result) -> None:
     frame = result.to_frame()
     rates = frame.groupby(["system", "column"])["passed"].mean()
     assert {
@@ -164,7 +167,7 @@ def test_the_finding_of_pass_or_fail_is_the_share_that_passes() -> None:
 
 
 def test_a_rate_that_repeats_the_mean_is_not_shown(tmp_path: Path) -> None:
-    """As for a scale of fail and pass whose every text has one of the two."""
+    """On a scale of fail and pass, the mean is already the pass rate."""
     solved = POLITE.replace("[1, 5]", "{labels: [fail, pass], values: [0, 1]}").replace(
         "at: 4", "at: pass"
     )
@@ -202,16 +205,16 @@ def test_it_is_stored_and_loaded_from_runs_that_lack_it(tmp_path: Path) -> None:
     assert load(tmp_path / "plain").pass_rates == {}
 
 
-def test_another_least_value_asks_nothing_again(tmp_path: Path) -> None:
+def test_a_different_pass_mark_sends_no_requests(tmp_path: Path) -> None:
     run(tmp_path, POLITE, record=tmp_path / "calls.jsonl")
     other = POLITE.replace("pass_at: 4", "threshold: 0.4")
     result = run(tmp_path, other, model="script", replay=tmp_path / "calls.jsonl")
-    assert result.pass_rates["old", "polite"].value == pytest.approx(3 / 7)  # from 2.6 on
+    assert result.pass_rates["old", "polite"].value == pytest.approx(3 / 7)  # 2.6 and higher pass
 
 
 @pytest.fixture(scope="module")
 def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a run whose texts people rated one point higher, if the item's number is even."""
+    """The folder of a run. People rate texts of even items one point higher."""
     folder = tmp_path_factory.mktemp("rated")
     rows = [
         {
@@ -228,7 +231,7 @@ def rated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_validate_shows_which_texts_pass_by_judge_and_people(rated: Path) -> None:
-    """By judge and people pass 10 texts; by people alone the even 3s: items 2 and 10."""
+    """10 texts pass by judge and people; the even 3s (items 2 and 10) pass only by people."""
     validation = judge.validate(rated)
     (row,) = validation.rated[0].judges
     assert row.passes is not None
@@ -252,7 +255,7 @@ def test_validate_shows_which_texts_pass_by_judge_and_people(rated: Path) -> Non
         assert "people pass" in validation.report(format)
 
 
-def test_the_finding_says_how_often_judge_and_people_differ_on_what_passes(rated: Path) -> None:
+def test_the_finding_counts_texts_where_judge_and_people_differ_on_passing(rated: Path) -> None:
     report = " ".join(judge.validate(rated).report().split())
     assert has_line(report, "polite", "script passes 0 of the 10", "fails 4 of the 14")
 
@@ -296,7 +299,7 @@ def test_the_report_of_a_run_compares_verdicts_and_keeps_them(rated: Path) -> No
 
 
 def test_the_corrected_pass_rate_is_beside_the_judges(rated: Path) -> None:
-    """Every text is rated: people's share counts, and the judge adds nothing."""
+    """If every text is rated, the corrected rate is people's rate."""
     console = judge.validate(rated, calibrate=True).report()
     assert re.search(r"new +42% +58% +58% +12 +0 +0\.00 +12\n", console)
 

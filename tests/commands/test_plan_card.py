@@ -1,4 +1,4 @@
-"""judge.plan(card=True): what is said before a card is made is what the card then asks."""
+"""judge.plan(card=True): the estimate equals the requests of the card."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ OPTIONS: dict[str, Any] = {"weighting": "single", "criteria": ["coherence"]}
 
 
 def high(request: Request) -> Reply:
-    """Gives a high score; of two texts it takes the first."""
+    """Give a high score. Of two texts, prefer the first."""
     asks_about_one_text = re.search(
-        r"^<(output|text) [0-9a-f]+>$", prompt_of(request), re.MULTILINE
+        r"^<(output|text) [0-9a-f]+>$", prompt_text(request), re.MULTILINE
     )
     return {"4": 1.0} if asks_about_one_text else {"A": 1.0}
 
 
-def prompt_of(request: Request) -> str:
+def prompt_text(request: Request) -> str:
     return str(request.messages[0]["content"])
 
 
-class Asked(ScriptedProvider):
-    """A judge that calls a model, as far as a report can see."""
+class UnmarkedJudge(ScriptedProvider):
+    """A judge that is not marked as scripted."""
 
     notice = ""
 
@@ -52,8 +52,8 @@ class Asked(ScriptedProvider):
 
 def test_the_card_sends_as_many_requests_as_were_planned(tmp_path: Path) -> None:
     options = OPTIONS | {"cache": tmp_path / "cache"}
-    forecast = judge.plan(ROWS, model=Asked(), card=True, **options)
-    asked = Asked()
+    forecast = judge.plan(ROWS, model=UnmarkedJudge(), card=True, **options)
+    asked = UnmarkedJudge()
     card = judge.card(ROWS, model=asked, **options)
     assert forecast.requests == len(asked.seen) > 50
     (of_judge,) = forecast.to_dict()["judges"]
@@ -61,25 +61,25 @@ def test_the_card_sends_as_many_requests_as_were_planned(tmp_path: Path) -> None
     assert of_judge["total"]["judgments"] == card.info["judgments"]
     assert of_judge["total"]["run"] == "all"
 
-    again = judge.plan(ROWS, model=Asked(), card=True, **options)
-    assert again.requests == 0
-    assert again.price == 0
+    second_run = judge.plan(ROWS, model=UnmarkedJudge(), card=True, **options)
+    assert second_run.requests == 0
+    assert second_run.price == 0
 
 
 def test_items_and_probes_make_the_card_smaller() -> None:
-    whole = judge.plan(ROWS, model=Asked(), card=True, **OPTIONS)
-    one = judge.plan(ROWS, model=Asked(), card=True, items=1, **OPTIONS)
-    without = judge.plan(ROWS, model=Asked(), card=True, probes=["sensitivity"], **OPTIONS)
-    assert one.requests < whole.requests
-    assert without.requests < whole.requests
+    full_plan = judge.plan(ROWS, model=UnmarkedJudge(), card=True, **OPTIONS)
+    one = judge.plan(ROWS, model=UnmarkedJudge(), card=True, items=1, **OPTIONS)
+    without = judge.plan(ROWS, model=UnmarkedJudge(), card=True, probes=["sensitivity"], **OPTIONS)
+    assert one.requests < full_plan.requests
+    assert without.requests < full_plan.requests
     assert has_line(one.notes, "card takes 1 item", "items")
-    assert whole.price is not None
-    assert whole.seconds is not None
+    assert full_plan.price is not None
+    assert full_plan.seconds is not None
 
 
-def test_it_names_what_the_card_cannot_show_and_what_is_asked_besides() -> None:
+def test_the_plan_names_missing_lines_and_additional_requests() -> None:
     options = OPTIONS | {"criteria": ["kind: Is the text kind?"], "probes": "bias"}
-    notes = judge.plan(ROWS, model=Asked(), card=True, **options).notes
+    notes = judge.plan(ROWS, model=UnmarkedJudge(), card=True, **options).notes
     assert any(note.startswith("The card cannot show position: ") for note in notes)
     assert any(note.startswith("Not included: at most ") for note in notes)
 
@@ -95,12 +95,14 @@ def test_it_names_what_the_card_cannot_show_and_what_is_asked_besides() -> None:
 )
 def test_options_that_do_not_fit(options: dict[str, Any], facts: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError) as caught:
-        judge.plan(ROWS, model=Asked(), **(OPTIONS | options))
+        judge.plan(ROWS, model=UnmarkedJudge(), **(OPTIONS | options))
     assert has_line(str(caught.value), *facts)
 
 
 def test_the_card_of_a_finished_run_has_no_plan(tmp_path: Path) -> None:
     run = tmp_path / "run"
-    judge.evaluate(ROWS, ["coherence"], model=Asked(), cache=False, weighting="single", out=run)
+    judge.evaluate(
+        ROWS, ["coherence"], model=UnmarkedJudge(), cache=False, weighting="single", out=run
+    )
     with pytest.raises(ConfigError, match="finished run sends nothing"):
-        judge.plan(run, card=True, model=Asked())
+        judge.plan(run, card=True, model=UnmarkedJudge())

@@ -1,4 +1,4 @@
-"""The first prompt of each column, which run.json holds, and others that are rendered again."""
+"""run.json stores the first prompt of each column; judge renders other prompts again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONS: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single"}
 
 
 class Listening(ScriptedProvider):
-    """A judge that keeps what it is asked, in the order of the requests."""
+    """A judge that records its prompts in the order of the requests."""
 
     def __init__(self, reply: str = "4", **options: Any) -> None:
         self.asked: list[tuple[tuple[str, str], ...]] = []
@@ -146,7 +146,7 @@ def test_the_prompts_of_many_columns_are_limited_together(monkeypatch: pytest.Mo
     assert max(lengths) < 300
 
 
-def test_a_cut_text_keeps_both_ends_and_says_how_long_it_was() -> None:
+def test_a_shortened_text_has_both_ends_and_the_original_length() -> None:
     assert cut_middle("abcdef", 6) == "abcdef"
     begin, note, end = cut_middle("abcdefg", 4).splitlines()
     assert (begin, end) == ("ab", "fg")
@@ -206,10 +206,10 @@ def test_every_prompt_can_be_rendered_again_from_the_stored_run(
     texts = [{**text, "topic": f"Topic {text['item']}"} for text in TEXTS]
     judge.evaluate(texts, criteria, model=model, out=tmp_path / "run", **OPTIONS, **options)
     result = load(tmp_path / "run")
-    again = [
+    repeated = [
         messages for text in TEXTS for messages in asked_again(result, text["item"], text["system"])
     ]
-    assert sorted(again) == sorted(model.asked)
+    assert sorted(repeated) == sorted(model.asked)
 
 
 def test_prompts_of_a_ranking_are_rendered_for_each_opponent() -> None:
@@ -228,7 +228,7 @@ def test_judges_that_were_asked_the_same_share_a_prompt() -> None:
     assert prompt.columns == ("coherence/x", "coherence/y")
 
 
-def test_a_changed_criterion_shows_no_prompt_but_says_so(tmp_path: Path) -> None:
+def test_a_changed_criterion_shows_a_note_instead_of_the_prompt(tmp_path: Path) -> None:
     criterion = written(tmp_path, "Rate {{ output }}.")
     result = judge.evaluate(TEXTS, [criterion], model=Listening(), **OPTIONS)
     written(tmp_path, "Grade {{ output }}.")

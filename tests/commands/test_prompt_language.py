@@ -1,4 +1,4 @@
-"""Data of several languages: what counts as one, what stops, and what is only said."""
+"""Data in several languages: detection, errors and notes."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_answers_too_short_to_tell_are_of_no_language(output: str) -> None:
     )
 
 
-def test_the_source_says_the_language_of_an_item_and_not_a_system_that_answers_in_another() -> None:
+def test_the_language_of_an_item_is_that_of_its_source() -> None:
     rows = [row | ({"output": ENGLISH * 3} if row["system"] == "b" else {}) for row in data(ja=4)]
     assert mixed_languages(samples.load(rows)) == {}
     translated = [
@@ -168,7 +168,7 @@ def test_a_chosen_language_is_noted_only_for_mixed_data() -> None:
     assert not any("several languages" in note for note in one.info.notes)
 
 
-def test_metrics_alone_say_that_a_mean_over_languages_says_little() -> None:
+def test_metrics_of_several_languages_add_a_note_about_their_mean() -> None:
     result = judge.evaluate(data(en=3, ja=3), [], metrics=["distinct"])
     assert has_line(result.info.notes, "a mean over them")
     with_metrics = judge.evaluate(data(en=3, ja=3), [], **{**JUDGE, "metrics": ["claims"]})
@@ -220,7 +220,7 @@ SIMPLIFIED_AND_TRADITIONAL = [
 
 
 @pytest.mark.parametrize(("output", "reference", "noted"), SIMPLIFIED_AND_TRADITIONAL)
-def test_an_output_in_the_other_form_of_chinese_than_its_reference_is_noted(
+def test_output_and_reference_in_different_chinese_scripts_are_noted(
     output: str, reference: str, noted: bool
 ) -> None:
     result = judge.evaluate(

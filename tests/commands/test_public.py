@@ -1,4 +1,4 @@
-"""The Python door: signatures and help, short errors in Python's words, what a notebook sees."""
+"""The Python interface: signatures, help, short errors in Python terms, and notebook output."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def run(frame: Frame, criterion: judge.Criterion, model: Any = graded, **more: A
 # Functions as judges
 
 
-def test_a_function_is_a_judge_and_the_report_says_so(
+def test_the_report_shows_that_a_function_is_the_judge(
     frame: Frame, solved: judge.Criterion
 ) -> None:
     result = run(frame, solved)
@@ -226,10 +226,10 @@ def test_runs_of_other_criteria_are_for_diff(frame: Frame, solved: judge.Criteri
 
 
 def test_python_m_judge_is_the_command() -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "judge", "--version"], capture_output=True, text=True, check=True
     )
-    assert done.stdout == f"judge {judge.__version__}\n"
+    assert completed.stdout == f"judge {judge.__version__}\n"
 
 
 # Before a run
@@ -302,12 +302,12 @@ def test_wide_frames_have_a_column_for_each_system(solved: judge.Criterion) -> N
     assert joined[["a.solved", "b.solved"]].to_numpy().tolist() == [[3.0, 1.0], [1.0, 3.0]]
 
 
-def test_rows_left_out_have_missing_scores(frame: Frame, solved: judge.Criterion) -> None:
+def test_unselected_rows_have_missing_scores(frame: Frame, solved: judge.Criterion) -> None:
     joined = run(frame, solved, limit=1).join(frame)
     assert joined["solved"].isna().tolist() == [False, True, True]
 
 
-def test_another_frame_is_refused(frame: Frame, solved: judge.Criterion) -> None:
+def test_a_different_frame_is_refused(frame: Frame, solved: judge.Criterion) -> None:
     result = run(frame, solved)
     with pytest.raises(DataError, match="another text"):
         result.join(frame.assign(reply=["first", "SECOND", "third"]))
@@ -318,7 +318,7 @@ def test_another_frame_is_refused(frame: Frame, solved: judge.Criterion) -> None
     assert "by judge: solved" in result.join(frame.assign(solved=1), prefix="by judge: ").columns
 
 
-def test_another_run_is_not_written_over(
+def test_a_different_run_is_not_overwritten(
     frame: Frame, solved: judge.Criterion, tmp_path: Path
 ) -> None:
     first, second = run(frame, solved), run(frame, solved, lambda prompt: 2)

@@ -1,4 +1,4 @@
-"""Errors and reports of the public functions are in Python's words, and short in a notebook."""
+"""Errors and reports of the public functions use Python terms and are short in a notebook."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RATED = [
     {"item": f"i{number}", "output": f"text {number}", "human": {"polite": 1 + number % 5}}
     for number in range(24)
 ]
-# `--reasons`, but neither `---` nor `a--b`.
+# Matches `--reasons`, but not `---` or `a--b`.
 FLAG = re.compile(r"(?<![\w-])--[a-z]")
 
 
@@ -127,7 +127,7 @@ def test_reports_name_arguments_and_not_flags() -> None:
 
 
 def _messages(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Yield all texts of a module but docstrings and other lone strings."""
+    """Yield the string literals of a module except docstrings and other string statements."""
     lone = {
         id(node.value)
         for node in ast.walk(tree)
@@ -138,7 +138,7 @@ def _messages(tree: ast.Module) -> Iterator[ast.Constant]:
             yield node
 
 
-# What only a shell calls, what lists whole commands, and what words an option for both.
+# Code for the shell only, lists of commands, and texts that name an option in both forms.
 SHELL_ONLY = (
     "cli/", "commands/doctor/", "commands/init/", "commands/cache.py", "commands/pytest_support.py",
     "commands/plan/power.py", "commands/label/ratings_needed.py", "commands/loaders.py", "core/messages.py",
@@ -156,7 +156,7 @@ def test_messages_of_the_library_write_no_flag_but_in_a_whole_command() -> None:
             continue
         for node in _messages(ast.parse(source)):
             for match in FLAG.finditer(node.value):
-                # `judge test PATH --full` is to be typed in a shell, also by who uses Python.
+                # Python users also run `judge test PATH --full` in a shell.
                 is_command = re.search(
                     r"(?:judge|ray|pip) [a-z]|^ --\w|^--suite", node.value[: match.end()]
                 )

@@ -1,4 +1,4 @@
-"""rank(): comparisons from data to a ranking, and what goes wrong on the way."""
+"""rank(): from data to a ranking, and its errors."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ ROWS = [
 
 
 def better(request: Any) -> Reply:
-    """Prefers the better text with 0.8, in either order."""
+    """Prefer the better text with probability 0.8 in both orders."""
     first, second = _shown(request)
     return {"A": 0.8, "B": 0.2} if QUALITY[first] > QUALITY[second] else {"A": 0.2, "B": 0.8}
 
 
-def until(replies: int) -> Callable[[Any], Reply]:
-    """Prefers the better text until the money is out."""
+def better_until(replies: int) -> Callable[[Any], Reply]:
+    """Prefer the better text for `replies` requests, then raise a quota error."""
     replies_left = [1] * replies
     return lambda request: (
         better(request)
@@ -45,7 +45,7 @@ def until(replies: int) -> Callable[[Any], Reply]:
 
 
 def _shown(request: Any) -> list[str]:
-    """The systems of a prompt's texts, the one shown first before the other."""
+    """Return the systems of a prompt's texts in the order shown."""
     return re.findall(r"A (\w+) answer to", request.messages[0]["content"])
 
 
@@ -99,7 +99,7 @@ def test_a_configuration_may_name_a_question_that_compares() -> None:
     assert (criterion.name, criterion.pairwise) == ("clearer", True)
 
 
-def test_one_failed_order_leaves_its_pair_out_and_says_so() -> None:
+def test_a_pair_with_one_failed_order_is_excluded_with_a_note() -> None:
     def script(request: Any) -> Reply:
         refused = (
             _shown(request) == ["good", "fair"] and "Request 1." in request.messages[0]["content"]
@@ -154,7 +154,7 @@ def test_a_ranking_comes_back_as_it_was_stored(tmp_path: Path) -> None:
 
 
 def test_a_ranking_that_was_killed_can_be_shown(tmp_path: Path) -> None:
-    script = until(20)
+    script = better_until(20)
     with pytest.raises(Refused):
         judge.rank(ROWS, model=ScriptedProvider(script), out=tmp_path / "r", max_concurrency=1)
     stored = load(tmp_path / "r")
@@ -217,7 +217,7 @@ def test_rank_ignores_metrics_of_a_shared_configuration_with_a_note() -> None:
 
 
 def test_a_killed_panel_is_concluded_as_it_would_have_been(tmp_path: Path) -> None:
-    script = until(30)
+    script = better_until(30)
     judges = [ScriptedProvider(script, model="a"), ScriptedProvider(script, model="b")]
     with pytest.raises(Refused):
         judge.rank(ROWS, model=judges, out=tmp_path / "r", max_concurrency=1)
@@ -234,7 +234,7 @@ def test_against_one_system_only_its_pairs_are_asked_about(tmp_path: Path) -> No
     result = judge.rank(ROWS, model=some, out=tmp_path / "r", **options)
     assert len(some.seen) == 4 * 2 * 2
     prompts = [[request.messages for request in provider.seen] for provider in (some, every)]
-    assert all(prompt in prompts[1] for prompt in prompts[0])  # the cache answers them
+    assert all(prompt in prompts[1] for prompt in prompts[0])  # from the cache
     (ranking,) = result.rankings
     assert [(s.system, s.win_rate) for s in ranking.standings] == [
         ("good", pytest.approx(0.8)), ("fair", pytest.approx(0.5)), ("poor", pytest.approx(0.2))

@@ -1,4 +1,4 @@
-"""People's ratings in a DataFrame or a list, wherever a file is allowed. Oracle: the same ratings in a file."""
+"""Ratings in a DataFrame or a list. Oracle: the same ratings in a file."""
 
 from __future__ import annotations
 

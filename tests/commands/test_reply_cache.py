@@ -17,7 +17,7 @@ SERVER = "https://judge.invalid/v1"
 
 
 def provider(keys: list[str], reply: str = "2", last: int = 10_000) -> judge.ScriptedProvider:
-    """A server's judge that answers so many requests and then is out of money."""
+    """Return a judge that answers `replies` requests and then runs out of quota."""
 
     def answer(request: Any) -> str:
         if len(keys) == last:
@@ -56,13 +56,13 @@ def test_resumes_without_a_cache_from_its_recording(
     result = command(provider(keys, reply), options)
     assert sorted(keys) == sorted(whole)
     assert result.failures == ()
-    again: list[str] = []
-    command(provider(again, reply), options)
-    assert again == []
+    repeated: list[str] = []
+    command(provider(repeated, reply), options)
+    assert repeated == []
     assert (tmp_path / "calls.jsonl").read_bytes() == (tmp_path / "other.jsonl").read_bytes()
 
 
-def test_a_recording_of_another_server_answers_nothing(tmp_path: Path) -> None:
+def test_a_recording_of_a_different_server_is_not_used(tmp_path: Path) -> None:
     options = {"cache": False, "record": tmp_path / "calls.jsonl", "weighting": "single"}
     first: list[str] = []
     evaluate(provider(first), options)

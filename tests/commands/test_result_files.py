@@ -1,4 +1,4 @@
-"""Result files of other tools are data with a judge's scores."""
+"""judge reads result files of other tools as data with scores."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_failed_sample_is_a_failure_with_the_error_of_the_tool() -> None:
     assert all("Connection reset." in failure.message for failure in failures)
 
 
-def test_less_is_better_where_a_metric_passes_below_its_threshold() -> None:
+def test_a_metric_that_passes_below_its_threshold_is_lower_is_better() -> None:
     columns = {
         column.name: column.better for column in evaluate(FILES / "deepeval.json").table.columns
     }
@@ -177,8 +177,8 @@ def test_archives_have_the_scores_of_the_log_in_json(tmp_path: Path, method: str
 
 
 def _write_zstandard(path: Path, members: dict[str, bytes]) -> None:
-    """Write an archive whose members are compressed as Inspect does it."""
-    # zipfile cannot write the method before Python 3.14: store the frames, and name the method.
+    """Write an archive with Zstandard compression, as Inspect does."""
+    # Before Python 3.14, zipfile cannot write this method: store the frames and set the method by hand.
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in members.items():
             archive.writestr(name, pa.compress(content, "zstd", asbytes=True))
@@ -204,7 +204,7 @@ def test_epochs_are_generations_and_several_logs_are_several_systems(tmp_path: P
 
 
 def _set(*keys: Any) -> Callable[[Any], None]:
-    """Return a change that sets the last of these keys, with the last one as the value."""
+    """Return a change that sets a nested key; the last argument is the value."""
     *path, key, value = keys
 
     def change(document: Any) -> None:
@@ -237,7 +237,7 @@ def _set(*keys: Any) -> Callable[[Any], None]:
         ("alpaca_eval.json", _set(2, "generator_1", None), "row 3: generator_1"),
     ],
 )
-def test_what_a_reader_does_not_understand_is_an_error_with_its_place(
+def test_unknown_content_is_an_error_with_its_location(
     tmp_path: Path, name: str, change: Callable[[Any], None], problem: str
 ) -> None:
     path = changed(tmp_path, name, change)
@@ -301,7 +301,7 @@ def test_a_mapping_reads_the_columns_as_they_are() -> None:
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Return the keys that lead to every value inside another one."""
+    """Return the path of keys to every nested value."""
     children: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         children = list(value.items())
@@ -317,7 +317,7 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     "name", ["inspect.json", "promptfoo.json", "deepeval.json", "alpaca_eval.json", LM_EVAL]
 )
 @pytest.mark.parametrize("garbage", [5, "x", None, [], [5], {}, {"x": 5}, True], ids=repr)
-def test_a_value_of_another_kind_is_read_or_refused_with_the_file(
+def test_a_value_of_the_wrong_type_is_read_or_refused_with_the_file_name(
     name: str, garbage: Any, tmp_path: Path
 ) -> None:
     text = (FILES / name).read_text("utf-8")

@@ -1,4 +1,4 @@
-"""`--retry-failed` asks only for what has no score, and a run replaces no other results."""
+"""`--retry-failed` repeats only judgments without a score, and a run never replaces a different run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAN: dict[str, Any] = {"metrics": [], "cache": False, "weighting": "single", "r
 
 
 def script(*failing: str, reply: str = "2") -> judge.ScriptedProvider:
-    """A judge that gives no score to texts that hold one of these."""
+    """Return a judge that gives no score to texts with one of these words."""
 
     def answer(request: Request) -> str:
         return "no idea" if any(one in request.messages[0]["content"] for one in failing) else reply
@@ -134,7 +134,7 @@ def test_a_run_replaces_no_other_results(tmp_path: Path, change: dict[str, Any],
 @pytest.mark.parametrize(
     "change", [{"format": 1}, {"format": 99}, {"info": {"later": 1}}, {"info": {"status": "later"}}]
 )
-def test_a_run_of_another_version_is_only_replaced_by_force(
+def test_a_run_of_a_different_version_is_replaced_only_with_overwrite(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
     run(script(), tmp_path)
@@ -151,7 +151,7 @@ def test_a_run_of_another_version_is_only_replaced_by_force(
 
 
 def test_the_same_file_and_more_replace_a_run(tmp_path: Path) -> None:
-    """Also if the prompt, a setting or the words of a text have changed."""
+    """This also holds if the prompt, a setting or a text has changed."""
     data, out = tmp_path / "d.jsonl", tmp_path / "r"
     write_jsonl(data, ROWS)
     run(script(), out, data, limit=6)

@@ -1,4 +1,4 @@
-"""Scores from elsewhere, in columns of the data: compared, correlated and validated like metrics."""
+"""Scores in columns of the data are compared, correlated and validated like metrics."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ def test_they_are_correlated_with_a_judge_and_validated() -> None:
         ROWS, ["fluency"], model=provider, metrics=[], score_columns="comet,wer=lower", cache=False
     )
     assert {"fluency", "comet", "wer"} <= {*result.matrices[0].names}
-    assert re.search(r"fluency +comet\n", result.report("console"))  # the metric beside the judge
+    assert re.search(r"fluency +comet\n", result.report("console"))  # the metric and the judge
     (rated,) = judge.validate(result).rated
     rho = {
         row.name: row.correlation.estimates["within-items", "spearman"].value
         for row in rated.baselines[:2]
     }
-    assert rho == {"comet": 1.0, "wer reversed": 1.0}  # the order that people gave
+    assert rho == {"comet": 1.0, "wer reversed": 1.0}  # people's order
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ CHANNELS = ["email", "phone", "web"]
 
 
 def run(shift: dict[tuple[str, str], float], *, items: int = 45, out: Path | None = None) -> Result:
-    """Systems a and b with scores of about 2.5, moved by `shift` for a channel and a system."""
+    """Return systems a and b with scores near 2.5, shifted by `shift` for a channel and a system."""
     rows = [
         {"item": f"i{n}", "system": system, "output": f"{system} {n}", "channel": CHANNELS[n % 3]}
         for n in range(items)
@@ -56,7 +56,9 @@ def test_a_slice_below_the_rest_is_found(tmp_path: Path) -> None:
     others = [
         mean.mean.value for mean in slices.means if mean.system == "b" and mean.slice != "phone"
     ]
-    assert worst.gap == pytest.approx(worst.mean.value - sum(others) / 2)  # equally many items each
+    assert worst.gap == pytest.approx(
+        worst.mean.value - sum(others) / 2
+    )  # the same number of items each
     console = slices.report()
     assert has_line(console, "Significantly worse", "channel = phone")
     assert "▼" in console
@@ -77,7 +79,7 @@ def test_a_slice_that_contradicts_the_whole_is_named() -> None:
 
 @pytest.mark.slow
 def test_equal_slices_are_seldom_marked() -> None:
-    # 5% of data without any difference may have a mark: more than 6 of 40 have a probability below 0.4%.
+    # Without a difference, 5% of data may get a mark. More than 6 of 40 has a probability below 0.4%.
     column = Column("clear", "criterion", Signature(), 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     inside = {name: np.arange(30) % 3 == place for place, name in enumerate(CHANNELS)}
     marked = 0
@@ -89,7 +91,7 @@ def test_equal_slices_are_seldom_marked() -> None:
 
 
 def test_slices_accept_missing_values_and_note_an_unfinished_run() -> None:
-    # 5 of 6 items in each slice have a value, so many permutations leave too few in one of them
+    # 5 of 6 items in each slice have a value, so many permutations give one slice too few values
     column = Column("clear", "criterion", Signature(), 1.0, 5.0, ("1", "5"), values=(1.0, 5.0))
     values = np.array([[1.0, 2.0, 1.0, 2.0, 1.0, np.nan, 4.0, 5.0, 4.0, 5.0, 4.0, np.nan]])
     inside = {"x": np.arange(12) < 6, "y": np.arange(12) >= 6}
@@ -101,7 +103,7 @@ def test_slices_accept_missing_values_and_note_an_unfinished_run() -> None:
 
 
 def replies(n_failing: int) -> Result:
-    """One system's 60 texts by mail and chat; the first texts by mail are not solved."""
+    """Return 60 texts of one system by mail and chat; the first texts by mail are not solved."""
     rows = [
         {"item": f"i{n}", "output": f"Text {n}.", "channel": "mail" if n < 30 else "chat"}
         for n in range(60)
@@ -225,7 +227,7 @@ def test_several_columns_at_once_are_refused() -> None:
 
 
 def replies_by(*columns: str) -> Result:
-    """A run of two texts with these columns."""
+    """Return a run of two texts with these columns."""
     rows = [{"item": f"i{n}", "output": f"Text {n}.", **dict.fromkeys(columns, n)} for n in (1, 2)]
     model = judge.ScriptedProvider(lambda _: "3")
     return judge.evaluate(rows, [CRITERION], model=model, metrics=[], cache=False)

@@ -1,4 +1,4 @@
-"""A criterion whose first 20 judgments all fail for one reason is asked no more, and the others are."""
+"""If a criterion's first 20 judgments fail for the same reason, judge stops it and continues the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAD = "I have no idea."
 
 
 class Slow(judge.ScriptedProvider):
-    """Answers later, so that as many requests are in flight as may be."""
+    """Answer with a delay, so that the concurrency limit is reached."""
 
     async def complete(self, request: Request) -> Response:
         for _ in range(200):
@@ -60,7 +60,7 @@ def drawn(request: Request) -> Reply:
 
 
 def unlikely(request: Request) -> Reply:
-    """A reply whose tokens have too little probability on the scale, and draws without a score."""
+    """Reply with too little probability on the scale, and with draws without a score."""
     if "top_logprobs" not in request.params:
         return drawn(request)
     return Response((Choice(BAD, "stop", (Token(BAD, -0.01, ((BAD, -0.01), ("4", -5.0))),)),))
@@ -102,7 +102,7 @@ def test_twenty_judgments_without_a_score_end_a_criterion(
     assert all(
         name in note for name in ("max_tokens", "reply", "structured", "model", "retry_failed=True")
     )
-    assert '["' not in note  # the list in which several draws are stored
+    assert '["' not in note  # several draws are stored as a list
 
 
 @pytest.mark.parametrize(
@@ -188,18 +188,18 @@ def test_a_retry_asks_all_failures_of_a_criterion_that_has_scores(tmp_path: Path
 def test_a_recording_of_such_a_run_has_the_same_failures(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     _, first = run(lambda _: BAD, record=path)
-    again = judge.evaluate(
+    second_run = judge.evaluate(
         ROWS, ["relevance"], replay=path, metrics=[], weighting="single", repair="off", cache=False
     )
-    assert errors(again) == errors(first)
-    assert "judge stopped asking" in " ".join(again.info.notes)
+    assert errors(second_run) == errors(first)
+    assert "judge stopped asking" in " ".join(second_run.info.notes)
 
 
 def test_all_that_a_recording_holds_is_read(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     run(lambda _: "4", record=path)
     run(lambda _: BAD, rows=ROWS[:20], record=path)
-    again = judge.evaluate(
+    second_run = judge.evaluate(
         ROWS, ["relevance"], replay=path, metrics=[], weighting="single", repair="off", cache=False
     )
-    assert errors(again) == {"ParseError": 20}
+    assert errors(second_run) == {"ParseError": 20}

@@ -1,4 +1,4 @@
-"""judge.test(): what is asked for a suite, what comes of it, the baseline, the budget, and what is refused unpaid."""
+"""judge.test(): requests and verdicts of a suite, the baseline, the budget, and errors before any request."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Answer with A or B.
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with data of two systems, x above y, and two criteria; it is the working directory."""
+    """The working directory, with data of two systems (x scores above y) and two criteria."""
     monkeypatch.chdir(tmp_path)
     rows = [
         {
@@ -66,7 +66,7 @@ def suite(text: str, name: str = "one.judge.yaml") -> str:
 
 
 def grading(x: Reply = "4", y: Reply = "2", **options: Any) -> ScriptedProvider:
-    """A judge that gives x's texts one grade and all others another; of two texts it prefers the one shown first."""
+    """Return a judge with one grade for x's texts and one for others. Of two texts, it prefers the first."""
 
     def script(request: Any) -> Reply:
         text = request.messages[0]["content"]
@@ -77,7 +77,7 @@ def grading(x: Reply = "4", y: Reply = "2", **options: Any) -> ScriptedProvider:
     return ScriptedProvider(script, **options)
 
 
-def one(path: str, model: Any = None, **options: Any) -> Outcome:
+def run_suite(path: str, model: Any = None, **options: Any) -> Outcome:
     settings = {
         "model": grading() if model is None else model,
         "weighting": "single",
@@ -108,7 +108,7 @@ cases:
 
 def test_judges_only_the_texts_of_the_cases(folder: Path) -> None:
     provider = grading()
-    outcome = one(suite(BANDS), provider)
+    outcome = run_suite(suite(BANDS), provider)
     by_name = verdicts(outcome)
     assert {name: verdict.status for name, verdict in by_name.items()} == {
         "high": "passed", "low": "passed", "too high": "failed", "failures": "passed",
@@ -133,7 +133,7 @@ def test_a_text_needs_only_the_fields_of_its_own_criteria(folder: Path) -> None:
           - {name: a, criterion: relevance, item: bridge, system: x, expect: {min: 3}}
           - {name: b, criterion: polite.jinja, text: {customer: "Where is it?", output: Over there.}, expect: {max: 3}}
         """
-    outcome = one(suite(text))
+    outcome = run_suite(suite(text))
     assert outcome.passed
     assert outcome.result is not None
     assert outcome.result.info.criteria["polite"].needs == ("customer", "output")
@@ -151,9 +151,9 @@ cases:
 
 def test_two_texts_are_compared_in_both_orders_by_the_cases_own_criterion(folder: Path) -> None:
     provider = grading()
-    outcome = one(suite(ORDERS), provider)
+    outcome = run_suite(suite(ORDERS), provider)
     by_name = verdicts(outcome)
-    assert len(provider.seen) == 2 * 2 + 2  # and nothing for equal texts
+    assert len(provider.seen) == 2 * 2 + 2  # equal texts need no requests
     assert sum("shorter" in prompt for prompt in prompts(provider)) == 4
     assert {verdict.status for verdict in by_name.values() if verdict.kind == "order"} <= {
         "failed",
@@ -173,13 +173,13 @@ def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
     )
     (ready,) = test.prepare_suites(suite(text), model=grading())
     assert ready.judgments == 4 + 2
-    outcome = one(suite(text))
+    outcome = run_suite(suite(text))
     assert set(verdicts(outcome)) == {"high", "low", "too high", "pair", "failures"}
     assert verdicts(outcome)["failures"].found.startswith("0 of 6")
-    one("one.judge.yaml", record="calls.jsonl", out="runs")
+    run_suite("one.judge.yaml", record="calls.jsonl", out="runs")
     assert load("runs").table.scores
     assert load("runs/pairs").rankings
-    replayed = one("one.judge.yaml", [], replay="calls.jsonl")
+    replayed = run_suite("one.judge.yaml", [], replay="calls.jsonl")
     assert [verdict.status for verdict in replayed.verdicts] == [
         verdict.status for verdict in outcome.verdicts
     ]
@@ -190,7 +190,7 @@ def test_the_mean_of_a_panel_decides(folder: Path) -> None:
         BANDS
         + "  - {name: pair, criterion: shorter.jinja, better: {output: same}, worse: {output: same}}\n"
     )
-    outcome = one(suite(text), [grading(x="5", model="a"), grading(x="2", model="b")])
+    outcome = run_suite(suite(text), [grading(x="5", model="a"), grading(x="2", model="b")])
     by_name = verdicts(outcome)
     assert by_name["high"].found.startswith("3.50")
     assert by_name["failures"].found == "0 of 8"
@@ -204,65 +204,67 @@ def test_the_mean_of_a_panel_decides(folder: Path) -> None:
 
 def test_a_function_is_a_judge(folder: Path) -> None:
     assert (
-        verdicts(one(suite(BANDS), lambda prompt: 5 if "x bridge" in prompt else 1))["high"].found
+        verdicts(run_suite(suite(BANDS), lambda prompt: 5 if "x bridge" in prompt else 1))[
+            "high"
+        ].found
         == "5.00"
     )
 
 
-def test_an_option_that_no_suite_has(folder: Path) -> None:
+def test_an_unknown_option_is_refused(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"metrics: .*no such option"):
-        one(suite(BANDS), metrics=["rouge"])
+        run_suite(suite(BANDS), metrics=["rouge"])
     with pytest.raises(ConfigError, match="'wieghting'; did you mean 'weighting'"):
-        one("one.judge.yaml", wieghting="single")
+        run_suite("one.judge.yaml", wieghting="single")
 
 
-def test_peoples_ratings_are_there_for_the_cases(folder: Path) -> None:
+def test_cases_can_use_peoples_ratings(folder: Path) -> None:
     text = "data: data.jsonl\ncases:\n  - {name: people, criterion: relevance, human: {spearman: {min: 0.1}}}\n"
-    outcome = one(suite(text))
+    outcome = run_suite(suite(text))
     people = verdicts(outcome)["people"]
     assert people.found.startswith("spearman 0.")
     assert has_line(people.reason, "too few items", "at least 10")
     assert outcome.result is not None
     assert all(sample.human for sample in outcome.result.table.samples)
-    updated = one("one.judge.yaml", out="runs")
+    updated = run_suite("one.judge.yaml", out="runs")
     assert updated.result is not None
     assert [rated.criterion for rated in updated.result.rated] == ["relevance"]
     assert load("runs").table.samples == updated.result.table.samples
 
 
-def test_options_go_before_the_files(folder: Path) -> None:
+def test_options_override_the_suite_files(folder: Path) -> None:
     path = suite(
         f"limit: 1\nweighting: logprobs\nmodel: no-such-model\nreplay: none.jsonl\n{BANDS.lstrip()}"
     )
     with pytest.raises(ConfigError, match=r"none\.jsonl: no such file"):
         judge.test(path)
     with pytest.raises(ConfigError, match="unknown item 'road'"):
-        one(path)
-    outcome = one(path, limit=100, weighting="single")
+        run_suite(path)
+    outcome = run_suite(path, limit=100, weighting="single")
     assert outcome.result is not None
     assert {row.provenance.method for row in outcome.result.table.scores} == {"single"}
     assert outcome.result.info.model == "script"
 
 
-def test_another_prompt_replaces_the_prompt_of_a_suite(folder: Path) -> None:
+def test_a_prompt_option_replaces_the_prompt_of_a_suite(folder: Path) -> None:
     suite(
         "---\nscale: [1, 5]\n---\nIs the other prompt asked?\n{{ output }}\n",
         "other/relevance.jinja",
     )
     provider = grading()
-    one(suite(BANDS), provider, criteria="other/relevance.jinja")
+    run_suite(suite(BANDS), provider, criteria="other/relevance.jinja")
     assert sum("other prompt" in prompt for prompt in prompts(provider)) == 3
     with pytest.raises(ConfigError, match="no case is about it"):
-        one("one.judge.yaml", criteria="coherence")
+        run_suite("one.judge.yaml", criteria="coherence")
 
 
 def test_cases_are_chosen_by_name(folder: Path) -> None:
     provider = grading()
-    outcome = one(suite(BANDS), provider, cases="HIGH")
+    outcome = run_suite(suite(BANDS), provider, cases="HIGH")
     assert set(verdicts(outcome)) == {"high", "too high", "failures"}
     assert len(provider.seen) == 2
     with pytest.raises(ConfigError, match=r"'hihg'; did you mean 'high'"):
-        one("one.judge.yaml", cases="hihg")
+        run_suite("one.judge.yaml", cases="hihg")
 
 
 def test_undecided_cases_count_as_configured(folder: Path) -> None:
@@ -270,12 +272,12 @@ def test_undecided_cases_count_as_configured(folder: Path) -> None:
     options: dict[str, Any] = {
         "weighting": "logprobs",
         "model": grading(x={"4": 0.6, "?": 0.001}),
-    }  # and .4 on nothing that counts
-    assert verdicts(one(suite(text), **options))["a"].status == "undecided"
-    assert not one("one.judge.yaml", **options).passed
-    assert one("one.judge.yaml", **options, undecided="pass").passed
-    assert not one(suite("undecided: pass\n" + text), **options, undecided="fail").passed
-    assert one("one.judge.yaml", **options).passed
+    }  # and .4 on other tokens
+    assert verdicts(run_suite(suite(text), **options))["a"].status == "undecided"
+    assert not run_suite("one.judge.yaml", **options).passed
+    assert run_suite("one.judge.yaml", **options, undecided="pass").passed
+    assert not run_suite(suite("undecided: pass\n" + text), **options, undecided="fail").passed
+    assert run_suite("one.judge.yaml", **options).passed
 
 
 async def _beside() -> tuple[Outcome, ...]:
@@ -295,7 +297,7 @@ def test_test_works_in_a_running_event_loop(folder: Path) -> None:
     assert len({outcome.verdicts for outcome in asyncio.run(_beside())}) == 1
 
 
-# What is wrong
+# Errors
 
 
 def test_all_mistakes_are_reported_before_any_request(folder: Path) -> None:
@@ -339,10 +341,10 @@ def test_all_mistakes_are_reported_before_any_request(folder: Path) -> None:
 def test_one_mistake_keeps_its_kind(folder: Path) -> None:
     Path("data.jsonl").write_text('{"item": 1}\n', encoding="utf-8")
     with pytest.raises(DataError, match=r"data\.jsonl:1"):
-        one(suite(BANDS))
+        run_suite(suite(BANDS))
 
 
-def test_a_suite_that_cannot_be_run_to_its_end_stops_no_other(folder: Path) -> None:
+def test_a_failing_suite_does_not_stop_the_others(folder: Path) -> None:
     suite(BANDS, "a.judge.yaml")
     Path("replies.yaml").write_text("- {when: [], reply: 4}\n", encoding="utf-8")
     suite(f"model: scripted/replies.yaml\n{BANDS}", "b.judge.yaml")
@@ -353,7 +355,7 @@ def test_a_suite_that_cannot_be_run_to_its_end_stops_no_other(folder: Path) -> N
     assert first.verdicts == ()
     assert not first.passed
     Path("calls.jsonl").write_text("", encoding="utf-8")
-    recorded = one("b.judge.yaml", [], record="recorded.jsonl")
+    recorded = run_suite("b.judge.yaml", [], record="recorded.jsonl")
     assert recorded.trouble == ""
     with_other = suite(f"replay: recorded.jsonl\n{BANDS.replace('bridge', 'mill')}", "c.judge.yaml")
     missed, whole = judge.test([with_other, "b.judge.yaml"], cache=False)
@@ -368,7 +370,7 @@ def test_the_longest_prompt_and_the_whole_price_are_limited(
         lambda _: "4", model="gpt-5.4-mini", endpoint="https://api.openai.com/v1"
     )
     replies.notice = ""
-    one(suite(BANDS), replies, record="calls.jsonl", weighting="single")
+    run_suite(suite(BANDS), replies, record="calls.jsonl", weighting="single")
     text = (
         "replay: calls.jsonl\nweighting: single\nlimits: {tokens: 10000, cost: 0.50usd}\n" + BANDS
     )
@@ -388,13 +390,13 @@ def test_the_longest_prompt_and_the_whole_price_are_limited(
     assert has_line(cost.reason, "no known price", "`tokens`")
 
 
-def test_a_budget_beside_the_files_is_for_all_suites(folder: Path) -> None:
+def test_all_suites_share_the_budget_option(folder: Path) -> None:
     def script(request: Any) -> Reply:
         (choice,) = ScriptedProvider(lambda _: "4")._answer(request).choices
         return Response((choice,), Usage(300, 1), "scripted")
 
     paths = [suite(BANDS, "a.judge.yaml"), suite(BANDS, "b.judge.yaml")]
-    # A request goes when 2,768 tokens are left, the most that it can cost, and costs 301.
+    # A request is sent if 2,768 tokens are left, its maximum cost. It then costs 301.
     alone = judge.test(
         paths[0],
         model=ScriptedProvider(script),
@@ -413,7 +415,7 @@ def test_a_budget_beside_the_files_is_for_all_suites(folder: Path) -> None:
     assert [outcome.trouble for outcome in each] == ["", ""]
 
 
-def test_a_deadline_beside_the_files_is_for_all_suites(folder: Path) -> None:
+def test_all_suites_share_the_deadline_option(folder: Path) -> None:
     paths = [suite(BANDS, "a.judge.yaml"), suite("deadline: 100\n" + BANDS, "b.judge.yaml")]
     outcomes = judge.test(paths, model=grading(), deadline=1e-9, cache=False)
     assert all("deadline" in outcome.trouble for outcome in outcomes)
@@ -433,25 +435,25 @@ cases:
 
 def test_later_runs_are_compared_with_the_baseline(folder: Path) -> None:
     path = suite(WATCHED)
-    first = one(path, update_baseline=True)
+    first = run_suite(path, update_baseline=True)
     assert first.passed
     assert set(verdicts(first)) == {
         "band",
         "fluent",
         "failures",
-    }  # no drift without anything to drift from
+    }  # without a baseline there is no drift
     nothing, written = first.notes[-2:]
     assert has_line(nothing, "no run in kept/one", "1 case of drift not judged")
     assert has_line(written, "New baseline", "kept/one")
     assert sorted(file.name for file in Path("kept/one").iterdir()) == [
         "run.json", "samples.parquet", "scores.parquet",
     ]  # fmt: skip
-    same = one(path)
+    same = run_suite(path)
     assert same.passed
     assert verdicts(same)["same"].kind == "drift"
     assert verdicts(same)["fluency_5 against the baseline"].reason == "the same"
     assert same.comparison is not None
-    worse = one(path, grading(x="3"))
+    worse = run_suite(path, grading(x="3"))
     # Eight items are too few for the agreement with people, so worse scores count.
     assert {name for name, verdict in verdicts(worse).items() if not verdict.met} == {
         "same", "fluency_5 against the baseline", "relevance against the baseline",
@@ -460,45 +462,45 @@ def test_later_runs_are_compared_with_the_baseline(folder: Path) -> None:
 
 def test_update_baseline_accepts_changes_but_not_failing_cases(folder: Path) -> None:
     path = suite(WATCHED)
-    one(path, update_baseline=True)
+    run_suite(path, update_baseline=True)
     before = Path("kept/one/scores.parquet").read_bytes()
-    unmet = one(path, grading(x="1"), update_baseline=True)
+    unmet = run_suite(path, grading(x="1"), update_baseline=True)
     assert not unmet.passed
     assert has_line(unmet.notes[-1], "Baseline not updated", "kept/one", "1 failure")
     assert Path("kept/one/scores.parquet").read_bytes() == before
-    moved = one(path, grading(x="3"), update_baseline=True)
+    moved = run_suite(path, grading(x="3"), update_baseline=True)
     assert moved.passed
     drift = verdicts(moved)["same"]
     assert (drift.status, drift.met) == ("failed", True)
     assert drift.reason.endswith("accepted as the new baseline")
-    assert one(path, grading(x="3")).passed
+    assert run_suite(path, grading(x="3")).passed
 
 
-def test_a_baseline_of_other_data_is_refused(folder: Path) -> None:
+def test_a_baseline_of_different_data_is_refused(folder: Path) -> None:
     path = suite(WATCHED)
-    one(path, update_baseline=True)
+    run_suite(path, update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8")
     Path("data.jsonl").write_text(data.replace("is to be mended", "was mended"), encoding="utf-8")
     with pytest.raises(ConfigError) as caught:
-        one(path)
+        run_suite(path)
     message = str(caught.value)
     assert message.startswith("one.judge.yaml:3: baseline: ")
     assert has_line(message, "16 of 16 texts", "source", "'bridge' of system 'x'")
     assert has_line(message, "update_baseline=True")
     with pytest.raises(ConfigError, match=r"^one\.judge\.yaml: baseline: .*data differ"):
-        one(path, baseline="kept/one")
-    renewed = one(path, update_baseline=True)
+        run_suite(path, baseline="kept/one")
+    renewed = run_suite(path, update_baseline=True)
     assert renewed.passed
     assert renewed.comparison is None
     assert has_line(renewed.notes[-2], "system 'x'", "1 case of drift not judged")
     Path("data.jsonl").write_text(data.replace('"item": "', '"item": "the '), encoding="utf-8")
     with pytest.raises(ConfigError, match="item 'the bridge'"):
-        one(suite(WATCHED.replace("bridge", "the bridge")))
+        run_suite(suite(WATCHED.replace("bridge", "the bridge")))
 
 
-def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
+def test_a_few_edited_texts_are_excluded(folder: Path) -> None:
     path = suite(WATCHED)
-    one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
+    run_suite(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8")
     Path("data.jsonl").write_text(
         data.replace('"output": "x roof"', '"output": "x roof!"'), encoding="utf-8"
@@ -506,7 +508,7 @@ def test_a_few_edited_texts_are_left_out(folder: Path) -> None:
     low = ScriptedProvider(
         lambda request: "1" if "roof!" in request.messages[0]["content"] else "4"
     )
-    edited = one(path, low)
+    edited = run_suite(path, low)
     by_name = verdicts(edited)
     assert by_name["fluency_5 against the baseline"].reason == "the same"
     assert by_name["same"].found == "0.00"
@@ -554,12 +556,12 @@ def test_changed_texts_are_compared_without_the_judges_shift(
         "data: data.jsonl\nbaseline: kept\ncases:\n  - {name: band, criterion: fluency_5, expect: {min: 1}}\n"
     )
     write("old")
-    one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
+    run_suite(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
     write("edited")
     grades = ScriptedProvider(
         lambda r: new_grade if "edited" in r.messages[0]["content"] else old_grade
     )
-    by_name = verdicts(one(path, grades))
+    by_name = verdicts(run_suite(path, grades))
     assert {name for name, verdict in by_name.items() if not verdict.met} == unmet
     reason = by_name["fluency_5 of changed texts against the baseline"].reason
     assert has_line(reason, *facts)
@@ -588,7 +590,7 @@ def test_changed_texts_are_compared_without_the_judges_shift(
 def test_a_changed_prompt_of_a_system_is_compared(
     folder: Path, grade: str, systems: str, status: str, facts: tuple[str, ...]
 ) -> None:
-    """Half of the texts or more have another output: the judge's shift is measured on the others, if there are any."""
+    """At least half of the outputs changed. The judge's shift is measured on the unchanged ones, if any."""
 
     def write(new: str) -> None:
         rows = [
@@ -607,9 +609,9 @@ def test_a_changed_prompt_of_a_system_is_compared(
     cases += "  - {name: band, criterion: fluency_5, expect: {min: 1}}\n"
     path = suite(f"data: data.jsonl\nbaseline: kept\ncases:\n{cases}")
     write("")
-    one(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
+    run_suite(path, ScriptedProvider(lambda _: "4"), update_baseline=True)
     write(systems)
-    outcome = one(
+    outcome = run_suite(
         path, ScriptedProvider(lambda r: grade if "new" in r.messages[0]["content"] else "4")
     )
     verdict = verdicts(outcome)["fluency_5 of changed texts against the baseline"]
@@ -625,8 +627,8 @@ def test_a_changed_prompt_of_a_system_is_compared(
 
 
 def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:
-    one(suite(BANDS.replace("- {name: too", "# ")), baseline="kept", update_baseline=True)
-    new = one(
+    run_suite(suite(BANDS.replace("- {name: too", "# ")), baseline="kept", update_baseline=True)
+    new = run_suite(
         suite(
             BANDS.replace(
                 "item: bridge, system: y, expect: {min: 3}", "system: x, expect: {label: '4'}"
@@ -643,15 +645,15 @@ def test_a_criterion_that_the_baseline_lacks_is_a_note(folder: Path) -> None:
         BANDS.partition("  - {name: high")[0]
         + "  - {name: f, criterion: fluency_5, item: bridge, expect: {min: 1}}\n"
     )
-    assert one(suite(alone), baseline="kept").passed
-    drifting = one(
+    assert run_suite(suite(alone), baseline="kept").passed
+    drifting = run_suite(
         suite(alone + "  - {name: same, criterion: fluency_5, drift: {max_shift: 1}}\n"),
         baseline="kept",
     )
     assert verdicts(drifting)["same"].status == "error"
 
 
-def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> None:
+def test_a_baseline_does_not_overwrite_a_foreign_report(folder: Path) -> None:
     Path("mine").mkdir()
     Path("mine/one").mkdir()
     Path("mine/one/report.md").write_text("Mine.", encoding="utf-8")
@@ -661,7 +663,7 @@ def test_a_baseline_is_not_kept_where_somebody_elses_report_is(folder: Path) -> 
         ("data.jsonl", "is a file"),
     ):
         with pytest.raises(StorageError, match=message):
-            one(suite(BANDS), provider, baseline=where, update_baseline=True)
+            run_suite(suite(BANDS), provider, baseline=where, update_baseline=True)
     assert Path("mine/one/report.md").read_text(encoding="utf-8") == "Mine."
     assert not provider.seen
 
@@ -672,9 +674,9 @@ def test_an_incomplete_recording_is_an_error_despite_allowed_failures(
 ) -> None:
     text = f"data: data.jsonl\nlimits: {{failures: {limit}}}\ncases:\n  - {{criterion: relevance, expect: {{min: 1}}}}\n"
     path = suite(text)
-    one(path, record="calls.jsonl", limit=12)
-    assert one(path, [], replay="calls.jsonl", limit=12).passed
-    outcome = one(path, [], replay="calls.jsonl", max_concurrency=1)
+    run_suite(path, record="calls.jsonl", limit=12)
+    assert run_suite(path, [], replay="calls.jsonl", limit=12).passed
+    outcome = run_suite(path, [], replay="calls.jsonl", max_concurrency=1)
     assert not outcome.verdicts
     assert has_line(outcome.trouble, "4 judgments", "mill (x), relevance", "calls.jsonl")
     assert "record='calls.jsonl'" in outcome.trouble
@@ -683,36 +685,36 @@ def test_an_incomplete_recording_is_an_error_despite_allowed_failures(
 def test_a_limit_of_many_digits(folder: Path) -> None:
     many = "9" * 15
     text = f"data: data.jsonl\nlimit: {many}\nlimits: {{failures: {many}}}\ncases:\n"
-    assert one(suite(text + "  - {criterion: relevance, expect: {min: 1}}\n")).passed
+    assert run_suite(suite(text + "  - {criterion: relevance, expect: {min: 1}}\n")).passed
 
 
 def test_texts_that_are_new_are_a_note(folder: Path) -> None:
     data = Path("data.jsonl").read_text(encoding="utf-8").splitlines()
     Path("data.jsonl").write_text("\n".join(data[:-2]), encoding="utf-8")
-    one(suite(WATCHED), update_baseline=True)
+    run_suite(suite(WATCHED), update_baseline=True)
     Path("data.jsonl").write_text("\n".join(data), encoding="utf-8")
-    more = one("one.judge.yaml")
+    more = run_suite("one.judge.yaml")
     assert more.passed
     assert has_line(more.notes[-1], "2 of 16 texts", "not in the baseline")
 
 
 def test_summary_counts_baseline_texts_that_are_missing(folder: Path) -> None:
-    one(suite(WATCHED), update_baseline=True)
+    run_suite(suite(WATCHED), update_baseline=True)
     data = Path("data.jsonl").read_text(encoding="utf-8").splitlines()
     Path("data.jsonl").write_text("\n".join(data[:-1]), encoding="utf-8")
-    fewer = one("one.judge.yaml")
+    fewer = run_suite("one.judge.yaml")
     (warning,) = fewer.warnings
     assert has_line(warning, "1 of 16 texts", "baseline", "item 'barn' of system 'y'")
     assert has_line(fewer.warnings[0], "1 of 16 texts", "gone")
     assert (
-        one("one.judge.yaml", cases="band").warnings == ()
-    )  # of fewer cases it is known that texts are missing
+        run_suite("one.judge.yaml", cases="band").warnings == ()
+    )  # fewer cases are known to miss texts
 
 
-def test_a_recording_of_two_models_wants_to_know_which(folder: Path) -> None:
+def test_a_recording_of_two_models_needs_a_model_option(folder: Path) -> None:
     path = suite(BANDS)
     for name in ("small", "large"):
-        one(path, grading(model=name), record="calls.jsonl")
+        run_suite(path, grading(model=name), record="calls.jsonl")
     with pytest.raises(ConfigError, match="replies of large and small"):
         judge.test(path, replay="calls.jsonl", cache=False, weighting="single")
     (outcome,) = judge.test(
@@ -726,7 +728,7 @@ def test_notes_a_column_that_a_mapping_hides(folder: Path) -> None:
     rows = [{"item": "1", "system": "x", "customer": "Where is it?", "output": "Here."}]
     Path("data.jsonl").write_text(json.dumps(rows[0]), encoding="utf-8")
     with pytest.raises(JudgeError, match=r"'customer'.*mapped to source"):
-        one(suite(text + "  - {criterion: polite.jinja, expect: {min: 1}}\n"))
+        run_suite(suite(text + "  - {criterion: polite.jinja, expect: {min: 1}}\n"))
 
 
 @pytest.mark.parametrize(
@@ -749,19 +751,19 @@ def test_refuses_an_invalid_baseline(folder: Path, options: dict[str, Any], mess
     judge.rank("data.jsonl", ["shorter.jinja"], model=grading(), cache=False, out="ranked", limit=4)
     suite("{", "broken/run.json")
     with pytest.raises(JudgeError, match=message):
-        one(suite(BANDS), **options)
+        run_suite(suite(BANDS), **options)
 
 
 def test_comparisons_have_no_baseline(folder: Path) -> None:
     with pytest.raises(ConfigError, match="all cases here compare pairs"):
-        one(suite(f"baseline: b\n{ORDERS.lstrip()}"), update_baseline=True)
-    outcome = one(suite(ORDERS), baseline="b")
+        run_suite(suite(f"baseline: b\n{ORDERS.lstrip()}"), update_baseline=True)
+    outcome = run_suite(suite(ORDERS), baseline="b")
     assert outcome.trouble == ""
     assert outcome.warnings[-1].startswith("Not compared with a baseline")
 
 
-def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None:
-    one(suite(BANDS.replace("- {name: too", "# ")), baseline="kept", update_baseline=True)
+def test_a_suite_without_a_baseline_folder_is_new(folder: Path) -> None:
+    run_suite(suite(BANDS.replace("- {name: too", "# ")), baseline="kept", update_baseline=True)
     assert Path("kept/one/run.json").exists()
     text = BANDS.replace("- {name: too", "# ")
     paths = ["one.judge.yaml", suite(text, "new.judge.yaml")]
@@ -774,25 +776,25 @@ def test_a_suite_that_the_folder_of_baselines_lacks_is_new(folder: Path) -> None
     assert has_line(warning, "Not compared", "no run in kept/new")
     assert "Not compared with a baseline" in after.warnings[0]
     with pytest.raises(ConfigError, match=r"baseline='kepd': .*'kept'\?"):
-        one("new.judge.yaml", baseline="kepd")
-    drifting = one(
+        run_suite("new.judge.yaml", baseline="kepd")
+    drifting = run_suite(
         suite(
             text + "  - {name: same, criterion: relevance, drift: {max_shift: 1}}\n", "d.judge.yaml"
         ),
         baseline="kept",
     )
     assert (verdicts(drifting)["same"].status, drifting.passed) == ("error", False)
-    assert one(
+    assert run_suite(
         suite(text + "  - {name: s, criterion: relevance, item: bridge, expect: {min: 1}}\n"),
         baseline="kept",
     )
     Path("empty").mkdir()
     with pytest.raises(ConfigError, match=r"baseline: .*no run in empty"):
-        one("new.judge.yaml", baseline="empty")
-    assert one("new.judge.yaml", baseline="kept/one").comparison is not None  # a run itself
+        run_suite("new.judge.yaml", baseline="empty")
+    assert run_suite("new.judge.yaml", baseline="kept/one").comparison is not None  # a run folder
 
 
-def test_several_suites_have_a_folder_each(folder: Path) -> None:
+def test_each_of_several_suites_has_a_folder(folder: Path) -> None:
     suite(BANDS.replace("- {name: too", "# "), "s/a.judge.yaml")
     suite(BANDS.replace("- {name: too", "# "), "s/b.judge.yaml")
     Path("s/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
@@ -802,7 +804,7 @@ def test_several_suites_have_a_folder_each(folder: Path) -> None:
     assert all(outcome.passed for outcome in outcomes)
     assert (Path("kept/a/run.json").exists(), Path("kept/b/run.json").exists()) == (True, True)
     assert Path("runs/b/report.html").exists()
-    assert one("s/b.judge.yaml", baseline="kept").comparison is not None
+    assert run_suite("s/b.judge.yaml", baseline="kept").comparison is not None
     suite(BANDS, "s/more/a.judge.yaml")
     Path("s/more/data.jsonl").write_bytes(Path("data.jsonl").read_bytes())
     with pytest.raises(ConfigError, match=r"2 suites.*name a"):
@@ -810,7 +812,7 @@ def test_several_suites_have_a_folder_each(folder: Path) -> None:
 
 
 def test_a_suite_on_real_texts(folder: Path, shared_data: Callable[[str], Path]) -> None:
-    """The judge says what people said, to the nearest whole number: it belongs to them, and both ends are in bands."""
+    """The judge gives people's rounded score, so it agrees with them and both ends are within the bands."""
     rows = [
         json.loads(line)
         for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()
@@ -831,7 +833,7 @@ cases:
   - {{name: best, criterion: relevance, item: {best["doc_id"]}, system: {best["system"]}, expect: {{min: 4}}}}
   - {{name: worst, criterion: relevance, item: {worst["doc_id"]}, system: {worst["system"]}, expect: {{max: 3}}}}
 """
-    outcome = one(suite(text), ScriptedProvider(script))
+    outcome = run_suite(suite(text), ScriptedProvider(script))
     assert {name: verdict.met for name, verdict in verdicts(outcome).items()} == {
         "people": True, "best": True, "worst": True, "failures": True,
     }  # fmt: skip
@@ -839,7 +841,7 @@ cases:
     assert outcome.result.rated == ()
 
 
-def test_a_pass_mark_from_outside_makes_a_pass_rate_possible(tmp_path: Path) -> None:
+def test_a_pass_mark_option_adds_a_pass_rate(tmp_path: Path) -> None:
     (tmp_path / "replies.yaml").write_text('- reply: "4"\n', encoding="utf-8")
     suite = tmp_path / "s.judge.yaml"
     suite.write_text(

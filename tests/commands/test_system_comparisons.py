@@ -1,4 +1,4 @@
-"""What a run says of its systems against each other: made, stored, and found again."""
+"""Comparisons of the systems of a run: computed, stored and loaded."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ ROWS = [
 
 
 def fond(request: Any) -> Reply:
-    """A judge that prefers the new system, by more in some items than in others."""
+    """Prefer the new system, more strongly in some items than in others."""
     text = request.messages[0]["content"]
     return {str(4 + ("day 2" in text) if "new day" in text else 2 + ("day 5" in text)): 1.0}
 
 
 @pytest.fixture
 def brief(tmp_path: Path) -> Path:
-    """A criterion that weighs three times as much as the others."""
+    """A criterion with three times the weight of the others."""
     path = tmp_path / "brief.jinja"
     path.write_text(
         "---\nscale: [1, 5]\nweight: 3\n---\nIs this brief? {{ output }}\n", encoding="utf-8"
@@ -65,7 +65,7 @@ def test_a_run_compares_its_systems_and_weighs_its_criteria(brief: Path, tmp_pat
     assert by_column["relevance"].best == by_column["overall"].best == ("new",)
     assert {c.name: c.weight for c in result.table.columns}["brief"] == 3.0
     assert result.overall == Overall({"relevance": 0.25, "brief": 0.75}, 16, 16)
-    # by hand: relevance and brief agree; new 4.125, old 2.125, put on 0–1
+    # by hand: relevance and brief agree; new 4.125, old 2.125, mapped to 0–1
     assert result.estimates["new", "overall"].value == pytest.approx((4.125 - 1) / 4)
     assert result.estimates["old", "overall"].value == pytest.approx((2.125 - 1) / 4)
     assert result.repeats == {}

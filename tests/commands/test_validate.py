@@ -1,4 +1,4 @@
-"""A result against people's ratings: which columns stand beside them, on which texts, and what is refused."""
+"""Compare a result with people's ratings: columns, texts and refused input."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VOTES = {"good": [5, 5, 4], "fair": [4, 3, 4], "poor": [1, 2, None]}
 def rows(
     human: Any = lambda system, n: {"relevance": VOTES[system]}, items: int = 6
 ) -> list[dict[str, Any]]:
-    """Three systems, good, fair and poor; the worse one is, the longer it writes, in words of its own."""
+    """Return texts of three systems: good, fair and poor. Worse systems write longer texts in their own words."""
     data = []
     for n in range(items):
         for place, system in enumerate(GRADES):
@@ -59,7 +59,7 @@ def rows(
 
 
 def grade(request: Any) -> str:
-    """What the judge says: the grade of the system whose word the prompt holds."""
+    """Answer with the grade of the system that wrote the text."""
     text = request.messages[0]["content"]
     return str(next(value for system, value in GRADES.items() if f"{system}0" in text))
 
@@ -69,7 +69,7 @@ def judged(data: Any, criteria: Any = ("relevance",), **options: Any) -> judge.R
     return judge.evaluate(data, list(criteria), cache=False, **options)
 
 
-def of(validation: Validation, criterion: str = "relevance") -> Rated:
+def criterion_rows(validation: Validation, criterion: str = "relevance") -> Rated:
     return next(rated for rated in validation.rated if rated.criterion == criterion)
 
 
@@ -78,7 +78,7 @@ ROUGE = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
 
 @cache
 def usual() -> Validation:
-    """What is said of the rows as they are."""
+    """The validation of the unchanged rows."""
     return judge.validate(judged(rows()), n_resamples=50)
 
 
@@ -90,7 +90,7 @@ def names(rated: Rated) -> dict[str, list[str]]:
 
 
 def test_a_judge_is_compared_with_baselines() -> None:
-    rated = of(usual())
+    rated = criterion_rows(usual())
     baselines = ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
     assert names(rated) == {"judges": ["grader"], "baselines": baselines}
     assert rated.texts == 18
@@ -112,12 +112,12 @@ def test_a_judge_is_compared_with_baselines() -> None:
 def test_the_rouge_of_a_preset_is_shown_once() -> None:
     options = {"rouge": {"preset": "rouge155", "types": ["ROUGE-1", "ROUGE-L"]}}
     result = judged(rows(), metrics=["rouge"], set=options)
-    rated = of(judge.validate(result, n_resamples=10))
+    rated = criterion_rows(judge.validate(result, n_resamples=10))
     assert names(rated)["baselines"] == ["length", "ROUGE-1", "ROUGE-L"]
 
 
 def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
-    rated = of(usual())
+    rated = criterion_rows(usual())
     assert rated.no_rater == ""
     assert rated.rater.signature == "3 raters"
     estimate = rated.rater.correlation.estimates["within-items", "kendall"]
@@ -125,21 +125,21 @@ def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     expected = [stats.kendalltau(one, others)[0] for one, others in pairs[:2]]
     assert estimate.value == pytest.approx(
         sum(expected) / 2
-    )  # the third does not vary where it rated
+    )  # the third rater's ratings are all equal
 
 
 def test_validate_reuses_stored_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = {"rouge": {"multi": "mean", "types": ["rouge1", "rouge2", "rougeLsum"]}}
     result = judged(rows(), metrics=["rouge"], set=measured)
-    expected = of(judge.validate(result, n_resamples=50)).baselines
+    expected = criterion_rows(judge.validate(result, n_resamples=50)).baselines
     original = judge.metrics.rouge.Rouge.score
     monkeypatch.setattr(
         judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again")
     )
-    again = of(judge.validate(result, n_resamples=50)).baselines
-    assert again == expected
+    recomputed = criterion_rows(judge.validate(result, n_resamples=50)).baselines
+    assert recomputed == expected
     monkeypatch.setattr(judge.metrics.rouge.Rouge, "score", original)
-    assert of(usual()).baselines == expected
+    assert criterion_rows(usual()).baselines == expected
 
 
 def test_the_rouge_of_a_run_is_the_baseline_as_it_was_measured(
@@ -155,20 +155,24 @@ def test_the_rouge_of_a_run_is_the_baseline_as_it_was_measured(
         judge.metrics.rouge.Rouge, "score", lambda *_: pytest.fail("measured again")
     )
     (baseline,) = [
-        row for row in of(judge.validate(result, n_resamples=10)).baselines if row.name == "ROUGE-1"
+        row
+        for row in criterion_rows(judge.validate(result, n_resamples=10)).baselines
+        if row.name == "ROUGE-1"
     ]
     assert baseline.signature == str(result.table.columns[-1].signature)
 
 
 def test_validate_without_references_has_no_rouge() -> None:
     data = [{key: value for key, value in row.items() if key != "references"} for row in rows()]
-    assert names(of(judge.validate(judged(data), n_resamples=10)))["baselines"] == ["length"]
+    assert names(criterion_rows(judge.validate(judged(data), n_resamples=10)))["baselines"] == [
+        "length"
+    ]
 
 
 def test_a_panel_has_its_mean_and_its_judges() -> None:
     kind = ScriptedProvider(lambda _: "5", model="kind")
     result = judged(rows(), model=[ScriptedProvider(grade, model="grader"), kind])
-    rated = of(judge.validate(result, n_resamples=50))
+    rated = criterion_rows(judge.validate(result, n_resamples=50))
     assert names(rated)["judges"] == ["panel mean", "grader", "kind"]
     assert [set(row.correlation.lacking.values()) for row in rated.judges] == [
         set(),
@@ -177,7 +181,7 @@ def test_a_panel_has_its_mean_and_its_judges() -> None:
     ]
 
 
-def test_criteria_without_a_partner_are_named_once() -> None:
+def test_criteria_without_ratings_are_named_once() -> None:
     run = judged(rows(lambda system, n: {"wit": GRADES[system]}), ["relevance", "fluency"])
     assert len([note for note in run.info.notes if "ratings" in note]) == 1
     with pytest.raises(DataError, match=r"^People rated wit\b.*relevance, fluency"):
@@ -188,11 +192,11 @@ def test_only_rated_texts_count() -> None:
     validation = judge.validate(
         judged(rows(lambda system, n: {"relevance": GRADES[system]} if n < 4 else {}))
     )
-    rated = of(validation)
+    rated = criterion_rows(validation)
     assert (rated.texts, rated.baselines[1].correlation.texts) == (12, 12)
     assert rated.rater is None
     assert "one rating per text" in rated.no_rater
-    alone = of(
+    alone = criterion_rows(
         judge.validate(judged(rows(lambda system, n: {"relevance": [None, GRADES[system]]})))
     )
     assert has_line(alone.no_rater, "no text", "two raters")
@@ -200,14 +204,14 @@ def test_only_rated_texts_count() -> None:
 
 def test_all_failed_judgments_give_no_correlation() -> None:
     result = judged(rows(), model=ScriptedProvider(lambda _: "no score", model="mute"))
-    (judge_row,) = of(judge.validate(result)).judges
+    (judge_row,) = criterion_rows(judge.validate(result)).judges
     assert (judge_row.correlation.texts, judge_row.correlation.estimates) == (0, {})
     (reason,) = set(judge_row.correlation.lacking.values())
     assert has_line(reason, "no text", "both a value and a rating")
 
 
 def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
-    """The judge refuses the poor texts of seven of eight items, and one fair text."""
+    """The judge refuses seven of the eight poor texts and one fair text."""
 
     def reply(request: Any) -> str:
         text = request.messages[0]["content"]
@@ -219,7 +223,7 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
     validation = judge.validate(
         judged(rows(items=8), model=ScriptedProvider(reply, model="shy")), n_resamples=20
     )
-    (judge_row,) = of(validation).judges
+    (judge_row,) = criterion_rows(validation).judges
     failed = judge_row.failed
     assert (failed.n, failed.of) == (8, 24)
     assert failed.ratings == pytest.approx((7 * 1.5 + 11 / 3) / 8)
@@ -231,22 +235,22 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
     assert " failed  items" in validation.report()
     assert "33.3%" in validation.report()
     assert "(p = 0.016)." in validation.report("html")
-    stored = json.loads(json.dumps(asdict(flat(of(validation)))))
-    assert read(stored) == of(validation)
-    del stored["rows"][0]["failed"]  # in runs stored before
+    stored = json.loads(json.dumps(asdict(flat(criterion_rows(validation)))))
+    assert read(stored) == criterion_rows(validation)
+    del stored["rows"][0]["failed"]  # in runs of earlier versions
     assert read(stored).judges[0].failed is None
     assert "failed" not in usual().report()
 
 
 def test_raters_agree_with_each_other_and_a_judge_with_their_mean() -> None:
-    rated = of(usual())
+    rated = criterion_rows(usual())
     agreed = rated.rater.agreement
     votes = np.array(
         [[VOTES[system][k] for _ in range(6) for system in GRADES] for k in range(3)], dtype=float
     )
     expected = agree(votes.reshape(3, 6, 3), bootstrap=Bootstrap(50))
     assert agreed == expected
-    assert agreed.estimates["icc_2_1"].n == 12  # a third of the texts lacks a vote
+    assert agreed.estimates["icc_2_1"].n == 12  # a third of the texts have a missing vote
     (judge_row,) = rated.judges
     means = {
         system: np.mean([vote for vote in ratings if vote is not None])
@@ -265,7 +269,7 @@ def test_raters_agree_with_each_other_and_a_judge_with_their_mean() -> None:
 
 
 def test_a_judge_is_calibrated_on_its_own_scale() -> None:
-    (judge_row,) = of(usual()).judges
+    (judge_row,) = criterion_rows(usual()).judges
     assert [(one.low, one.high, one.value, one.people.n) for one in judge_row.calibration.bins] == [
         (1.5, 2.5, 2.0, 6), (3.5, 4.5, 4.0, 6), (4.5, 5.0, 5.0, 6),
     ]  # fmt: skip
@@ -275,11 +279,11 @@ def test_a_judge_is_calibrated_on_its_own_scale() -> None:
 
 
 @pytest.mark.parametrize(("factor", "ends"), [(20, "40 to 100"), (0.2, "0.4 to 1")])
-def test_another_scale_has_neither(factor: float, ends: str) -> None:
+def test_a_different_scale_has_no_calibration_and_no_alt_test(factor: float, ends: str) -> None:
     validation = judge.validate(
         judged(rows(lambda system, n: {"relevance": factor * GRADES[system]})), n_resamples=20
     )
-    (judge_row,) = of(validation).judges
+    (judge_row,) = criterion_rows(validation).judges
     why = judge_row.no_calibration
     assert has_line(why, "people", ends, "judge", "1 to 5")
     assert (judge_row.calibration, judge_row.agreement.estimates) == (None, {})
@@ -302,7 +306,7 @@ def test_words_count_as_their_values(tmp_path: Path) -> None:
         judged(rows(lambda system, n: {"tone": VOTES[system]}), [str(path)], model=words),
         n_resamples=20,
     )
-    (judge_row,) = of(validation, "tone").judges
+    (judge_row,) = criterion_rows(validation, "tone").judges
     assert set(judge_row.agreement.estimates) == {
         "alpha_interval",
         "kappa_quadratic",
@@ -320,7 +324,7 @@ def test_judges_of_a_panel_are_compared_in_pairs() -> None:
         lambda request: "4" if "poor0" in str(request.messages) else "3", model="fickle"
     )
     result = judged(rows(), model=[ScriptedProvider(grade, model="grader"), fickle])
-    rated = of(judge.validate(result, n_resamples=50))
+    rated = criterion_rows(judge.validate(result, n_resamples=50))
     assert {(one.judge, one.other) for one in rated.versus} == {
         ("panel mean", "grader"), ("panel mean", "fickle"), ("grader", "fickle"),
     }  # fmt: skip
@@ -347,13 +351,13 @@ def test_judges_of_two_runs_are_compared(tmp_path: Path) -> None:
         judged(rows(), model=model, out=tmp_path / name)
     validation = judge.validate(tmp_path / "a", tmp_path / "b", n_resamples=50)
     names_ = [f"grader ({tmp_path / name})" for name in "ab"]
-    assert names(of(validation))["judges"] == names_
+    assert names(criterion_rows(validation))["judges"] == names_
     sentences = json.loads(validation.report("json"))["criteria"][0]["sentences"]["within-items"]
     difference = f"{names_[1]} (+1.87 [−0.22, 2.00])"
     assert has_line(sentences, f"{names_[0]}: no significant difference", difference)
-    assert names(of(validation))["baselines"][-1] == "ROUGE-Lsum"
-    one = of(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
-    assert of(validation).judges[0] == replace(one, name=names_[0])
+    assert names(criterion_rows(validation))["baselines"][-1] == "ROUGE-Lsum"
+    one = criterion_rows(judge.validate(tmp_path / "a", n_resamples=50)).judges[0]
+    assert criterion_rows(validation).judges[0] == replace(one, name=names_[0])
 
 
 def test_second_run_counts_only_for_common_texts() -> None:
@@ -362,7 +366,7 @@ def test_second_run_counts_only_for_common_texts() -> None:
     data[0]["output"] += " poor0 and more"
     other = judged(data[:9], model=ScriptedProvider(lambda _: "3", model="flat"))
     validation = judge.validate(first, other, n_resamples=20)
-    assert [row.correlation.texts for row in of(validation).judges] == [18, 8]
+    assert [row.correlation.texts for row in criterion_rows(validation).judges] == [18, 8]
     assert any("1 text of run 2" in note for note in validation.notes)
     with pytest.raises(DataError, match="run 2 shares no text"):
         judge.validate(first, judged([row | {"item": f"x{row['item']}"} for row in data]))
@@ -390,12 +394,12 @@ def test_a_run_stores_its_agreement_with_ratings(tmp_path: Path) -> None:
     assert judged(rows(), [], metrics=["rouge"], model=None).rated == ()
 
 
-def test_a_run_measures_no_rouge_that_its_user_did_not_choose(
+def test_a_run_without_rouge_computes_no_rouge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chosen = judged(rows(), metrics=["rouge"], set=ROUGE)
     assert names(chosen.rated[0])["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
-    assert len(of(judge.validate(chosen, n_resamples=10)).baselines) == 4
+    assert len(criterion_rows(judge.validate(chosen, n_resamples=10)).baselines) == 4
 
     def refuse(*arguments: Any) -> None:
         raise AssertionError("a metric is measured")
@@ -409,7 +413,7 @@ def test_a_run_measures_no_rouge_that_its_user_did_not_choose(
 
 @pytest.mark.parametrize(("other", "share"), [(5.0, 1.0), (4.5, 0.0)])
 def test_alt_test_rounds_scores_if_all_ratings_are_labels(other: float, share: float) -> None:
-    """An expected score of 4.6 is a 5 among people who say 5; if some say 4.5, it is 4.6 and further from all."""
+    """If all ratings are labels, a score of 4.6 counts as 5. With a rating of 4.5 it stays 4.6."""
     held = judged(rows(lambda system, n: {"relevance": [5.0 if n % 2 else other] * 3}))
     table = replace(
         held.table, scores=tuple(replace(score, value=4.6) for score in held.table.scores)
@@ -423,7 +427,7 @@ def test_raters_ratings_are_stored(tmp_path: Path) -> None:
     judged(rows(), out=tmp_path)
     path = tmp_path / "samples.parquet"
     stored = pq.read_table(path)
-    assert of(judge.validate(tmp_path, n_resamples=10)).rater is not None
+    assert criterion_rows(judge.validate(tmp_path, n_resamples=10)).rater is not None
     pq.write_table(stored.drop_columns(["human"]), path)
     with pytest.raises(StorageError):
         judge.validate(tmp_path)
@@ -450,7 +454,7 @@ def test_samples_keep_their_ratings() -> None:
         )
         for n, row in enumerate(rows())
     ]
-    assert of(judge.validate(judged(samples), n_resamples=10)).texts == len(samples)
+    assert criterion_rows(judge.validate(judged(samples), n_resamples=10)).texts == len(samples)
     assert (
         json.loads(judge.validate(judged(samples)).report("json"))["criteria"][0]["criterion"]
         == "relevance"
@@ -470,22 +474,24 @@ def test_a_baseline_with_few_items_is_not_compared() -> None:
         result.table, columns=(*result.table.columns, held), scores=(*result.table.scores, *scores)
     )
     validation = judge.validate(replace(result, table=table))
-    (baseline,) = [row for row in of(validation).baselines if row.name == "bleurt"]
+    (baseline,) = [row for row in criterion_rows(validation).baselines if row.name == "bleurt"]
     assert baseline.correlation.estimates["within-items", "spearman"].value == 1.0
     assert "4 of 24 items" in baseline.few["within-items"]
-    assert not any(baseline == "bleurt" for _, baseline, _ in of(validation).differences)
+    assert not any(
+        baseline == "bleurt" for _, baseline, _ in criterion_rows(validation).differences
+    )
     report = validation.report("markdown")
     assert has_line(report, "bleurt", "4 of 24 items")
     assert "bleurt" not in validation.report()
     assert (
-        read(json.loads(json.dumps(asdict(flat(of(validation)))))).baselines
-        == of(validation).baselines
+        read(json.loads(json.dumps(asdict(flat(criterion_rows(validation)))))).baselines
+        == criterion_rows(validation).baselines
     )
 
 
 def test_tables_for_a_paper_are_at_the_level() -> None:
     paper = judge.validate(judged(rows()), level="all-texts").report("latex")
-    for row in of(judge.validate(judged(rows()))).rows:
+    for row in criterion_rows(judge.validate(judged(rows()))).rows:
         assert (
             f"{row.correlation.estimates['all-texts', 'spearman'].value:.2f}".removeprefix("-")
             in paper
@@ -495,7 +501,7 @@ def test_tables_for_a_paper_are_at_the_level() -> None:
         judge.validate(judged(rows()), level="document")
 
 
-def test_a_rating_off_the_scale_is_named() -> None:
+def test_a_rating_outside_the_scale_is_named() -> None:
     result = judged(
         rows(lambda system, n: {"relevance": 7 if (system, n) == ("fair", 2) else GRADES[system]})
     )

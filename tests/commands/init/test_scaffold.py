@@ -1,4 +1,4 @@
-"""A suite to begin with: it loads as it is, and its cases follow from the ratings."""
+"""Starter suites: they load without changes, and their cases follow from the ratings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Begun = Callable[..., tuple[str, Suite, SuiteTexts]]
 
 @pytest.fixture
 def begun(tmp_path: Path) -> Begun:
-    """The text that rows begin with, as it is read again and asks."""
+    """Return the suite written for rows, parsed again."""
 
     def of(
         rows: Sequence[dict[str, Any]], criteria: Sequence[str] = (), **options: Any
@@ -53,7 +53,7 @@ def begun(tmp_path: Path) -> Begun:
 
 
 def expected(case: Case) -> dict[str, Any]:
-    """The keys of a case that are its expectation's own."""
+    """Return the keys of a case that belong to its expectation."""
     return case.model_dump(exclude=set(Case.model_fields), exclude_defaults=True)
 
 
@@ -106,12 +106,12 @@ def test_ratings_that_say_less_make_fewer_cases(begun: Begun) -> None:
 
     assert kinds(("a", "x", 90), ("b", "x", 20), ("c", "x", 50)) == [
         "agreement"
-    ]  # ratings of another scale, one system
-    assert kinds(("a", "x", 4), ("b", "y", 2)) == ["score_range"]  # no item that both have
+    ]  # ratings on a different scale, one system
+    assert kinds(("a", "x", 4), ("b", "y", 2)) == ["score_range"]  # no common item
     assert kinds(("a", "x", 2), ("b", "x", 2), ("c", "x", 2)) == ["score_range"]
 
 
-def test_the_level_is_over_texts_where_ratings_differ_between_items_alone(begun: Begun) -> None:
+def test_the_level_is_all_texts_if_ratings_differ_only_between_items(begun: Begun) -> None:
     _, suite, _ = begun(
         _rows({(i, s): {"relevance": n} for n, i in enumerate("abc", 2) for s in "xy"})
     )
@@ -141,9 +141,7 @@ def test_a_suite_of_two_systems_has_a_case_that_the_second_is_better(
     assert has_line(text, "undecided", "fewer than 6 items") == (n_items < 6)
 
 
-def test_rated_criteria_that_the_data_do_not_serve_are_left_out(
-    begun: Begun, tmp_path: Path
-) -> None:
+def test_rated_criteria_that_need_missing_fields_are_skipped(begun: Begun, tmp_path: Path) -> None:
     rated = {"relevance": 3, "fluency": 2}
     rows = [{"output": text, "question": "q", "human": rated} for text in ("It is so.", "It is.")]
     _, suite, _ = begun(rows)
@@ -210,7 +208,7 @@ def test_a_baseline(tmp_path: Path) -> None:
 def test_any_names_of_items_and_systems(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
-    item, system = (f"{name}n" for name in names)  # no name is white space alone
+    item, system = (f"{name}n" for name in names)  # a name has at least one visible character
     folder = tmp_path_factory.getbasetemp() / "names"
     folder.mkdir(exist_ok=True)
     (folder / "d.jsonl").write_text("", encoding="utf-8")

@@ -109,13 +109,13 @@ def test_repeated_texts_come_later_and_are_spread(prepared: Prepare, share: floa
     for seed in range(20):
         tasks = prepared(repeat=share, seed=seed).tasks("anna")
         first = {task.unit.id: place for place, task in enumerate(tasks) if not task.repeat}
-        again = [(place, task.unit.id) for place, task in enumerate(tasks) if task.repeat]
+        repeated = [(place, task.unit.id) for place, task in enumerate(tasks) if task.repeat]
         assert (
-            len(again)
-            == len({unit for _, unit in again})
+            len(repeated)
+            == len({unit for _, unit in repeated})
             == min(round(share * len(first)), len(first) - 20)
         )
-        assert all(place - first[unit] >= 20 for place, unit in again)
+        assert all(place - first[unit] >= 20 for place, unit in repeated)
 
 
 def test_a_single_text_is_not_repeated(prepared: Prepare) -> None:
@@ -179,7 +179,7 @@ def test_ratings_by_label_are_joined_to_the_data(prepared: Prepare, data: Path) 
 
 def test_ratings_of_many_threads_are_whole_lines(prepared: Prepare) -> None:
     labelling = prepared(repeat=0)
-    again = prepared(repeat=0)  # as another process has it: a lock of its own
+    second = prepared(repeat=0)  # like a second process, with a separate lock
 
     def rate(which: Labelling, rater: str) -> None:
         for place in range(89):
@@ -187,7 +187,7 @@ def test_ratings_of_many_threads_are_whole_lines(prepared: Prepare) -> None:
 
     threads = [
         threading.Thread(target=rate, args=pair)
-        for pair in ((labelling, "anna"), (labelling, "ben"), (again, "anna"), (again, "ben"))
+        for pair in ((labelling, "anna"), (labelling, "ben"), (second, "anna"), (second, "ben"))
     ]
     for thread in threads:
         thread.start()
@@ -310,7 +310,7 @@ def test_a_pair_is_written_in_the_same_order_however_shown(prepared: Prepare) ->
     labelling = prepared("relevance", pairwise=True)
     assert (
         len(labelling.units) == 3 * 30 - 2
-    )  # item 7: one pair is equal, and two are the same pair of texts
+    )  # item 7: one pair has equal texts, and two pairs have the same texts
     unit = next(unit for unit in labelling.units.values() if len(unit.systems) == 1)
     for rater, value in (("anna", "a"), ("ben", "tie")):
         labelling.record(
@@ -347,7 +347,7 @@ def test_pairs_need_two_different_texts(prepared: Prepare) -> None:
         prepared(pairwise=True, where={"system": ("zeta-large",)})
 
 
-# What raters are told
+# Instructions for raters
 
 
 def test_raters_see_the_instructions_of_the_judge(prepared: Prepare) -> None:
@@ -570,7 +570,7 @@ def test_answers_do_not_reveal_system_or_item(prepared: Prepare) -> None:
         assert not [name for name in (*SYSTEMS, "i17") if name in everything]
         assert answers[1][1].count('"hm"') == 5
         assert '"hm"' not in answers[2][1]
-        assert "Text 3" not in answers[0][1]  # before it is known who asks
+        assert "Text 3" not in answers[0][1]  # before the server knows the rater
         labelling.output.unlink()
 
 
@@ -599,7 +599,7 @@ def test_texts_cannot_leave_the_page_s_data(prepared: Prepare, tmp_path: Path) -
     assert texts[1] == hostile.replace("\u202e", "\\u202e").replace("\u2028", "\\u2028")
 
 
-# The saved file of a page without a server
+# The downloaded file of a page without a server
 
 
 def saved(labelling: Labelling, path: Path, *rows: dict[str, Any]) -> Path:
@@ -611,7 +611,7 @@ def test_a_saved_file_is_added_once(prepared: Prepare, tmp_path: Path) -> None:
     labelling = prepared(raters=())
     rows = [rating(labelling, place, repeat=False, comment="") for place in range(3)]
     rows.append(rating(labelling, 0, repeat=True, value="2"))
-    rows.append(rating(labelling, 5, value=None))  # taken back, and never added
+    rows.append(rating(labelling, 5, value=None))  # undone, and never added
     path = saved(labelling, tmp_path / "saved.jsonl", *rows)
     assert labelling.import_file(path) == Imported(4, 1)
     assert labelling.import_file(path) == Imported(0, 5)

@@ -1,4 +1,4 @@
-"""`judge.label` serves the page until all is rated or until Ctrl-C, and returns the ratings."""
+"""`judge.label` serves the page until everything is rated or Ctrl-C, and returns the ratings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def content_of(url: str) -> Any:
 
 
 def rate(url: str, value: str, number: int) -> None:
-    """Rate this many texts of a rater, in the order of the page."""
+    """Rate `number` texts in the order of the page."""
     content = content_of(url)
     for text, repeat, _ in content["orders"][content["rater"]][:number]:
         rating = {
@@ -61,7 +61,7 @@ def rate(url: str, value: str, number: int) -> None:
 def meanwhile(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., None]:
-    """Sets what raters do, by name, while the call waits. Ctrl-C follows, unless `finish`."""
+    """Run the raters' actions while the call waits. Then send Ctrl-C, unless `finish`."""
 
     def set_actions(finish: bool = False, **value_and_number: tuple[str, int]) -> None:
         waiting = []

@@ -77,7 +77,7 @@ def serving(labelling: Labelling, **address: Any) -> Iterator[LabelServer]:
 
 @pytest.fixture
 def browse(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Opens an address in a context of its own. Every error, console message and foreign request is collected."""
+    """Open an address in a new context. Fail on errors, console messages and requests to other hosts."""
     with ExitStack() as stack:
         messages: list[str] = []
 
@@ -113,7 +113,7 @@ def rows_of(labelling: Labelling) -> list[dict[str, Any]]:
 
 
 def count(opened: Any, number: int, total: int) -> None:
-    """Wait until the page says so many are rated."""
+    """Wait until the page shows this number of rated texts."""
     opened.get_by_text(f"{number} of {total} rated").wait_for()
 
 
@@ -137,7 +137,7 @@ def alpha_by_hand(votes: list[tuple[float, float]]) -> float:
 
 
 def validated(data: Path, ratings: Path) -> Any:
-    """What `judge validate` says of these ratings and of a judge that gives every text a 3 or a 4, as JSON."""
+    """Return the JSON of `judge validate` for these ratings and a judge that gives every text a 3 or a 4."""
     script = data.with_name("replies.yaml")
     script.write_text("- {when: T1, reply: {4: 1.0}}\n- {reply: {3: 1.0}}\n", encoding="utf-8")
     words = [
@@ -160,13 +160,13 @@ def validated(data: Path, ratings: Path) -> Any:
         "--level",
         "all-texts",
     ]
-    # In a process of its own: Playwright's event loop runs in this one.
-    done = subprocess.run(
+    # In a separate process, because Playwright's event loop runs in this one.
+    completed = subprocess.run(
         [sys.executable, "-m", "judge", *words, "--quiet", "--json"],
         capture_output=True,
         check=True,
     )
-    return json.loads(done.stdout)
+    return json.loads(completed.stdout)
 
 
 def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
@@ -181,7 +181,7 @@ def test_two_raters_label_30_items_by_keyboard_close_half_way_and_resume(
                 count(opened, 15 * part, 30)
                 for number in range(15 * part, until_text):
                     text = shown(opened)
-                    assert text not in answers_given[rater]  # what is rated is not asked again
+                    assert text not in answers_given[rater]  # a rated text is not shown again
                     answer = min(5, 1 + sum(map(ord, text)) % 5 + shift * (number % 3 == 0))
                     answers_given[rater][text] = answer
                     opened.keyboard.press(str(answer))
@@ -230,12 +230,12 @@ def test_undo_skip_arrows_and_comments(
         press = opened.keyboard.press
         first = shown(opened)
         assert opened.locator("#ends").inner_text() == "1 (lowest) to 5 (highest)"
-        press("u")  # nothing to take back
+        press("u")  # nothing to undo
         press("c")
-        opened.keyboard.type("4 us, 良い")  # goes into the comment and rates nothing
+        opened.keyboard.type("4 us, 良い")  # the key is typed into the comment and rates nothing
         press("Enter")
         press("2")
-        saved(labelling, 1, wait_until)  # a page replaces what it has not sent yet
+        saved(labelling, 1, wait_until)  # a page replaces ratings that it has not sent yet
         second = shown(opened)
         press("Backspace")
         count(opened, 0, 30)
@@ -253,7 +253,7 @@ def test_undo_skip_arrows_and_comments(
         assert opened.locator("#choices [aria-pressed=true]").inner_text() == "3"
         press(
             "5"
-        )  # another answer for the first text; the next open one is shown, but not the skipped
+        )  # change the answer for the first text; the page then shows the next open text, not the skipped one
         count(opened, 1, 30)
         assert shown(opened) == third
         saved(labelling, 4, wait_until)
@@ -303,7 +303,7 @@ def test_several_criteria_are_rated_in_turn_and_texts_again(
             assert (opened.locator("#title").inner_text(), shown(opened)) == ("Percent", text)
             if number == 0:
                 opened.keyboard.type("101")
-                opened.keyboard.press("Enter")  # not on the scale
+                opened.keyboard.press("Enter")  # outside the scale
                 opened.keyboard.press("ControlOrMeta+a")
             opened.keyboard.type("77")
             opened.keyboard.press("Enter")
@@ -327,8 +327,8 @@ def test_a_repetition_waits_for_the_first_time(
     prepared: Prepare, browse: Callable[..., Any]
 ) -> None:
     labelling = prepared(repeat=0.3, items=2)
-    (again,) = (place for place, task in enumerate(labelling.tasks("anna")) if task.repeat)
-    assert again == 2
+    (repeated_index,) = (place for place, task in enumerate(labelling.tasks("anna")) if task.repeat)
+    assert repeated_index == 2
     with serving(labelling) as server:
         opened = browse(server.url("anna"))
         opened.keyboard.press("s")
@@ -424,8 +424,8 @@ def test_a_page_that_was_closed_without_a_server_sends_when_it_is_opened_again(
     context = opened.context
     opened.close()
     with serving(labelling, **address) as server:
-        again = browse(server.url("anna"), context)
-        count(again, 1, 30)
+        reopened = browse(server.url("anna"), context)
+        count(reopened, 1, 30)
         saved(labelling, 1, wait_until)
 
 
@@ -466,14 +466,14 @@ def test_a_page_without_a_server_keeps_and_saves_ratings(
     count(opened, 11, 30)
     context = opened.context
     opened.close()
-    again = browse(f"{file.as_uri()}?rater=ben", context)
-    # Chromium may take a moment until another process sees what a closed page has stored.
-    wait_until(lambda: again.reload() and again.get_by_text("11 of 30 rated").is_visible())
+    reopened = browse(f"{file.as_uri()}?rater=ben", context)
+    # It may take a moment until other processes see the storage of a closed page.
+    wait_until(lambda: reopened.reload() and reopened.get_by_text("11 of 30 rated").is_visible())
     for number in range(11, 30):
-        again.keyboard.press("2")
-        count(again, number + 1, 30)
-    with again.expect_download() as download:
-        again.locator("#save-end").click()
+        reopened.keyboard.press("2")
+        count(reopened, number + 1, 30)
+    with reopened.expect_download() as download:
+        reopened.locator("#save-end").click()
     assert download.value.suggested_filename == "ratings-ben.jsonl"
     text = Path(download.value.path()).read_text("utf-8")
     assert "secret-model" not in text
@@ -519,7 +519,7 @@ def test_nothing_is_wider_than_the_window(
         opened = browse(server.url("anna"), viewport={"width": width, "height": 800})
         assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
         box = opened.locator("#choices").bounding_box()
-        assert box["y"] + box["height"] <= 800  # the answers are to be seen without scrolling
+        assert box["y"] + box["height"] <= 800  # the answers must be visible without scrolling
         opened.get_by_role("button", name="3", exact=True).click()
         count(opened, 1, 120)
         opened.keyboard.press("Tab")

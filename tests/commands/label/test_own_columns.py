@@ -1,4 +1,4 @@
-"""Raters see the data's own columns, but none that tells a system, a score or a rating."""
+"""Raters see the data's own columns, except those with a system, a score or a rating."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.factories import write_jsonl
 
 
 def samples(systems: tuple[str, ...] = ("a", "b"), **columns: Any) -> list[Sample]:
-    """Texts of two items; a column is a value for all texts, or a function of item and system."""
+    """Return texts of two items. A column is one value, or a function of item and system."""
 
     def value(column: Any, item: str, system: str) -> Any:
         return column(item, system) if callable(column) else column
