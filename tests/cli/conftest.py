@@ -1,4 +1,4 @@
-"""The command, run in the test's own process."""
+"""Run the command line in the process of the test."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from judge.cli import app
 
 
 @dataclass
-class Done:
-    """How a command ended, and what it printed."""
+class CommandResult:
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -25,7 +25,7 @@ class Done:
 
 @pytest.fixture(autouse=True)
 def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command runs in an empty folder, which has the cache."""
+    """Run every command in an empty folder, with the cache inside it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("JUDGE_CACHE", str(tmp_path / "cache"))
 
@@ -33,23 +33,23 @@ def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Done]:
-    """`judge` with these arguments."""
+) -> Callable[..., CommandResult]:
+    """A function that runs `judge` with arguments."""
     from judge.cli import main
 
-    def run(*args: object) -> Done:
+    def run(*args: object) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
         with pytest.raises(SystemExit) as exited:
             main()
         printed = capsys.readouterr()
-        return Done(int(exited.value.code or 0), printed.out, printed.err)
+        return CommandResult(int(exited.value.code or 0), printed.out, printed.err)
 
     return run
 
 
 @pytest.fixture(scope="session")
 def parameters() -> dict[str, list[Any]]:
-    """The parameters of every command, by what is typed for it."""
+    """The parameters of every command, by its full name."""
 
     def commands(node: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         if not hasattr(node, "commands") or (node.invoke_without_command and name):

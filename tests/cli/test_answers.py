@@ -1,4 +1,4 @@
-"""Answers from data to report: proposed criteria, refused columns, and what a judge and a reader see."""
+"""Answers from data to report: proposed criteria, refused columns, prompts and reports."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--weighting", "single")
 
 @pytest.fixture(autouse=True)
 def data() -> None:
-    """The answers, and a judge that likes those that name the hour."""
+    """Answers, and a judge that prefers answers with the hour."""
     write_jsonl("answers.jsonl", ROWS)
     rules = '- {when: "At nine.\\n</output", reply: "5"}\n- reply: "1"\n'
     Path("replies.yaml").write_text(rules, encoding="utf-8")
 
 
-def without(column: str) -> None:
+def write_without(column: str) -> None:
     """Write the answers without a column."""
     rows = [{name: cell for name, cell in row.items() if name != column} for row in ROWS]
     write_jsonl("answers.jsonl", rows)
@@ -44,8 +44,8 @@ def test_the_proposed_criteria_of_answers_can_be_run(command: Callable[..., Any]
     proposed = "answers_request,complete,correct,grounded"
     refused = command("run", "answers.jsonl", *SCRIPTED, "--out", "r")
     assert f"--criteria {proposed} (" in refused.err
-    done = command("run", "answers.jsonl", *SCRIPTED, "--criteria", proposed, "--out", "r")
-    assert done.code == 0, done.err
+    completed = command("run", "answers.jsonl", *SCRIPTED, "--criteria", proposed, "--out", "r")
+    assert completed.code == 0, completed.err
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_the_proposed_criteria_of_answers_can_be_run(command: Callable[..., Any]
 def test_a_criterion_without_its_column_is_refused_with_the_option_that_names_it(
     command: Callable[..., Any], criterion: str, column: str, advice: str
 ) -> None:
-    without(column)
-    done = command("run", "answers.jsonl", *SCRIPTED, "--criteria", criterion, "--out", "r")
-    assert (done.code, Path("r").exists()) == (2, False)
-    assert advice in done.err
+    write_without(column)
+    completed = command("run", "answers.jsonl", *SCRIPTED, "--criteria", criterion, "--out", "r")
+    assert (completed.code, Path("r").exists()) == (2, False)
+    assert advice in completed.err
 
 
 def test_contexts_that_are_empty_in_all_texts_are_named(command: Callable[..., Any]) -> None:
@@ -76,16 +76,16 @@ def test_an_answer_without_a_passage_is_a_failure_with_its_reason(
     command: Callable[..., Any],
 ) -> None:
     write_jsonl("answers.jsonl", [*ROWS[:3], {**ROWS[3], "contexts": "[]"}])
-    done = command("run", "answers.jsonl", *SCRIPTED, "--criteria", "grounded", "--out", "r")
-    assert done.code == 1
-    assert "1 × MissingInput (grounded)" in done.out
+    completed = command("run", "answers.jsonl", *SCRIPTED, "--criteria", "grounded", "--out", "r")
+    assert completed.code == 1
+    assert "1 × MissingInput (grounded)" in completed.out
 
 
 @pytest.mark.parametrize("criterion", ["polite", "safe", "grounded"])
 def test_some_criteria_need_no_request(command: Callable[..., Any], criterion: str) -> None:
-    without("question")
-    done = command("run", "answers.jsonl", *SCRIPTED, "--criteria", criterion, "--out", "r")
-    assert done.code == 0, done.err
+    write_without("question")
+    completed = command("run", "answers.jsonl", *SCRIPTED, "--criteria", criterion, "--out", "r")
+    assert completed.code == 0, completed.err
 
 
 def test_passages_are_numbered_in_the_prompt(command: Callable[..., Any]) -> None:
@@ -128,8 +128,8 @@ def test_a_first_suite_of_answers_passes_offline(command: Callable[..., Any]) ->
     text = Path("a.judge.yaml").read_text("utf-8")
     assert "criteria: [answers_request, complete, correct, grounded]" in text
     assert "Unused columns" not in text
-    done = command("test", "a.judge.yaml", *SCRIPTED)
-    assert done.code == 0, done.out + done.err
+    completed = command("test", "a.judge.yaml", *SCRIPTED)
+    assert completed.code == 0, completed.out + completed.err
 
 
 def test_the_list_in_json_has_the_task_of_each_criterion(command: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""`judge doctor cache export` and `import`, and that no key is in anything that is kept."""
+"""`judge doctor cache export` and `import`; no file contains an API key."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ def run(url: str, *more: object) -> tuple[object, ...]:
     )
 
 
-def test_replies_go_out_of_one_cache_and_into_another(
+def test_replies_are_exported_from_one_cache_and_imported_into_another(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     args = run(chat_server.url, "--quiet")
     assert command(*args, "--out", "one").code == 0
     requests = len(chat_server.bodies)
-    done = command("doctor", "cache", "export", "calls.jsonl")
-    assert done.out == f"calls.jsonl: {requests} replies written\n"
+    completed = command("doctor", "cache", "export", "calls.jsonl")
+    assert completed.out == f"calls.jsonl: {requests} replies written\n"
     whole = (folder / "calls.jsonl").read_bytes()
     first = json.loads(whole.splitlines()[0])
     assert (first["endpoint"], first["model"]) == (chat_server.url, "m")
 
     assert command("doctor", "cache", "export", "calls.jsonl").code == 0
-    assert (folder / "calls.jsonl").read_bytes() == whole  # nothing twice
-    done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
-    assert has_line(done.out, f"{requests} replies added", "0 were there", chat_server.url)
-    done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
-    assert has_line(done.out, "0 replies added", f"{requests} were there", chat_server.url)
+    assert (folder / "calls.jsonl").read_bytes() == whole  # no duplicates
+    completed = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
+    assert has_line(completed.out, f"{requests} replies added", "0 were there", chat_server.url)
+    completed = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
+    assert has_line(completed.out, "0 replies added", f"{requests} were there", chat_server.url)
     assert command(*args, "--cache", "other", "--out", "two").code == 0
-    assert len(chat_server.bodies) == requests  # all was there
-    again = command(
+    assert len(chat_server.bodies) == requests  # every reply was already there
+    second_run = command(
         "run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", "--replay", "calls.jsonl"
     )
-    assert again.code == 0
+    assert second_run.code == 0
 
 
 def test_caches_of_parts_of_the_data_are_merged(
@@ -110,8 +110,10 @@ def test_imported_replies_keep_their_server_address(
     args = run(chat_server.url, "--quiet", "--out", "one")
     assert command(*args, "--no-cache", "--record", "calls.jsonl").code == 0
     requests = len(chat_server.bodies)
-    done = command("doctor", "cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1")
-    assert has_line(done.out, f"{requests} replies added", "0 were there", chat_server.url)
+    completed = command(
+        "doctor", "cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1"
+    )
+    assert has_line(completed.out, f"{requests} replies added", "0 were there", chat_server.url)
     assert command(*args).code == 0
     assert len(chat_server.bodies) == requests
     assert (
@@ -138,8 +140,8 @@ def test_a_recording_without_addresses_is_of_the_server_that_is_named(
     requests = len(chat_server.bodies)
     recorded = (folder / "calls.jsonl").read_text()
     (folder / "calls.jsonl").write_text(recorded.replace(f'"endpoint": "{chat_server.url}", ', ""))
-    done = command("doctor", "cache", "import", "calls.jsonl", "--cache", "openai")
-    assert has_line(done.out, f"{requests} replies added", "https://api.openai.com/v1")
+    completed = command("doctor", "cache", "import", "calls.jsonl", "--cache", "openai")
+    assert has_line(completed.out, f"{requests} replies added", "https://api.openai.com/v1")
     assert (
         command(
             "doctor", "cache", "import", "calls.jsonl", "--base-url", chat_server.url + "/"
@@ -164,8 +166,8 @@ def test_export_can_select_replies(folder: Path, command: Callable[..., Any]) ->
             cache.put(request.key(), text_response(place), request)
         for n in range(12):
             cache.put(f"{n:064x}", text_response("4"))
-    done = command("doctor", "cache", "export", "all.jsonl")
-    written, skipped = done.out.splitlines()
+    completed = command("doctor", "cache", "export", "all.jsonl")
+    written, skipped = completed.out.splitlines()
     assert has_line(written, "all.jsonl", "3 replies written")
     assert has_line(skipped, "13 replies skipped", "scripted", "older version")
     assert command("doctor", "cache", "export", "one.jsonl", "--model", "n").out.startswith(
@@ -174,22 +176,22 @@ def test_export_can_select_replies(folder: Path, command: Callable[..., Any]) ->
     assert command(
         "doctor", "cache", "export", "a.jsonl", "--base-url", "http://a/v1/"
     ).out.startswith("a.jsonl: 2 replies")
-    done = command("doctor", "cache", "export", "none.jsonl", "--model", "mm")
-    assert done.code == 2
-    assert "did you mean" in done.err
+    completed = command("doctor", "cache", "export", "none.jsonl", "--model", "mm")
+    assert completed.code == 2
+    assert "did you mean" in completed.err
     for place, message in (
         ("http://c/v1", "unknown server 'http://c/v1'"),
         ("http://b/v1", "no such reply to write (13 are left out"),
     ):
-        done = command(
+        completed = command(
             "doctor", "cache", "export", "none.jsonl", "--model", "n", "--base-url", place
         )
-        assert done.code == 2
-        assert message in done.err
+        assert completed.code == 2
+        assert message in completed.err
     assert not (folder / "none.jsonl").exists()
-    done = command("run", "data.jsonl", "--criteria", "fluency", "--replay", "all.jsonl")
-    assert done.code == 2
-    assert has_line(done.err, "two servers", "http://a/v1 and http://b/v1")
+    completed = command("run", "data.jsonl", "--criteria", "fluency", "--replay", "all.jsonl")
+    assert completed.code == 2
+    assert has_line(completed.err, "two servers", "http://a/v1 and http://b/v1")
 
 
 def test_import_skips_lines_without_a_model_reply(
@@ -209,25 +211,25 @@ def test_import_skips_lines_without_a_model_reply(
         command("run", "data.jsonl", "--criteria", "fluency", "--metrics", "none", *scripted).code
         == 0
     )
-    done = command("doctor", "cache", "import", "calls.jsonl")
-    assert done.code == 2
-    assert "use --replay" in done.err
+    completed = command("doctor", "cache", "import", "calls.jsonl")
+    assert completed.code == 2
+    assert "use --replay" in completed.err
     for name, text, message in (
         ("no.jsonl", '{"item": 1}\n', "no.jsonl:1"),
         ("none.jsonl", None, "No such file"),
     ):
         if text is not None:
             (folder / name).write_text(text, "utf-8")
-        done = command("doctor", "cache", "import", name)
-        assert done.code == 2
-        assert message in done.err
+        completed = command("doctor", "cache", "import", name)
+        assert completed.code == 2
+        assert message in completed.err
 
 
 def test_inspecting_a_missing_cache_creates_none(folder: Path, command: Callable[..., Any]) -> None:
     for more in (("stats",), ("clear",), ("clear", "--metrics"), ("export", "calls.jsonl")):
-        done = command("doctor", "cache", *more, "--cache", "nowhere")
-        assert done.code == 2
-        assert has_line(done.err, "judge: nowhere", "no cache", "--cache DIR")
+        completed = command("doctor", "cache", *more, "--cache", "nowhere")
+        assert completed.code == 2
+        assert has_line(completed.err, "judge: nowhere", "no cache", "--cache DIR")
     assert [path.name for path in folder.iterdir()] == ["data.jsonl"]
 
 
@@ -239,13 +241,13 @@ def test_a_recording_is_imported_whole_or_not_at_all(
             recorder.add(Request("m", ({"role": "user", "content": str(n)},)), text_response("4"))
     whole = (folder / "calls.jsonl").read_bytes()
     (folder / "calls.jsonl").write_bytes(whole + b'{"item": 1}\n')
-    done = command("doctor", "cache", "import", "calls.jsonl")
-    assert done.code == 2
-    assert has_line(done.err, "calls.jsonl:4", "not a line", "recording")
+    completed = command("doctor", "cache", "import", "calls.jsonl")
+    assert completed.code == 2
+    assert has_line(completed.err, "calls.jsonl:4", "not a line", "recording")
     assert not (folder / "cache").exists()
     (folder / "calls.jsonl").write_bytes(whole + b"\n" + whole.splitlines()[0][:50])
-    done = command("doctor", "cache", "import", "calls.jsonl")
-    added, skipped = done.out.splitlines()
+    completed = command("doctor", "cache", "import", "calls.jsonl")
+    added, skipped = completed.out.splitlines()
     assert has_line(added, "3 replies added", "0 were there", "https://api.openai.com/v1")
     assert has_line(skipped, "calls.jsonl", "last line", "incomplete")
 
@@ -253,7 +255,7 @@ def test_a_recording_is_imported_whole_or_not_at_all(
 def test_api_key_is_never_stored(
     folder: Path, command: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
-    """The server repeats the header with the key in its replies, as a proxy that debugs does."""
+    """The server repeats the key's header in its replies, like a proxy in debug mode."""
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any]]:
         return (
@@ -272,15 +274,15 @@ def test_api_key_is_never_stored(
         "--record",
         "calls.jsonl",
     )
-    done = command(*args, "--out", "out")
-    assert done.code == 0
+    completed = command(*args, "--out", "out")
+    assert completed.code == 0
     assert command("doctor", "cache", "export", "exported.jsonl").code == 0
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {"calls.jsonl", "exported.jsonl", "cache.db", "scores.parquet", "run.json"} <= {
         path.name for path in files
     }
     assert [path.name for path in files if SECRET.encode() in path.read_bytes()] == []
-    assert SECRET not in done.out + done.err
+    assert SECRET not in completed.out + completed.err
     assert b"Bearer ***" in (folder / "exported.jsonl").read_bytes()
 
 
@@ -293,10 +295,10 @@ def test_a_damaged_cache_is_reported_and_replaced(
     requests = len(chat_server.bodies)
     with (folder / "cache" / "responses" / "cache.db").open("r+b") as file:
         file.write(b"\xa5" * 4096)
-    done = command(*args, "--out", "two")
-    assert done.code == 0
+    completed = command(*args, "--out", "two")
+    assert completed.code == 0
     assert len(chat_server.bodies) == 2 * requests
-    assert has_line(done.err, "cache was damaged", "not a database")
+    assert has_line(completed.err, "cache was damaged", "not a database")
     notes = load(folder / "two").info.notes
     assert [note for note in notes if note.startswith("The cache was damaged")] != []
     assert command(*args, "--out", "three").code == 0
@@ -319,12 +321,12 @@ def test_failed_judgments_are_asked_again_on_the_command_line(
     args = run(chat_server.url, "--out", "one")
     assert command(*args).code == 1
     requests = len(chat_server.bodies)
-    again = command(*args)
-    assert (again.code, len(chat_server.bodies)) == (1, requests)
-    assert "2 values failed" in again.err
+    second_run = command(*args)
+    assert (second_run.code, len(chat_server.bodies)) == (1, requests)
+    assert "2 values failed" in second_run.err
     chat_server.answer = lambda body: (200, {}, make_completion("2", top={"2": 0.75, "3": 0.25}))
     assert command(*args, "--retry-failed").code == 0
     assert len(chat_server.bodies) == requests + 2
-    done = command(*run(chat_server.url, "--retry-failed", "--no-cache"))
-    assert done.code == 2
-    assert "--retry-failed: without a cache" in done.err
+    completed = command(*run(chat_server.url, "--retry-failed", "--no-cache"))
+    assert completed.code == 2
+    assert "--retry-failed: without a cache" in completed.err

@@ -1,4 +1,4 @@
-"""`judge validate --card`: what is printed and written, exit codes, and what is refused."""
+"""`judge validate --card`: output, files, exit codes and refused options."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SCRIPTED = (
 
 @pytest.fixture
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in a folder with texts and a scripted judge."""
+    """A function that runs the command in a folder with texts and a scripted judge."""
     monkeypatch.setenv("COLUMNS", "100")
     write_jsonl("data.jsonl", ROWS)
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
@@ -52,19 +52,19 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
 
 
 def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> None:
-    done = judge("validate", "data.jsonl", "--card", *SCRIPTED, "--full", "--out", "card")
-    assert done.code == 0
+    completed = judge("validate", "data.jsonl", "--card", *SCRIPTED, "--full", "--out", "card")
+    assert completed.code == 0
     for heading in ("Judge card: replies.yaml", "Sensitivity", "Injection", "Bias"):
-        assert heading in done.out
-    assert has_line(done.err.splitlines()[:1], "a card of replies.yaml", "4 items")
-    assert done.err.endswith("card: card/card.html\n")
+        assert heading in completed.out
+    assert has_line(completed.err.splitlines()[:1], "a card of replies.yaml", "4 items")
+    assert completed.err.endswith("card: card/card.html\n")
     for name in (
         "texts:",
         "changed texts:",
         "other wordings:",
         "pairs in both orders:",
     ):
-        assert name in done.err
+        assert name in completed.err
     assert {path.name for path in Path("card").iterdir()} == {
         "card.md",
         "card.html",
@@ -77,7 +77,7 @@ def test_a_card_on_the_console_and_in_a_folder(judge: Callable[..., Any]) -> Non
 
 
 def test_quiet_prints_only_the_path_of_the_card(judge: Callable[..., Any]) -> None:
-    done = judge(
+    completed = judge(
         "validate",
         "data.jsonl",
         "--card",
@@ -90,7 +90,7 @@ def test_quiet_prints_only_the_path_of_the_card(judge: Callable[..., Any]) -> No
         "card",
         "-q",
     )
-    assert (done.code, done.out, done.err) == (0, "", "card: card/card.html\n")
+    assert (completed.code, completed.out, completed.err) == (0, "", "card: card/card.html\n")
     card = json.loads(Path("card/card.json").read_text(encoding="utf-8"))
     assert (card["cells"], card["findings"]) == ([], [])
     assert card["info"]["texts"] == 2
@@ -103,42 +103,42 @@ def test_a_plan_names_data_and_judge_and_the_folder_is_named_after_the_data(
         "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: [rouge]\ncache: false\n",
         encoding="utf-8",
     )
-    done = judge(
+    completed = judge(
         "validate", "run.yaml", "--card", "--probes", "sensitivity", "--format", "markdown"
     )
-    assert done.code == 0
-    assert "## Judge card: replies.yaml" in done.out
+    assert completed.code == 0
+    assert "## Judge card: replies.yaml" in completed.out
     (folder,) = Path("runs").iterdir()
     assert folder.name.startswith("data-")
 
 
-def test_a_stopped_card_says_how_to_resume(
+def test_a_stopped_card_explains_how_to_resume(
     judge: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def stopped(*_: object) -> None:
         raise asyncio.CancelledError
 
     monkeypatch.setattr("judge.commands.card.command.run_card", stopped)
-    done = judge("validate", "data.jsonl", "--card", "--model", "scripted/replies.yaml")
-    assert (done.code, done.out) == (130, "")
-    assert has_line(done.err, "interrupted", "to resume", "cache answers")
-    again = judge("validate", "data.jsonl", "--card", *SCRIPTED)
-    assert has_line(again.err, "pays for everything again")
+    completed = judge("validate", "data.jsonl", "--card", "--model", "scripted/replies.yaml")
+    assert (completed.code, completed.out) == (130, "")
+    assert has_line(completed.err, "interrupted", "to resume", "cache answers")
+    second_run = judge("validate", "data.jsonl", "--card", *SCRIPTED)
+    assert has_line(second_run.err, "pays for everything again")
 
 
 def test_the_former_command_is_refused_with_the_new_form(judge: Callable[..., Any]) -> None:
-    done = judge("audit", "data.jsonl", *SCRIPTED)
-    assert done.code == 2
-    assert "use judge validate DATA --card" in done.err
+    completed = judge("audit", "data.jsonl", *SCRIPTED)
+    assert completed.code == 2
+    assert "use judge validate DATA --card" in completed.err
 
 
 @pytest.mark.parametrize("option", [("--items", "3"), ("--probes", "bias")])
 def test_an_option_of_the_card_without_it_is_refused(
     judge: Callable[..., Any], option: tuple[str, str]
 ) -> None:
-    done = judge("validate", "data.jsonl", *SCRIPTED, *option)
-    assert done.code == 2
-    assert f"{option[0]}: is for --card" in done.err
+    completed = judge("validate", "data.jsonl", *SCRIPTED, *option)
+    assert completed.code == 2
+    assert f"{option[0]}: is for --card" in completed.err
 
 
 def test_failed_judgments_exit_1_and_the_card_is_still_there(judge: Callable[..., Any]) -> None:
@@ -146,9 +146,9 @@ def test_failed_judgments_exit_1_and_the_card_is_still_there(judge: Callable[...
         "- {when: Bern, reply: no idea}\n- {when: two texts, reply: A}\n- {when: [], reply: 3}\n",
         encoding="utf-8",
     )
-    done = judge("validate", "data.jsonl", "--card", *SCRIPTED, "--out", "card")
-    assert done.code == 1
-    assert "judgments have no score" in done.err
+    completed = judge("validate", "data.jsonl", "--card", *SCRIPTED, "--out", "card")
+    assert completed.code == 1
+    assert "judgments have no score" in completed.err
     card = json.loads(Path("card/card.json").read_text(encoding="utf-8"))
     (failures,) = (line for line in card["lines"] if line["name"] == "failures by system")
     assert failures["cells"][0]["estimate"]["value"] == 0.25
@@ -158,10 +158,10 @@ def test_a_finished_run_has_a_card_without_a_request(judge: Callable[..., Any]) 
     rated = [row | {"human": {"coherence": 1 + n % 5}} for n, row in enumerate(ROWS)]
     write_jsonl("rated.jsonl", rated)
     assert judge("run", "rated.jsonl", *SCRIPTED, "--out", "run", "-q").code == 0
-    Path("replies.yaml").unlink()  # nobody can be asked any more
-    done = judge("validate", "run", "--card", "--json")
-    assert (done.code, done.err) == (0, "")
-    card = json.loads(done.out)
+    Path("replies.yaml").unlink()  # no model is available now
+    completed = judge("validate", "run", "--card", "--json")
+    assert (completed.code, completed.err) == (0, "")
+    card = json.loads(completed.out)
     verdicts = {line["name"]: line["verdict"] for line in card["lines"]}
     assert verdicts["agreement with people"] == "unclear"
     assert verdicts["failures by system"] == "unclear"
@@ -190,7 +190,7 @@ def test_a_finished_run_has_a_card_without_a_request(judge: Callable[..., Any]) 
 def test_impossible_requests_exit_2(
     judge: Callable[..., Any], arguments: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
-    done = judge("validate", "--card", *arguments)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
-    assert done.out == ""
+    completed = judge("validate", "--card", *arguments)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
+    assert completed.out == ""

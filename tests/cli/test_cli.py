@@ -1,4 +1,4 @@
-"""The command line as a person meets it: what it prints, what it leaves behind, and its exit codes."""
+"""The command line for users: output, files and exit codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ROWS = [
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A working folder with data.jsonl and scripted replies; the cache stands in it."""
+    """A working folder with data.jsonl, scripted replies and the cache."""
     write(tmp_path / "data.jsonl", "\n".join(map(json.dumps, ROWS)))
     write(
         tmp_path / "replies.yaml",
@@ -52,7 +52,7 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 
 
 def test_a_run_from_a_data_file(folder: Path, command: Callable[..., Any]) -> None:
-    done = command(
+    completed = command(
         "run",
         "data.jsonl",
         *SCRIPTED[:2],
@@ -63,10 +63,10 @@ def test_a_run_from_a_data_file(folder: Path, command: Callable[..., Any]) -> No
         "--out",
         "r",
     )
-    assert done.code == 0, done.err
-    assert "4.8" in done.out
-    assert "no model was asked" in " ".join(done.out.split())
-    assert "r/report.html\nNext " in done.out
+    assert completed.code == 0, completed.err
+    assert "4.8" in completed.out
+    assert "no model was asked" in " ".join(completed.out.split())
+    assert "r/report.html\nNext " in completed.out
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
     assert len(frame) == 6 * 3
     assert {"item", "system", "column", "value", "error"} <= set(frame.columns)
@@ -77,15 +77,13 @@ def test_a_run_from_a_plan_with_a_flag_on_top(folder: Path, command: Callable[..
         folder / "run.yaml",
         "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [coherence]\nmetrics: none\nout: r\n",
     )
-    done = command("run", "run.yaml", "--criteria", "relevance", "--quiet")
-    assert (done.code, done.out) == (0, "")
+    completed = command("run", "run.yaml", "--criteria", "relevance", "--quiet")
+    assert (completed.code, completed.out) == (0, "")
     run = json.loads((folder / "r" / "run.json").read_text("utf-8"))
     assert [c["name"] for c in run["columns"]] == ["relevance"]
 
 
-def test_a_run_without_out_gets_a_folder_of_its_own(
-    folder: Path, command: Callable[..., Any]
-) -> None:
+def test_a_run_without_out_gets_a_new_folder(folder: Path, command: Callable[..., Any]) -> None:
     assert command("run", "data.jsonl", *SCRIPTED).code == 0
     (run_folder,) = (folder / "runs").iterdir()
     assert run_folder.name.startswith("data-")
@@ -93,7 +91,7 @@ def test_a_run_without_out_gets_a_folder_of_its_own(
 
 def test_columns_are_mapped_and_wide_data_read(folder: Path, command: Callable[..., Any]) -> None:
     write(folder / "wide.csv", "id,article,one,two\n1,Source.,x wrote it,y wrote it\n")
-    done = command(
+    completed = command(
         "run",
         "wide.csv",
         "--map",
@@ -104,7 +102,7 @@ def test_columns_are_mapped_and_wide_data_read(folder: Path, command: Callable[.
         "--out",
         "r",
     )
-    assert done.code == 0, done.err
+    assert completed.code == 0, completed.err
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
     assert dict(zip(frame["system"], frame["value"], strict=True)) == {"one": 4.8, "two": 2.0}
 
@@ -112,14 +110,14 @@ def test_columns_are_mapped_and_wide_data_read(folder: Path, command: Callable[.
 def test_a_stored_run_is_shown_again(folder: Path, command: Callable[..., Any]) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     for format in ("console", "markdown", "json", "csv"):
-        done = command("report", "r", "--format", format)
-        assert done.code == 0
-        assert "4.8" in done.out
+        completed = command("report", "r", "--format", format)
+        assert completed.code == 0
+        assert "4.8" in completed.out
         assert command("report", "r", "--format", format, "--output", "again.txt").code == 0
-        assert (folder / "again.txt").read_text("utf-8").strip() == done.out.strip()
+        assert (folder / "again.txt").read_text("utf-8").strip() == completed.out.strip()
 
 
-def test_a_stored_run_as_html_goes_into_its_folder(
+def test_the_html_report_of_a_stored_run_is_written_to_its_folder(
     folder: Path, command: Callable[..., Any]
 ) -> None:
     command("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
@@ -134,9 +132,9 @@ def test_failed_judgments_finish_the_run_and_exit_1(
     folder: Path, command: Callable[..., Any]
 ) -> None:
     write(folder / "replies.yaml", "- {when: x wrote, reply: 9}\n- {when: [], reply: 2}\n")
-    done = command("run", "data.jsonl", *SCRIPTED, "--out", "r")
-    assert done.code == 1
-    assert "3 judged, 3 failed" in done.out
+    completed = command("run", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert completed.code == 1
+    assert "3 judged, 3 failed" in completed.out
     assert "ParseError" in command("report", "r", "--full").out
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
     assert frame["value"].isna().sum() == 3
@@ -219,7 +217,7 @@ def test_cache_of_metrics_is_counted_and_cleared_separately(
 
 def test_a_list_may_be_given_one_by_one(folder: Path, command: Callable[..., Any]) -> None:
     write(folder / "d.jsonl", '{"id": "1", "text": "x wrote it", "extra": "e"}')
-    done = command(
+    completed = command(
         "run", "d.jsonl", "--map", "item=id", "--map", "output=text", "--model", "scripted/replies.yaml",
         "--criteria", "fluency_5", "--criteria", "fluency", "--metrics", "none", "--out", "r",
     )  # fmt: skip
@@ -227,14 +225,14 @@ def test_a_list_may_be_given_one_by_one(folder: Path, command: Callable[..., Any
         "fluency_5",
         "fluency",
     }
-    assert done.code == 1  # 5 is off the scale of fluency
+    assert completed.code == 1  # 5 is outside the scale of fluency
 
 
 @pytest.mark.slow
 def test_a_run_in_the_background_can_be_ended(
     folder: Path, chat_server: Any, make_completion: Any, wait_until: Callable[..., None]
 ) -> None:
-    """A shell starts `judge run … &` with Ctrl-C ignored; SIGTERM must end it all the same."""
+    """A shell ignores Ctrl-C for `judge run … &`, but SIGTERM must end the run."""
 
     def answer(_: Any) -> tuple[int, dict[str, str], Any]:
         time.sleep(0.05)
@@ -280,23 +278,23 @@ def test_a_path_that_is_too_long_is_named(
     data = tmp_path / "data.csv"
     data.write_text("output\nIt left.\n", encoding="utf-8")
     path = "a" * 300
-    done = command(*(argument.format(path=path, data=data) for argument in arguments))
-    assert done.code == 2
-    assert has_line(done.err, "judge: ", path, "File name too long")
+    completed = command(*(argument.format(path=path, data=data) for argument in arguments))
+    assert completed.code == 2
+    assert has_line(completed.err, "judge: ", path, "File name too long")
 
 
 def test_output_to_a_full_device_is_an_error(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
+        completed = subprocess.run(
             [*COMMAND, "criteria", "list"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
             check=False,
         )
-    assert done.returncode == 2
-    assert has_line(done.stderr, "judge: cannot write", "No space left")
-    assert "Traceback" not in done.stderr
+    assert completed.returncode == 2
+    assert has_line(completed.stderr, "judge: cannot write", "No space left")
+    assert "Traceback" not in completed.stderr
 
 
 OWN = "---\nscale: [1, 5]\n---\n"
@@ -314,7 +312,7 @@ NOBODY = (
 )
 TWICE = '{"item": 1, "output": "x"}\n{"item": 1, "output": "y"}'
 BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
-    # name: (file to write as NAME=TEXT, arguments after `run`, what the message must say)
+    # name: (file to write as NAME=TEXT, arguments after `run`, words of the message)
     "missing file": ("", ("dta.jsonl", *SCRIPTED), "data.jsonl"),
     "empty file": ("empty.jsonl=", ("empty.jsonl", *SCRIPTED), "no rows"),
     "bad json": ("bad.jsonl=" + '{"output": "x"}\n' * 16 + "{oops", ("bad.jsonl", *SCRIPTED), "bad.jsonl:17"),
@@ -346,15 +344,15 @@ def test_bad_input_is_a_clear_error_with_exit_code_2(
     if file:
         path, _, text = file.partition("=")
         write(folder / path, text)
-    done = command("run", *args)
-    assert done.code == 2, done.err
-    before, _, message = f"\n{done.err}".partition("\njudge: ")
+    completed = command("run", *args)
+    assert completed.code == 2, completed.err
+    before, _, message = f"\n{completed.err}".partition("\njudge: ")
     assert message, "the error, on a line of its own"
     assert not before or "judgments to make" in before, (
         "and nothing before it but what the run was going to do"
     )
-    assert words in done.err
-    assert "Traceback" not in done.err
+    assert words in completed.err
+    assert "Traceback" not in completed.err
 
 
 @pytest.mark.parametrize(
@@ -375,7 +373,7 @@ def test_an_endpoint_that_cannot_work_stops_with_one_message(
     words: str,
 ) -> None:
     chat_server.answer = lambda _: (status, headers, body)
-    done = command(
+    completed = command(
         "run",
         "data.jsonl",
         *ASKED,
@@ -388,15 +386,19 @@ def test_an_endpoint_that_cannot_work_stops_with_one_message(
         "--out",
         "r",
     )
-    assert done.code == 2
-    assert words in done.err
+    assert completed.code == 2
+    assert words in completed.err
     assert len(chat_server.bodies) == 1
     assert not (folder / "r" / "scores.parquet").exists()
 
 
 def test_a_missing_run_is_an_error(folder: Path, command: Callable[..., Any]) -> None:
-    done = command("report", "nowhere", "--json")
-    assert (done.code, done.out, done.err.startswith("judge: nowhere: ")) == (2, "", True)
+    completed = command("report", "nowhere", "--json")
+    assert (completed.code, completed.out, completed.err.startswith("judge: nowhere: ")) == (
+        2,
+        "",
+        True,
+    )
     command("run", "data.jsonl", *SCRIPTED, "--out", "r", "--quiet")
     assert "did you mean" in command("report", "r", "--format", "htlm").err
     assert command("report", "r", "--output", folder).code == 2
@@ -470,16 +472,16 @@ def test_a_run_cut_short_loses_nothing_that_was_paid_for(
         assert json.loads(report.out)["table"][0]["n"] > 0
         assert json.loads(report.out)["info"]["status"] == "interrupted"
     assert command(*args).code == 0
-    again = len(chat_server.bodies) - answered
-    paid_twice = answered + again - 80
+    repeated = len(chat_server.bodies) - answered
+    paid_twice = answered + repeated - 80
     if signal_sent != signal.SIGKILL:
-        assert paid_twice == 0  # what was in flight was waited for
+        assert paid_twice == 0  # judge waited for the replies in flight
     else:
-        assert 0 <= paid_twice < answered  # and what had not reached the disk
+        assert 0 <= paid_twice < answered  # and for replies not yet on disk
     assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 80
 
 
-def test_a_full_disk_is_an_error_and_scores_are_kept(
+def test_a_full_disk_is_an_error_and_no_scores_are_lost(
     folder: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sqlite3
@@ -490,10 +492,12 @@ def test_a_full_disk_is_an_error_and_scores_are_kept(
         raise sqlite3.OperationalError("database or disk is full")
 
     monkeypatch.setattr(TextDisk, "store", full)
-    done = command("run", "data.jsonl", *SCRIPTED, "--out", "r")
-    assert done.code == 2
-    assert "make room" in done.err
-    assert len(pd.read_parquet(folder / "r" / "scores.parquet")) == 1  # the first one goes alone
+    completed = command("run", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert completed.code == 2
+    assert "make room" in completed.err
+    assert (
+        len(pd.read_parquet(folder / "r" / "scores.parquet")) == 1
+    )  # the first request goes alone
 
 
 def test_a_ranking_on_the_command_line(
@@ -501,12 +505,12 @@ def test_a_ranking_on_the_command_line(
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("A", top={"A": 0.8, "B": 0.2}))
     args = ["rank", "data.jsonl", "--model", "m", "--base-url", chat_server.url, "--out", "r"]
-    done = command(*args, "--format", "json")
-    ranking = json.loads(done.out)
-    assert done.code == 0
+    completed = command(*args, "--format", "json")
+    ranking = json.loads(completed.out)
+    assert completed.code == 0
     assert {row["system"]: row["win_rate"] for row in ranking["systems"]} == {"x": 0.5, "y": 0.5}
     assert ranking["rankings"][0]["flip_rate"] == 1.0
-    assert has_line(done.err, "pairs", "both orders")
+    assert has_line(completed.err, "pairs", "both orders")
     shown = command("report", "r")
     assert "win rate" in shown.out
     assert command("report", "r", "--format", "csv").out.startswith("system,column,win_rate")
@@ -541,8 +545,8 @@ def test_steps_on_the_command_line(
         make_completion("1. Read the text.\n2. Choose the score."),
     )
     args = ["criteria", "steps", "polite.jinja", "--model", "m", "--base-url", chat_server.url]
-    done = command(*args)
-    assert (done.code, done.out) == (0, "1. Read the text.\n2. Choose the score.\n")
+    completed = command(*args)
+    assert (completed.code, completed.out) == (0, "1. Read the text.\n2. Choose the score.\n")
     assert "Read the text." in (folder / "polite.jinja").read_text(encoding="utf-8")
     assert command(*args).code == 2
     assert command(*args, "--replace").code == 0
@@ -599,11 +603,11 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
 def test_a_name_of_100_kilobytes_is_cut_in_the_message(
     folder: Path, command: Callable[..., Any]
 ) -> None:
-    done = command("run", folder / "data.jsonl", "--model", "m", "--criteria", "x" * 100_000)
-    assert done.code == 2
-    assert "unknown criterion 'xxx" in done.err
-    assert "coherence" in done.err
-    assert len(done.err) < 2_000
+    completed = command("run", folder / "data.jsonl", "--model", "m", "--criteria", "x" * 100_000)
+    assert completed.code == 2
+    assert "unknown criterion 'xxx" in completed.err
+    assert "coherence" in completed.err
+    assert len(completed.err) < 2_000
 
 
 @pytest.mark.parametrize(
@@ -622,7 +626,7 @@ def test_a_former_name_of_an_option_is_answered_with_the_new_one(
 
 
 @pytest.mark.parametrize("command_line", ["run data.jsonl", "test s.judge.yaml"])
-def test_the_option_output_of_a_run_says_how_a_report_gets_into_a_file(
+def test_the_error_for_output_explains_how_to_write_a_report_to_a_file(
     command_line: str, command: Callable[..., Any]
 ) -> None:
     result = command(*command_line.split(), "--output", "report.json")
@@ -645,13 +649,13 @@ def test_a_folder_with_the_name_of_a_report_may_keep_a_run(
     folder: Path, command: Callable[..., Any]
 ) -> None:
     (folder / "old.csv").mkdir()
-    done = command("run", "data.jsonl", *SCRIPTED, "--out", "old.csv", "--quiet")
-    assert done.code == 0, done.err
+    completed = command("run", "data.jsonl", *SCRIPTED, "--out", "old.csv", "--quiet")
+    assert completed.code == 0, completed.err
 
 
 def test_quiet_prints_a_report_for_programs_all_the_same(
     folder: Path, command: Callable[..., Any]
 ) -> None:
-    done = command("run", "data.jsonl", *SCRIPTED, "--quiet", "--json")
-    assert json.loads(done.out)["schema"] == "judge.report/1"
-    assert done.err == ""
+    completed = command("run", "data.jsonl", *SCRIPTED, "--quiet", "--json")
+    assert json.loads(completed.out)["schema"] == "judge.report/1"
+    assert completed.err == ""

@@ -1,4 +1,4 @@
-"""`judge compare`, and --calibrate: what is printed and written, exit codes, and what is refused."""
+"""`judge compare` and --calibrate: output, files, exit codes and refused options."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCRIPTED = ("--criteria", "relevance", "--metrics", "none", "--quiet")
 
 @pytest.fixture
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in a folder with two runs, a and b, in which x has fallen."""
+    """A function that runs the command in a folder with two runs; x scores lower in b than in a."""
     monkeypatch.setenv("COLUMNS", "100")
     write_jsonl("data.jsonl", ROWS)
     for name, grade in (("a", 4), ("b", 3)):
@@ -44,16 +44,16 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
 
 
 def test_two_runs_on_the_console(judge: Callable[..., Any]) -> None:
-    done = judge("compare", "a", "b")
-    assert (done.code, done.err) == (0, "")
-    assert "model of relevance: scripted/a.yaml → scripted/b.yaml" in done.out
-    assert has_line(done.out.splitlines()[:1], "relevance fell by 1.00", "x", "p < 0.001")
-    assert "a → b · 20 items" in done.out
-    assert "relevance fell by 0.50" in done.out
-    assert "3.00 \u22121.00*" in done.out
+    completed = judge("compare", "a", "b")
+    assert (completed.code, completed.err) == (0, "")
+    assert "model of relevance: scripted/a.yaml → scripted/b.yaml" in completed.out
+    assert has_line(completed.out.splitlines()[:1], "relevance fell by 1.00", "x", "p < 0.001")
+    assert "a → b · 20 items" in completed.out
+    assert "relevance fell by 0.50" in completed.out
+    assert "3.00 \u22121.00*" in completed.out
 
 
-def test_formats_and_where_they_go(judge: Callable[..., Any]) -> None:
+def test_each_format_is_printed_or_written_to_its_file(judge: Callable[..., Any]) -> None:
     assert judge("compare", "a", "b", "--format", "markdown").out.startswith("## a → b\n")
     comparison = json.loads(judge("compare", "a", "b", "--format", "json", "--seed", "5").out)
     assert comparison["schema"] == "judge.compare/1"
@@ -75,9 +75,9 @@ REFUSED = {
 
 def test_refuses_runs_that_cannot_be_compared(judge: Callable[..., Any]) -> None:
     for arguments, message in REFUSED.items():
-        done = judge("compare", *arguments.split())
-        assert (done.code, done.out) == (2, "")
-        assert done.err.startswith(f"judge: {message}")
+        completed = judge("compare", *arguments.split())
+        assert (completed.code, completed.out) == (2, "")
+        assert completed.err.startswith(f"judge: {message}")
 
 
 def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:
@@ -90,17 +90,17 @@ def test_calibrate_in_a_run_and_of_a_run(judge: Callable[..., Any]) -> None:
         "none",
         "--calibrate",
     )
-    done = judge("run", "data.jsonl", *arguments, "--out", "c")
-    assert done.code == 0, done.err
+    completed = judge("run", "data.jsonl", *arguments, "--out", "c")
+    assert completed.code == 0, completed.err
     assert len(json.loads(Path("c/run.json").read_text(encoding="utf-8"))["calibrated"]) == 1
-    done = judge("validate", "a", "--calibrate", "--format", "json")
-    assert len(json.loads(done.out)["calibrated"]) == 1
+    completed = judge("validate", "a", "--calibrate", "--format", "json")
+    assert len(json.loads(completed.out)["calibrated"]) == 1
     assert not json.loads(judge("validate", "a", "--format", "json").out)["calibrated"]
 
 
 def test_calibrate_without_ratings_costs_nothing(judge: Callable[..., Any]) -> None:
     rows = [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
     write_jsonl("bare.jsonl", rows)
-    done = judge("run", "bare.jsonl", "--model", "scripted/a.yaml", *SCRIPTED, "--calibrate")
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "judge: --calibrate", "no text has a rating", "relevance")
+    completed = judge("run", "bare.jsonl", "--model", "scripted/a.yaml", *SCRIPTED, "--calibrate")
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "judge: --calibrate", "no text has a rating", "relevance")

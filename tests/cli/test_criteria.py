@@ -1,4 +1,4 @@
-"""judge criteria new, and criteria in sentences, on the command line. Oracle: the file, and the columns of the run."""
+"""`judge criteria new`, and criteria as sentences. Oracle: the file, and the columns of the run."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def files() -> None:
 def test_several_sentences_names_and_files_in_one_run(command: Callable[..., Any]) -> None:
     Path("kind.txt").write_text("Is it kind?", encoding="utf-8")
     polite = "relevance,polite: Is the reply polite, and respectful?,solved: Solved?"
-    done = command("run", "data.csv", "--criteria", polite, "--criteria", "kind.txt", *RUN)
-    assert done.code == 0
-    table = done.out.partition("items\n")[2].partition("criteria")[0]
+    completed = command("run", "data.csv", "--criteria", polite, "--criteria", "kind.txt", *RUN)
+    assert completed.code == 0
+    table = completed.out.partition("items\n")[2].partition("criteria")[0]
     names = ["overall", "relevance", "polite", "solved", "kind"]
     assert [line.split()[0] for line in table.splitlines()] == names
     note = "Columns read under another name: actual_output as output, expected_output as references, input as source"
-    assert note in " ".join(done.out.split())
+    assert note in " ".join(completed.out.split())
     assert note not in " ".join(command("run", "data.csv", "--map", "input=input,actual_output=actual_output,"
         "expected_output=expected_output", "--criteria", "kind.txt", *RUN, "--overwrite").out.split())  # fmt: skip
 
@@ -53,20 +53,20 @@ def test_a_bad_criterion_of_a_run_names_its_line(
     command: Callable[..., Any], written: str, facts: tuple[str, ...]
 ) -> None:
     Path("run.yaml").write_text(f"data: data.csv\n{written}\n", encoding="utf-8")
-    done = command("run", "run.yaml", *RUN)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"judge: {facts[0]}")
-    assert has_line(done.err, *facts)
+    completed = command("run", "run.yaml", *RUN)
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.startswith(f"judge: {facts[0]}")
+    assert has_line(completed.err, *facts)
 
 
 def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
-    done = command("criteria", "new", "polite", "--question", 'Is it "polite": or not?')
-    assert (done.code, done.out.splitlines()[0]) == (0, "polite.yaml")
+    completed = command("criteria", "new", "polite", "--question", 'Is it "polite": or not?')
+    assert (completed.code, completed.out.splitlines()[0]) == (0, "polite.yaml")
     assert criteria.load("polite.yaml").question == 'Is it "polite": or not?'
-    assert "judge run DATA --criteria polite.yaml" in done.out
-    again = command("criteria", "new", "polite")
-    assert again.code == 2
-    assert has_line(again.err, "judge: polite.yaml", "already exists")
+    assert "judge run DATA --criteria polite.yaml" in completed.out
+    second_run = command("criteria", "new", "polite")
+    assert second_run.code == 2
+    assert has_line(second_run.err, "judge: polite.yaml", "already exists")
     refused = command("criteria", "new", "very polite")
     assert has_line(refused.err, "judge: 'very polite'", "no name")
     for empty in ("", ".yaml", ".yml"):

@@ -1,4 +1,4 @@
-"""The commands that take default criteria: only for summaries, and before any request."""
+"""Default criteria apply only to summaries; judge checks this before any request."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_a_command_refuses_to_judge_other_texts_as_summaries(
     command: Callable[..., Any], rows: list[dict[str, Any]], name: str
 ) -> None:
     write(rows)
-    done = command(*COMMANDS[name])
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("judge: no criteria: ")
-    assert "Name criteria: --criteria " in done.err
+    completed = command(*COMMANDS[name])
+    assert (completed.code, completed.out) == (2, "")
+    assert completed.err.startswith("judge: no criteria: ")
+    assert "Name criteria: --criteria " in completed.err
     assert not Path("r").exists()
 
 
@@ -59,9 +59,9 @@ def test_a_command_refuses_to_judge_other_texts_as_summaries(
 @pytest.mark.slow
 def test_a_command_judges_summaries_by_default(command: Callable[..., Any], name: str) -> None:
     write(SUMMARIES)
-    done = command(*COMMANDS[name])
-    # The scripted reply is none of a comparison, so a card fails in part.
-    assert done.code == int(name == "card"), done.err
+    completed = command(*COMMANDS[name])
+    # The scripted reply is no valid comparison, so a card fails in part.
+    assert completed.code == int(name == "card"), completed.err
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def test_a_command_judges_summaries_by_default(command: Callable[..., Any], name
 )
 def test_the_commands_in_the_message_work(command: Callable[..., Any], criteria: str) -> None:
     write(CHAT)
-    done = command("run", "data.jsonl", *SCRIPTED, "--criteria", criteria, "--out", "r")
-    assert done.code == 0, done.err
+    completed = command("run", "data.jsonl", *SCRIPTED, "--criteria", criteria, "--out", "r")
+    assert completed.code == 0, completed.err
 
 
 def test_sends_no_request_without_criteria(chat_server: Any) -> None:
@@ -84,8 +84,8 @@ def test_validate_judges_the_rated_criteria_for_any_texts(
     command: Callable[..., Any],
 ) -> None:
     write([{**row, "human": {"relevance": n % 5 + 1}} for n, row in enumerate(CHAT)])
-    done = command("validate", "data.jsonl", *SCRIPTED, "--out", "r", "--format", "json")
-    assert done.code == 0, done.err
+    completed = command("validate", "data.jsonl", *SCRIPTED, "--out", "r", "--format", "json")
+    assert completed.code == 0, completed.err
     assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {
         "relevance"
     }
@@ -97,8 +97,8 @@ def test_validate_judges_the_criteria_of_a_ratings_file(
     write(CHAT)
     lines = [f"{row['item']},{row['system']},{n % 3 + 1}" for n, row in enumerate(CHAT)]
     Path("sheet.csv").write_text("\n".join(["item,system,fluency", *lines]), encoding="utf-8")
-    done = command("validate", "data.jsonl", *SCRIPTED, "--ratings", "sheet.csv", "--out", "r")
-    assert done.code == 0, done.err
+    completed = command("validate", "data.jsonl", *SCRIPTED, "--ratings", "sheet.csv", "--out", "r")
+    assert completed.code == 0, completed.err
     assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {
         "fluency"
     }
@@ -108,9 +108,9 @@ def test_validate_names_the_criterion_that_people_rated_if_it_is_not_built_in(
     command: Callable[..., Any],
 ) -> None:
     write([{**row, "human": {"helpful": 3}} for row in CHAT])
-    done = command("validate", "data.jsonl", *SCRIPTED, "--out", "r")
-    assert (done.code, Path("r").exists()) == (2, False)
-    assert '--criteria "helpful: QUESTION"' in done.err
+    completed = command("validate", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert (completed.code, Path("r").exists()) == (2, False)
+    assert '--criteria "helpful: QUESTION"' in completed.err
 
 
 def test_systems_that_have_not_written_yet_have_no_default_criteria(
@@ -124,9 +124,9 @@ def test_systems_that_have_not_written_yet_have_no_default_criteria(
         encoding="utf-8",
     )
     for arguments in (("run", "run.yaml", "--out", "r"), ("plan", "run.yaml")):
-        done = command(*arguments)
-        assert done.code == 2
-        assert has_line(done.err, "outputs", "not written yet")
+        completed = command(*arguments)
+        assert completed.code == 2
+        assert has_line(completed.err, "outputs", "not written yet")
     assert not Path("r").exists()
     written = command("run", "run.yaml", "--generate-only", "--out", "outputs.jsonl")
     assert written.code == 0, written.err

@@ -1,4 +1,4 @@
-"""`judge criteria diff`: what is printed and written, exit codes, and what is refused."""
+"""`judge criteria diff`: output, files, exit codes and refused options."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REPLIES = """
 
 @pytest.fixture
 def diff(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in a folder with kind.jinja, new/kind.jinja, data and a scripted judge."""
+    """A function that runs the command in a folder with two criteria, data and a scripted judge."""
     monkeypatch.setenv("COLUMNS", "100")
     Path("new").mkdir()
     Path("kind.jinja").write_text(CRITERION, encoding="utf-8")
@@ -58,49 +58,49 @@ JUDGED = ("data.jsonl", "--model", "scripted/replies.yaml")
 
 
 def test_two_files(diff: Callable[..., Any]) -> None:
-    done = diff()
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("The two criteria differ ")
-    assert "-Is the text kind?\n+Is the text very kind?\n" in done.out
+    completed = diff()
+    assert (completed.code, completed.err) == (0, "")
+    assert completed.out.startswith("The two criteria differ ")
+    assert "-Is the text kind?\n+Is the text very kind?\n" in completed.out
 
 
 def test_built_in_criteria_by_name(diff: Callable[..., Any], command: Callable[..., Any]) -> None:
-    done = command("criteria", "diff", "fluency", "fluency_5", "--language", "ja")
-    assert done.code == 0
-    assert "scale: 1–3 → 1–5" in done.out
+    completed = command("criteria", "diff", "fluency", "fluency_5", "--language", "ja")
+    assert completed.code == 0
+    assert "scale: 1–3 → 1–5" in completed.out
 
 
 def test_diff_with_data_shows_prompts(diff: Callable[..., Any]) -> None:
-    done = diff("data.jsonl", "--item", "i3")
-    assert (done.code, done.err) == (0, "")
-    assert has_line(done.out, "prompts differ", "3 of 3 texts")
-    assert "tokens per prompt" in done.out
-    assert "\nOn 3 texts\n" in done.out
+    completed = diff("data.jsonl", "--item", "i3")
+    assert (completed.code, completed.err) == (0, "")
+    assert has_line(completed.out, "prompts differ", "3 of 3 texts")
+    assert "tokens per prompt" in completed.out
+    assert "\nOn 3 texts\n" in completed.out
 
 
 def test_diff_with_a_judge_shows_scores(diff: Callable[..., Any]) -> None:
-    done = diff(*JUDGED)
-    assert done.code == 0
-    output = " ".join(done.out.split())
+    completed = diff(*JUDGED)
+    assert completed.code == 0
+    output = " ".join(completed.out.split())
     assert has_line(
         output, "agrees better", "p = 0.008", "Spearman", "+1.866"
     )  # from −√3/2 in every item to 1
     assert "Scores fell (p = 0.008): −0.67" in output
     assert has_line(output, "flips", "within items", "16 of 24")
-    assert "done: 24/24 judgments" in done.err
+    assert "done: 24/24 judgments" in completed.err
 
 
 def test_judging_has_a_deadline(diff: Callable[..., Any]) -> None:
     assert diff(*JUDGED, "--deadline", "3600").code == 0
-    done = diff(*JUDGED, "--no-cache", "--deadline", "0.000001")
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "time", "--deadline")
+    completed = diff(*JUDGED, "--no-cache", "--deadline", "0.000001")
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "time", "--deadline")
 
 
-def test_formats_and_where_they_go(diff: Callable[..., Any]) -> None:
+def test_each_format_is_printed_or_written_to_its_file(diff: Callable[..., Any]) -> None:
     assert diff("--format", "markdown").out.startswith("## kind.jinja → new/kind.jinja\n")
-    done = diff(*JUDGED, "--format", "json", "--quiet", "--output", "d.json")
-    assert (done.code, done.out, done.err) == (0, "d.json\n", "")
+    completed = diff(*JUDGED, "--format", "json", "--quiet", "--output", "d.json")
+    assert (completed.code, completed.out, completed.err) == (0, "d.json\n", "")
     comparison = json.loads(Path("d.json").read_text(encoding="utf-8"))
     assert comparison["schema"] == "judge.criteria.diff/1"
     assert comparison["judged"]["agreement"][0]["after"]["value"] == pytest.approx(1.0)
@@ -111,61 +111,61 @@ def test_failed_judgments_leave_with_1(diff: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text(
         '- {when: [very kind, x on quay 3], reply: "no"}\n' + REPLIES.lstrip(), "utf-8"
     )
-    done = diff(*JUDGED, "--weighting", "single")
-    assert done.code == 1
-    assert has_line(" ".join(done.out.split()), "failed judgments", "0 of 24", "1 of 24")
+    completed = diff(*JUDGED, "--weighting", "single")
+    assert completed.code == 1
+    assert has_line(" ".join(completed.out.split()), "failed judgments", "0 of 24", "1 of 24")
 
 
 @pytest.mark.slow
 def test_diff_replays_a_recording_and_fails_on_a_missing_reply(diff: Callable[..., Any]) -> None:
     live = diff(*JUDGED, "--record", "calls.jsonl", "--format", "json")
-    again = diff("data.jsonl", "--replay", "calls.jsonl", "--format", "json")
-    assert (live.code, again.code) == (0, 0)
-    first, second = (json.loads(done.out)["judged"] for done in (live, again))
+    second_run = diff("data.jsonl", "--replay", "calls.jsonl", "--format", "json")
+    assert (live.code, second_run.code) == (0, 0)
+    first, second = (json.loads(completed.out)["judged"] for completed in (live, second_run))
     assert first["agreement"] == second["agreement"]
     path = Path("new/kind.jinja")
     path.write_text(
         path.read_text(encoding="utf-8").replace("very kind", "really kind"), encoding="utf-8"
     )
-    done = diff("data.jsonl", "--replay", "calls.jsonl")
-    assert (done.code, done.out) == (2, "")
-    assert "[- very] [+ really] kind" in done.err
+    completed = diff("data.jsonl", "--replay", "calls.jsonl")
+    assert (completed.code, completed.out) == (2, "")
+    assert "[- very] [+ really] kind" in completed.err
 
 
 def test_diff_fails_if_a_recording_lacks_some_replies(diff: Callable[..., Any]) -> None:
     assert diff(*JUDGED, "--record", "calls.jsonl", "--limit", "3").code == 0
-    done = diff("data.jsonl", "--replay", "calls.jsonl")
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "not in the recording", "first is")
+    completed = diff("data.jsonl", "--replay", "calls.jsonl")
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "not in the recording", "first is")
 
 
 def test_the_output_replaces_no_input(diff: Callable[..., Any]) -> None:
     before = Path("data.jsonl").read_bytes()
-    done = diff("data.jsonl", "--output", "data.jsonl")
-    assert (done.code, Path("data.jsonl").read_bytes()) == (2, before)
-    assert has_line(done.err, "--output data.jsonl", "also an input")
+    completed = diff("data.jsonl", "--output", "data.jsonl")
+    assert (completed.code, Path("data.jsonl").read_bytes()) == (2, before)
+    assert has_line(completed.err, "--output data.jsonl", "also an input")
 
 
 def test_a_plan_can_name_the_data(diff: Callable[..., Any]) -> None:
     Path("run.yaml").write_text(
         "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [fluency]\nout: runs/x\n"
     )
-    done = diff("run.yaml", "--limit", "6")
-    assert done.code == 0
-    assert "kind.jinja → new/kind.jinja · 6 texts" in done.out
+    completed = diff("run.yaml", "--limit", "6")
+    assert completed.code == 0
+    assert "kind.jinja → new/kind.jinja · 6 texts" in completed.out
     assert not Path("runs").exists()
 
 
 @pytest.mark.parametrize("key", ["engine: batch", "calibrate: true"])
-def test_a_plan_that_asks_a_judge_in_another_way_is_refused(
+def test_a_configuration_with_different_judge_settings_is_refused(
     diff: Callable[..., Any], key: str
 ) -> None:
     Path("run.yaml").write_text(
         f"data: data.jsonl\nmodel: scripted/replies.yaml\nset: {{rouge: {{stem: no}}}}\n{key}\n"
     )
-    done = diff("run.yaml")
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, f"judge: {key.split(':')[0]}:", "no such option", "judge run")
+    completed = diff("run.yaml")
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, f"judge: {key.split(':')[0]}:", "no such option", "judge run")
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_a_plan_that_asks_a_judge_in_another_way_is_refused(
 def test_diff_refuses_impossible_requests(
     diff: Callable[..., Any], arguments: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
-    done = diff(*arguments)
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "judge: ", *facts)
+    completed = diff(*arguments)
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "judge: ", *facts)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_diff_refuses_impossible_requests(
         (("--no-cache",), ("interrupted", "Without a cache", "pays for everything")),
     ],
 )
-def test_an_interrupted_diff_says_how_to_resume(
+def test_an_interrupted_diff_explains_how_to_resume(
     diff: Callable[..., Any],
     monkeypatch: pytest.MonkeyPatch,
     options: tuple[str, ...],
@@ -207,6 +207,6 @@ def test_an_interrupted_diff_says_how_to_resume(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("judge.run.pipeline.run_pipeline", stopped)
-    done = diff(*JUDGED, *options)
-    assert (done.code, done.out) == (130, "")
-    assert has_line(done.err, *facts)
+    completed = diff(*JUDGED, *options)
+    assert (completed.code, completed.out) == (130, "")
+    assert has_line(completed.err, *facts)

@@ -1,4 +1,4 @@
-"""`judge doctor` as a person meets it."""
+"""`judge doctor` for users."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ def test_opens_no_connection_without_a_model(tmp_path: Path) -> None:
         "XDG_CACHE_HOME": str(tmp_path),
         "OPENAI_API_KEY": "sk-very-secret-0123456789",
     }
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM, "doctor"],
         capture_output=True,
         text=True,
         env=surroundings,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert done.stderr == ""
-    assert "$OPENAI_API_KEY is set" in done.stdout
-    assert "very-secret" not in done.stdout
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stderr == ""
+    assert "$OPENAI_API_KEY is set" in completed.stdout
+    assert "very-secret" not in completed.stdout
     for part in ("this machine", "packages", "extras", "keys", "cache"):
-        assert f"\n{part}\n" in f"\n{done.stdout}"
-    assert "\x1b" not in done.stdout
+        assert f"\n{part}\n" in f"\n{completed.stdout}"
+    assert "\x1b" not in completed.stdout
 
 
 def test_a_model_that_answers(
     chat_server: Any, make_completion: Callable[..., dict[str, Any]], command: Callable[..., Any]
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion("3", top={"3": 0.75, "2": 0.25}))
-    done = command("doctor", "--model", "my-model", "--base-url", chat_server.url, "--json")
-    assert done.code == 0, done.err
-    assert has_line(done.err, "3 small requests", "my-model", "16 tokens", "not cached")
-    diagnosis = json.loads(done.out)
+    completed = command("doctor", "--model", "my-model", "--base-url", chat_server.url, "--json")
+    assert completed.code == 0, completed.err
+    assert has_line(completed.err, "3 small requests", "my-model", "16 tokens", "not cached")
+    diagnosis = json.loads(completed.out)
     assert diagnosis["ok"] is True
     results = {
         finding["name"]: finding["text"]
@@ -65,26 +65,28 @@ def test_a_model_that_answers(
 
 
 def test_a_model_that_does_not(command: Callable[..., Any]) -> None:
-    done = command("doctor", "--model", "my-model", "--base-url", "http://127.0.0.1:9/v1")
-    assert done.code == 2
-    assert "✗ address" in done.out
-    assert "is it started?" in " ".join(done.out.split())
+    completed = command("doctor", "--model", "my-model", "--base-url", "http://127.0.0.1:9/v1")
+    assert completed.code == 2
+    assert "✗ address" in completed.out
+    assert "is it started?" in " ".join(completed.out.split())
 
 
 def test_a_model_without_its_key(command: Callable[..., Any]) -> None:
-    done = command("doctor", "--model", "gpt-5.4-mini")
-    assert done.code == 2
-    assert "$OPENAI_API_KEY is not set" in done.out.partition("\ngpt-5.4-mini\n")[2]
-    assert "small request" not in done.err, "nothing is announced that is not sent"
+    completed = command("doctor", "--model", "gpt-5.4-mini")
+    assert completed.code == 2
+    assert "$OPENAI_API_KEY is not set" in completed.out.partition("\ngpt-5.4-mini\n")[2]
+    assert "small request" not in completed.err, "nothing is announced that is not sent"
 
 
 def test_checks_all_models_if_one_is_unusable(command: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text("- {reply: 3}\n", "utf-8")
-    done = command(
+    completed = command(
         "doctor", "--model", "scripted/replies.yaml", "--model", "nosuch/model", "--json"
     )
-    assert done.code == 2
-    states = {finding["part"]: finding["state"] for finding in json.loads(done.out)["findings"]}
+    assert completed.code == 2
+    states = {
+        finding["part"]: finding["state"] for finding in json.loads(completed.out)["findings"]
+    }
     assert (states["scripted/replies.yaml"], states["nosuch/model"]) == ("ok", "error")
 
 

@@ -24,7 +24,7 @@ def _spans(text: str) -> list[Any]:
 
 def test_the_command_line_writes_the_file(tmp_path: Path, command: Callable[..., Any]) -> None:
     write_jsonl(tmp_path / "data.jsonl", ROWS)
-    done = command(
+    completed = command(
         "run",
         "data.jsonl",
         "--criteria",
@@ -36,7 +36,7 @@ def test_the_command_line_writes_the_file(tmp_path: Path, command: Callable[...,
         "--out",
         "r",
     )
-    assert done.code == 0, done.err
+    assert completed.code == 0, completed.err
     assert len(_spans((tmp_path / "t/a.json").read_text("utf-8"))) == 2
     assert command("report", "r", "--where", "item=a", "--export", "otel=b.json").code == 0
     assert len(_spans((tmp_path / "b.json").read_text("utf-8"))) == 1
@@ -56,5 +56,5 @@ def test_a_wrong_export_is_found_before_the_run(
     (tmp_path / "r").mkdir()
     (tmp_path / "r/run.json").write_text("{}")
     (tmp_path / "data.jsonl").write_text(json.dumps(ROWS[0]) + "\n")
-    done = command("run", "data.jsonl", "--model", "never-asked", "--export", export)
-    assert (done.code, message in done.err) == (2, True)
+    completed = command("run", "data.jsonl", "--model", "never-asked", "--export", export)
+    assert (completed.code, message in completed.err) == (2, True)

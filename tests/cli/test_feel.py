@@ -1,4 +1,4 @@
-"""How the command line feels: hints, completion, and plain text where that is wanted."""
+"""Usability of the command line: hints, completion and plain text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def on_a_terminal(folder: Path, *words: str, **surroundings: str) -> str:
-    """What a command shows on a terminal, on both of its outputs."""
+    """A function that returns the output of a command on a terminal, stdout and stderr."""
     ours, theirs = pty.openpty()
     known = {
         name: value
@@ -51,7 +51,7 @@ def on_a_terminal(folder: Path, *words: str, **surroundings: str) -> str:
         try:
             while part := os.read(ours, 65536):
                 shown += part
-        except OSError:  # the other end is closed
+        except OSError:  # the reader has closed the terminal
             pass
     os.close(ours)
     return shown.decode()
@@ -91,16 +91,18 @@ def test_an_empty_no_color_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_a_pipe_gets_plain_text(folder: Path) -> None:
-    done = subprocess.run([*COMMAND, *RUN], cwd=folder, capture_output=True, text=True, check=True)
-    assert "\x1b" not in done.stdout + done.stderr
+    completed = subprocess.run(
+        [*COMMAND, *RUN], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert "\x1b" not in completed.stdout + completed.stderr
 
 
 def test_nothing_typed_is_answered_with_help(command: Callable[..., Any]) -> None:
     for words in ((), ("criteria",), ("doctor", "cache")):
-        done = command(*words)
-        assert done.code in (0, 2)
-        assert "Usage: judge" in done.out + done.err
-        assert "\nOptions:" in done.out + done.err
+        completed = command(*words)
+        assert completed.code in (0, 2)
+        assert "Usage: judge" in completed.out + completed.err
+        assert "\nOptions:" in completed.out + completed.err
 
 
 @pytest.mark.parametrize(
@@ -137,16 +139,16 @@ def test_unknown_name_suggests_the_nearest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    done = command(*words)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
+    completed = command(*words)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
 
 
 @pytest.mark.parametrize("flag", ["--draws", "--model", "--export", "--out"])
 def test_an_option_without_its_value_is_an_error(command: Callable[..., Any], flag: str) -> None:
-    done = command("run", "summaries.jsonl", flag)
-    assert (done.code, done.out) == (2, "")
-    assert f"Option '{flag}' requires an argument." in done.err
+    completed = command("run", "summaries.jsonl", flag)
+    assert (completed.code, completed.out) == (2, "")
+    assert f"Option '{flag}' requires an argument." in completed.err
 
 
 def test_an_interrupted_command_exits_with_130(
@@ -175,9 +177,9 @@ def test_an_interrupted_command_exits_with_130(
 def test_a_file_that_is_not_there(
     folder: Path, command: Callable[..., Any], words: str, facts: tuple[str, ...]
 ) -> None:
-    done = command(*words.split())
-    assert done.code == 2
-    assert has_line(done.err, "judge: ", *facts)
+    completed = command(*words.split())
+    assert completed.code == 2
+    assert has_line(completed.err, "judge: ", *facts)
 
 
 def test_a_pattern_is_not_taken_for_a_file(folder: Path, command: Callable[..., Any]) -> None:
@@ -216,13 +218,13 @@ def test_the_names_that_are_offered_are_known() -> None:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_the_completion_is_shown(shell: str, command: Callable[..., Any]) -> None:
-    done = command("--show-completion", shell)
-    assert done.code == 0
-    assert "_JUDGE_COMPLETE" in done.out
+    completed = command("--show-completion", shell)
+    assert completed.code == 0
+    assert "_JUDGE_COMPLETE" in completed.out
 
 
 def test_a_diffs_progress_names_the_criterion(folder: Path, command: Callable[..., Any]) -> None:
-    done = command(
+    completed = command(
         "criteria",
         "diff",
         "fluency",
@@ -231,7 +233,7 @@ def test_a_diffs_progress_names_the_criterion(folder: Path, command: Callable[..
         "--model",
         "scripted/replies.yaml",
     )
-    progress = [line for line in done.err.splitlines() if "judgments" in line]
+    progress = [line for line in completed.err.splitlines() if "judgments" in line]
     assert [line[:2] for line in progress] == ["A:", "B:", "A:", "B:"]
     assert [re.sub(r", .*", "", line) for line in progress[2:]] == [
         "A: done: 2/2 judgments",

@@ -30,7 +30,7 @@ RANKS = [{**row, "output": f"{row['output']}."} for row in ROWS[:4]]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with data and two runs of them."""
+    """A folder with data and two runs."""
     write_jsonl("data.jsonl", ROWS)
 
     def answer(request: Any) -> str:
@@ -66,7 +66,7 @@ COMMANDS = {
     "pair": ("report", "ranked", "--item", "i1"),
 }
 OF_TEXTS = ("doctor", "item", "worst", "pair")
-"""Reports that have no table of numbers, so that LaTeX has nothing of them."""
+"""Reports without a table of numbers, which have no LaTeX form."""
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -78,9 +78,9 @@ def test_every_report_has_every_format(
     if name not in OF_TEXTS:
         formats.append("latex")
     for format in formats:
-        done = command(*COMMANDS[name], "--format", format)
-        assert (done.code, bool(done.out)) == (0, True), (format, done.err)
-        outputs[format] = done.out
+        completed = command(*COMMANDS[name], "--format", format)
+        assert (completed.code, bool(completed.out)) == (0, True), (format, completed.err)
+        outputs[format] = completed.out
     records = list(csv.DictReader(outputs["csv"].splitlines()))
     assert records
     assert all(None not in record.values() for record in records)
@@ -106,9 +106,9 @@ def test_every_report_has_every_format(
 def test_a_format_that_shows_nothing_of_a_report_is_refused(
     folder: Path, command: Callable[..., Any], parts: tuple[str, ...], format: str, lacks: str
 ) -> None:
-    done = command(*parts, "--format", format)
-    assert (done.code, done.out) == (2, "")
-    assert lacks in done.err
+    completed = command(*parts, "--format", format)
+    assert (completed.code, completed.out) == (2, "")
+    assert lacks in completed.err
 
 
 def test_python_refuses_the_tests_of_a_run(folder: Path) -> None:
@@ -119,9 +119,9 @@ def test_python_refuses_the_tests_of_a_run(folder: Path) -> None:
 def test_an_item_has_texts_scores_reasons_and_ratings(
     folder: Path, command: Callable[..., Any]
 ) -> None:
-    done = command("report", "run", "--item", "i3")
-    assert (done.code, done.err) == (0, "")
-    shown = " ".join(done.out.split())
+    completed = command("report", "run", "--item", "i3")
+    assert (completed.code, completed.err) == (0, "")
+    shown = " ".join(completed.out.split())
     assert shown.startswith("Item i3 ")
     assert (
         "Source <b>One</b> & two. a_1 a_1 3 criterion score reason fluency_5 2 Too *short*. human ratings"
@@ -159,9 +159,9 @@ def test_reasons_and_a_title(folder: Path, command: Callable[..., Any]) -> None:
     plan = json.loads(Path("titled/run.json").read_text("utf-8"))["info"]["config"]
     assert (plan["reply"], plan["title"]) == ("reason_then_score", "Old & new")
     assert "<title>Old &amp; new</title>" in Path("titled/report.html").read_text("utf-8")
-    done = command(*run, "--reasons", "--reply", "score")
-    assert done.code == 2
-    assert has_line(done.err, "judge: --reasons and --reply", "contradict")
+    completed = command(*run, "--reasons", "--reply", "score")
+    assert completed.code == 2
+    assert has_line(completed.err, "judge: --reasons and --reply", "contradict")
 
 
 def test_wide_csv_has_a_row_per_text(folder: Path, command: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""Systems that are a prompt and a model: `judge run` with `systems:` in run.yaml, and `--generate-only`."""
+"""Generate outputs with a prompt and a model: `systems:` in run.yaml, and `--generate-only`."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def replaced(path: Path, old: str, new: str) -> None:
 def test_a_run_generates_the_outputs_and_judges_them(
     project: Path, command: Callable[..., Any]
 ) -> None:
-    done = command("run", "run.yaml", "--out", "out")
-    assert done.code == 0, done.err
+    completed = command("run", "run.yaml", "--out", "out")
+    assert completed.code == 0, completed.err
     rows = [
         json.loads(line) for line in (project / "out/outputs.jsonl").read_text("utf-8").splitlines()
     ]
@@ -89,9 +89,9 @@ def test_a_run_generates_the_outputs_and_judges_them(
 
 
 def test_outputs_can_be_generated_alone(project: Path, command: Callable[..., Any]) -> None:
-    done = command("run", "run.yaml", "--generate-only", "--out", "texts.jsonl")
-    assert (done.code, done.out.strip()) == (0, "texts.jsonl")
-    done = command(
+    completed = command("run", "run.yaml", "--generate-only", "--out", "texts.jsonl")
+    assert (completed.code, completed.out.strip()) == (0, "texts.jsonl")
+    completed = command(
         "run",
         "texts.jsonl",
         "--criteria",
@@ -101,15 +101,15 @@ def test_outputs_can_be_generated_alone(project: Path, command: Callable[..., An
         "--metrics",
         "none",
     )
-    assert "6 judged, 0 failed" in done.out
+    assert "6 judged, 0 failed" in completed.out
 
 
 def test_an_item_without_a_field_of_the_prompt_fails_alone(
     project: Path, command: Callable[..., Any]
 ) -> None:
     replaced(project / "articles.jsonl", ', "topic": "sport"', "")
-    done = command("run", "run.yaml", "--out", "out")
-    assert done.code == 1
+    completed = command("run", "run.yaml", "--out", "out")
+    assert completed.code == 1
     result = judge.load_result("out")
     assert {score.key for score in result.table.scores} == {
         ("tram", "long"),
@@ -130,8 +130,8 @@ def test_a_prompt_reads_a_renamed_column_under_both_names(
     replaced(project / "articles.jsonl", '"source"', '"article"')
     replaced(project / "run.yaml", "criteria:", "map: {source: article}\ncriteria:")
     replaced(project / "long.jinja", "{{ source }}", "{{ article }}")
-    done = command("run", "run.yaml", "--generate-only", "--out", "texts.jsonl")
-    assert (done.code, done.out.strip()) == (0, "texts.jsonl"), done.err
+    completed = command("run", "run.yaml", "--generate-only", "--out", "texts.jsonl")
+    assert (completed.code, completed.out.strip()) == (0, "texts.jsonl"), completed.err
 
 
 def test_a_recording_of_generations_and_probabilities_lacks_no_draws(
@@ -143,11 +143,11 @@ def test_a_recording_of_generations_and_probabilities_lacks_no_draws(
     (project / "run.yaml").write_text(text, encoding="utf-8")
     judge_rule = "- {when: ['</output'], reply: {2: 0.5, 4: 0.5}}\n"
     (project / "both.yaml").write_text(judge_rule + WRITER, encoding="utf-8")
-    done = command("run", "run.yaml", "--out", "out", "--no-cache", "--record", "calls.jsonl")
-    assert done.code == 0, done.err
+    completed = command("run", "run.yaml", "--out", "out", "--no-cache", "--record", "calls.jsonl")
+    assert completed.code == 0, completed.err
     replay = ("--no-cache", "--replay", "calls.jsonl", "--model", "scripted/both.yaml")
-    done = command("run", "run.yaml", "--out", "again", *replay)
-    assert done.code == 0, done.err
+    completed = command("run", "run.yaml", "--out", "again", *replay)
+    assert completed.code == 0, completed.err
     assert not any("draws" in note for note in judge.load_result("again").info.notes)
 
 
@@ -166,8 +166,8 @@ def test_generate_only_ignores_the_out_folder_of_run_yaml(
     project: Path, command: Callable[..., Any]
 ) -> None:
     replaced(project / "run.yaml", "metrics: none", "metrics: none\nout: runs/first")
-    done = command("run", "run.yaml", "--generate-only")
-    assert (done.code, done.out.strip()) == (0, "outputs.jsonl")
+    completed = command("run", "run.yaml", "--generate-only")
+    assert (completed.code, completed.out.strip()) == (0, "outputs.jsonl")
     assert not (project / "runs").exists()
 
 
@@ -189,12 +189,12 @@ def test_generate_only_ignores_the_out_folder_of_run_yaml(
 def test_refuses_options_that_generate_cannot_use(
     project: Path, command: Callable[..., Any], words: list[str], facts: tuple[str, ...]
 ) -> None:
-    done = command("run", "--generate-only", *words)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
+    completed = command("run", "--generate-only", *words)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
 
 
-def test_outputs_generated_alone_are_kept_recorded_and_limited(
+def test_generate_only_stores_records_and_limits_outputs(
     project: Path, command: Callable[..., Any]
 ) -> None:
     only = "run", "run.yaml", "--generate-only"
@@ -203,8 +203,8 @@ def test_outputs_generated_alone_are_kept_recorded_and_limited(
     (project / "writer.yaml").unlink()
     assert command(*only, "--no-cache", "--replay", "calls.jsonl").code == 0
     assert (project / "outputs.jsonl").read_bytes() == first
-    done = command(*only, "--no-cache", "--budget", "1token")
-    assert done.code == 2
+    completed = command(*only, "--no-cache", "--budget", "1token")
+    assert completed.code == 2
 
 
 def test_a_text_that_cannot_be_written_is_a_failure(
@@ -213,9 +213,9 @@ def test_a_text_that_cannot_be_written_is_a_failure(
     replaced(
         project / "writer.yaml", "- {when: [three words, pool], reply: Pool opens early.}\n", ""
     )
-    done = command("run", "run.yaml", "--out", "out")
-    assert done.code == 1
-    assert "5 judged, 1 failed" in done.out
+    completed = command("run", "run.yaml", "--out", "out")
+    assert completed.code == 1
+    assert "5 judged, 1 failed" in completed.out
     (failure,) = judge.load_result("out").failures
     assert (failure.item, failure.system, failure.column, failure.stage) == (
         "pool",
@@ -223,10 +223,10 @@ def test_a_text_that_cannot_be_written_is_a_failure(
         "relevance",
         "generation",
     )
-    done = command("run", "run.yaml", "--generate-only")
-    assert done.code == 1
-    assert has_line(done.err, "item pool, short", "writer.yaml", "no reply")
-    assert has_line(done.err, "1 text", "could not be written")
+    completed = command("run", "run.yaml", "--generate-only")
+    assert completed.code == 1
+    assert has_line(completed.err, "item pool, short", "writer.yaml", "no reply")
+    assert has_line(completed.err, "1 text", "could not be written")
 
 
 def test_a_text_that_is_cut_off_is_a_failure(
@@ -249,10 +249,10 @@ def test_a_text_that_is_cut_off_is_a_failure(
         short,
         f'  short: {{prompt: short.jinja, model: m, base_url: "{chat_server.url}"}}\n',
     )
-    done = command("run", "run.yaml", "--generate-only", "--no-cache")
-    assert done.code == 1
-    assert "item tram, short: " in done.err
-    assert has_line(done.err, "1 text", "could not be written")
+    completed = command("run", "run.yaml", "--generate-only", "--no-cache")
+    assert completed.code == 1
+    assert "item tram, short: " in completed.err
+    assert has_line(completed.err, "1 text", "could not be written")
     texts = [
         json.loads(line) for line in (project / "outputs.jsonl").read_text("utf-8").splitlines()
     ]
@@ -270,10 +270,10 @@ def test_a_file_runs_no_command_of_a_system(
         "{prompt: short.jinja, model: scripted/writer.yaml}",
         f"{{prompt: short.jinja, model: m, {words}}}",
     )
-    done = command("test" if file == "s.judge.yaml" else "run", file)
-    assert done.code == 2
-    assert f"{file}:2: " in done.err
-    assert has_line(done.err, "may not run a command")
+    completed = command("test" if file == "s.judge.yaml" else "run", file)
+    assert completed.code == 2
+    assert f"{file}:2: " in completed.err
+    assert has_line(completed.err, "may not run a command")
     assert not (project / "ran").exists()
     monkeypatch.setenv("JUDGE_KEY_COMMANDS", f"touch {project}/ran")
     assert (
@@ -302,15 +302,17 @@ def test_secrets_of_a_system_are_sent_and_never_stored(
         "metrics: none\nsystem_message: You are a strict judge.\n",
     )
     (project / "judge.yaml").write_text("- {reply: 4}\n", encoding="utf-8")
-    done = command("run", "run.yaml", "--out", "out", "--cache", "cache", "--record", "calls.jsonl")
-    assert done.code == 0, done.err
+    completed = command(
+        "run", "run.yaml", "--out", "out", "--cache", "cache", "--record", "calls.jsonl"
+    )
+    assert completed.code == 0, completed.err
     sent = [
         {name.lower(): value for name, value in headers.items()} for headers in chat_server.headers
     ]
     assert {headers["x-api-key"] for headers in sent} == {"hush-1234"}
     assert not any(
         "strict judge" in json.dumps(body) for body in chat_server.bodies
-    )  # that is for the judge
+    )  # this option belongs to the judge
     files = [path for path in project.rglob("*") if path.is_file() and path.name != "run.yaml"]
     assert len(files) > 8
     assert not [path for path in files if b"hush-1234" in path.read_bytes()]
@@ -347,10 +349,10 @@ def test_a_recording_answers_the_generation_too(
     )
     for name in ("writer.yaml", "judge.yaml"):
         (project / name).unlink()
-    monkeypatch.chdir(project.parent)  # where the scripted models have longer paths
+    monkeypatch.chdir(project.parent)  # the paths of the scripted models may be longer
     run = f"{project.name}/run.yaml", "--out", f"{project.name}/again"
-    done = command("run", *run, "--no-cache", "--replay", f"{project.name}/calls.jsonl")
-    assert done.code == 0, done.err
+    completed = command("run", *run, "--no-cache", "--replay", f"{project.name}/calls.jsonl")
+    assert completed.code == 0, completed.err
     outputs = [(project / folder / "outputs.jsonl").read_bytes() for folder in ("out", "again")]
     assert outputs[0] == outputs[1]
 
@@ -401,14 +403,14 @@ def test_mistakes_are_errors_before_any_request(
     project: Path, command: Callable[..., Any], file: str, old: str, new: str, words: str
 ) -> None:
     replaced(project / file, old, new)
-    done = command("run", "run.yaml", "--out", "out")
+    completed = command("run", "run.yaml", "--out", "out")
     if file == "lead.jsonl":
-        assert done.code == 1
-        assert has_line(" ".join(done.out.split()), "lead.jsonl", "no output", "this item")
+        assert completed.code == 1
+        assert has_line(" ".join(completed.out.split()), "lead.jsonl", "no output", "this item")
     else:
-        assert done.code == 2
-        assert words in done.err
-        assert "generating: " not in done.err
+        assert completed.code == 2
+        assert words in completed.err
+        assert "generating: " not in completed.err
 
 
 def test_in_python(project: Path) -> None:
@@ -457,11 +459,11 @@ def test_a_text_that_is_missing_is_a_failure_in_every_report(
 def test_plan_includes_the_cost_of_generation(project: Path, command: Callable[..., Any]) -> None:
     text = (project / "run.yaml").read_text("utf-8").replace("scripted/writer.yaml", "gpt-5.4-mini")
     (project / "run.yaml").write_text(text, encoding="utf-8")
-    done = command("plan", "run.yaml", "--json")
-    assert done.code == 0, done.err
-    forecast = json.loads(done.out)
+    completed = command("plan", "run.yaml", "--json")
+    assert completed.code == 0, completed.err
+    forecast = json.loads(completed.out)
     long, short, relevance = forecast["judges"]
-    # the systems write in turn; the scripted judge takes no time
+    # the systems generate one after the other; the scripted judge takes no time
     assert forecast["seconds"] == pytest.approx(long["time"]["seconds"] + short["time"]["seconds"])
     assert (long["judge"], long["total"]["requests"], long["total"]["written"]) == ("long", 2, 2048)
     assert short["total"]["read"] > 0
@@ -474,8 +476,8 @@ def test_the_plan_uses_the_outputs_that_are_stored(
     project: Path, command: Callable[..., Any]
 ) -> None:
     assert command("run", "run.yaml", "--generate-only", "--cache", "cache").code == 0
-    done = command("plan", "run.yaml", "--cache", "cache", "--json")
-    assert [each["total"]["requests"] for each in json.loads(done.out)["judges"]] == [0, 0, 6]
+    completed = command("plan", "run.yaml", "--cache", "cache", "--json")
+    assert [each["total"]["requests"] for each in json.loads(completed.out)["judges"]] == [0, 0, 6]
 
 
 SUITE = """\
@@ -495,18 +497,18 @@ cases:
 
 def test_a_suite_generates_its_outputs(project: Path, command: Callable[..., Any]) -> None:
     (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
-    done = command("test", "s.judge.yaml", "--no-cache")
-    assert done.code == 0, done.err
+    completed = command("test", "s.judge.yaml", "--no-cache")
+    assert completed.code == 0, completed.err
     replaced(
         project / "writer.yaml", "- {when: [three words, tram], reply: Tram runs again.}\n", ""
     )
-    done = command("test", "s.judge.yaml", "--no-cache")
-    assert done.code == 2  # a case must not pass because its text is missing
-    assert has_line(done.err, "1 output", "not be generated", "short for item tram")
+    completed = command("test", "s.judge.yaml", "--no-cache")
+    assert completed.code == 2  # a missing text must not let a case pass
+    assert has_line(completed.err, "1 output", "not be generated", "short for item tram")
 
 
 def test_generations_are_one_item(project: Path, command: Callable[..., Any]) -> None:
-    """Systems may differ in their number of generations; neither a case nor a table counts these as items."""
+    """Systems may have different numbers of generations. Cases and tables count them as one item."""
     once = "short.jinja, model: scripted/writer.yaml"
     replaced(project / "run.yaml", once, f"{once}, temperature: 1, generations: 3")
     cases = """\
@@ -517,23 +519,23 @@ cases:
 """
     text = (project / "run.yaml").read_text(encoding="utf-8").replace("metrics: none\n", "")
     (project / "s.judge.yaml").write_text(text + cases, encoding="utf-8")
-    done = command("test", "s.judge.yaml", "--no-cache", "--full")
-    assert has_line(done.out, "1 of 3 cases fail", "1 undecided")
+    completed = command("test", "s.judge.yaml", "--no-cache", "--full")
+    assert has_line(completed.out, "1 of 3 cases fail", "1 undecided")
     assert has_line(
-        done.out, "no test", "6 items"
+        completed.out, "no test", "6 items"
     )  # there are two, with three generations each  # there are two, with three generations each
-    done = command("run", "run.yaml", "--no-cache", "--out", "out")
-    assert done.code == 0, done.err
-    assert "2/6" not in done.out
-    assert "Not every system" not in done.out
+    completed = command("run", "run.yaml", "--no-cache", "--out", "out")
+    assert completed.code == 0, completed.err
+    assert "2/6" not in completed.out
+    assert "Not every system" not in completed.out
 
 
 def test_against_an_unknown_system_no_output_is_generated(
     project: Path, command: Callable[..., Any]
 ) -> None:
-    done = command("run", "run.yaml", "--against", "shrot", "--record", "calls.jsonl")
-    assert done.code == 2
-    assert has_line(done.err, "--against shrot", "'short'")
+    completed = command("run", "run.yaml", "--against", "shrot", "--record", "calls.jsonl")
+    assert completed.code == 2
+    assert has_line(completed.err, "--against shrot", "'short'")
     assert not (project / "calls.jsonl").exists()
 
 
@@ -542,19 +544,19 @@ def test_a_mistake_in_a_case_is_an_error_before_generation(
 ) -> None:
     suite = SUITE.replace("    system: short", "    system: shrot")
     (project / "s.judge.yaml").write_text(suite, encoding="utf-8")
-    done = command("test", "s.judge.yaml")
-    assert done.code == 2
-    assert "did you mean 'short'?" in done.err
-    assert "generating" not in done.err
+    completed = command("test", "s.judge.yaml")
+    assert completed.code == 2
+    assert "did you mean 'short'?" in completed.err
+    assert "generating" not in completed.err
 
 
 def test_outputs_generated_by_a_suite_are_shown_counted_and_stored(
     project: Path, command: Callable[..., Any]
 ) -> None:
     (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
-    done = command("test", "s.judge.yaml", "--no-cache", "--out", "runs/s")
-    assert done.code == 0, done.err
-    assert "generating: 4/4 outputs" in done.err
+    completed = command("test", "s.judge.yaml", "--no-cache", "--out", "runs/s")
+    assert completed.code == 0, completed.err
+    assert "generating: 4/4 outputs" in completed.err
     info = judge.load_result("runs/s").info
     assert info.requests.answered == 4 + info.judges["judge.yaml"].requests.answered
     assert info.systems["long"].requests.answered == 2
@@ -576,16 +578,16 @@ def test_a_file_of_outputs_may_have_generations_and_has_one_system(
     assert texts == {(f"{item} ({n})", "lead"): (item, text) for item, n, text in rows}
     lines = [json.dumps({"item": "pool", "system": name, "output": "a"}) for name in ("x", "y")]
     (project / "lead.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    done = command("run", "run.yaml", "--out", "out2")
-    assert done.code == 2
-    assert has_line(done.err, "lead.jsonl", "x and y", "a file for each system")
+    completed = command("run", "run.yaml", "--out", "out2")
+    assert completed.code == 2
+    assert has_line(completed.err, "lead.jsonl", "x and y", "a file for each system")
 
 
 def test_the_writing_is_shown(project: Path, command: Callable[..., Any]) -> None:
-    done = command("run", "run.yaml")
-    assert has_line(done.err, "generating", "long and short")
-    assert "generating: 4/4 outputs" in done.err
-    assert "done: 6/6 judgments" in done.err
+    completed = command("run", "run.yaml")
+    assert has_line(completed.err, "generating", "long and short")
+    assert "generating: 4/4 outputs" in completed.err
+    assert "done: 6/6 judgments" in completed.err
     lines: list[str] = []
     rows = [json.loads(line) for line in ARTICLES.splitlines()]
     systems: Any = {"long": {"prompt": "long.jinja", "model": "scripted/writer.yaml"}}
@@ -605,10 +607,10 @@ def test_the_writing_is_shown(project: Path, command: Callable[..., Any]) -> Non
 
 
 @pytest.mark.parametrize("language", ["en", "ja"])
-def test_the_plan_knows_how_long_texts_of_a_script_are(
+def test_the_plan_estimates_the_length_of_outputs_by_script(
     project: Path, command: Callable[..., Any], language: str
 ) -> None:
-    """An output that is not written yet has at most 100 tokens, which are fewer characters of Japanese."""
+    """The plan assumes 100 tokens for a missing output, which is fewer characters in Japanese."""
     text = {"en": "The tram runs again. ", "ja": "市電は月曜から走ります。"}[language] * 100
     (project / "articles.jsonl").write_text(
         json.dumps({"item": "a", "source": text, "topic": "t"}), encoding="utf-8"
@@ -620,11 +622,11 @@ def test_the_plan_knows_how_long_texts_of_a_script_are(
         "scripted/writer.yaml", "m, max_tokens: 100"
     )
     (project / "run.yaml").write_text(run.replace("relevance", "none.jinja"), encoding="utf-8")
-    done = command(
+    completed = command(
         "plan", "run.yaml", "--base-url", "http://127.0.0.1:9/v1", "--json", "--no-cache"
     )
-    assert done.code == 0, done.err
-    *_, grades = json.loads(done.out)["judges"]
+    assert completed.code == 0, completed.err
+    *_, grades = json.loads(completed.out)["judges"]
     assert grades["total"]["requests"] == 2
     assert 210 <= grades["total"]["read"] <= 270
 
@@ -682,7 +684,7 @@ def test_python_counts_texts_that_could_not_be_written(project: Path) -> None:
         ({"systems": {"a": {"prompt": "Cut: {{ source }}", "model": "m"}}}, "text of a prompt"),
     ],
 )
-def test_python_refuses_what_writes_nothing(
+def test_python_refuses_options_that_generate_nothing(
     project: Path, options: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words) as raised:

@@ -1,4 +1,4 @@
-"""What every command takes: names, metavars, help and order of its options, as a person has read them."""
+"""Options of every command: names, metavars, help and order, in reviewed golden files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from judge.core.errors import ConfigError
 
 
 def parameter_line(parameter: Any) -> str:
-    """A parameter in a line; what may be given more than once has a star, what has to be given none of the brackets."""
+    """Return a parameter as one line. A star marks repeatable parameters; required ones have no brackets."""
     argument = parameter.param_type_name == "argument"
     named = (parameter.metavar or parameter.name) if argument else ", ".join(parameter.opts)
     value = "" if argument or getattr(parameter, "is_flag", False) else f" {parameter.metavar}"
@@ -32,7 +32,7 @@ def parameter_line(parameter: Any) -> str:
 def test_commands_accept_their_arguments(
     name: str, golden: Callable[[str, str], None], parameters: dict[str, list[Any]]
 ) -> None:
-    """A golden file for each command, so that a command can go without a change of this test."""
+    """Each command has its own golden file, so removing a command does not change this test."""
     blocks = [
         "\n".join([f"judge {words}", *map(parameter_line, parts)])
         for words, parts in parameters.items()
@@ -54,7 +54,7 @@ def test_help_lists_every_command_of_the_table_under_its_heading() -> None:
     assert [*groups] == ["Evaluate", "Read", "Gate", "Set up"]
 
 
-def test_another_word_for_a_command_suggests_the_command() -> None:
+def test_a_synonym_of_a_command_suggests_the_command() -> None:
     for row in COMMANDS:
         for word in row.synonyms:
             with pytest.raises(ConfigError, match=f"use judge {row.name}$"):
@@ -94,7 +94,7 @@ def test_the_help_of_run_shows_an_example_and_ten_options_in_80_columns(
 def test_the_help_of_a_command_has_an_example_that_it_accepts(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not `criteria` and `doctor`, which begin with their own commands."""
+    """Skip `criteria` and `doctor`, whose help starts with their subcommands."""
     monkeypatch.setenv("COLUMNS", "80")
     shown = CliRunner().invoke(app, [name, "--help"]).output
     _, _, after = shown.partition("Example:\n")
@@ -103,7 +103,7 @@ def test_the_help_of_a_command_has_an_example_that_it_accepts(
     assert (judge, typed) == ("judge", name)
     command = app.get_command(click.Context(app), name)
     assert command is not None
-    # Raises UsageError for an unknown option, a missing value and words that are left over.
+    # Raises UsageError for an unknown option, a missing value and extra words.
     command.parse_args(click.Context(command), words)
 
 
@@ -119,7 +119,7 @@ def test_the_help_of_all_options_lists_each_under_its_heading(
     assert "Advanced:" in shown
 
 
-def test_options_that_may_be_left_out_are_in_brackets() -> None:
+def test_optional_parameters_are_in_brackets() -> None:
     usage = CliRunner().invoke(app, ["validate", "--help"]).output.splitlines()[0]
     assert usage.endswith("validate [OPTIONS] RUN|DATA|RUN.YAML [RUN]...")
 

@@ -17,7 +17,7 @@ REMEDY = "Ignore its length"
 
 
 def write_files(reply: str) -> None:
-    """24 items with texts that people rate by a number in them, a judge of another number, and a writer."""
+    """Write 24 items with a number that people rate, a judge that reads a different number, and a writer."""
     rules: list[dict[str, Any]] = []
     r, rows = random.Random(0), []
     for item in range(24):
@@ -52,19 +52,19 @@ PROPOSAL = json.dumps(
 @pytest.mark.slow
 def test_a_better_wording_is_written_and_its_diff_shown(command: Callable[..., Any]) -> None:
     write_files(PROPOSAL)
-    done = command(*arguments("--record", "calls.jsonl", "--revisions", "2"))
-    assert done.code == 0, done.err
-    assert has_line(done.err, "30 rated texts", "2 revisions", "42 others")
-    assert has_line(done.out, "Revision 1 agrees better", "p < 0.001")
-    assert f"+question: Does the reply help? {REMEDY}." in done.out
-    assert has_line(done.out, "Revision 2", "not tried", "repeats")
-    lines = [line for line in done.out.splitlines() if line.strip()]
+    completed = command(*arguments("--record", "calls.jsonl", "--revisions", "2"))
+    assert completed.code == 0, completed.err
+    assert has_line(completed.err, "30 rated texts", "2 revisions", "42 others")
+    assert has_line(completed.out, "Revision 1 agrees better", "p < 0.001")
+    assert f"+question: Does the reply help? {REMEDY}." in completed.out
+    assert has_line(completed.out, "Revision 2", "not tried", "repeats")
+    lines = [line for line in completed.out.splitlines() if line.strip()]
     assert len(lines) <= 20
     assert max(map(len, lines)) <= 80
     new = Path("helpful.improved.yaml").read_text(encoding="utf-8")
     assert REMEDY in new
 
-    # a second attempt never writes over it, and a replay gives the same file without the models
+    # a second attempt does not overwrite it, and a replay gives the same file without the models
     assert command(*arguments()).code == 2
     for name in ("judge.yaml", "writer.yaml"):
         Path(name).unlink()
@@ -72,8 +72,8 @@ def test_a_better_wording_is_written_and_its_diff_shown(command: Callable[..., A
         "--replay", "calls.jsonl", "--revisions", "2", "--output", "again/helpful.yaml"
     )
     Path("again").mkdir()
-    again = command(*[part.replace("scripted/", "") for part in replayed], "--no-cache")
-    assert again.code == 0, again.err
+    second_run = command(*[part.replace("scripted/", "") for part in replayed], "--no-cache")
+    assert second_run.code == 0, second_run.err
     assert Path("again/helpful.yaml").read_text(encoding="utf-8") == new
 
 
@@ -81,10 +81,10 @@ def test_a_writer_without_a_revision_changes_nothing(
     command: Callable[..., Any],
 ) -> None:
     write_files("I would rather not.")
-    done = command(*arguments("--out", "tries"))
-    assert done.code == 1
-    assert "No usable revision: helpful.yaml stays" in done.out
-    report = " ".join(done.out.split())
+    completed = command(*arguments("--out", "tries"))
+    assert completed.code == 1
+    assert "No usable revision: helpful.yaml stays" in completed.out
+    report = " ".join(completed.out.split())
     assert has_line(report, "Revision 3", "no JSON object", "question, levels and reason")
     assert has_line(report, "Revision 3", "writer.yaml", "twice", "'I would rather not.'")
     assert not Path("helpful.improved.yaml").exists()
@@ -101,9 +101,9 @@ def test_ratings_from_a_sheet_and_the_json_of_the_result(command: Callable[..., 
     )
     Path("sheet.csv").write_text(f"item,system,helpful\n{sheet}\n", encoding="utf-8")
     write_jsonl("data.jsonl", rows)
-    done = command(*arguments("--ratings", "sheet.csv", "--json"))
-    assert done.code == 0, done.err
-    result = json.loads(done.out)
+    completed = command(*arguments("--ratings", "sheet.csv", "--json"))
+    assert completed.code == 0, completed.err
+    result = json.loads(completed.out)
     assert result["improved"] is True
     assert result["written"] == "helpful.improved.yaml"
     assert result["testing"] == {"items": 14, "texts": 42}

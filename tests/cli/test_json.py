@@ -1,4 +1,4 @@
-"""`--json`, beside every `--format`."""
+"""`--json`, alone and together with every `--format`."""
 
 from __future__ import annotations
 
@@ -66,25 +66,23 @@ COMMANDS = (
 )
 
 
-def test_json_is_all_that_goes_to_standard_output(
-    folder: Path, command: Callable[..., Any]
-) -> None:
+def test_standard_output_has_only_json(folder: Path, command: Callable[..., Any]) -> None:
     assert command("run", "data.jsonl", *SCRIPTED, "--out", "run", "--quiet").code == 0
     for line in COMMANDS:
         words = line.split()
-        done = command(*words, "--json")
-        assert done.code in (0, 1), done.err
-        short = json.loads(done.out)
+        completed = command(*words, "--json")
+        assert completed.code in (0, 1), completed.err
+        short = json.loads(completed.out)
         assert short
         if words[0] in ("report", "plan", "criteria"):
             assert json.loads(command(*words, "--json", "--format", "json").out) == short
 
 
-def test_json_with_another_format_is_refused(folder: Path, command: Callable[..., Any]) -> None:
+def test_json_with_a_different_format_is_refused(folder: Path, command: Callable[..., Any]) -> None:
     for words in (("--json", "--format", "html"), ("--format", "html", "--json")):
-        done = command("run", "data.jsonl", *SCRIPTED, *words)
-        assert (done.code, done.out) == (2, "")
-        assert has_line(done.err, "judge: --json", "--format json", "--format html")
+        completed = command("run", "data.jsonl", *SCRIPTED, *words)
+        assert (completed.code, completed.out) == (2, "")
+        assert has_line(completed.err, "judge: --json", "--format json", "--format html")
     assert not (folder / "runs").exists()
 
 
@@ -99,9 +97,9 @@ def test_json_with_another_format_is_refused(folder: Path, command: Callable[...
     ],
 )
 def test_an_unknown_format_is_refused(command: Callable[..., Any], words: tuple[str, ...]) -> None:
-    done = command(*words, "--format", "xml")
-    assert done.code == 2
-    assert "(known: console, " in done.err
+    completed = command(*words, "--format", "xml")
+    assert completed.code == 2
+    assert "(known: console, " in completed.err
 
 
 def test_json_of_list_commands(command: Callable[..., Any]) -> None:

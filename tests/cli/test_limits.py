@@ -1,4 +1,4 @@
-"""Limits on a command: what it says at its budget and its deadline, and that a silent server does not hold it."""
+"""Limits of a command: messages at the budget and the deadline, and a server that never answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = [{"item": f"i{n}", "output": f"Text number {n} is short."} for n in range
 def judge_them(
     command: Callable[..., Any], chat_server: Any, make_completion: Any, tmp_path: Path
 ) -> Callable[..., Any]:
-    """`judge run` of six texts by the chat server, with these options."""
+    """A function that judges six texts with the chat server and these options."""
     chat_server.answer = lambda _: (200, {}, make_completion("3"))
     data = tmp_path / "data.jsonl"
     write_jsonl(data, ROWS)
@@ -32,16 +32,16 @@ def judge_them(
     return run
 
 
-def test_a_budget_stops_a_command_and_says_how_to_resume(
+def test_a_budget_stops_a_command_and_explains_how_to_resume(
     judge_them: Callable[..., Any], chat_server: Any
 ) -> None:
-    done = judge_them("--budget", "2800tokens")
+    completed = judge_them("--budget", "2800tokens")
     paid = len(chat_server.bodies)
-    assert done.code == 2
+    assert completed.code == 2
     assert 1 <= paid < 6
-    assert has_line(done.err, "judge: the budget of 2,800 tokens", f"{paid * 101} tokens")
-    assert has_line(done.err, f"{paid} of 6 judgments", "kept in")
-    assert has_line(done.err, "to resume", "cache answers")
+    assert has_line(completed.err, "judge: the budget of 2,800 tokens", f"{paid * 101} tokens")
+    assert has_line(completed.err, f"{paid} of 6 judgments", "kept in")
+    assert has_line(completed.err, "to resume", "cache answers")
     assert judge_them("--budget", "2mtokens").code == 0
     assert len(chat_server.bodies) == 6
 
@@ -49,9 +49,9 @@ def test_a_budget_stops_a_command_and_says_how_to_resume(
 def test_a_dollar_budget_needs_a_known_price_before_any_request(
     judge_them: Callable[..., Any], chat_server: Any
 ) -> None:
-    done = judge_them("--budget", "5usd")
-    assert done.code == 2
-    assert "--budget 2mtokens" in done.err
+    completed = judge_them("--budget", "5usd")
+    assert completed.code == 2
+    assert "--budget 2mtokens" in completed.err
     assert not chat_server.bodies
 
 
@@ -69,10 +69,10 @@ def test_a_silent_server_does_not_hold_a_command(
         return 200, {}, make_completion()
 
     chat_server.answer = silent
-    done = judge_them(*options)
+    completed = judge_them(*options)
     over.set()
-    assert done.code == 2
-    assert options[0] in done.err
+    assert completed.code == 2
+    assert options[0] in completed.err
 
 
 def test_budget_and_retries_are_in_the_record(

@@ -1,4 +1,4 @@
-"""`judge plan`: prints what a run would ask, and asks nothing."""
+"""`judge plan` prints the requests of a run and sends none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def data(tmp_path: Path) -> Path:
 def test_it_shows_requests_tokens_price_and_time_without_a_key(
     command: Callable[..., Any], data: Path
 ) -> None:
-    done = command(
+    completed = command(
         "plan",
         data,
         "--model",
@@ -40,8 +40,8 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(
         "--budget",
         "0.002usd",
     )
-    assert done.code == 0
-    lines = done.out.splitlines()
+    assert completed.code == 0
+    lines = completed.out.splitlines()
     assert "gpt-5.4-mini · https://api.openai.com/v1" in lines
     total = next(line for line in lines if line.startswith("all ")).split()
     assert total[:3] == ["all", "12", "12"]
@@ -49,7 +49,7 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(
     assert any(
         line.startswith("12 requests, $0.00") and line.endswith("12 judgments") for line in lines
     )
-    output = " ".join(done.out.split())
+    output = " ".join(completed.out.split())
     assert "price $0.0" in output
     assert "genai-prices 0." in output
     assert has_line(output, "time about 2 s", "64 at once")
@@ -78,16 +78,16 @@ def test_it_sends_nothing_and_writes_nothing(
     command: Callable[..., Any], data: Path, chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(data.parent)
-    done = command(
+    completed = command(
         "plan", data, "--model", "mine", "--base-url", chat_server.url, "--criteria", "relevance"
     )
-    assert done.code == 0
-    assert has_line(" ".join(done.out.split()), "price unknown", "no known price")
+    assert completed.code == 0
+    assert has_line(" ".join(completed.out.split()), "price unknown", "no known price")
     assert chat_server.bodies == []
     assert [path.name for path in data.parent.iterdir()] == [data.name]
 
 
-def test_after_a_run_nothing_is_left_to_ask(
+def test_after_a_run_the_plan_has_no_requests(
     command: Callable[..., Any], data: Path, chat_server: Any
 ) -> None:
     arguments = [
@@ -101,20 +101,20 @@ def test_after_a_run_nothing_is_left_to_ask(
         "--weighting",
         "single",
     ]
-    done = command("run", *arguments, "--out", data.parent / "run")
-    assert done.code == 0
-    assert has_line(done.err, "6 judgments to make", "6 requests")
+    completed = command("run", *arguments, "--out", data.parent / "run")
+    assert completed.code == 0
+    assert has_line(completed.err, "6 judgments to make", "6 requests")
     sent = len(chat_server.bodies)
-    done = command("plan", *arguments)
-    assert has_line(done.out, "No requests", "cache", "all 6 judgments")
+    completed = command("plan", *arguments)
+    assert has_line(completed.out, "No requests", "cache", "all 6 judgments")
     assert len(chat_server.bodies) == sent
 
 
 def test_plan_as_json_and_for_a_ranking(command: Callable[..., Any], data: Path) -> None:
-    done = command(
+    completed = command(
         "plan", data, "--model", "gpt-5.4-mini", "--rank", "--pairs", "2", "--format", "json"
     )
-    plan = json.loads(done.out)
+    plan = json.loads(completed.out)
     assert plan["judges"][0]["total"]["judgments"] == 4
 
 
@@ -128,8 +128,8 @@ def test_a_panel_is_shown_judge_by_judge(command: Callable[..., Any], data: Path
         "--criteria",
         "relevance",
     )
-    done = command("plan", *arguments)
-    assert "12 requests, $0.0" in done.out
+    completed = command("plan", *arguments)
+    assert "12 requests, $0.0" in completed.out
     rows = list(csv.DictReader(command("plan", *arguments, "--format", "csv").out.splitlines()))
     assert [(row["judge"], row["requests"]) for row in rows] == [
         ("gpt-5.4-mini", "6"),
@@ -167,28 +167,30 @@ def test_plan_needs_no_key_and_no_base_url(
         monkeypatch.delenv(name, raising=False)
         if key is not None:
             monkeypatch.setenv(name, key)
-    # Imported before, because threadpoolctl sets a variable of its own when it is imported.
+    # Import it first, because the import of threadpoolctl sets an environment variable.
     importlib.import_module("judge.commands.plan.command")
     before = dict(os.environ)
-    done = command("plan", data, "--criteria", "relevance", "--model", *options)
-    assert done.code == 0, done.err
-    assert f"{options[0].removeprefix('groq/').split('/')[-1]} · {place}" in done.out.splitlines()
+    completed = command("plan", data, "--criteria", "relevance", "--model", *options)
+    assert completed.code == 0, completed.err
+    assert (
+        f"{options[0].removeprefix('groq/').split('/')[-1]} · {place}" in completed.out.splitlines()
+    )
     assert dict(os.environ) == before
-    not_counted = has_line(" ".join(done.out.split()), "cached replies", "not found")
+    not_counted = has_line(" ".join(completed.out.split()), "cached replies", "not found")
     assert not_counted == options[0].startswith("azure/")
 
 
 @pytest.mark.parametrize("model", ["groq/", "gpt-mini/x"])
-def test_plan_refuses_what_a_run_refuses(
+def test_plan_refuses_the_same_input_as_a_run(
     command: Callable[..., Any], data: Path, model: str
 ) -> None:
     assert command("plan", data, "--model", model).code == 2
 
 
 def test_plan_without_a_judge_counts_no_requests(command: Callable[..., Any], data: Path) -> None:
-    done = command("plan", data, "--criteria", "none", "--metrics", "stats")
-    assert done.code == 0, done.err
-    assert "no judge scores anything" in done.out
+    completed = command("plan", data, "--criteria", "none", "--metrics", "stats")
+    assert completed.code == 0, completed.err
+    assert "no judge scores anything" in completed.out
 
 
 @pytest.mark.parametrize("limit", ["2"])
@@ -211,19 +213,21 @@ def test_a_vendor_of_one_choice_a_request_is_asked_as_often_as_announced(
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
     command("run", *arguments, "--limit", limit, "--out", data.parent / "first")
     assert len(chat_server.bodies) == 1 + 20 * int(limit)
-    done = command("plan", *arguments, "--format", "json")
-    assert json.loads(done.out)["requests"] == 20 * (6 - int(limit))
-    done = command("plan", *arguments, "--no-cache", "--format", "json")
-    assert json.loads(done.out)["requests"] == 121
+    completed = command("plan", *arguments, "--format", "json")
+    assert json.loads(completed.out)["requests"] == 20 * (6 - int(limit))
+    completed = command("plan", *arguments, "--no-cache", "--format", "json")
+    assert json.loads(completed.out)["requests"] == 121
 
 
-def test_a_budget_says_how_many_requests_fit(command: Callable[..., Any], data: Path) -> None:
+def test_a_budget_shows_how_many_requests_fit(command: Callable[..., Any], data: Path) -> None:
     arguments = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "relevance"]
     plan = command(*arguments, "--budget", "0.0001usd")
     assert has_line(" ".join(plan.out.split()), "--budget $0.0001", "0 of 6 requests")
     assert "all 6 requests fit" in command(*arguments, "--budget", "5usd").out
-    done = command("plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd")
-    assert "fit" not in done.out
+    completed = command(
+        "plan", data, "--criteria", "none", "--metrics", "distinct", "--budget", "5usd"
+    )
+    assert "fit" not in completed.out
 
 
 def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Path) -> None:
@@ -234,9 +238,9 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
         [data, "--model", "gpt-5.4-mini", "--pairs", "2"],
         [data, "--orders", "1"],
     ):
-        done = command("plan", *arguments)
-        assert done.code == 2
-        assert "--rank" in done.err
+        completed = command("plan", *arguments)
+        assert completed.code == 2
+        assert "--rank" in completed.err
     assert command("plan", plan, "--rank", "--pairs", "2").code == 0
 
 
@@ -252,19 +256,19 @@ def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Pat
 def test_plan_refuses_unsupported_options(
     command: Callable[..., Any], data: Path, options: list[str], facts: tuple[str, ...]
 ) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", *options)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
+    completed = command("plan", data, "--model", "gpt-5.4-mini", *options)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
 
 
 def test_the_plan_of_a_card_has_its_runs_and_sends_nothing(
     command: Callable[..., Any], data: Path, tmp_path: Path
 ) -> None:
     arguments = ("plan", data, "--card", "--model", "gpt-5.4-mini", "--criteria", "coherence")
-    done = command(*arguments, "--items", "2")
-    assert done.code == 0
-    assert has_line(done.out.splitlines()[:1], "card of gpt-5.4-mini")
-    assert "wordings" in done.out
+    completed = command(*arguments, "--items", "2")
+    assert completed.code == 0
+    assert has_line(completed.out.splitlines()[:1], "card of gpt-5.4-mini")
+    assert "wordings" in completed.out
     assert [path.name for path in tmp_path.iterdir()] == [data.name]
     planned = json.loads(command(*arguments, "--json").out)
     assert planned["judges"][0]["lines"][0]["run"] == "texts"
@@ -282,9 +286,9 @@ def test_the_plan_of_a_card_has_its_runs_and_sends_nothing(
 def test_options_that_do_not_fit_a_card(
     command: Callable[..., Any], data: Path, more: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
-    done = command("plan", data, "--model", "gpt-5.4-mini", *more)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
+    completed = command("plan", data, "--model", "gpt-5.4-mini", *more)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
 
 
 def test_a_card_takes_the_short_forms_of_its_options(

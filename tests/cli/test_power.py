@@ -1,4 +1,4 @@
-"""`judge plan RUN`: how many items a difference needs, and what is refused."""
+"""`judge plan RUN`: the number of items that a difference needs, and refused input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS = [
 
 
 def _script(request: Any) -> Reply:
-    """Differences a − b of 1 or 0, and a − c of 2: the first alone scatter, as do b − c."""
+    """Answer so that a − b is 1 or 0 and a − c is 2: a − b and b − c vary, a − c does not."""
     text = request.messages[0]["content"]
     even = any(
         f"day {n}\n" in text or f"day {n}<" in text or f"day {n}." in text for n in (0, 2, 4, 6)
@@ -32,7 +32,7 @@ def _script(request: Any) -> Reply:
 
 @pytest.fixture
 def power(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in an empty folder."""
+    """A function that runs the command in an empty folder."""
     monkeypatch.setenv("COLUMNS", "100")
     return lambda *args: command("plan", *args)
 
@@ -42,7 +42,7 @@ def words(text: str) -> str:
 
 
 def rows(out: str) -> dict[str, list[str]]:
-    """The cells of the table, by column."""
+    """Return the cells of the table by column."""
     lines = (
         out.partition("Pairs: ")[0].partition("SD: ")[0].partition("\ncolumn ")[2].splitlines()[1:]
     )
@@ -58,14 +58,14 @@ def test_power_of_a_run(power: Callable[..., Any]) -> None:
     sample = json.loads(Path("r/run.json").read_text("utf-8"))
     differences = [d["estimate"] for d in sample["comparisons"][0]["differences"]]
     assert [d["n"] for d in differences] == [9, 9, 9]
-    done = power("r", "--detect", "0.1")
-    assert done.code == 0, done.err
-    table = rows(done.out)
+    completed = power("r", "--detect", "0.1")
+    assert completed.code == 0, completed.err
+    table = rows(completed.out)
     assert list(table) == ["relevance", "coherence", "overall"]
     assert table["relevance"] == table["coherence"]
     needed = table["overall"][-1]
-    assert has_line(words(done.out), "0.1 in overall", f"{needed} items", "80% power")
-    assert has_line(words(done.out), "3 systems", "below 0.017", ".05 / 3 comparisons")
+    assert has_line(words(completed.out), "0.1 in overall", f"{needed} items", "80% power")
+    assert has_line(words(completed.out), "3 systems", "below 0.017", ".05 / 3 comparisons")
     package.evaluate(
         ROWS,
         ["relevance"],
@@ -87,8 +87,8 @@ def test_power_of_a_run(power: Callable[..., Any]) -> None:
 
 def test_one_pair(power: Callable[..., Any]) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    done = power("r", "--pair", "a,b")
-    assert done.code == 0, done.err
+    completed = power("r", "--pair", "a,b")
+    assert completed.code == 0, completed.err
     (column,) = json.loads(power("r", "--pair", "a,b", "--json").out)["columns"]
     (pair,) = column["pairs"]
     assert (pair["systems"], pair["items"], column["tests"], column["min_items"]) == (
@@ -99,8 +99,8 @@ def test_one_pair(power: Callable[..., Any]) -> None:
     )
     assert pair["difference"] == pytest.approx(4 / 9)
     needed = f"{pair['items_for_observed']} items"
-    assert has_line(words(done.out), "a and b", "0.444 in relevance", needed)
-    assert rows(done.out)["relevance"][:2] == ["9", "+0.444"]
+    assert has_line(words(completed.out), "a and b", "0.444 in relevance", needed)
+    assert rows(completed.out)["relevance"][:2] == ["9", "+0.444"]
     smaller = power("r", "--pair", "a,b", "--detect", "0.1", "--format", "csv")
     (record,) = csv.DictReader(smaller.out.splitlines())
     assert (
@@ -128,25 +128,25 @@ def test_refuses_an_unknown_pair_of_systems(
     power: Callable[..., Any], pair: str, facts: tuple[str, ...]
 ) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    done = power("r", "--pair", pair)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
+    completed = power("r", "--pair", pair)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
 
 
-def test_power_says_why_a_number_is_missing(power: Callable[..., Any]) -> None:
+def test_power_explains_a_missing_number(power: Callable[..., Any]) -> None:
     alone = [row for row in ROWS if row["system"] == "a"]
     package.evaluate(alone, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
-    done = power("r", "--detect", "0.1")
-    assert done.code == 0
-    assert has_line(done.out, "No pair", "differences")
-    assert has_line(done.out, "relevance", "only one system")
+    completed = power("r", "--detect", "0.1")
+    assert completed.code == 0
+    assert has_line(completed.out, "No pair", "differences")
+    assert has_line(completed.out, "relevance", "only one system")
 
 
 def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
     package.rank(ROWS[:6], model=ScriptedProvider(lambda _: {"A": 1.0}), out="r")
-    done = power("r")
-    assert done.code == 2
-    assert has_line(done.err, "r: a ranking", "two by two")
+    completed = power("r")
+    assert completed.code == 2
+    assert has_line(completed.err, "r: a ranking", "two by two")
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,9 @@ def test_power_refuses_bad_options(
 ) -> None:
     package.evaluate(ROWS, ["relevance"], model=ScriptedProvider(_script), metrics=[], out="r")
     write_jsonl("rows.jsonl", ROWS)
-    done = power(*args)
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, *facts)
+    completed = power(*args)
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, *facts)
 
 
 def test_python_answers_as_the_command_does(power: Callable[..., Any]) -> None:
@@ -194,7 +194,7 @@ def test_python_answers_as_the_command_does(power: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("difference", "fitting"), [(0.05, {"small"}), (30, {"large"}), (3, {"small", "large"})]
 )
-def test_a_difference_counts_for_the_columns_whose_scale_it_fits(
+def test_a_difference_applies_to_columns_with_a_large_enough_scale(
     difference: float, fitting: set[str]
 ) -> None:
     rows = [

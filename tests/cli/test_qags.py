@@ -29,7 +29,7 @@ ROWS = [
 def judge(
     tmp_path: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., Any]:
-    """The command, in a folder with data.jsonl."""
+    """A function that runs the command in a folder with data.jsonl."""
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     write_jsonl(tmp_path / "data.jsonl", ROWS)
@@ -52,10 +52,10 @@ def test_a_run_shows_the_questions_of_one_item(judge: Callable[..., Any]) -> Non
         == 0
     )
     Path("data.jsonl").unlink()
-    done = judge("report", "r", "--item", "two")
-    assert (done.code, done.err) == (0, "")
-    assert "What did the ferry leave?" in done.out
-    assert "Norholm" not in done.out
+    completed = judge("report", "r", "--item", "two")
+    assert (completed.code, completed.err) == (0, "")
+    assert "What did the ferry leave?" in completed.out
+    assert "Norholm" not in completed.out
     assert "unknown item 'three'" in judge("report", "r", "--item", "three").err
     assert "--system: is for --item ID" in judge("report", "r", "--system", "x").err
 
@@ -71,14 +71,14 @@ def test_one_system_of_an_item(judge: Callable[..., Any]) -> None:
 
 
 def test_qags_without_judge_or_models_names_both(judge: Callable[..., Any]) -> None:
-    done = judge(*MEASURED, "qags")
-    assert done.code == 2
-    assert "--model NAME" in done.err
-    assert "qags.backend=models" in done.err
+    completed = judge(*MEASURED, "qags")
+    assert completed.code == 2
+    assert "--model NAME" in completed.err
+    assert "qags.backend=models" in completed.err
 
 
 class Story(NamedTuple):
-    """A source, an output, and what a judge replies: themes with their questions and the answers from both texts."""
+    """A source, an output and the judge's replies: themes with questions and the answers from both texts."""
 
     listing: str
     asking: str
@@ -142,8 +142,10 @@ def test_a_scripted_judge_in_japanese_korean_and_chinese(
     Path("script.yaml").write_text(yaml.safe_dump(rules, allow_unicode=True), "utf-8")
     row = {"item": "cafe", "system": "x", "source": source, "output": output}
     Path("data.jsonl").write_text(json.dumps(row, ensure_ascii=False), "utf-8")
-    done = judge(*MEASURED, "qags", "--set", "qags.backend=llm", "--model", "scripted/script.yaml")
-    assert done.code == 0, done.err
+    completed = judge(
+        *MEASURED, "qags", "--set", "qags.backend=llm", "--model", "scripted/script.yaml"
+    )
+    assert completed.code == 0, completed.err
     assert load("r").estimates["x", "qags_f1"].value == pytest.approx(sum(f1) / 3)
     shown = judge("report", "r", "--item", "cafe").out.splitlines()
     head = next(n for n, line in enumerate(shown) if line.startswith("theme"))
@@ -151,14 +153,14 @@ def test_a_scripted_judge_in_japanese_korean_and_chinese(
     for (theme, (question, from_source, _)), value in zip(lines.items(), f1, strict=True):
         (line,) = (
             line for line in shown[head + 1 :] if line.startswith(f"{theme} ")
-        )  # a long question goes on below
+        )  # a long question continues on the next line
         cells = question[:5], f"  {from_source if value else '–'}"
         assert [cell_len(line.partition(cell)[0]) for cell in cells] == [starts[0], starts[1] - 2]
         assert f"  {value:.2f}" in line
 
 
 def answer(body: dict[str, Any]) -> str:
-    """A judge that finds one theme in a text, asks for it, and finds it again."""
+    """Answer like a judge that extracts one theme, asks about it and finds it in the text."""
     prompt = body["messages"][-1]["content"]
     return "Which place did the ferry leave?" if "Write one question" in prompt else _place(prompt)
 
@@ -248,12 +250,12 @@ def test_a_refusal_of_the_judge_fails_the_output(
         "--base-url",
         chat_server.url,
     ]
-    done = judge("run", *args, "--criteria", "none", "--metrics", "qags", "--out", "r")
-    assert done.code == 1
+    completed = judge("run", *args, "--criteria", "none", "--metrics", "qags", "--out", "r")
+    assert completed.code == 1
     result = load("r")
     (failed,) = result.failures
     assert (failed.item, failed.error) == ("two", "Refused")
-    assert "1 measured, 1 failed" in done.out
+    assert "1 measured, 1 failed" in completed.out
     (output,) = json.loads(judge("report", "r", "--item", "two", "--json").out)["outputs"]
     (failure,) = output["failures"]
     assert has_line(failure["message"], "1 of 1 theme", "no question or answer")
@@ -263,7 +265,7 @@ def test_a_refusal_of_the_judge_fails_the_output(
     assert "flagged" in shown
 
 
-def test_a_recording_answers_in_the_model_s_place(
+def test_a_recording_replaces_the_model(
     judge: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
     chat_server.answer = lambda body: (200, {}, make_completion(answer(body)))
@@ -271,8 +273,8 @@ def test_a_recording_answers_in_the_model_s_place(
     run = ["--criteria", "none", "--metrics", "qags", "--model", "m", "--base-url", chat_server.url]
     assert judge("run", *args, *run, "--record", "calls.jsonl", "-q").code == 0
     n_requests = len(chat_server.bodies)
-    done = judge(
+    completed = judge(
         "run", *args, *run[:4], "--replay", "calls.jsonl", "--no-cache", "--out", "replayed"
     )
-    assert (done.code, len(chat_server.bodies)) == (0, n_requests), done.err
+    assert (completed.code, len(chat_server.bodies)) == (0, n_requests), completed.err
     assert load("replayed").estimates["x", "qags_f1"].value == 1.0

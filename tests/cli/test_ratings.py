@@ -1,4 +1,4 @@
-"""`--ratings FILE`: a sheet of people's ratings beside the data, for run, plan, validate and rank."""
+"""`--ratings FILE`: a separate sheet of ratings for run, plan, validate and rank."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def write(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
 
 @pytest.fixture
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in a folder with data without ratings, a sheet of ratings, and scripted replies."""
+    """A function that runs the command in a folder with unrated data, a sheet of ratings and scripted replies."""
     monkeypatch.setenv("COLUMNS", "200")
     write("data.jsonl", TEXTS)
     write("sheet.csv", LONG)
@@ -70,8 +70,8 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
     return command
 
 
-def criteria(done: Any) -> Any:
-    return json.loads(done.out)["criteria"]
+def criteria(completed: Any) -> Any:
+    return json.loads(completed.out)["criteria"]
 
 
 def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> None:
@@ -91,7 +91,7 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
     )
     assert has_line(run.out, "42 ratings of 21 texts", "2 raters", "relevance")
     judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "bare", "--quiet")
-    done = judge(
+    completed = judge(
         "validate",
         "data.jsonl",
         *SCRIPTED,
@@ -104,7 +104,7 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
     )
     later = judge("validate", "bare", "--ratings", "sheet.csv", "--format", "json")
     stored = judge("validate", "run", "--format", "json")
-    for command_result in (later, stored, done):
+    for command_result in (later, stored, completed):
         assert command_result.code == 0, command_result.err
         (one,) = criteria(command_result)
         assert [row["correlations"] for row in one["rows"]] == [
@@ -115,8 +115,8 @@ def test_a_sheet_counts_as_ratings_in_the_data(judge: Callable[..., Any]) -> Non
     } == {"anna", "ben"}
 
 
-def test_a_note_names_whose_ratings_a_sheet_replaces(judge: Callable[..., Any]) -> None:
-    """The same ratings, read once more, replace nothing."""
+def test_a_note_names_the_raters_replaced_by_a_sheet(judge: Callable[..., Any]) -> None:
+    """Equal ratings replace nothing."""
     write("rated.jsonl", HUMAN)
     write("other.csv", [{**row, "value": 2} for row in LONG])
     options = (*SCRIPTED, "--criteria", "relevance", "--ratings")
@@ -140,8 +140,8 @@ def test_columns_of_raters_are_named_in_a_stored_run(judge: Callable[..., Any]) 
     mapped = ",".join(f"rating.relevance={{system}}_relevance_{rater}" for rater in ("anna", "ben"))
     options = ("wide.csv", "--systems", "x,y", *SCRIPTED, "--criteria", "fluency_5", "--quiet")
     for out, ratings in (("a", ("--map", mapped)), ("b", ("--ratings", "wide.csv"))):
-        done = judge("run", *options, *ratings, "--out", out)
-        assert done.code == 0, done.err
+        completed = judge("run", *options, *ratings, "--out", out)
+        assert completed.code == 0, completed.err
         for sample in load(out).table.samples:
             votes = {"relevance": tuple(map(float, GIVEN[sample.system].values()))}
             assert (sample.ratings, sample.raters) == (votes, {"relevance": ("anna", "ben")})
@@ -154,8 +154,8 @@ def test_a_plan_names_the_sheet_beside_it(judge: Callable[..., Any], tmp_path: P
         Path(name).rename(folder / name)
     text = "data: data.jsonl\nratings: sheet.csv\nmodel: scripted/replies.yaml\ncriteria: relevance\nmetrics: none\n"
     (folder / "run.yaml").write_text(text, encoding="utf-8")
-    done = judge("validate", folder / "run.yaml", "--out", "r", "--format", "json")
-    assert (done.code, criteria(done)[0]["texts"]) == (0, 21)
+    completed = judge("validate", folder / "run.yaml", "--out", "r", "--format", "json")
+    assert (completed.code, criteria(completed)[0]["texts"]) == (0, 21)
 
 
 def test_ratings_of_texts_that_a_filter_leaves_out_are_ignored(judge: Callable[..., Any]) -> None:
@@ -164,9 +164,9 @@ def test_ratings_of_texts_that_a_filter_leaves_out_are_ignored(judge: Callable[.
         ("a", ("--limit", "6"), "--limit"),
         ("b", ("--where", "item=roads,item=parks"), "--where"),
     ):
-        done = judge("run", *options, *part, "--out", out)
-        assert done.code == 0, done.err
-        assert has_line(done.out, "30 ratings ignored", name)
+        completed = judge("run", *options, *part, "--out", out)
+        assert completed.code == 0, completed.err
+        assert has_line(completed.out, "30 ratings ignored", name)
         judge(
             "run",
             "data.jsonl",
@@ -194,12 +194,12 @@ def test_a_sheet_that_does_not_fit_is_refused(judge: Callable[..., Any]) -> None
     judge("run", *judged, "--out", "bare", "--quiet")
     for rows, message in NO_SHEETS:
         write("sheet.csv", rows)
-        for done in (
+        for completed in (
             judge("run", *judged, "--ratings", "sheet.csv", "--out", "r"),
             judge("validate", "bare", "--ratings", "sheet.csv"),
         ):
-            assert done.code == 2
-            assert message in done.err
+            assert completed.code == 2
+            assert message in completed.err
     assert not Path("r").exists()
     assert "no such file" in judge("run", "data.jsonl", *SCRIPTED, "--ratings", "none.csv").err
 
@@ -224,11 +224,11 @@ def test_an_option_names_the_criterion_of_a_sheet_that_names_none(
     named = ("--ratings", "scores.csv", "--rating-criterion", "coherence")
     assert judge("run", *judged, *named, "--out", "r").code == 0
     judge("run", *judged, "--out", "bare")
-    for done in (
+    for completed in (
         judge("validate", "r", "--format", "json"),
         judge("validate", "bare", *named, "--format", "json"),
     ):
-        assert [one["criterion"] for one in criteria(done)] == ["coherence"]
+        assert [one["criterion"] for one in criteria(completed)] == ["coherence"]
 
 
 @pytest.mark.parametrize(
@@ -250,15 +250,15 @@ def test_a_criterion_that_fits_no_sheet_is_refused(
 ) -> None:
     judged = ("data.jsonl", *SCRIPTED, "--criteria", "relevance,coherence", "--quiet")
     judge("run", *judged, "--out", "bare")
-    for done in (
+    for completed in (
         judge("run", *judged, *options, "--out", "r"),
         judge("validate", "bare", *options),
     ):
-        assert done.code == 2
-        assert has_line(done.err, *facts)
+        assert completed.code == 2
+        assert has_line(completed.err, *facts)
 
 
-def test_a_run_with_another_sheet_pays_nothing_again(judge: Callable[..., Any]) -> None:
+def test_a_run_with_a_different_sheet_reuses_all_replies(judge: Callable[..., Any]) -> None:
     options = (
         "run",
         "data.jsonl",
@@ -272,8 +272,8 @@ def test_a_run_with_another_sheet_pays_nothing_again(judge: Callable[..., Any]) 
     )
     write("other.csv", [{**row, "value": 6 - row["value"]} for row in LONG[:-2]])
     for sheet, cached, rated in (("sheet.csv", 0, 21), ("other.csv", 21, 20)):
-        done = judge(*options, "--ratings", sheet)
-        assert done.code == 0, done.err
+        completed = judge(*options, "--ratings", sheet)
+        assert completed.code == 0, completed.err
         result = load("r")
         assert result.info.requests.cached == cached
         assert sum("relevance" in sample.human for sample in result.table.samples) == rated
@@ -291,9 +291,9 @@ def test_a_rating_that_made_the_prompt_does_not_count(judge: Callable[..., Any])
     run = judge("run", *options, "--ratings", "sheet.csv", "--out", "r")
     assert "relevance: 3 texts excluded" in run.out
     judge("run", *options, "--out", "bare", "--quiet")
-    for done in (judge("validate", "r", "--format", "json"),
+    for completed in (judge("validate", "r", "--format", "json"),
                  judge("validate", "bare", "--ratings", "sheet.csv", "--format", "json")):  # fmt: skip
-        assert [(one["texts"], one["excluded"]) for one in criteria(done)] == [(18, 3)]
+        assert [(one["texts"], one["excluded"]) for one in criteria(completed)] == [(18, 3)]
     assert not [
         s
         for s in load("r").table.samples
@@ -331,9 +331,9 @@ def test_a_ranking_is_compared_with_preferences(judge: Callable[..., Any]) -> No
     )
     assert ranked.code == 0, ranked.err
     assert has_line(ranked.out, "14 preferences", "2 raters", "overall")
-    done = json.loads(judge("validate", "r", "--format", "json").out)
-    assert done["preferences"][0]["no_majority"] == 7
-    rows = done["preferences"][0]["rows"]
+    completed = json.loads(judge("validate", "r", "--format", "json").out)
+    assert completed["preferences"][0]["no_majority"] == 7
+    rows = completed["preferences"][0]["rows"]
     assert [(row["kind"], row["name"], row["same"]["n"]) for row in rows] == [
         ("rater", "anna", 7),
         ("rater", "ben", 7),
@@ -383,14 +383,14 @@ def test_a_function_takes_a_sheet(judge: Callable[..., Any]) -> None:
 def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
     judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance", "--out", "bare", "--quiet")
     write("off.csv", [*LONG[:3], {**LONG[3], "value": 9}, *LONG[4:]])
-    done = judge("validate", "bare", "--ratings", "off.csv")
-    assert done.code == 2
-    assert "off.csv:5: relevance is 9" in done.err
+    completed = judge("validate", "bare", "--ratings", "off.csv")
+    assert completed.code == 2
+    assert "off.csv:5: relevance is 9" in completed.err
     typos = [{**row, "criterion": "relevence"} for row in LONG]
     write("typo.csv", typos)
-    done = judge("validate", "bare", "--ratings", "typo.csv")
-    assert done.code == 2
-    assert has_line(done.err, "relevance for relevence")
+    completed = judge("validate", "bare", "--ratings", "typo.csv")
+    assert completed.code == 2
+    assert has_line(completed.err, "relevance for relevence")
     write(
         "some.csv",
         [
@@ -400,10 +400,10 @@ def test_slips_in_a_sheet_are_named(judge: Callable[..., Any]) -> None:
             {**LONG[0], "repeat": True},
         ],
     )
-    done = judge("validate", "bare", "--ratings", "some.csv")
-    assert "44 ratings of 21 texts" in done.out
-    assert has_line(done.out, "relevance for relevence")
-    assert done.code == 0
+    completed = judge("validate", "bare", "--ratings", "some.csv")
+    assert "44 ratings of 21 texts" in completed.out
+    assert has_line(completed.out, "relevance for relevence")
+    assert completed.code == 0
 
 
 def test_a_suite_of_a_run_needs_no_ratings_of_a_sheet(judge: Callable[..., Any]) -> None:
@@ -411,14 +411,14 @@ def test_a_suite_of_a_run_needs_no_ratings_of_a_sheet(judge: Callable[..., Any])
     judge("run", "data.jsonl", *SCRIPTED, *options)
     assert judge("init", "--suite", "run", "--output", "first.judge.yaml").code == 0
     assert "human:" not in Path("first.judge.yaml").read_text(encoding="utf-8")
-    # The second system is not better than the first, which is for the user to correct.
+    # The second system is not better than the first; the user has to correct this case.
     assert judge("test", "first.judge.yaml", *SCRIPTED[:2]).code in (0, 1)
 
 
 def test_a_judge_of_toxic_texts_that_agrees_with_verdicts_ranks_with_people(
     judge: Callable[..., Any],
 ) -> None:
-    # The judge gives system z a 1, which is the best score, and people pass its texts.
+    # The judge gives system z the best score, 1, and people pass its texts.
     rows = [
         {
             "item": text["item"],
@@ -441,7 +441,7 @@ def test_a_judge_of_toxic_texts_that_agrees_with_verdicts_ranks_with_people(
     assert (row["passes"]["judge_only"], row["passes"]["people_only"]) == (0, 0)
 
 
-def _verdicts_of(name: str) -> dict[tuple[str, str], float]:
+def _stored_verdicts(name: str) -> dict[tuple[str, str], float]:
     """Return whether each text passes by people's ratings of a stored run."""
     result = load(name)
     (column,) = [column for column in result.table.columns if column.kind == "criterion"]
@@ -475,7 +475,7 @@ def test_pass_passes_on_every_scale_that_can_tell_verdicts_from_points(
     Path("toxic.yaml").write_text(keys, encoding="utf-8")
     options = ("--criteria", "toxic.yaml", "--ratings", "verdicts.csv", "--out", "run", "--quiet")
     judge("run", "data.jsonl", *SCRIPTED, *options)
-    passes = _verdicts_of("run")
+    passes = _stored_verdicts("run")
     assert passes == {key: float(key[1] == "x") for key in passes}
     assert len(passes) == len(TEXTS)
 
@@ -489,7 +489,7 @@ def test_verdicts_that_would_count_as_points_of_the_scale_are_refused(
     _write_verdicts(passes=words, fails=words)
     Path("toxic.yaml").write_text(f"question: Is it?\nscale: {scale}\n", encoding="utf-8")
     options = ("--criteria", "toxic.yaml", "--ratings", "verdicts.csv", "--out", "run")
-    done = judge("run", "data.jsonl", *SCRIPTED, *options)
-    assert done.code == 2
-    assert "verdicts.csv:2: toxic is" in done.err
-    assert has_line(done.err, "points of its scale")
+    completed = judge("run", "data.jsonl", *SCRIPTED, *options)
+    assert completed.code == 2
+    assert "verdicts.csv:2: toxic is" in completed.err
+    assert has_line(completed.err, "points of its scale")

@@ -28,10 +28,10 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_charts_go_into_the_runs_folder(run: Path, command: Callable[..., Any]) -> None:
-    done = command("report", run, "--format", "svg")
-    assert done.code == 0
-    assert {"r/charts/chrf.svg", "r/charts/ter.svg"} <= {*done.out.split()}
-    assert all(Path(name).read_text("utf-8").startswith("<svg ") for name in done.out.split())
+    completed = command("report", run, "--format", "svg")
+    assert completed.code == 0
+    assert {"r/charts/chrf.svg", "r/charts/ter.svg"} <= {*completed.out.split()}
+    assert all(Path(name).read_text("utf-8").startswith("<svg ") for name in completed.out.split())
 
 
 def test_charts_are_written_to_the_requested_path(run: Path, command: Callable[..., Any]) -> None:
@@ -48,9 +48,9 @@ def test_png_without_its_package_names_the_extra(
     run: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "resvg_py", None)
-    done = command("report", run, "--format", "png")
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "judge: PNG needs", "pip install 'textjudge[png]'", "SVG")
+    completed = command("report", run, "--format", "png")
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "judge: PNG needs", "pip install 'textjudge[png]'", "SVG")
 
 
 def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
@@ -63,16 +63,16 @@ def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
 def test_a_folder_without_a_run_is_an_error(
     run: Path, command: Callable[..., Any], format: str
 ) -> None:
-    done = command("report", "rr", "--format", format)
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "judge: rr", "no run.json", "name a folder")
+    completed = command("report", "rr", "--format", format)
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "judge: rr", "no run.json", "name a folder")
     assert not Path("rr").exists()
 
 
 def test_the_report_counts_how_replies_were_read(
     tmp_path: Path, command: Callable[..., Any]
 ) -> None:
-    """Of 24 scores, one was read from a sentence and one from the answer to a repair question."""
+    """24 scores: one parsed from a sentence, and one from the answer to a repair question."""
     rows = [
         {"item": f"{n}", "system": system, "source": "A boat came.", "output": f"{system} {n}."}
         for n in range(12)
@@ -141,6 +141,6 @@ def test_a_file_of_csv_opens_in_excel_in_any_language(
 def test_options_of_a_report_that_exclude_each_other_are_refused(
     run: Path, command: Callable[..., Any], options: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
-    done = command("report", run, *options)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
+    completed = command("report", run, *options)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)

@@ -28,22 +28,22 @@ ROWS = [
 
 @pytest.fixture
 def judge(tmp_path: Path, command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command, in a folder with data.jsonl."""
+    """A function that runs the command in a folder with data.jsonl."""
     write_jsonl(tmp_path / "data.jsonl", ROWS)
     return command
 
 
 def test_score_asks_no_judge_and_leaves_a_run_folder(judge: Callable[..., Any]) -> None:
-    done = judge(
+    completed = judge(
         "run", "data.jsonl", "--criteria", "none", "--metrics", "rouge,bleu,distinct", "--out", "r"
     )
-    assert (done.code, done.err) == (0, "")
+    assert (completed.code, completed.err) == (0, "")
     frame = pd.read_parquet("r/scores.parquet")
     assert set(frame["column"]) == {"rouge1", "rouge2", "rougeL", "rougeLsum", "bleu"} | {
         f"distinct{n}" for n in "1234"
     }
     assert set(frame["method"]) == {"metric"}
-    assert judge("report", "r").out == done.out
+    assert judge("report", "r").out == completed.out
 
 
 def test_default_metrics_and_every_format(judge: Callable[..., Any]) -> None:
@@ -62,12 +62,12 @@ def test_default_metrics_and_every_format(judge: Callable[..., Any]) -> None:
 
 
 def test_options_reach_the_metrics(judge: Callable[..., Any]) -> None:
-    done = judge(
+    completed = judge(
         "run", "data.jsonl", "--criteria", "none", "--metrics", "rouge,bleu", "--set", "rouge.stem=false",
         "--set", "rouge.types=[rouge1]",
         "--set", "bleu.tokenize=char", "--quiet", "--out", "r", "--workers", "2",
     )  # fmt: skip
-    assert (done.code, done.out) == (0, "")
+    assert (completed.code, completed.out) == (0, "")
     signatures = load("r").table.signatures
     assert list(signatures) == ["rouge1", "bleu"]
     assert "|stem=no|" in signatures["rouge1"]
@@ -114,10 +114,10 @@ def test_a_plan_is_measured_without_its_criteria(judge: Callable[..., Any]) -> N
 def test_mistakes_exit_2(
     judge: Callable[..., Any], args: list[str], facts: tuple[str, ...]
 ) -> None:
-    done = judge("run", "data.jsonl", "--criteria", "none", "--out", "r", *args)
-    assert done.code == 2
-    assert has_line(done.err, *facts)
-    assert len(done.err.splitlines()) == 1
+    completed = judge("run", "data.jsonl", "--criteria", "none", "--out", "r", *args)
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
+    assert len(completed.err.splitlines()) == 1
     assert not Path("r").exists()
 
 
@@ -125,16 +125,16 @@ def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Any]) -> None
     rows = [*ROWS, {"item": "four", "system": "x", "output": "alone", "references": []}]
     write_jsonl("data.jsonl", rows)
     chrf = ("run", "data.jsonl", "--criteria", "none", "--metrics", "chrf", "--out", "r")
-    done = judge(*chrf)
-    assert done.code == 1
-    assert "6 measured, 1 failed" in done.out
+    completed = judge(*chrf)
+    assert completed.code == 1
+    assert "6 measured, 1 failed" in completed.out
     assert "NoReference" in judge("report", "r", "--full").out
 
 
 def test_metrics_are_listed_with_their_options(judge: Callable[..., Any]) -> None:
-    done = judge("doctor", "metrics")
-    assert done.code == 0
-    names = [line.split()[0] for line in done.out.splitlines() if not line.startswith(" ")]
+    completed = judge("doctor", "metrics")
+    assert completed.code == 0
+    names = [line.split()[0] for line in completed.out.splitlines() if not line.startswith(" ")]
     assert names == list(plugins.METRICS)
-    assert "--set rouge.stem=true\n" in done.out
-    assert "--set bleu.tokenize=null\n" in done.out
+    assert "--set rouge.stem=true\n" in completed.out
+    assert "--set bleu.tokenize=null\n" in completed.out

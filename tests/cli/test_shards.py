@@ -35,7 +35,7 @@ MANY = ("shards", "shards/*.jsonl")
 
 @pytest.fixture
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in a folder with data.jsonl and the same rows in `shards`."""
+    """A function that runs the command in a folder with data.jsonl and the same rows in `shards`."""
     monkeypatch.setenv("COLUMNS", "100")
     Path("shards").mkdir()
     write_jsonl("data.jsonl", ROWS)
@@ -51,14 +51,14 @@ def scores(folder: str) -> list[tuple[Any, ...]]:
 
 
 def stable_lines(report: str) -> list[str]:
-    """A report but for its data's digest and the time."""
+    """Return a report without the data digest and the time."""
     return [line for line in report.splitlines() if not line.startswith(("Data ", "Started "))]
 
 
 @pytest.mark.parametrize("data", MANY)
 def test_a_run(judge: Callable[..., Any], data: str) -> None:
-    done = judge("run", data, *SCRIPTED, "--quiet")
-    assert done.code == 0, done.err
+    completed = judge("run", data, *SCRIPTED, "--quiet")
+    assert completed.code == 0, completed.err
     (run_folder,) = Path("runs").iterdir()
     assert run_folder.name.startswith("shards-")
     assert judge("run", "data.jsonl", *SCRIPTED, "--out", "one", "--quiet").code == 0
@@ -82,8 +82,8 @@ def test_a_plan_names_them_from_its_folder(judge: Callable[..., Any]) -> None:
         Path(f"plans [old]/{place}.yaml").write_text(
             text.format(f"'{data}'", place), encoding="utf-8"
         )
-        done = judge("run", f"plans [old]/{place}.yaml", "--quiet")
-        assert done.code == 0, done.err
+        completed = judge("run", f"plans [old]/{place}.yaml", "--quiet")
+        assert completed.code == 0, completed.err
         assert len(scores(f"plans [old]/{place}")) == 12
 
 
@@ -119,10 +119,10 @@ def test_commands_say_the_same_as_of_one_file(judge: Callable[..., Any], data: s
 
 @pytest.mark.parametrize("data", MANY)
 def test_suites(judge: Callable[..., Any], data: str) -> None:
-    done = judge(
+    completed = judge(
         "init", "--suite", data, "--criteria", "relevance", "--model", "scripted/replies.yaml"
     )
-    assert done.code == 0, done.err
+    assert completed.code == 0, completed.err
     assert f"data: {data}\n" in Path("shards.judge.yaml").read_text("utf-8").replace(
         "'", ""
     ).replace('"', "")
@@ -141,7 +141,7 @@ def test_suites(judge: Callable[..., Any], data: str) -> None:
     many, one = (
         judge("test", f"{name}.judge.yaml", "--format", "json") for name in ("shards", "data")
     )
-    cases = [json.loads(done.out)["suites"][0]["verdicts"] for done in (many, one)]
+    cases = [json.loads(completed.out)["suites"][0]["verdicts"] for completed in (many, one)]
     assert (many.code, cases[0]) == (one.code, cases[1]), many.err
     assert len(cases[0]) == 3
     package.evaluate(data, "relevance", model="scripted/replies.yaml", metrics=[], out="made")
@@ -151,11 +151,11 @@ def test_suites(judge: Callable[..., Any], data: str) -> None:
 
 
 def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any]) -> None:
-    done = judge(
+    completed = judge(
         "criteria", "diff", "relevance", "coherence", "shards", "--output", "shards/2.jsonl"
     )
-    assert done.code == 2
-    assert has_line(done.err, "judge: --output shards/2.jsonl", "also an input")
+    assert completed.code == 2
+    assert has_line(completed.err, "judge: --output shards/2.jsonl", "also an input")
 
 
 @pytest.mark.parametrize(
@@ -178,9 +178,9 @@ def test_unreadable_shards_are_one_error(
     Path("broken/2.jsonl").write_text("no JSON", encoding="utf-8")
     assert judge("run", "shards", *SCRIPTED, "--out", "r", "--quiet").code == 0
     for command in ("run", "plan"):
-        done = judge(command, data, *SCRIPTED)
-        assert (done.code, done.out) == (2, "")
-        assert lines_hold(done.err.splitlines(), [facts])
-    done = judge("run", "r", *SCRIPTED)
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "judge: r:", "folder of a run")
+        completed = judge(command, data, *SCRIPTED)
+        assert (completed.code, completed.out) == (2, "")
+        assert lines_hold(completed.err.splitlines(), [facts])
+    completed = judge("run", "r", *SCRIPTED)
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "judge: r:", "folder of a run")

@@ -1,4 +1,4 @@
-"""`judge init --suite`: suites to begin with."""
+"""`judge init --suite`: starter suites."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROWS = [
 
 @pytest.fixture
 def suite(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command, in a folder with data and a script of replies."""
+    """A function that runs the command in a folder with data and scripted replies."""
     write_jsonl("texts.jsonl", ROWS)
     Path("replies.yaml").write_text("- when: [a 1]\n  reply: '5'\n- reply: '2'\n", encoding="utf-8")
     return lambda *args: command("init", "--suite", *args)
@@ -38,9 +38,9 @@ def suite(command: Callable[..., Any]) -> Callable[..., Any]:
 def test_init_writes_a_suite_that_judge_test_runs(
     suite: Callable[..., Any], command: Callable[..., Any]
 ) -> None:
-    done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
-    assert done.code == 0
-    assert has_line(done.out, "texts.judge.yaml", "read it", "judge test texts.judge.yaml")
+    completed = suite("texts.jsonl", "--model", "scripted/replies.yaml")
+    assert completed.code == 0
+    assert has_line(completed.out, "texts.judge.yaml", "read it", "judge test texts.judge.yaml")
     written_suite = load("texts.judge.yaml")
     assert [case.kind for case in written_suite.cases] == ["agreement", "order"]
     tested = command("test", "texts.judge.yaml", "--no-cache", "--format", "csv")
@@ -55,8 +55,8 @@ def test_init_writes_a_suite_that_judge_test_runs(
 def test_init_names_the_columns_that_are_not_used(suite: Callable[..., Any]) -> None:
     rows = [row | {"bot": row["system"]} for row in ROWS]
     write_jsonl("texts.jsonl", rows)
-    done = suite("texts.jsonl", "--model", "scripted/replies.yaml")
-    (unused,) = done.out.splitlines()[1:]
+    completed = suite("texts.jsonl", "--model", "scripted/replies.yaml")
+    (unused,) = completed.out.splitlines()[1:]
     assert has_line(unused, "Unused columns: bot", "map: {item: COLUMN, system: COLUMN}")
     Path("own.jinja").write_text(
         "---\nscale: [1, 5]\n---\n{{ bot }} {{ output }}\n", encoding="utf-8"
@@ -70,9 +70,9 @@ def test_init_names_the_columns_that_are_not_used(suite: Callable[..., Any]) -> 
 
 def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
     Path("mine.judge.yaml").write_text("kept", encoding="utf-8")
-    done = suite("texts.jsonl", "--output", "mine.judge.yaml")
-    assert done.code == 2
-    assert has_line(done.err, "mine.judge.yaml", "already exists", "--output FILE")
+    completed = suite("texts.jsonl", "--output", "mine.judge.yaml")
+    assert completed.code == 2
+    assert has_line(completed.err, "mine.judge.yaml", "already exists", "--output FILE")
     assert Path("mine.judge.yaml").read_text(encoding="utf-8") == "kept"
     assert (
         "--output no/s.judge.yaml: No such file"
@@ -80,22 +80,23 @@ def test_init_writes_nothing_over(suite: Callable[..., Any]) -> None:
     )
 
 
-def test_init_says_where_nothing_that_is_rated_is_tested(suite: Callable[..., Any]) -> None:
+def test_init_notes_rated_criteria_without_a_case(suite: Callable[..., Any]) -> None:
     rows = [row | {"human": {"resolves": 1.0}, "source": "The tram runs again."} for row in ROWS]
     write_jsonl("tickets.jsonl", rows)
-    done = suite("tickets.jsonl")
-    assert done.code == 0
-    assert has_line(done.out, "no rated criterion", "resolves", "--criteria")
+    completed = suite("tickets.jsonl")
+    assert completed.code == 0
+    assert has_line(completed.out, "no rated criterion", "resolves", "--criteria")
     assert "no rated criterion" not in suite("texts.jsonl").out
 
 
 def test_init_to_the_console(suite: Callable[..., Any]) -> None:
-    done = suite(
+    completed = suite(
         "texts.jsonl", "--criteria", "fluency,coherence", "--map", "system=system", "--output", "-"
     )
-    assert done.code == 0
+    assert completed.code == 0
     assert (
-        "\ndata: texts.jsonl\nmap: {system: system}\ncriteria: [fluency, coherence]\n" in done.out
+        "\ndata: texts.jsonl\nmap: {system: system}\ncriteria: [fluency, coherence]\n"
+        in completed.out
     )
     assert not list(Path().glob("*.judge.yaml"))
 
@@ -126,13 +127,16 @@ def test_init_of_a_run(suite: Callable[..., Any]) -> None:
     record.write_text(
         stored.replace('"name": "scripted/replies.yaml"', '"label": "small"'), "utf-8"
     )
-    done = suite("runs/first", "--output", "other.judge.yaml")
-    assert (done.code, "cannot read runs/first/run.json: info.config." in done.err) == (2, True)
+    completed = suite("runs/first", "--output", "other.judge.yaml")
+    assert (completed.code, "cannot read runs/first/run.json: info.config." in completed.err) == (
+        2,
+        True,
+    )
     record.write_text(stored, "utf-8")
     Path("texts.jsonl").rename("gone.jsonl")
-    done = suite("runs/first", "--output", "other.judge.yaml")
-    assert done.code == 2
-    assert has_line(done.err, "runs/first", "data (texts.jsonl)", "name the data file")
+    completed = suite("runs/first", "--output", "other.judge.yaml")
+    assert completed.code == 2
+    assert has_line(completed.err, "runs/first", "data (texts.jsonl)", "name the data file")
 
 
 def test_init_of_a_run_that_lacks_the_files_of_its_criteria(suite: Callable[..., Any]) -> None:
@@ -150,9 +154,9 @@ def test_init_of_a_run_that_lacks_the_files_of_its_criteria(suite: Callable[...,
 
 def test_init_of_no_run(suite: Callable[..., Any]) -> None:
     Path("empty").mkdir()
-    done = suite("empty")
-    assert done.code == 2
-    assert has_line(done.err, "empty: no run", "name a data file")
+    completed = suite("empty")
+    assert completed.code == 2
+    assert has_line(completed.err, "empty: no run", "name a data file")
     package.rank("texts.jsonl", model=ScriptedProvider(lambda request: "1"), out="ranked")
     assert has_line(suite("ranked").err, "ranked", "two by two")
     package.evaluate(
@@ -165,6 +169,6 @@ def test_init_of_no_run(suite: Callable[..., Any]) -> None:
 def test_a_judge_without_a_name_is_refused(tmp_path: Path, command: Callable[..., Any]) -> None:
     data = tmp_path / "data.jsonl"
     data.write_text('{"output": "a", "source": "b"}\n', encoding="utf-8")
-    done = command("init", "--suite", str(data), "--model", "", "--output", "-")
-    assert (done.code, done.out) == (2, "")
-    assert "--model: no name" in done.err
+    completed = command("init", "--suite", str(data), "--model", "", "--output", "-")
+    assert (completed.code, completed.out) == (2, "")
+    assert "--model: no name" in completed.err

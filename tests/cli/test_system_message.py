@@ -1,4 +1,4 @@
-"""`--system-message` is the judge's; `--system` names what wrote the texts, and elsewhere explains both."""
+"""`--system-message` goes to the judge; `--system` selects a system, or explains the difference in its error."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def test_a_command_that_sends_a_system_message_explains_both_meanings_of_system(
     for name in names:
         for typed in (("--system", "Be kind."), ("--system=Be kind.",)):
             data = () if name == "doctor" else ("data.jsonl",)
-            done = command(*name.split(), *data, *typed)
-            assert (done.code, done.out) == (2, ""), name
+            completed = command(*name.split(), *data, *typed)
+            assert (completed.code, completed.out) == (2, ""), name
             for words in ("judge: --system: ", "--system-message TEXT", "--where system=NAME"):
-                assert words in done.err, name
-            assert has_line(done.err, "judge report RUN", "--system NAME"), name
+                assert words in completed.err, name
+            assert has_line(completed.err, "judge report RUN", "--system NAME"), name
 
 
 def test_the_option_named_in_the_message_works(
@@ -63,8 +63,8 @@ def test_the_option_named_in_the_message_works(
 ) -> None:
     sent = ("--system-message", "Be kind.", "--where", "system=y", "--criteria", "coherence")
     judged_by = ("--model", "m", "--base-url", chat_server.url, "--metrics", "none", "--out", "r")
-    done = command("run", "data.jsonl", *sent, *judged_by, "--weighting", "single")
-    assert done.code == 0, done.err
+    completed = command("run", "data.jsonl", *sent, *judged_by, "--weighting", "single")
+    assert completed.code == 0, completed.err
     (body,) = chat_server.bodies
     assert body["messages"][0] == {"role": "system", "content": "Be kind."}
     assert "y runs." in body["messages"][1]["content"]
@@ -86,11 +86,11 @@ def test_the_old_key_in_a_file_is_refused_with_its_line(
     command: Callable[..., Any], text: str, line: int
 ) -> None:
     Path("run.yaml").write_text(text, encoding="utf-8")
-    done = command("run", "run.yaml")
-    assert done.code == 2
-    assert f"run.yaml:{line}: " in done.err
-    assert "system_message: TEXT sends" in done.err
-    assert "--where system=NAME" in done.err
+    completed = command("run", "run.yaml")
+    assert completed.code == 2
+    assert f"run.yaml:{line}: " in completed.err
+    assert "system_message: TEXT sends" in completed.err
+    assert "--where system=NAME" in completed.err
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_the_old_key_of_a_suite_is_refused_and_a_case_keeps_its_system(
     command: Callable[..., Any], key: str
 ) -> None:
     Path("s.judge.yaml").write_text(f"{SUITE}{key}\n", encoding="utf-8")
-    done = command("test", "s.judge.yaml")
-    assert done.code == 2
-    assert "s.judge.yaml:4: system: " in done.err
-    assert "system_message: TEXT sends" in done.err
-    assert has_line(done.err, "In a case", "system: NAME")
+    completed = command("test", "s.judge.yaml")
+    assert completed.code == 2
+    assert "s.judge.yaml:4: system: " in completed.err
+    assert "system_message: TEXT sends" in completed.err
+    assert has_line(completed.err, "In a case", "system: NAME")
 
 
 def test_a_suite_takes_a_system_message(command: Callable[..., Any], chat_server: Any) -> None:
@@ -113,8 +113,8 @@ def test_a_suite_takes_a_system_message(command: Callable[..., Any], chat_server
         f"{SUITE}system_message: Be kind.\nmodel: {model}\nweighting: single\n", encoding="utf-8"
     )
     assert load_suite("s.judge.yaml").options["system_message"] == "Be kind."
-    done = command("test", "s.judge.yaml")
-    assert done.code == 0, done.err
+    completed = command("test", "s.judge.yaml")
+    assert completed.code == 0, completed.err
     assert {body["messages"][0]["content"] for body in chat_server.bodies} == {"Be fair."}
 
 

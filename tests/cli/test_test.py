@@ -1,4 +1,4 @@
-"""`judge test`: what is printed and written, exit codes, and what is refused."""
+"""`judge test`: output, files, exit codes and refused options."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ cases:
 
 @pytest.fixture
 def run(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in a folder with a suite whose two cases are met."""
+    """A function that runs the command in a folder with a suite of two passing cases."""
     monkeypatch.setenv("COLUMNS", "100")
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
     Path("s.judge.yaml").write_text(SUITE, encoding="utf-8")
@@ -46,13 +46,13 @@ def edit(old: str, new: str, path: str = "s.judge.yaml") -> None:
 
 
 def test_all_met(run: Callable[..., Any]) -> None:
-    done = run("s.judge.yaml")
-    assert done.code == 0
-    assert "All 2 cases pass" in done.out
-    assert has_line(done.err.splitlines()[:1], "1 suite", "2 judgments")
+    completed = run("s.judge.yaml")
+    assert completed.code == 0
+    assert "All 2 cases pass" in completed.out
+    assert has_line(completed.err.splitlines()[:1], "1 suite", "2 judgments")
 
 
-def test_a_report_of_a_suites_run_says_where_its_verdicts_are(
+def test_the_report_of_a_suites_run_names_the_file_of_its_verdicts(
     run: Callable[..., Any], command: Callable[..., Any]
 ) -> None:
     where = "The run of the suite s.judge.yaml; judge test shows its verdicts."
@@ -81,9 +81,9 @@ def test_the_summary_of_a_job_is_added_to(
 
 def test_one_is_not_met(run: Callable[..., Any]) -> None:
     edit("min: 3", "min: 5")
-    done = run(".", "--junit", "made/here/junit.xml", "--markdown", "summary.md")
-    assert done.code == 1
-    assert "1 of 2 cases fail" in done.out
+    completed = run(".", "--junit", "made/here/junit.xml", "--markdown", "summary.md")
+    assert completed.code == 1
+    assert "1 of 2 cases fail" in completed.out
     tree = ElementTree.parse("made/here/junit.xml").getroot()
     assert [len(tree.findall(f".//{kind}")) for kind in ("testcase", "failure", "error")] == [
         3,
@@ -96,10 +96,10 @@ def test_one_is_not_met(run: Callable[..., Any]) -> None:
 def test_a_failed_judgment_does_not_pass(run: Callable[..., Any]) -> None:
     edit("It was mended.", "It is lovely.")
     edit("min: 3", "min: 1")
-    done = run("s.judge.yaml", "--full")
-    assert done.code == 1
-    assert has_line(done.out, "1 of 2 cases fail", "1 error")
-    assert "lovely" in done.out
+    completed = run("s.judge.yaml", "--full")
+    assert completed.code == 1
+    assert has_line(completed.out, "1 of 2 cases fail", "1 error")
+    assert "lovely" in completed.out
 
 
 def test_formats(run: Callable[..., Any]) -> None:
@@ -111,10 +111,10 @@ def test_formats(run: Callable[..., Any]) -> None:
 
 
 def test_refuses_suites_that_cannot_run(run: Callable[..., Any]) -> None:
-    done = run("s.judge.yaml", "--replay", "nothing.jsonl")
-    assert done.code == 2
-    assert done.err.startswith("judge: s.judge.yaml: ")
-    assert "nothing.jsonl" in done.err
+    completed = run("s.judge.yaml", "--replay", "nothing.jsonl")
+    assert completed.code == 2
+    assert completed.err.startswith("judge: s.judge.yaml: ")
+    assert "nothing.jsonl" in completed.err
     assert run("s.judge.yaml", "--record", "calls.jsonl", "--no-cache").code == 0
     assert run("s.judge.yaml", "--replay", "calls.jsonl", "--no-cache").code == 0
     edit("output: It was", "output: It has been")
@@ -131,9 +131,9 @@ def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None
         "cases:\n- {name: b, item: '1', system: A, expect: {min: 4}}\n",
         encoding="utf-8",
     )
-    done = run("empty.judge.yaml")
-    assert done.code == 2
-    assert has_line(done.err, "empty.judge.yaml", "no case", "criterion and a text")
+    completed = run("empty.judge.yaml")
+    assert completed.code == 2
+    assert has_line(completed.err, "empty.judge.yaml", "no case", "criterion and a text")
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None
 def test_refuses_bad_options(
     run: Callable[..., Any], arguments: list[str], facts: tuple[str, ...]
 ) -> None:
-    done = run(*arguments, "--markdown", "summary.md", "--junit", "made/j.xml")
-    assert done.code == 2
-    assert has_line(done.err, *facts)
+    completed = run(*arguments, "--markdown", "summary.md", "--junit", "made/j.xml")
+    assert completed.code == 2
+    assert has_line(completed.err, *facts)
     summary = Path("summary.md").read_text(encoding="utf-8")
     assert summary.startswith("## ✗")
     (error,) = ElementTree.parse("made/j.xml").getroot().findall(".//error")
@@ -177,8 +177,8 @@ def test_refuses_bad_options(
 
 
 def test_a_file_that_cannot_be_written(run: Callable[..., Any]) -> None:
-    done = run("s.judge.yaml", "--junit", "replies.yaml/x")
-    assert (done.code, "--junit replies.yaml/x: " in done.err) == (2, True)
+    completed = run("s.judge.yaml", "--junit", "replies.yaml/x")
+    assert (completed.code, "--junit replies.yaml/x: " in completed.err) == (2, True)
 
 
 def test_files_that_would_be_lost_are_refused_before_anything_is_asked(
@@ -195,10 +195,10 @@ def test_files_that_would_be_lost_are_refused_before_anything_is_asked(
         (("--markdown", "folder"), "--markdown folder: folder is a folder"),
     ):
         before = {path: path.read_bytes() for path in Path().iterdir() if path.is_file()}
-        done = run("s.judge.yaml", *arguments)
-        assert (done.code, done.out) == (2, "")
-        assert message in done.err
-        assert "to make" not in done.err
+        completed = run("s.judge.yaml", *arguments)
+        assert (completed.code, completed.out) == (2, "")
+        assert message in completed.err
+        assert "to make" not in completed.err
         assert {path: path.read_bytes() for path in Path().iterdir() if path.is_file()} == before
 
 
@@ -211,9 +211,11 @@ def test_estimated_cost_is_shown_before_the_first_request(
     run: Callable[..., Any], chat_server: Any
 ) -> None:
     edit("model: scripted/replies.yaml\n", "")
-    done = run("s.judge.yaml", "--model", "m", "--base-url", chat_server.url, "--undecided", "pass")
-    assert done.code == 1  # it says 4 of both
-    assert has_line(done.err, "1 suite, 2 judgments", "2 requests", "price unknown")
+    completed = run(
+        "s.judge.yaml", "--model", "m", "--base-url", chat_server.url, "--undecided", "pass"
+    )
+    assert completed.code == 1  # the judge gives both texts a 4
+    assert has_line(completed.err, "1 suite, 2 judgments", "2 requests", "price unknown")
     assert len(chat_server.bodies) == 2
 
 
@@ -227,10 +229,10 @@ def test_a_limit_on_cost_has_the_same_verdict_while_recording_and_when_replayed(
         (*asked, "--record", "calls.jsonl"),
         (asked[0], "--replay", "calls.jsonl"),
     ):
-        done = run(*options, "--undecided", "pass")
-        assert done.code == 1
-        # The server is our own, so that nobody knows its price.
-        assert has_line(" ".join(done.out.split()), "found unknown", "server of your own")
+        completed = run(*options, "--undecided", "pass")
+        assert completed.code == 1
+        # The price of a local server is unknown.
+        assert has_line(" ".join(completed.out.split()), "found unknown", "server of your own")
 
 
 def test_a_recording_of_two_servers_has_no_price(run: Callable[..., Any], chat_server: Any) -> None:
@@ -239,12 +241,12 @@ def test_a_recording_of_two_servers_has_no_price(run: Callable[..., Any], chat_s
     first, second = Path("calls.jsonl").read_text("utf-8").splitlines()
     moved = second.replace(chat_server.url, "https://api.openai.com/v1")
     Path("calls.jsonl").write_text(f"{first}\n{moved}\n", encoding="utf-8")
-    done = run("s.judge.yaml", "--replay", "calls.jsonl")
-    assert done.code == 1
-    assert has_line(" ".join(done.out.split()), "found unknown", "m was recorded at")
+    completed = run("s.judge.yaml", "--replay", "calls.jsonl")
+    assert completed.code == 1
+    assert has_line(" ".join(completed.out.split()), "found unknown", "m was recorded at")
 
 
-def test_runs_are_kept_to_look_at(run: Callable[..., Any]) -> None:
+def test_runs_are_saved_for_inspection(run: Callable[..., Any]) -> None:
     assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
     assert Path("runs/report.html").exists()
 
@@ -264,15 +266,15 @@ def test_the_page_of_a_run_begins_with_the_verdicts_and_the_last_run(
 def test_a_folder_of_suites_keeps_each_run_in_a_folder(run: Callable[..., Any]) -> None:
     assert run(".", "--out", "runs", "--quiet").code == 0
     assert Path("runs/s/report.html").exists()
-    # A later run of the same suite alone must not leave this one as an old baseline.
+    # A later run of only this suite must not keep this run as an old baseline.
     assert run("s.judge.yaml", "--out", "runs", "--quiet").code == 0
     assert not Path("runs/report.html").exists()
 
 
 def test_the_risk_of_a_suite_is_shown_for_each_case(run: Callable[..., Any]) -> None:
-    done = run("s.judge.yaml", "--risk", "--weighting", "single")
-    assert has_line(done.out, "s passes", "risk", "unknown")
-    row = next(line for line in done.out.splitlines() if line.startswith("says it"))
+    completed = run("s.judge.yaml", "--risk", "--weighting", "single")
+    assert has_line(completed.out, "s passes", "risk", "unknown")
+    row = next(line for line in completed.out.splitlines() if line.startswith("says it"))
     assert row.split() == ["says", "it", "passed", "unknown", "–", "more", "draws"]
 
 
@@ -284,7 +286,7 @@ def test_ctrl_c(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Non
         return await complete(self, request)
 
     monkeypatch.setattr(ScriptedProvider, "complete", interrupted)
-    done = run("s.judge.yaml")
-    assert done.code == 130
-    assert has_line(done.err, "interrupted", "no verdicts", "to resume", "cache answers")
+    completed = run("s.judge.yaml")
+    assert completed.code == 130
+    assert has_line(completed.err, "interrupted", "no verdicts", "to resume", "cache answers")
     assert "not asked" not in run("s.judge.yaml", "--no-cache").err

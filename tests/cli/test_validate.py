@@ -1,4 +1,4 @@
-"""`judge validate`: a stored run or one that is made first, its exit codes, and what it refuses."""
+"""`judge validate`: a stored run or a new run, exit codes and refused options."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCRIPTED = ("--model", "scripted/replies.yaml", "--criteria", "relevance", "--me
 
 @pytest.fixture
 def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
-    """The command, in a folder with data.jsonl and scripted replies."""
+    """A function that runs the command in a folder with data.jsonl and scripted replies."""
     monkeypatch.setenv("COLUMNS", "100")
     write_jsonl("data.jsonl", ROWS)
     Path("replies.yaml").write_text(REPLIES, encoding="utf-8")
@@ -41,23 +41,23 @@ def judge(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Calla
 
 
 def test_validate_judges_and_validates_data_in_one_command(judge: Callable[..., Any]) -> None:
-    done = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
-    assert done.code == 0, done.err
-    assert "one rater" in done.out
-    assert len(done.out.splitlines()) <= 20
-    assert "\nr/report.html\n" in done.out
-    again = judge("validate", "r")
-    assert (again.code, again.out, again.err) == (0, done.out, "")
-    assert "Next     judge validate r --full" in done.out
+    completed = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert completed.code == 0, completed.err
+    assert "one rater" in completed.out
+    assert len(completed.out.splitlines()) <= 20
+    assert "\nr/report.html\n" in completed.out
+    second_run = judge("validate", "r")
+    assert (second_run.code, second_run.out, second_run.err) == (0, completed.out, "")
+    assert "Next     judge validate r --full" in completed.out
     assert "length (baseline)" in judge("validate", "r", "--full").out
 
 
 def test_a_plan_is_carried_out_first(judge: Callable[..., Any]) -> None:
     plan = "data: data.jsonl\nmodel: scripted/replies.yaml\ncriteria: [relevance]\nmetrics: none\nout: r\nseed: 3\n"
     Path("run.yaml").write_text(plan, encoding="utf-8")
-    done = judge("validate", "run.yaml", "--quiet", "--format", "json")
-    assert (done.code, done.err) == (0, "")
-    (one,) = json.loads(done.out)["criteria"]
+    completed = judge("validate", "run.yaml", "--quiet", "--format", "json")
+    assert (completed.code, completed.err) == (0, "")
+    (one,) = json.loads(completed.out)["criteria"]
     assert [row["name"] for row in one["rows"] if row["kind"] == "judge"] == ["replies.yaml"]
     (method, *_) = (
         c["method"] for c in one["rows"][0]["correlations"] if c["level"] == "all-texts"
@@ -91,10 +91,12 @@ def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
         "- {when: x wrote, reply: 1}\n- {when: [], reply: 5}\n", encoding="utf-8"
     )
     judge("run", "data.jsonl", *SCRIPTED, "--out", "b", "--quiet")
-    done = judge("validate", "a", "b", "--format", "markdown")
-    assert (done.code, done.err) == (0, "")
-    assert "| replies.yaml (b) |" in done.out
-    assert has_line(done.out, "replies.yaml (a): significantly better", "replies.yaml (b) (+1.87")
+    completed = judge("validate", "a", "b", "--format", "markdown")
+    assert (completed.code, completed.err) == (0, "")
+    assert "| replies.yaml (b) |" in completed.out
+    assert has_line(
+        completed.out, "replies.yaml (a): significantly better", "replies.yaml (b) (+1.87"
+    )
     compared = judge(
         "validate", "data.jsonl", "b", *SCRIPTED, "--out", "c", "--quiet", "--format", "markdown"
     )
@@ -103,7 +105,7 @@ def test_the_judges_of_two_runs_are_compared(judge: Callable[..., Any]) -> None:
 
 
 def test_the_judge_is_tested_against_each_rater(judge: Callable[..., Any]) -> None:
-    """Anna, Ben and Cleo rate 12 items; the judge gives what Anna and Ben give, and Cleo always 3."""
+    """Anna, Ben and Cleo rate 12 items. The judge agrees with Anna and Ben; Cleo always gives 3."""
     score_by_system = {"x": 5, "y": 3, "z": 1}
     rows = [ROW | {"item": f"{item}", "human": {}} for ROW in ROWS[:3] for item in range(12)]
     write_jsonl("many.jsonl", rows)
@@ -145,9 +147,9 @@ def test_a_failed_judgment_exits_with_one(judge: Callable[..., Any]) -> None:
     Path("replies.yaml").write_text(
         "- {when: x wrote, reply: no score}\n" + REPLIES, encoding="utf-8"
     )
-    done = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
-    assert done.code == 1
-    assert "7 values failed" in done.err
+    completed = judge("validate", "data.jsonl", *SCRIPTED, "--out", "r")
+    assert completed.code == 1
+    assert "7 values failed" in completed.err
     assert (
         json.loads(judge("validate", "r", "--format", "json").out)["criteria"][0]["rows"][0][
             "texts"
@@ -200,9 +202,9 @@ def test_bad_input_is_an_error_before_any_request(
         "bare.jsonl", [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
     )
     write_jsonl("bad.jsonl", [ROWS[0] | {"human": {"relevance": [5, "high"]}}])
-    done = judge("validate", *arguments)
-    assert (done.code, done.out) == (2, "")
-    assert has_line(done.err, "judge: ", *facts)
+    completed = judge("validate", *arguments)
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "judge: ", *facts)
     assert not Path("cache").exists()
 
 
@@ -210,17 +212,17 @@ def test_ratings_can_be_mapped(judge: Callable[..., Any]) -> None:
     write_jsonl(
         "mapped.jsonl", [{**row, "human": None, "rel": row["human"]["relevance"]} for row in ROWS]
     )  # type: ignore[index]
-    done = judge(
+    completed = judge(
         "validate", "mapped.jsonl", *SCRIPTED, "--map", "rating.relevance=rel", "--out", "r"
     )
-    assert done.code == 0, done.err
-    assert "one rater" in done.out
+    assert completed.code == 0, completed.err
+    assert "one rater" in completed.out
 
 
 def test_only_default_criteria_that_people_rated_are_judged(judge: Callable[..., Any]) -> None:
     scripted = ("--model", "scripted/replies.yaml", "--metrics", "none")
-    done = judge("validate", "data.jsonl", *scripted, "--out", "r", "--format", "json")
-    assert [each["criterion"] for each in json.loads(done.out)["criteria"]] == ["relevance"]
+    completed = judge("validate", "data.jsonl", *scripted, "--out", "r", "--format", "json")
+    assert [each["criterion"] for each in json.loads(completed.out)["criteria"]] == ["relevance"]
     assert json.loads(Path("r/run.json").read_text("utf-8"))["info"]["criteria"].keys() == {
         "relevance"
     }
@@ -259,8 +261,8 @@ def test_only_one_table_is_printed(judge: Callable[..., Any]) -> None:
 
 def test_one_figure_is_written_in_the_format_of_its_file(judge: Callable[..., Any]) -> None:
     assert judge("validate", "data.jsonl", *SCRIPTED, "--out", "r").code == 0
-    done = judge("report", "r", "--figure", "relevance", "--output", "f.svg")
-    assert (done.code, done.out) == (0, "f.svg\n")
+    completed = judge("report", "r", "--figure", "relevance", "--output", "f.svg")
+    assert (completed.code, completed.out) == (0, "f.svg\n")
     assert Path("f.svg").read_text("utf-8").startswith("<svg")
     unknown = judge("report", "r", "--figure", "relevanc", "--output", "f.svg")
     assert unknown.code == 2

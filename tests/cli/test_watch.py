@@ -1,4 +1,4 @@
-"""What is shown while a run goes: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a run: a bar on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_known_price_is_shown(prepared: PreparedRun, monkeypatch: pytest.Monke
     prepared.judges["script"].endpoint = "https://api.openai.com/v1"
     assert "$0.0009" in shown(
         prepared, Progress(), monkeypatch
-    )  # 1,234 × $0.75 and 5 × $4.50 a million
+    )  # 1,234 × $0.75 and 5 × $4.50 per million
 
 
 def test_free_requests_show_no_price(
@@ -85,7 +85,7 @@ def test_free_requests_show_no_price(
 
 @pytest.fixture
 def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
-    """A run without a judge, in the middle of a metric."""
+    """Return the progress of a run without a judge, during a metric."""
     prepared = replace(prepared, judges={})
     progress = Progress(stage="rouge")
     progress.measured(300, 1200)

@@ -1,4 +1,4 @@
-"""`--where`, from the first run to its report, and what a run replaces."""
+"""`--where`, from the first run to its report, and which runs may be overwritten."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def test_every_command_that_reads_data_takes_it(
     command: Callable[..., Any], folder: Path, name: str
 ) -> None:
     arguments = RUN[:1] if name == "score" else (*RUN[:3], "--no-cache")
-    done = command(name, *arguments, "--where", "channel=fax")
-    assert done.code == 2
-    assert has_line(done.err, "judge: --where channel=fax", "'email' (18), 'phone' (18)")
+    completed = command(name, *arguments, "--where", "channel=fax")
+    assert completed.code == 2
+    assert has_line(completed.err, "judge: --where channel=fax", "'email' (18), 'phone' (18)")
 
 
 def test_a_plan_and_a_suite_have_the_key(command: Callable[..., Any], folder: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_plan_and_a_suite_have_the_key(command: Callable[..., Any], folder: Pa
     assert command("test", "s.judge.yaml", "--where", "channel=email", "--no-cache").code == 0
 
 
-def test_a_run_of_fewer_texts_replaces_another_only_by_force(
+def test_a_run_of_fewer_texts_replaces_a_run_only_with_overwrite(
     command: Callable[..., Any], folder: Path
 ) -> None:
     command("run", *RUN, "--out", "r", "-q")
