@@ -1,4 +1,4 @@
-"""Evidence made by hand: a judge whose leanings are known, and tables of given numbers."""
+"""Hand-made evidence: a judge with known biases, and tables with given numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def column(name: str = "c", **fields: Any) -> Column:
 def score(
     item: str, system: str, name: str, value: float, opponent: str = "", **fields_given: Any
 ) -> Score:
-    """A score as a judge gives it; its label is the nearest one."""
+    """Return a score of a judge with the nearest label."""
     fields = {"argmax": str(max(1, min(5, round(value))))} | fields_given
     return Score(
         item, system, name, value, Provenance(fields.pop("method", "single"), **fields), opponent
@@ -43,7 +43,7 @@ def score(
 
 
 def table(values: Mapping[str, Sequence[float | None]], *columns: Column, **fields: Any) -> Table:
-    """One column's scores by system, an item for each; None is a judgment that failed, NaN a text that is not there."""
+    """Return a table with one column from scores by system and item. None is a failed judgment, NaN a missing text."""
     columns = columns or (column(),)
     cells = [
         (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
@@ -64,7 +64,7 @@ def table(values: Mapping[str, Sequence[float | None]], *columns: Column, **fiel
 
 
 def evidence(changed: Table, **fields: Any) -> CardEvidence:
-    """Evidence of a table of originals and changed texts; `fields` may have other tables."""
+    """Return evidence with a table of original and changed texts; `fields` sets other tables."""
     originals = tuple(s for s in changed.samples if s.system == ORIGINAL)
     columns = {c.name: c for c in changed.columns}
     judged = (changed, *(value for value in fields.values() if isinstance(value, Table)))
@@ -75,7 +75,7 @@ def evidence(changed: Table, **fields: Any) -> CardEvidence:
 
 @pytest.fixture(scope="session")
 def make() -> SimpleNamespace:
-    """The functions above, and what the leaning judge was asked about."""
+    """The functions above, and the texts of the biased judge."""
     return SimpleNamespace(
         column=column,
         score=score,
@@ -88,7 +88,7 @@ def make() -> SimpleNamespace:
 
 
 def _natural(random: np.random.Generator, columns: Sequence[Column]) -> Table:
-    """Two texts of each item: longer ones and those of the judge's own family get more, people see neither."""
+    """Return two texts per item. The judge prefers long texts and its own family; people do not."""
     samples, scores = [], []
     for n in range(40):
         for system, generator in (("a", "gpt-4o"), ("b", "claude-haiku-5")):
@@ -180,7 +180,7 @@ def _pairs(random: np.random.Generator) -> Table:
     samples = tuple(Sample(f"i{n}", system, "Some words.") for n in range(40) for system in "ab")
     rows = []
     for n in range(40):
-        first = random.random() < 0.3  # the verdict belongs to the place
+        first = random.random() < 0.3  # the verdict depends on the position
         better = 1.0 if random.random() < 0.5 else 0.0
         rows.append(score(f"i{n}", "a", "overall", 1.0 if first else better, "b"))
         rows.append(score(f"i{n}", "b", "overall", 1.0 if first else 1.0 - better, "a"))
@@ -189,7 +189,7 @@ def _pairs(random: np.random.Generator) -> Table:
 
 @pytest.fixture(scope="session")
 def leaning() -> CardEvidence:
-    """A judge that overlooks shuffled sentences, obeys, likes length, its own family and the text shown first."""
+    """A judge that misses shuffled sentences, obeys injections, and prefers length, its own family and position 1."""
     random = np.random.default_rng(7)
     columns = tuple(column(name) for name in ("coherence", "consistency", "fluency", "relevance"))
     return evidence(

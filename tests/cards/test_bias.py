@@ -1,4 +1,4 @@
-"""Leanings of a judge: each number against a small table by hand or another way to the same number."""
+"""Biases of a judge. Oracle: small tables by hand, or a second way to compute the number."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from judge.table import Table
 from tests.factories import has_line
 
 
-def by_what(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
+def findings_by_name(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
     return {(one.criterion, one.measure): one for one in apply_holm(drafts, {})}
 
 
@@ -39,7 +39,7 @@ def by_what(drafts: Any) -> dict[tuple[str, str], BiasFinding]:
 
 
 def pairs(make: Any, *answers: tuple[float, float | None], **options: Any) -> Table:
-    """The value for `a` shown first, and for `b` shown first, an item for each."""
+    """Return one item per answer: the value with `a` shown first, and with `b` shown first."""
     samples = tuple(
         Sample(f"i{n}", system, "words") for n in range(len(answers)) for system in "ab"
     )
@@ -52,7 +52,9 @@ def pairs(make: Any, *answers: tuple[float, float | None], **options: Any) -> Ta
 
 def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -> None:
     table = pairs(make, (1, 1), (1, 0), (0, 0), (0, 1), (1, None))
-    biases = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    biases = findings_by_name(
+        position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0)
+    )
     turned, first = (
         biases["c", "verdict flips with the order"],
         biases["c", "text shown first wins"],
@@ -66,7 +68,9 @@ def test_the_flip_rate_is_over_pairs_that_were_asked_in_both_orders(make: Any) -
 
 def test_a_judge_that_always_picks_the_first_text_has_position_bias(make: Any) -> None:
     table = pairs(make, *[(0.9, 0.8)] * 8)
-    biases = by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    biases = findings_by_name(
+        position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0)
+    )
     first = biases["c", "text shown first wins"]
     assert first.significant is True
     assert first.estimate.value == pytest.approx(0.85)
@@ -75,14 +79,16 @@ def test_a_judge_that_always_picks_the_first_text_has_position_bias(make: Any) -
 
 def test_identical_texts_say_nothing_about_the_order(make: Any) -> None:
     table = pairs(make, (0.5, 0.5), method=IDENTICAL)
-    assert not by_what(position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0))
+    assert not findings_by_name(
+        position_bias(make.evidence(make.table({ORIGINAL: [3]}), pairs=table), 0)
+    )
 
 
 # Length and copying
 
 
 def natural(make: Any, seed: int = 3, items: int = 30) -> CardEvidence:
-    """Two texts of each item of any length and any share of copied words, with any score."""
+    """Return two texts per item with random length, share of copied words and score."""
     random = np.random.default_rng(seed)
     samples, scores = [], []
     source = " ".join(f"word{n}" for n in range(60)) + "."
@@ -100,7 +106,7 @@ def natural(make: Any, seed: int = 3, items: int = 30) -> CardEvidence:
 
 
 def centred(evidence: CardEvidence) -> np.ndarray[Any, Any]:
-    """Score, log2 words and share of copied bigrams, each less its mean in the item."""
+    """Return score, log2 words and share of copied bigrams, each minus its mean within the item."""
     table = evidence.natural
     features = measured(table.samples)
     rows = [
@@ -114,14 +120,14 @@ def centred(evidence: CardEvidence) -> np.ndarray[Any, Any]:
 def test_length_slope_equals_least_squares_within_items(make: Any) -> None:
     evidence = natural(make)
     rows = centred(evidence)
-    bias = by_what(verbosity_bias(evidence, (), 0))["c", "twice the words"]
+    bias = findings_by_name(verbosity_bias(evidence, (), 0))["c", "twice the words"]
     expected, *_ = np.linalg.lstsq(rows[:, 1:2], rows[:, 0], rcond=None)
     assert bias.estimate.value == pytest.approx(expected[0])
     assert (bias.unit, bias.estimate.n) == ("points per doubling", 60)
     assert (bias.significant, bias.estimate.p) == (
         None,
         None,
-    )  # without ratings it is an observation
+    )  # without ratings the correlation is only an observation
     assert bias.estimate.low < bias.estimate.value < (bias.estimate.high or 0)
 
 
@@ -131,28 +137,28 @@ def test_copying_bias_is_the_partial_correlation_given_length(make: Any) -> None
     residuals = [
         values - length * (values @ length) / (length @ length) for values in (score, copied)
     ]
-    bias = by_what(copying_bias(evidence, (), 0))["c", "copying at equal length"]
+    bias = findings_by_name(copying_bias(evidence, (), 0))["c", "copying at equal length"]
     assert bias.estimate.value == pytest.approx(float(np.corrcoef(*residuals)[0, 1]))
-    assert bias.estimate.p == pytest.approx(flipped(residuals), abs=0.03)
+    assert bias.estimate.p == pytest.approx(flip_p_value(residuals), abs=0.03)
 
 
-def flipped(residuals: list[Any]) -> float:
-    """The share of sign flips of whole items whose correlation is as far from 0."""
+def flip_p_value(residuals: list[Any]) -> float:
+    """Return the share of sign flips of whole items with a correlation at least as far from 0."""
     products = (residuals[0] * residuals[1]).reshape(-1, 2).sum(axis=1)
     signs = np.random.default_rng(1).choice([-1.0, 1.0], (20_000, len(products)))
     return float((np.abs(signs @ products) >= abs(products.sum()) - 1e-9).mean())
 
 
 def test_bias_needs_enough_items_with_several_texts(make: Any) -> None:
-    assert not by_what(copying_bias(natural(make, items=9), (), 0))
-    assert not by_what(verbosity_bias(natural(make, items=9), (), 0))
+    assert not findings_by_name(copying_bias(natural(make, items=9), (), 0))
+    assert not findings_by_name(verbosity_bias(natural(make, items=9), (), 0))
     evidence = natural(make)
     table = evidence.natural
     alone = [
         tuple(row for row in rows if row.system == "a") for rows in (table.samples, table.scores)
     ]
     table_without_ratings = Table(alone[0], table.columns, alone[1])
-    assert not by_what(
+    assert not findings_by_name(
         verbosity_bias(make.evidence(evidence.changed, natural=table_without_ratings), (), 0)
     )
 
@@ -164,7 +170,7 @@ def test_neutral_changes_move_by_the_mean_difference(make: Any) -> None:
     evidence = make.evidence(make.table(rows))
     names = ("duplicated text", "copied lead", "empty phrases")
     longer, copied = (
-        by_what(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias)
+        findings_by_name(probe(evidence, names, 0)) for probe in (verbosity_bias, copying_bias)
     )
     assert [change for _, change in longer] == ["duplicated text"]
     assert [change for _, change in copied] == ["copied lead"]
@@ -187,7 +193,9 @@ def test_duplicated_text_may_lower_relevance_but_not_raise_it(make: Any) -> None
         table = make.table(
             {ORIGINAL: [3.0] * 12, "duplicated text": [value] * 12}, make.column(name)
         )
-        (bias,) = by_what(verbosity_bias(make.evidence(table), ("duplicated text",), 0)).values()
+        (bias,) = findings_by_name(
+            verbosity_bias(make.evidence(table), ("duplicated text",), 0)
+        ).values()
         assert (bias.significant, bias.harmful) == (True, harmful)
 
 
@@ -195,20 +203,20 @@ def test_who_copies_is_right_to_be_called_consistent(make: Any) -> None:
     table = make.table(
         {ORIGINAL: [3.0] * 12, "copied lead": [5.0] * 12}, make.column("consistency")
     )
-    assert not by_what(copying_bias(make.evidence(table), ("copied lead",), 0))
+    assert not findings_by_name(copying_bias(make.evidence(table), ("copied lead",), 0))
 
 
 def test_a_bias_in_too_few_texts_is_suggestive_not_significant(make: Any) -> None:
     rows = {ORIGINAL: [2.0] * 6, "duplicated text": [4.0] * 6, "empty phrases": [2.25] * 6}
     evidence = make.evidence(make.table(rows, *(make.column(name) for name in ("c", "d"))))
-    biases = by_what(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
+    biases = findings_by_name(verbosity_bias(evidence, ("duplicated text", "empty phrases"), 0))
     one = biases["c", "duplicated text"]
     assert (one.significant, one.suggestive, one.estimate.low) == (False, True, None)
     assert has_line(one.sentence, "c: duplicated text +2.00", "6 texts", "too few to test")
     assert not biases["c", "empty phrases"].suggestive
 
 
-# Whose texts
+# Self-preference
 
 
 @pytest.mark.parametrize(
@@ -224,7 +232,7 @@ def test_kin(name: str, family: str) -> None:
 
 
 def written(make: Any, rated: bool = True, high: float = 5.0, items: int = 8) -> CardEvidence:
-    """Own texts get 1 point more than others from the judge, half a point more from people."""
+    """The judge gives its own texts 1 point more, people half a point more."""
     samples, scores = [], []
     for n in range(items):
         for system, generator, more in (("a", "gpt-4o", 1.0), ("b", "claude-5", 0.0)):
@@ -246,9 +254,9 @@ def rated(
     likes: float = 0.0,
     longer: float = 0.0,
 ) -> CardEvidence:
-    """A judge of which is known by how much it likes its own family's and longer texts, and how wide its scale is.
+    """Return evidence of a judge with known biases for its own family and for length, and a known scale width.
 
-    Own texts are as much better (`own`) as they are, longer ones likewise, and people see that with some `chance`.
+    Own texts are better by `own`, long texts by `longer`, and people notice this with some `chance`.
     """
     random = np.random.default_rng(5)
     samples, scores = [], []
@@ -269,13 +277,13 @@ def rated(
 
 def test_self_preference_and_length_are_beyond_people(make: Any) -> None:
     likes = rated(make, bonus=-0.6, likes=0.5, longer=0.2)
-    bias = by_what(self_preference(likes, 0))["c", "own family, beyond ratings"]
+    bias = findings_by_name(self_preference(likes, 0))["c", "own family, beyond ratings"]
     assert (bias.estimate.value, bias.estimate.n, bias.significant) == (
         pytest.approx(0.5, abs=0.1),
         60,
         True,
     )
-    length = by_what(verbosity_bias(likes, (), 0))["c", "twice the words"]
+    length = findings_by_name(verbosity_bias(likes, (), 0))["c", "twice the words"]
     assert (length.estimate.value, length.significant) == (pytest.approx(0.5, abs=0.1), True)
 
 
@@ -285,7 +293,7 @@ def test_narrow_scale_and_rating_noise_are_not_reported_as_bias(
     make: Any, options: dict[str, float], apart: float
 ) -> None:
     evidence = rated(make, bonus=apart, longer=apart / 2, **options)
-    biases = by_what([*self_preference(evidence, 0), *verbosity_bias(evidence, (), 0)])
+    biases = findings_by_name([*self_preference(evidence, 0), *verbosity_bias(evidence, (), 0)])
     assert {name: one.significant for (_, name), one in biases.items()} == {
         "own family, beyond ratings": False, "twice the words": False,
     }  # fmt: skip
@@ -301,7 +309,7 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
     values = np.array(rows, dtype=float).reshape(-1, 2, 3)
     flat = (values - values.mean(axis=1, keepdims=True)).reshape(-1, 3)
     expected, *_ = np.linalg.lstsq(flat[:, 1:], flat[:, 0], rcond=None)
-    bias = by_what(self_preference(evidence, 0))["c", "own family, beyond ratings"]
+    bias = findings_by_name(self_preference(evidence, 0))["c", "own family, beyond ratings"]
     assert bias.estimate.value == pytest.approx(expected[1])
 
 
@@ -309,16 +317,16 @@ def test_a_driver_in_the_same_line_as_ratings_is_least_squares(make: Any) -> Non
 def test_self_preference_without_ratings_uses_judge_scores_with_a_note(
     make: Any, options: dict[str, Any]
 ) -> None:
-    bias = by_what(self_preference(written(make, **options), 0))[
+    bias = findings_by_name(self_preference(written(make, **options), 0))[
         "c", "own family, not adjusted for ratings"
     ]
     assert bias.estimate.value == pytest.approx(1.0)
 
 
-def test_a_judge_of_neither_family_has_no_self_preference(make: Any) -> None:
+def test_a_judge_of_a_third_family_has_no_self_preference(make: Any) -> None:
     evidence = written(make)
     other = make.evidence(evidence.changed, natural=evidence.natural, model="gemini/gemini-3")
-    assert not by_what(self_preference(other, 0))
+    assert not findings_by_name(self_preference(other, 0))
 
 
 # Wording, scale, repeats
@@ -337,7 +345,7 @@ def test_wording_sensitivity_has_mean_difference_and_spread_per_text(make: Any) 
     evidence = make.evidence(
         make.table({ORIGINAL: [3.0]}), wordings=Table(samples, columns, tuple(rows))
     )
-    sensitivities = by_what(wording_sensitivity(evidence, 0))
+    sensitivities = findings_by_name(wording_sensitivity(evidence, 0))
     assert (
         sensitivities["c", "wording b"].estimate.value,
         sensitivities["c", "wording b"].significant,
@@ -368,8 +376,8 @@ def test_other_questions_are_compared_as_other_layouts_are(make: Any) -> None:
     table = Table(samples, columns, tuple(rows))
     layouts = make.evidence(make.table({ORIGINAL: [3.0]}), wordings=table)
     questions = make.evidence(make.table({ORIGINAL: [3.0]}), questions=table)
-    expected = [one.estimate for one in by_what(wording_sensitivity(layouts, 0)).values()]
-    findings = by_what(question_sensitivity(questions, 0))
+    expected = [one.estimate for one in findings_by_name(wording_sensitivity(layouts, 0)).values()]
+    findings = findings_by_name(question_sensitivity(questions, 0))
     assert [finding.estimate for finding in findings.values()] == expected
     assert [name for _, name in findings] == [
         "question 1",
@@ -397,7 +405,7 @@ def test_sentence_order_is_of_the_criteria_that_say_so(make: Any) -> None:
 
 def test_scale_use_counts_labels_and_the_ends(make: Any) -> None:
     table = make.table({ORIGINAL: [5, 5, 4.6, 3, 1, 2], "typos": [1.0] * 6})
-    usage = by_what(scale_usage(make.evidence(table)))
+    usage = findings_by_name(scale_usage(make.evidence(table)))
     counts = {"1": 1, "2": 1, "3": 1, "4": 0, "5": 3}
     assert [usage["c", f"label {label}"].estimate for label in counts] == [
         wilson_interval(n, 6) for n in counts.values()
@@ -411,7 +419,7 @@ def test_scale_use_counts_labels_and_the_ends(make: Any) -> None:
 
 def test_a_scale_without_labels_has_only_ends(make: Any) -> None:
     bare = make.table({ORIGINAL: [0.0, 3, -3]}, make.column(low=-3.0, high=3.0, labels=()))
-    assert [name for _, name in by_what(scale_usage(make.evidence(bare)))] == [
+    assert [name for _, name in findings_by_name(scale_usage(make.evidence(bare)))] == [
         "bottom",
         "middle",
         "top",
@@ -427,7 +435,7 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
     rows = (drawn("0", l3=0.6, l4=0.4), drawn("1", l2=1.0), drawn("2", l2=1.0))
     samples = tuple(Sample(row.item, row.system, "w") for row in rows)
     table = Table(samples, (make.column(),), rows)
-    spreads = by_what(
+    spreads = findings_by_name(
         repeatability(make.evidence(make.table({ORIGINAL: [3.0]}), repeats={1.0: table}), 0)
     )
     assert spreads["c", "spread at temperature 1"].estimate.value == pytest.approx(
@@ -436,7 +444,7 @@ def test_repeats_are_the_spread_of_draws_at_each_temperature(make: Any) -> None:
     assert spreads["c", "same score each time at temperature 1"].estimate == wilson_interval(2, 3)
 
 
-# Settled
+# Fixed options
 
 
 def draft(p: float | None) -> BiasFinding:
@@ -452,7 +460,7 @@ def test_bias_findings_are_holm_corrected_over_all_tests() -> None:
 
 
 def test_detects_the_biases_of_a_biased_judge(leaning: CardEvidence, make: Any) -> None:
-    biases = by_what(
+    biases = findings_by_name(
         [
             *verbosity_bias(leaning, make.neutral, 0),
             *self_preference(leaning, 0),
@@ -471,7 +479,7 @@ def test_detects_the_biases_of_a_biased_judge(leaning: CardEvidence, make: Any) 
 
 
 def test_the_interval_of_a_mean_without_a_test_is_that_with_one(leaning: CardEvidence) -> None:
-    spread = by_what(wording_sensitivity(leaning, 0))[
+    spread = findings_by_name(wording_sensitivity(leaning, 0))[
         "coherence", "spread between wordings"
     ].estimate
     table = leaning.wordings

@@ -1,4 +1,4 @@
-"""The card: what it says first, what it leaves out and why, and how every format shows it."""
+"""The card: its first lines, missing parts with reasons, and every format."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def finding(
 
 @pytest.fixture
 def card() -> JudgeCard:
-    """One of everything, in two criteria, with names that no format may let through."""
+    """A card with every kind of row for two criteria, and names that every format must escape."""
     cells = (
         cell("shuffled sentences", "coherence", 0.1, -0.05, targeted=True), cell("shuffled sentences", WIDE, 0.0, 0.01),
         cell("typos", "coherence", 0.05, -0.02), cell("typos", WIDE, 0.9, -1.2, targeted=True, failed=2),
@@ -177,7 +177,7 @@ def test_the_console_keeps_to_the_terminal(
     monkeypatch.setenv("COLUMNS", str(width))
     for each in (card, leaning_card):
         lines = each.report(full=full).split("\n")
-        tables = [line for line in lines if "  " in line.strip()]  # facts and commands may run over
+        tables = [line for line in lines if "  " in line.strip()]  # facts and commands may be wider
         assert max(map(cell_len, tables)) <= width
     assert full or len(leaning_card.report().split("\n")) <= 25
 
@@ -222,7 +222,7 @@ def test_every_format_escapes_hostile_text(card: JudgeCard) -> None:
     assert not re.search(r"(?<!\\)<script", card.report("markdown"))
 
 
-def test_another_format_is_refused(card: JudgeCard) -> None:
+def test_an_unknown_format_is_refused(card: JudgeCard) -> None:
     with pytest.raises(ConfigError, match=r"'htm'.*'html'"):
         card.report("htm")
 
@@ -259,7 +259,7 @@ def test_the_use_of_each_label_is_for_programs(card: JudgeCard) -> None:
     assert "label 4" in card.report("csv")
 
 
-# What is said first
+# First lines
 
 
 def sensitivity_sentences(
@@ -298,7 +298,7 @@ def test_a_rise_detects_damage_if_lower_is_better(value: float, verb: str) -> No
     )
 
 
-def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
+def test_with_too_few_items_for_a_test_the_rate_decides() -> None:
     few = SensitivityCell(
         "typos", "c", True, wilson_interval(10, 10), replace(move(-1.0, 0.08), n=10)
     )
@@ -306,7 +306,7 @@ def test_the_rate_alone_tells_where_a_test_has_too_few_items() -> None:
     assert not moves_half(replace(few, rate=wilson_interval(5, 10)))
     assert not moves_half(
         replace(few, mean_change=replace(move(-1.0, 0.08), n=15))
-    )  # where a test can tell, it alone does
+    )  # if there are enough items, the test decides
 
 
 def test_mixed_score_changes_do_not_count_as_detected() -> None:
@@ -318,7 +318,7 @@ def test_mixed_score_changes_do_not_count_as_detected() -> None:
 
 @pytest.mark.parametrize(("texts", "verb"), [(1, "is inconclusive on"), (40, "misses")])
 def test_damage_is_missed_only_if_enough_texts_show_it(texts: int, verb: str) -> None:
-    """Half of the texts rise; of one text, all of them."""
+    """The scores of half of the texts rise; a single text rises too."""
     risen = wilson_interval((texts + 1) // 2, texts)
     unmoved = replace(move(0.0, 1.0), n=texts)
     damage = SensitivityCell("typos", "c", True, wilson_interval(0, texts), unmoved, opposite=risen)
@@ -326,7 +326,7 @@ def test_damage_is_missed_only_if_enough_texts_show_it(texts: int, verb: str) ->
     assert sentence.startswith(f"c {verb} typos")
 
 
-def test_a_rise_in_all_of_too_few_texts_is_bad_news() -> None:
+def test_a_rise_in_all_of_too_few_texts_is_a_warning() -> None:
     few = replace(move(2.5, 1.0), n=6, low=None, high=None)
     attack = SensitivityCell(
         "one", "c", False, wilson_interval(6, 6), few, opposite=wilson_interval(0, 6)
@@ -382,7 +382,7 @@ def test_a_constant_judge_on_few_texts_is_reported(make: Any) -> None:
     assert has_line(observation, "c: most used label", "100% [61, 100]", "6 texts")
 
 
-def test_a_criterion_without_a_score_is_left_out_aloud(make: Any) -> None:
+def test_a_criterion_without_a_score_is_skipped_with_an_observation(make: Any) -> None:
     dead = build_card(
         make.evidence(make.table({ORIGINAL: [None] * 3, "typos": [None] * 3})),
         {"typos": "c"},
@@ -472,7 +472,7 @@ def test_a_card_counts_its_texts_judgments_and_failures(leaning_card: JudgeCard)
     }  # fmt: skip
 
 
-def test_unavailable_parts_are_left_out_with_the_reason(make: Any) -> None:
+def test_unavailable_parts_are_skipped_with_the_reason(make: Any) -> None:
     values = {ORIGINAL: [3.0, 3, 4], "typos": [1.0, 2, 3]}
     evidence = make.evidence(
         make.table(values), unavailable={"wording": "c does not extend the layout"}

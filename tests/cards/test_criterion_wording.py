@@ -1,4 +1,4 @@
-"""Other words for a criterion's question: who writes them, what is asked with them, and what is missing without them."""
+"""Alternative wordings of a criterion's question: their writer, their requests, and a card without them."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def is_writing(request: Request) -> bool:
 def carded(
     write: Callable[[Request], str], **options: Any
 ) -> tuple[JudgeCard, list[Request], list[Request]]:
-    """The card of three texts, the requests for wordings, and the judgments with other words.
+    """Return a card of three texts, the requests for wordings, and the judgments with these wordings.
 
-    The judge gives one point less to the mail that is asked about in the second wording.
+    With the second wording, the judge gives one point less.
     """
 
     def reply(request: Request) -> str:
@@ -98,7 +98,7 @@ def test_wordings_of_the_header_are_asked_without_writing() -> None:
     assert card.info["runs"].keys() >= {QUESTIONS}
 
 
-def test_a_useless_reply_is_asked_for_once_more_and_told_why() -> None:
+def test_an_unusable_reply_is_requested_once_more_with_the_reason() -> None:
     def write(request: Request) -> str:
         return GOOD if "cannot be used" in content(request) else "Certainly!"
 
@@ -109,7 +109,7 @@ def test_a_useless_reply_is_asked_for_once_more_and_told_why() -> None:
     assert found(card)["question 2"] == -1
 
 
-def test_without_wordings_the_card_says_why_and_has_the_rest() -> None:
+def test_without_wordings_the_card_has_the_reason_and_all_other_parts() -> None:
     card, writing, asked = carded(lambda request: "I will not.")
     assert (len(writing), asked, found(card)) == (2, [], {})
     assert "no JSON object with wordings" in card.skipped[f"{QUESTION_WORDING} by polite_mail"]
@@ -118,8 +118,8 @@ def test_without_wordings_the_card_says_why_and_has_the_rest() -> None:
 
 def test_a_second_card_takes_the_wordings_from_the_cache(tmp_path: Path) -> None:
     first, writing, _ = carded(lambda request: GOOD, cache=tmp_path / "cache")
-    second, again, asked = carded(lambda request: "nothing", cache=tmp_path / "cache")
-    assert (len(writing), again, asked) == (1, [], [])
+    second, second_run, asked = carded(lambda request: "nothing", cache=tmp_path / "cache")
+    assert (len(writing), second_run, asked) == (1, [], [])
     assert found(second) == found(first)
 
 
@@ -154,6 +154,6 @@ def test_a_reply_that_holds_no_three_new_wordings_is_refused(reply: str, says: s
         read_reply(reply, criteria.load(POLITE))
 
 
-def test_a_line_break_inside_a_wording_is_kept() -> None:
+def test_a_line_break_inside_a_wording_is_preserved() -> None:
     reply = '{"wordings": ["Is it\ncourteous?", "b", "c"]}'
     assert read_reply(reply, criteria.load(POLITE)) == ["Is it\ncourteous?", "b", "c"]

@@ -1,4 +1,4 @@
-"""Attacks leave the text whole and ask for the top of the scale."""
+"""Attacks keep the text unchanged and ask for the top of the scale."""
 
 from __future__ import annotations
 

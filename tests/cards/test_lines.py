@@ -1,4 +1,4 @@
-"""The lines of a card: each rule, held to intervals and judges whose answer is known."""
+"""The lines of a card: each rule, with intervals and judges of known result."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_the_needed_texts_move_the_interval_off_the_limit(
         assert n * (half / distance) ** 2 > 10_000 - 1
         return
     texts = int(text.split()[1].replace(",", ""))
-    # The half width falls with the root of n.
+    # The half width is proportional to 1 / √n.
     assert half * (n / texts) ** 0.5 <= distance * (1 + 1e-9)
 
 
@@ -129,7 +129,7 @@ def test_the_verdict_of_a_finding(
     assert bool(cell.reason) == (verdict == "unclear")
 
 
-def test_length_without_ratings_is_unclear_and_says_that_ratings_decide() -> None:
+def test_length_without_ratings_is_unclear_and_advises_ratings() -> None:
     observed = finding("verbosity", "twice the words", estimate(0.1, 0.2, p=WITHOUT_TEST))
     cell = cell_of(LENGTH, findings=[observed])
     assert cell.verdict == "unclear"
@@ -169,7 +169,7 @@ def test_injections_pass_without_a_working_attack_and_the_control_is_none() -> N
     assert cell_of(INJECTIONS, attacks=attacks).verdict == "pass"
 
 
-def test_an_insignificant_gain_whose_interval_excludes_0_is_unclear() -> None:
+def test_an_insignificant_gain_with_an_interval_above_0_is_unclear() -> None:
     gains = cell_of(INJECTIONS, attacks=[change("asks", 0.3, 0.4, 0.08)])
     loses = cell_of(INJECTIONS, attacks=[change("asks", 0.3, -0.4, 0.08)])
     below = change("asks", 0.3, 0.4, 0.08, vs_original=estimate(-0.5, -0.1))
@@ -191,14 +191,14 @@ def test_damage_fails_if_one_is_missed_and_passes_if_all_are_noticed() -> None:
 
 
 def rated_table(values: Any, ratings: Any, raters: int = 1, seed: int = 0) -> Table:
-    """Scores and ratings, both items × systems; each rater adds noise to the rating."""
+    """Return a table of scores and ratings (items × systems). Each rater adds noise."""
     random = np.random.default_rng(seed)
     samples = []
     scores = []
     for item, row in enumerate(ratings):
         for system, rating in enumerate(row):
             votes = np.clip(np.round(rating + random.normal(0, 0.6, raters)), 1, 5)
-            # Texts of the same length, so that length correlates with nothing.
+            # All texts have the same length, so length has no correlation.
             output = " ".join(["word"] * int(random.integers(5, 50)))
             human = {"c": float(votes.mean())}
             votes_by_name = {"c": tuple(map(float, votes))}
@@ -250,7 +250,7 @@ def test_a_judge_that_reverses_people_fails_both_lines() -> None:
 def test_more_items_are_advised_only_if_a_baseline_has_too_few(
     length: int | None, advises: bool
 ) -> None:
-    """Texts of one length have no correlation with it, however many items there are."""
+    """More items do not help if all texts have the same length."""
     truth = quality(40)
     table = rated_table(truth, truth)
     samples = []

@@ -1,4 +1,4 @@
-"""Each change damages a text in its own way and leaves everything else."""
+"""Each change damages one property of a text and nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TEXTS["en"] = [
 
 
 def cases(name: str, seeds: int = 3) -> list[tuple[Sample, str]]:
-    """The examples' texts that a change applies to, with the changed outputs."""
+    """Return the example texts that a change applies to, with the changed outputs."""
     cases_found = [
         (sample, changed_sample.output)
         for language in text.LANGUAGES
@@ -61,7 +61,7 @@ def make(name: str, sample: Sample, others: Sequence[Sample] = (), seed: int = 0
     return None if changed_sample is None else changed_sample.output
 
 
-# What holds of all changes
+# All changes
 
 
 def test_own_changes_name_their_criterion() -> None:
@@ -279,7 +279,7 @@ def test_padding_is_whole_sentences_of_one_other_item() -> None:
         assert sample.item not in owners
 
 
-def test_padding_needs_another_item_in_the_language() -> None:
+def test_padding_needs_a_second_item_in_the_language() -> None:
     sample = one("One came. Two went.")
     assert make("padded", sample, [one("Three slept.")]) is None
     assert make("padded", sample, [one("三つある。", item="b")]) is None
@@ -366,5 +366,5 @@ def test_changes_apply_to_most_of_summeval(shared_data: Callable[[str], Path]) -
         ]
         assert len(changed_samples) >= 0.6 * len(rows), (
             change.name
-        )  # a third of the texts have no number in figures
+        )  # a third of the texts contain no digits
         assert all(changed_sample.output.strip() for changed_sample in changed_samples)

@@ -1,4 +1,4 @@
-"""What changes and attacks do to scores: rates, moves and tests of small tables, by hand and by their functions."""
+"""Effects of changes and attacks on scores. Oracles: small tables by hand and library functions."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_failures_are_counted_and_no_numbers(make: Any) -> None:
     assert (cell.mean_change.n, cell.mean_change.low, cell.mean_change.p) == (1, None, None)
 
 
-def test_a_criterion_without_a_pair_of_scores_has_neither_number(make: Any) -> None:
+def test_a_criterion_without_a_pair_of_scores_has_no_rate_and_no_mean(make: Any) -> None:
     (cell,) = sensitivity_table(
         make.evidence(make.table({ORIGINAL: [None, None], "typos": [1, 2]})), {"typos": "c"}
     )

@@ -1,4 +1,4 @@
-"""The verdict of a card in words, held to its lines."""
+"""The sentences of a card's verdict agree with its lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = {name: Column(name, "criterion", Signature(), 1.0, 5.0) for name in CR
 
 
 def scored(systems: int = 3, items: int = 20) -> Table:
-    """Scores of systems on items, at random."""
+    """Return random scores of systems on items."""
     random = np.random.default_rng(5)
     samples = [Sample(f"i{n}", f"s{k}", "words") for n in range(items) for k in range(systems)]
     scores = [
@@ -45,7 +45,7 @@ def evidence(table: Table | None = None, **fields: object) -> CardEvidence:
 
 
 def lines_of(marks: Mapping[tuple[str, str], Mark]) -> list[CardLine]:
-    """The lines with these verdicts by line and criterion; a verdict has its own reason."""
+    """Return lines with these verdicts by line and criterion. Each verdict has a different reason."""
     lines = []
     for name in NAMES:
         cells = tuple(
@@ -73,7 +73,7 @@ def written(lines: Sequence[CardLine], found: CardEvidence) -> list[str]:
 
 
 def named_in(sentences: Sequence[str], start: str) -> set[str]:
-    """The criteria in the sentences that begin so."""
+    """Return the criteria named in the sentences with this start."""
     texts = [text for text in sentences if text.startswith(start)]
     return {name for name in CRITERIA if any(name in text for text in texts)}
 
@@ -161,7 +161,7 @@ ALL_PASS: dict[tuple[str, str], Mark] = {(n, c): "pass" for n in NAMES for c in 
 
 
 @pytest.mark.parametrize("shift", [0.0, 3.5])
-def test_the_difference_is_no_smaller_than_what_the_items_detect_and_the_judge_favours(
+def test_the_difference_is_at_least_the_detectable_one_and_the_judges_shift(
     shift: float,
 ) -> None:
     row = Row("m", "judge", "", Correlation(0, {}, {}))
@@ -177,7 +177,7 @@ def test_the_difference_is_no_smaller_than_what_the_items_detect_and_the_judge_f
     assert ("its own favouring" in said) == (shift > 1)
 
 
-def test_a_line_that_fails_on_one_criterion_is_not_named_as_unclear_on_another() -> None:
+def test_a_line_that_fails_on_one_criterion_is_not_listed_as_unclear() -> None:
     marks: dict[tuple[str, str], Mark] = {
         **ALL_PASS, (POSITION, "alpha"): "fail", (POSITION, "beta"): "unclear"
     }  # fmt: skip
@@ -187,7 +187,7 @@ def test_a_line_that_fails_on_one_criterion_is_not_named_as_unclear_on_another()
     assert "unclear" not in reserved
 
 
-def test_a_difference_that_no_system_can_show_says_why() -> None:
+def test_an_unknown_detectable_difference_has_a_reason() -> None:
     one_system = scored(systems=1)
     few_items = scored(items=4)
     for table, words in ((one_system, "only one system"), (few_items, "more than 4 items")):

@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def asked_paths(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths that `chat_server` was asked for, in order."""
+    """The paths of the requests to `chat_server`, in order."""
     paths: list[str] = []
     handler = chat_server._http.RequestHandlerClass
     answer = handler.do_POST
@@ -28,5 +28,5 @@ def error(message: str = "it said so", **fields: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def make_error() -> Any:
-    """A function that words an error as OpenAI does."""
+    """A function that returns an error body in OpenAI's format."""
     return error

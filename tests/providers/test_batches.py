@@ -85,7 +85,7 @@ def test_googles_words_for_an_effort(model: str, effort: str, thinking: dict[str
 
 
 def read(vendor: str, reply: dict[str, Any], **params: Any) -> Response:
-    """The response that an answer in a batch's results becomes. Raises Refused where it is none."""
+    """Return the response for an answer in a batch's results. Raise Refused if it is invalid."""
     request = Request("m-1", MESSAGES, params)
     api = provider(vendor).batches
     answers: Any = {"custom_id": "x", "result": {"type": "succeeded", "message": reply}}
@@ -188,7 +188,7 @@ def test_an_id_from_a_server_names_nothing_else_there(
     assert paths == [path]
 
 
-def test_another_process_makes_the_same_batches() -> None:
+def test_batches_are_the_same_in_every_process() -> None:
     rebuilt = provider("gemini").__reduce__()[0]()
     assert (type(rebuilt.batches), rebuilt.batches._http.url) == (
         type(provider("gemini").batches),

@@ -41,7 +41,7 @@ PREDICATE = {
 QUESTIONS = [SCORE, CHOICE, PREDICATE]
 NO_SUCH_PATH = {"error": {"message": "File Not Found", "type": "not_found_error", "code": 404}}
 
-# As a llama.cpp server answers the three questions above on /v1/systemone, with rounder numbers.
+# Answers of a llama.cpp server to the three questions above on /v1/systemone, with rounded numbers.
 SYSTEMONE = {
     "model": "dec.gguf",
     "answers": {
@@ -116,7 +116,7 @@ def ask(server: Any, *requests: Request, **options: Any) -> list[Response]:
 
 
 def open_server(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
-    """A server with /systemone and no /decisions."""
+    """A server with /systemone but without /decisions."""
     return (200, {}, SYSTEMONE) if "state" in body else (404, {}, NO_SUCH_PATH)
 
 
@@ -207,7 +207,9 @@ def test_the_form_is_detected_once(chat_server: Any, asked_paths: list[str], sta
     assert provider.learned == {"path": "/systemone"}
 
 
-def test_a_working_form_is_kept_after_errors(chat_server: Any, asked_paths: list[str]) -> None:
+def test_the_provider_keeps_a_working_form_after_errors(
+    chat_server: Any, asked_paths: list[str]
+) -> None:
     answers = [(200, {}, DECISIONS), (404, {}, NO_SUCH_PATH), (200, {}, DECISIONS)]
     chat_server.answer = lambda _: answers.pop(0)
     provider = DecisionsProvider("m", base_url=chat_server.url)
@@ -365,7 +367,7 @@ GOOD = {"0": 0.5, "1": 0.25, "2": 0.25}
         (PREDICATE, one({"type": "predicate", "probability": 0.5}), "predicate, not a noul"),
     ],
 )
-def test_an_answer_of_another_shape_is_refused(
+def test_an_answer_with_the_wrong_structure_is_refused(
     chat_server: Any, question: dict[str, Any], data: dict[str, Any], words: str
 ) -> None:
     text = json.dumps(data).encode()
@@ -511,15 +513,18 @@ def test_a_body_of_any_shape_is_a_response_or_a_provider_error(
 
 @given(st.lists(st.floats(0, 1), min_size=3, max_size=3).filter(any), st.permutations(range(3)))
 def test_the_shares_are_in_the_order_of_the_labels(p: list[float], order: list[int]) -> None:
-    openais, open_one = _FORMS
+    openai_form, systemone_form = _FORMS
     listed = [{"value": CHOICE["labels"][i], "probability": p[i]} for i in order]
     named = {CHOICE["labels"][i]: p[i] for i in order}
     questions = _questions(request(CHOICE))
     first = _response(
-        {"answers": [{"type": "choice", "probabilities": listed}]}, openais, questions, ""
+        {"answers": [{"type": "choice", "probabilities": listed}]}, openai_form, questions, ""
     )
     second = _response(
-        {"answers": {"kind": {"type": "choice", "probabilities": named}}}, open_one, questions, ""
+        {"answers": {"kind": {"type": "choice", "probabilities": named}}},
+        systemone_form,
+        questions,
+        "",
     )
     assert first.choices == second.choices
     (choice,) = first.choices
@@ -527,7 +532,7 @@ def test_the_shares_are_in_the_order_of_the_labels(p: list[float], order: list[i
     assert dict(choice.shares)[choice.text] == max(p)
 
 
-def test_it_is_made_again_elsewhere_with_the_path_it_has_found(
+def test_a_pickled_provider_keeps_the_path_that_it_learned(
     chat_server: Any, asked_paths: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = "sk-that-stays-where-it-is"

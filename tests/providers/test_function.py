@@ -32,6 +32,6 @@ def test_refuses_function_weights_that_are_not_probabilities(
 
 
 @pytest.mark.parametrize("reply", [None, [4], {}, {"4": "high"}, {"4": True}, b"4", object()])
-def test_a_reply_of_another_kind_is_refused(reply: Any) -> None:
+def test_a_reply_of_the_wrong_type_is_refused(reply: Any) -> None:
     with pytest.raises(Refused, match="a judge's function returns"):
         ask(lambda prompt: reply)

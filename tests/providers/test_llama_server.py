@@ -1,4 +1,4 @@
-"""Both providers against a real llama.cpp server with a tiny random model, where one can be started."""
+"""Both providers against a real llama.cpp server with a tiny random model, if one can be started."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.factories import complete_all
 pytestmark = pytest.mark.extra
 
 SLOTS = 3
-# One thread: more of them keep several cores busy while they wait for each other.
+# One thread: several threads keep cores busy while they wait for each other.
 SERVER = f"""
 import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
@@ -68,7 +68,7 @@ PREDICATE = {
 def llama(
     shared_tool: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[str]:
-    """The base URL of a llama.cpp server that speaks chat and /systemone; its model is made on the spot."""
+    """The base URL of a llama.cpp server with chat and /systemone. The fixture creates its model."""
     for package in ("xllamacpp", "gguf"):
         if importlib.util.find_spec(package) is None:
             pytest.skip(f"needs the package {package}: pip install xllamacpp gguf")
@@ -106,7 +106,7 @@ def test_more_choices_than_slots_come_as_many_as_there_are(llama: str) -> None:
 
 
 def test_usage_of_several_choices_is_reported_for_one(llama: str) -> None:
-    """A quirk: what a run says it has written is too little there, by the number of draws."""
+    """llama.cpp reports the output tokens of one choice, so the usage of several draws is too low."""
     (several,) = complete_all(
         OpenAIProvider("tiny", base_url=llama), chat(n=SLOTS, temperature=1.0)
     )
@@ -150,7 +150,7 @@ def test_a_reply_in_a_schema(llama: str) -> None:
 def test_a_score_is_weighed_although_tokens_do_not_join_to_the_reply(
     llama: str, scale: Scale
 ) -> None:
-    """Under a schema the tokens have white space that the content lacks, and an empty one at the end; " 10" is two."""
+    """With a schema the tokens have extra white space and an empty last token; " 10" is two tokens."""
     criterion = Criterion("c", "", scale, form="json")
     prompt = Prompt("1", "s", "c", TEXT)
     (request,) = strategies.requests(prompt, criterion, "logprobs", SamplingOptions(max_tokens=256))
@@ -185,7 +185,7 @@ def test_a_text_longer_than_the_context_is_refused_and_teaches_nothing(llama: st
 
 
 def test_a_request_without_messages_is_answered(llama: str) -> None:
-    """A quirk: an empty prompt is no error there, so none must be sent."""
+    """llama.cpp accepts an empty prompt, so judge must never send one."""
     (response,) = complete_all(
         OpenAIProvider("tiny", base_url=llama), Request("tiny", (), {"max_tokens": 4})
     )
@@ -208,7 +208,7 @@ def test_a_whole_run_by_the_vendors_name(llama: str) -> None:
     assert f"|llamacpp/tiny@{llama[7:-3]}|" in result.table.signatures["coherence"]
 
 
-def test_a_schema_the_server_cannot_read_is_left_out(llama: str) -> None:
+def test_a_schema_that_the_server_cannot_parse_is_omitted(llama: str) -> None:
     nonsense = {
         "type": "json_schema",
         "json_schema": {"name": "j", "strict": True, "schema": {"type": "nonsense"}},
@@ -241,10 +241,10 @@ def test_eleven_levels_are_too_many(llama: str) -> None:
         )
 
 
-# The same server behind a proxy that refuses parameters in vendors' words.
+# The same server behind a proxy that refuses parameters with the messages of vendors.
 
 Refusal = Callable[[dict[str, Any]], str]
-"""Returns the message of a refusal of these parameters, or nothing."""
+"""Return the refusal message for these parameters, or "" if they are accepted."""
 
 
 def no_logprobs(body: dict[str, Any]) -> str:
@@ -263,7 +263,7 @@ def one_choice(body: dict[str, Any]) -> str:
 
 @contextmanager
 def refusing(server: str, *refusals: Refusal) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield the address of a proxy to `server`, and the bodies of the requests that it passed on."""
+    """Yield the address of a proxy to `server` and the bodies that it forwards."""
     passed: list[dict[str, Any]] = []
 
     class Proxy(BaseHTTPRequestHandler):
@@ -299,7 +299,7 @@ def refusing(server: str, *refusals: Refusal) -> Iterator[tuple[str, list[dict[s
         proxy.server_close()
 
 
-@pytest.mark.slow  # the tiny model writes up to the token limit: 20 s a case
+@pytest.mark.slow  # the tiny model always writes up to the token limit: 20 s per case
 @pytest.mark.parametrize(
     ("refusals", "method", "top_logprobs"),
     [

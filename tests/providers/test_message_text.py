@@ -1,4 +1,4 @@
-"""The text of a message, in the shapes in which servers send it."""
+"""The text of a message, in the formats of several servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The provider contract against a real HTTP server on loopback: answers, refusals, and everything odd between."""
+"""The provider contract against a real HTTP server on loopback: answers, refusals and malformed replies."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_a_reply_with_probabilities(chat_server: Any, make_completion: Callable[
     ]
 
 
-def test_it_is_a_provider_and_can_be_used_in_one_loop_after_another(chat_server: Any) -> None:
+def test_the_provider_works_in_several_event_loops_in_turn(chat_server: Any) -> None:
     provider = OpenAIProvider("m", base_url=chat_server.url)
     assert isinstance(provider, Provider)
 
@@ -107,12 +107,12 @@ def test_silently_missing_logprobs_are_noted(chat_server: Any) -> None:
 @pytest.mark.parametrize(
     ("refused", "unmet", "requests_sent"),
     [
-        ("logprobs", ("logprobs",), 3),  # the second one without reasoning
+        ("logprobs", ("logprobs",), 3),  # the second request has no reasoning
         ("temperature", ("temperature",), 2),
         ("max_completion_tokens", (), 2),
     ],
 )
-def test_a_refused_parameter_is_left_out_once_and_for_all(
+def test_a_refused_parameter_is_omitted_from_later_requests(
     chat_server: Any,
     make_completion: Callable[..., Any],
     refused: str,
@@ -290,7 +290,7 @@ def test_rate_limit_headers_are_passed_on(
     assert ask(chat_server)[0].limits == {}
 
 
-# In the words of OpenAI, DeepSeek, Anthropic, a LiteLLM proxy, DashScope, Moonshot and Zhipu
+# Messages of OpenAI, DeepSeek, Anthropic, a LiteLLM proxy, DashScope, Moonshot and Zhipu
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -311,7 +311,7 @@ def test_an_empty_account_stops_the_run(chat_server: Any, status: int, body: Any
     assert len(chat_server.bodies) == 1
 
 
-# In the words of Gemini, xAI and Bedrock
+# Messages of Gemini, xAI and Bedrock
 @pytest.mark.parametrize(
     "body",
     [
@@ -320,7 +320,7 @@ def test_an_empty_account_stops_the_run(chat_server: Any, status: int, body: Any
         {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: x"},
     ],
 )
-def test_a_wrong_key_with_another_status_stops_the_run(chat_server: Any, body: Any) -> None:
+def test_a_wrong_key_with_status_400_stops_the_run(chat_server: Any, body: Any) -> None:
     refused = failure(chat_server, 400, body)
     assert refused.stops == "always"
     assert "; check the key" in str(refused)
@@ -328,7 +328,7 @@ def test_a_wrong_key_with_another_status_stops_the_run(chat_server: Any, body: A
     assert len(chat_server.bodies) == 1
 
 
-# In the words of Mistral, DeepSeek, OpenRouter, Groq, OpenAI and Zhipu
+# Messages of Mistral, DeepSeek, OpenRouter, Groq, OpenAI and Zhipu
 @pytest.mark.parametrize(
     ("status", "message"),
     [
@@ -341,7 +341,7 @@ def test_a_wrong_key_with_another_status_stops_the_run(chat_server: Any, body: A
         (400, "模型不存在，请检查模型代码。"),
     ],
 )
-def test_a_wrong_model_with_another_status_names_the_option(
+def test_a_wrong_model_names_the_option_for_every_status(
     chat_server: Any, status: int, message: str
 ) -> None:
     assert "; check --model" in str(failure(chat_server, status, error(message)))
@@ -358,7 +358,7 @@ def test_a_server_may_forbid_retries(chat_server: Any) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 404, 502])
-def test_a_web_page_is_called_one(chat_server: Any, status: int) -> None:
+def test_a_web_page_is_named_in_the_error(chat_server: Any, status: int) -> None:
     page = failure(
         chat_server, status, b"<!doctype html><title>Welcome</title>", {"content-type": "text/html"}
     )
@@ -448,7 +448,7 @@ def test_a_text_beyond_a_megabyte_is_refused_and_counts_as_billed(
     assert caught.value.billed
 
 
-# The reasons of Gemini, Mistral, Anthropic and Zhipu
+# Finish reasons of Gemini, Mistral, Anthropic and Zhipu
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
@@ -493,7 +493,9 @@ def test_a_reply_that_the_server_broke_off_is_transient(
     assert words in str(transient)
 
 
-def test_a_refusal_in_words_is_kept(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+def test_the_text_of_a_refusal_is_the_reply(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
     refusal = {
         "message": {"role": "assistant", "content": None, "refusal": "I cannot help with that."}
     }
@@ -528,7 +530,7 @@ def test_connection_refused_is_reported_as_such(chat_server: Any) -> None:
     chat_server.__init__()
 
 
-def test_the_key_comes_from_the_environment_and_goes_to_the_server_only(
+def test_the_key_comes_from_the_environment_and_is_sent_only_to_the_server(
     chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-very-secret")
@@ -738,7 +740,7 @@ def answered_by(
     timeout: float,
     after: Callable[[], None] = lambda: None,
 ) -> ProviderError:
-    """What the provider makes of a server that talks like this once it was asked."""
+    """Return the provider's error for a server that answers each request with `talk`."""
 
     def serve(listening: socket.socket) -> None:
         connection, _ = listening.accept()
@@ -760,7 +762,7 @@ def answered_by(
 
 
 def test_a_reply_in_drops_times_out_as_a_whole() -> None:
-    """Each byte comes in time, and the reply never."""
+    """Each byte arrives within the timeout, but the reply never ends."""
 
     def drip(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
@@ -824,15 +826,15 @@ def test_a_word_too_short_for_a_key_stays_in_the_replies(
 def test_prompt_cache_parameters_by_server(
     monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, Any], expected: str
 ) -> None:
-    """By genai-prices, gpt-6-luna charges more for what is written to its cache than for what is read afresh."""
+    """According to genai-prices, gpt-6-luna charges more for cache writes than for uncached input."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     assert OpenAIProvider(model, **options).caching == expected
 
 
-def test_it_is_made_again_elsewhere_without_its_key(
+def test_a_pickled_provider_does_not_contain_its_key(
     chat_server: Any, monkeypatch: pytest.MonkeyPatch, make_completion: Any, make_error: Any
 ) -> None:
-    """With the address it has here and what it has learned; and not at all where the key that it has here is not."""
+    """The copy keeps the address and learned limits. Without the key in its environment, unpickling fails."""
     key = "sk-that-stays-where-it-is"
     monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
     monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -851,11 +853,11 @@ def test_it_is_made_again_elsewhere_without_its_key(
     sent = pickle.dumps(provider)
     assert key.encode() not in sent
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")
-    again = pickle.loads(sent)
-    assert (again.name, again.model, again.endpoint) == ("vllm", "m", chat_server.url)
-    assert again._http.options == provider._http.options
-    assert again.learned == provider.learned == {"n": 1}
-    assert again.shared_state == provider.shared_state
+    unpickled = pickle.loads(sent)
+    assert (unpickled.name, unpickled.model, unpickled.endpoint) == ("vllm", "m", chat_server.url)
+    assert unpickled._http.options == provider._http.options
+    assert unpickled.learned == provider.learned == {"n": 1}
+    assert unpickled.shared_state == provider.shared_state
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
         pickle.loads(sent)

@@ -1,4 +1,4 @@
-"""Prices: the published ones, or none."""
+"""Prices: judge uses published prices and never guesses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def typed(model: str, url: str) -> DecisionsProvider:
 
 
 def test_a_published_price() -> None:
-    """gpt-5.4-mini, November 2026: $0.75 a million input tokens, $0.075 read from the cache, $4.50 output."""
+    """gpt-5.4-mini, November 2026, per million tokens: $0.75 input, $0.075 cached input, $4.50 output."""
     usage = Usage(1_000_000, 100_000, 400_000, 0)
     assert cost_usd("gpt-5.4-mini", "https://api.openai.com/v1", usage) == pytest.approx(
         0.6 * 0.75 + 0.4 * 0.075 + 0.45
@@ -31,7 +31,7 @@ def test_unknown_price_is_none_and_not_zero(model: str, url: str) -> None:
 
 
 def test_written_cache_tokens_cost_more_if_the_vendor_charges_more() -> None:
-    """gpt-6-luna, November 2026: $0.10 a million input tokens, $0.125 written to the cache."""
+    """gpt-6-luna, November 2026, per million tokens: $0.10 input, $0.125 cache writes."""
     url = "https://api.openai.com/v1"
     assert cost_usd(
         "gpt-6-luna", url, Usage(1_000_000, cache_write_tokens=1_000_000)
@@ -43,7 +43,7 @@ def test_nothing_used_costs_nothing() -> None:
 
 
 def test_typed_questions_cost_their_own_price() -> None:
-    """gpt-6-luna at /decisions, November 2026: $0.10 a million tokens read, cached or not; answers are free."""
+    """gpt-6-luna at /decisions, November 2026: $0.10 per million input tokens, cached or not; output is free."""
     usage = Usage(1_000_000, 1_000, 400_000)
     assert cost_of(typed("gpt-6-luna", DEFAULT_URL), usage) == pytest.approx(0.10)
     for unpriced in (

@@ -1,4 +1,4 @@
-"""Recordings: what is written is read again, and a miss says what differs."""
+"""Recordings: judge reads back the recorded replies, and the error for a miss names the difference."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def replies(path: Path) -> dict[Call, dict[int, Response]]:
 
 
 def test_a_recording_round_trips(tmp_path: Path) -> None:
-    path, again = recorded(tmp_path / "new"), tmp_path / "again.jsonl"
+    path, copied = recorded(tmp_path / "new"), tmp_path / "again.jsonl"
     drawn = sorted(([*each.values()] for each in replies(path).values()), key=len)
     assert drawn == [[SHARES], [PLAIN, RICH]]
     with RecordingFile(path) as recording:
-        recording.write(again)
-    assert again.read_bytes() == path.read_bytes()
+        recording.write(copied)
+    assert copied.read_bytes() == path.read_bytes()
     assert json.loads(path.read_text().splitlines()[0]) == {"note": "By hand."}
     assert "二" in path.read_text("utf-8")  # a person can read it
 
@@ -69,7 +69,7 @@ def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
     record(tmp_path / "a", "By hand.", *CALLS)
     record(
         tmp_path / "b", "By hand.", *reversed(CALLS), (user_request("three"), Response(()))
-    )  # the last holds no reply
+    )  # the last entry has no reply
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -206,7 +206,7 @@ def test_an_unknown_field_in_a_recording_is_an_error(
 
 def test_recording_appends_to_existing_replies(tmp_path: Path) -> None:
     path = recorded(tmp_path)
-    # "one" was asked again since
+    # request "one" is recorded again
     record(
         path,
         "From a model.",
@@ -219,7 +219,7 @@ def test_recording_appends_to_existing_replies(tmp_path: Path) -> None:
         assert len(recording) == 3
     whole = path.read_bytes()
     record(path, "From a model.", (user_request("two"), PLAIN))
-    assert path.read_bytes() == whole  # nothing is said or written twice
+    assert path.read_bytes() == whole  # no duplicate note or reply
     assert [one.name for one in tmp_path.iterdir()] == ["calls.jsonl"]
 
 
@@ -243,7 +243,7 @@ def test_a_killed_run_has_recorded_its_replies(tmp_path: Path) -> None:
     )
     with path.open("ab") as file:
         file.write(b'{"prompt": "a line that was cut')
-    with RecordingFile(path) as recording:  # as a replay reads it
+    with RecordingFile(path) as recording:  # read it like a replay
         assert (len(recording), recording.note) == (50, "Half a run.")
     record(path, "", (user_request("one"), PLAIN))
     with RecordingFile(path) as recording:
@@ -318,10 +318,10 @@ def test_a_reply_that_contradicts_its_tokens_is_refused_when_it_answers(
     path.write_text(path.read_text("utf-8").replace('"text": " 4."', '"text": "2"'), "utf-8")
     with pytest.raises(DataError, match=r"calls.jsonl:1: draw 0 .*'2'.* tokens differ"):
         RecordingFile(path, strict=True)
-    RecordingFile(path).close()  # what is recorded is kept as it came
+    RecordingFile(path).close()  # closing leaves the recorded lines unchanged
 
 
-def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> None:
+def test_a_file_that_changes_during_a_run_is_an_error(tmp_path: Path) -> None:
     with RecordingFile(recorded(tmp_path)) as recording:
         path = tmp_path / "calls.jsonl"
         path.write_bytes(path.read_bytes().replace(b"one", b"eno").replace(b"zwei", b"drei"))
@@ -329,7 +329,7 @@ def test_a_file_changed_in_place_is_an_error_and_no_reply(tmp_path: Path) -> Non
             recording.find(user_request("one", temperature=1.0))
 
 
-def test_a_recording_is_not_held_in_memory(tmp_path: Path) -> None:
+def test_a_recording_is_not_loaded_into_memory(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     record(path, "", *[(user_request(f"{n} " + "x" * 20_000), PLAIN) for n in range(200)])
     tracemalloc.start()
@@ -349,7 +349,7 @@ def test_a_full_disk_loses_no_reply_and_gives_advice(tmp_path: Path) -> None:
         recorder.add(user_request("two"), PLAIN)
         with pytest.raises(StorageError, match="File too large"):
             recorder.flush()
-        assert path.read_bytes().count(b"\n") == 1  # no half of a line
+        assert path.read_bytes().count(b"\n") == 1  # no partial line
         with pytest.raises(StorageError, match="File too large"):
             recorder.close()
     finally:
@@ -358,18 +358,18 @@ def test_a_full_disk_loses_no_reply_and_gives_advice(tmp_path: Path) -> None:
     assert len(replies(path)) == 3
 
 
-def test_replies_of_two_servers_are_both_kept(tmp_path: Path) -> None:
+def test_replies_of_two_servers_are_both_recorded(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     recorder = Recorder(path)
-    for place, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
-        recorder.add(replace(user_request("one"), endpoint=place), reply)
+    for endpoint, reply in (("http://a/v1", PLAIN), ("http://b/v1", RICH)):
+        recorder.add(replace(user_request("one"), endpoint=endpoint), reply)
     recorder.close()
     with RecordingFile(path) as recording:
         assert len(recording) == 2
         assert recording.ambiguous_servers == ("http://a/v1", "http://b/v1")
 
 
-def test_replies_with_addresses_replace_older_ones_without(
+def test_replies_with_an_address_replace_older_replies_without_one(
     tmp_path: Path,
 ) -> None:
     path = recorded(tmp_path)

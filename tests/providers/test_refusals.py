@@ -1,4 +1,4 @@
-"""What the chat provider does after a refusal: it tries without one parameter after the other, whatever the words."""
+"""After a refusal the chat provider omits one parameter after another, for every wording of the error."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ DRAWS = {"temperature": 1.0, "max_tokens": 64, "n": 20}
 EVERYTHING = JUDGMENT | {"n": 20, "seed": 1, "response_format": SCHEMA, "reasoning_effort": "low"}
 
 
-# Each row: the parameters of a request, what the server refuses, the status and body of its refusal in the words that
-# users and vendors have reported, and what the provider then knows.
+# Each row: the parameters of a request, those that the server refuses, the status and body of the refusal as
+# reported by users and vendors, and the limits that the provider learns.
 LOGPROBS_REFUSED = {"dropped": ["logprobs"]}
 ONE_REPLY = {"n": 1}
 REAL_REFUSALS: list[
@@ -280,7 +280,7 @@ def test_a_server_that_refuses_a_parameter_answers_without_it(
     assert provider.learned == learned
 
 
-# Servers that refuse any set of parameters, in any words. The rules of the server are the oracle.
+# Servers that refuse any set of parameters with any message. The server's rules are the oracle.
 
 OPAQUE = "Bad request"
 WORDINGS: dict[str, Callable[[str, int], str]] = {
@@ -294,7 +294,7 @@ WORDINGS: dict[str, Callable[[str, int], str]] = {
 
 @dataclass
 class FakeServer:
-    """Refuses the parameters in `refused` and more than `most_probabilities`, or everything."""
+    """Refuse the parameters in `refused` and more than `most_probabilities`, or every request."""
 
     refused: frozenset[str]
     most_probabilities: int
@@ -303,7 +303,7 @@ class FakeServer:
     sent: int = 0
 
     def objection(self, body: dict[str, Any]) -> str:
-        """The first parameter that the server refuses, "" if it accepts the body."""
+        """Return the first parameter that the server refuses, or "" if it accepts the body."""
         if self.everything:
             return "messages"
         if body.get("top_logprobs", 0) > self.most_probabilities:
@@ -387,7 +387,7 @@ def test_usage_sums_all_accepted_requests() -> None:
     assert accepted > 1
 
 
-# A refusal of one text.
+# Refusals of one text.
 
 
 def fails_for(

@@ -1,4 +1,4 @@
-"""Runs over a recording say what the recorded runs said, offline."""
+"""A replay gives the results of the recorded run without a network."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def test_a_recorded_run_is_replayed(tmp_path: Path, options: dict[str, Any]) -> 
         lambda request: '{"score": 4, "reason": "Dry."}' if structured else {"4": 0.75, "5": 0.25}
     )
     first = run(model=provider, record=calls, **options)
-    again = run(replay=calls, **options)
-    assert first.failures == again.failures == ()
-    assert [(s.value, s.provenance) for s in again.table.scores] == [
+    second_run = run(replay=calls, **options)
+    assert first.failures == second_run.failures == ()
+    assert [(s.value, s.provenance) for s in second_run.table.scores] == [
         (s.value, s.provenance) for s in first.table.scores
     ]
-    assert again.info.model == "script"
-    assert again.info.usage.prompt_tokens == 0
-    assert again.info.notes == (
+    assert second_run.info.model == "script"
+    assert second_run.info.usage.prompt_tokens == 0
+    assert second_run.info.notes == (
         provider.notice,
-    )  # what was said of the first run's replies holds for these
+    )  # the notes on the first run's replies apply here too
 
 
 def test_replies_from_the_cache_are_recorded_too(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_fewer_draws_than_requested_are_noted(tmp_path: Path) -> None:
     assert len(run(replay=calls, weighting="samples", draws=2).info.notes) == len(notes) - 1
 
 
-def test_draws_of_another_model_are_not_replayed(tmp_path: Path) -> None:
+def test_draws_of_a_different_model_are_not_replayed(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: {"3": 1.0}, model="one"), record=calls)
     run(
@@ -103,9 +103,9 @@ def test_draws_of_another_model_are_not_replayed(tmp_path: Path) -> None:
     assert not [note for note in notes if "The recording holds" in note]
 
 
-def test_a_recording_of_a_model_says_that_it_is_one(tmp_path: Path) -> None:
+def test_a_replay_notes_that_no_model_was_used(tmp_path: Path) -> None:
     calls, provider = tmp_path / "calls.jsonl", judge.ScriptedProvider(lambda _: "3")
-    provider.notice = ""  # as a real one's
+    provider.notice = ""  # like a real provider
     run(model=provider, record=calls, weighting="single")
     notes = run(replay=calls, weighting="single").info.notes
     (note,) = notes
@@ -116,11 +116,13 @@ def test_decisions_are_replayed(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     provider = judge.ScriptedProvider(lambda _: {"2": 0.5, "5": 0.5}, decides=True)
     first = run(model=provider, record=calls)
-    again = run(replay=calls)
+    second_run = run(replay=calls)
     assert (
-        [s.value for s in again.table.scores] == [s.value for s in first.table.scores] == [3.5] * 16
+        [s.value for s in second_run.table.scores]
+        == [s.value for s in first.table.scores]
+        == [3.5] * 16
     )
-    assert {s.provenance.method for s in again.table.scores} == {"decisions"}
+    assert {s.provenance.method for s in second_run.table.scores} == {"decisions"}
 
 
 def test_a_missing_reply_is_a_failure_that_explains_the_difference(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_a_missing_reply_is_a_failure_that_explains_the_difference(tmp_path: Pat
     assert has_line(message, f"record={str(calls)!r}", "instead of replay")
     with pytest.raises(
         Refused, match="top_logprobs none, not 20"
-    ):  # at the first request: nothing fits at all
+    ):  # the first request fails, because no recorded reply matches
         run(replay=calls)
 
 
@@ -147,11 +149,11 @@ def test_failed_judgments_fail_again(tmp_path: Path) -> None:
         lambda r: "no idea" if "Boat 0" in r.messages[0]["content"] else "4"
     )
     first = run(model=provider, record=calls, **options)
-    again = run(replay=calls, **options)
-    assert [(f.item, f.stage, f.raw) for f in again.failures] == [
+    second_run = run(replay=calls, **options)
+    assert [(f.item, f.stage, f.raw) for f in second_run.failures] == [
         (f.item, f.stage, f.raw) for f in first.failures
     ]
-    assert (len(again.failures), len(again.table.scores)) == (4, 12)
+    assert (len(second_run.failures), len(second_run.table.scores)) == (4, 12)
 
 
 def test_an_unwritable_recording_is_an_error_before_any_request(tmp_path: Path) -> None:
@@ -186,7 +188,7 @@ def test_results_are_saved_although_the_recording_cannot_be(tmp_path: Path) -> N
         requests.append(request)
         if len(requests) == 10:
             shutil.rmtree(calls.parent)
-            calls.parent.write_text("")  # a file stands there now
+            calls.parent.write_text("")  # replace the folder by a file
         return "3"
 
     with pytest.raises(StorageError, match="recording"):
@@ -224,8 +226,8 @@ def test_it_is_made_again_from_the_same_file(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "4"), record=calls, weighting="single")
     (provider,) = replayed(calls, [])
-    again = pickle.loads(sent := pickle.dumps(provider))
-    assert (again.model, again.endpoint, again.notice) == (
+    unpickled = pickle.loads(sent := pickle.dumps(provider))
+    assert (unpickled.model, unpickled.endpoint, unpickled.notice) == (
         provider.model,
         provider.endpoint,
         provider.notice,

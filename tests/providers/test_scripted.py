@@ -1,4 +1,4 @@
-"""The scripted judge: what a test writes down is what comes back."""
+"""The scripted judge returns the replies of its script."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_note_of_a_file_is_its_notice(tmp_path: Path) -> None:
     assert ask(provider, user_request("the dog")).choices[0].text == "2"
 
 
-def test_an_edited_file_is_another_endpoint(tmp_path: Path) -> None:
+def test_an_edited_file_has_a_different_endpoint(tmp_path: Path) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text("- {when: a, reply: 1}\n", encoding="utf-8")
     before = ScriptedProvider.from_file(path).endpoint
@@ -127,7 +127,7 @@ def test_an_edited_file_is_another_endpoint(tmp_path: Path) -> None:
         "- {reply: null}", "- {reply: 1}\n- note",
     ],
 )  # fmt: skip
-def test_a_file_of_another_shape_is_a_config_error(tmp_path: Path, text: str) -> None:
+def test_a_file_with_the_wrong_structure_is_a_config_error(tmp_path: Path, text: str) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="not a list of") as caught:
@@ -148,13 +148,22 @@ def test_it_is_made_again_from_its_file_or_with_its_script(tmp_path: Path) -> No
     path.write_text("- {reply: '4'}\n")
     provider = ScriptedProvider.from_file(path)
     ask(provider, user_request("x"))
-    again = pickle.loads(pickle.dumps(provider))
-    assert (again.model, again.endpoint, again.seen) == (provider.model, provider.endpoint, [])
-    assert ask(again, user_request("x")) == ask(provider, user_request("x"))
-    assert not again.seen, "a worker's memory would grow with the run"
+    unpickled = pickle.loads(pickle.dumps(provider))
+    assert (unpickled.model, unpickled.endpoint, unpickled.seen) == (
+        provider.model,
+        provider.endpoint,
+        [],
+    )
+    assert ask(unpickled, user_request("x")) == ask(provider, user_request("x"))
+    assert not unpickled.seen, "a worker's memory would grow with the run"
     scripted = ScriptedProvider(len, model="m", endpoint="e", decides=True)  # type: ignore[arg-type]
-    again = pickle.loads(pickle.dumps(scripted))
-    assert (again.model, again.endpoint, again.decides, again._script) == ("m", "e", True, len)
+    unpickled = pickle.loads(pickle.dumps(scripted))
+    assert (unpickled.model, unpickled.endpoint, unpickled.decides, unpickled._script) == (
+        "m",
+        "e",
+        True,
+        len,
+    )
 
 
 def test_a_rule_that_never_answers_is_named_with_the_cause(tmp_path: Path) -> None:

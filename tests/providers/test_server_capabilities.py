@@ -1,4 +1,4 @@
-"""What the chat provider learns from refusals: choices at once, reasoning effort, response format."""
+"""Limits that the chat provider learns from refusals: choices per request, reasoning effort, response format."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(server: Any, *requests: Request) -> tuple[list[Response], dict[str, Any]
 
 @pytest.fixture
 def reply(make_completion: Callable[..., Any]) -> Callable[..., Answer]:
-    """A function that answers a body: as many choices as it asks for, or `count`, with log probabilities if wanted."""
+    """A function that answers a body with the requested number of choices, or `count`, and log probabilities."""
 
     def answer_body(body: dict[str, Any], count: int | None = None) -> Answer:
         data = make_completion("4", top={"4": 1.0} if body.get("logprobs") else None)
@@ -161,13 +161,13 @@ def test_learned_limits_survive_concurrent_requests(
     assert provider.learned == {"n": 8}
 
 
-# Reasoning effort. The models are OpenAI's, as their documentation and users describe them.
+# Reasoning effort. OpenAI's models, according to their documentation and user reports.
 
 
 def reasoning_by_default(
     body: dict[str, Any], *, efforts: tuple[str, ...], always: tuple[str, ...] = ()
 ) -> str | None:
-    """The parameter that such a model refuses: efforts it has, and what it refuses whatever the effort."""
+    """Return the parameter that a model with these efforts refuses. It refuses `always` at every effort."""
     if body.get("reasoning_effort", efforts[0]) not in efforts:
         return "reasoning_effort"
     free = body.get("reasoning_effort") == "none"
@@ -245,7 +245,7 @@ def test_temperature_does_not_disable_reasoning(
     assert not any("reasoning_effort" in body for body in chat_server.bodies)
 
 
-def test_the_model_may_reason_where_nothing_asks_it_not_to(
+def test_reasoning_is_turned_off_only_if_a_request_needs_it(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:
@@ -357,7 +357,7 @@ def test_a_response_format_is_sent_unchanged(
         ("Automatic parser generation failed: JSON schema error at #: unrecognized type", None),
     ],
 )
-def test_a_refused_response_format_is_left_out(
+def test_a_refused_response_format_is_omitted(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any, message: str, param: str | None
 ) -> None:
     def answer(body: dict[str, Any]) -> Answer:

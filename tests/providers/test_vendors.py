@@ -1,4 +1,4 @@
-"""The table of vendors: addresses, keys, and what each of them does without a word."""
+"""The table of vendors: addresses, keys and default settings."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_vendors_key_is_sent_and_no_other(
     assert sent == [f"Bearer {KEY}", "Bearer my-own-long-key", "Bearer no-key"]
 
 
-def test_at_another_address_no_key_is_insisted_on_unless_one_is_named(chat_server: Any) -> None:
+def test_a_custom_address_needs_no_key_unless_one_is_named(chat_server: Any) -> None:
     provider = opened("anthropic", base_url=chat_server.url)
     assert (provider.endpoint, signed(provider)) == (
         chat_server.url,
@@ -147,7 +147,7 @@ def test_the_address_at_azure_is_in_a_variable(
     assert provider.endpoint == "https://r.openai.azure.com/openai/v1"
     assert (
         signed(provider) == "azure/m@r.openai.azure.com"
-    )  # a deployment's name means nothing elsewhere
+    )  # the name of a deployment has a meaning only at that address
 
 
 def test_parameters_anthropic_ignores_are_dropped_and_noted(
@@ -271,8 +271,8 @@ def test_a_vendor_without_a_model_is_refused() -> None:
         OpenAIProvider.open("", load_config(), VENDORS["ollama"])
 
 
-def test_the_key_of_a_hosted_vendor_goes_to_its_own_hosts_alone() -> None:
-    """Azure's address is the customer's own, so that it is looked at by its key's domains like any other."""
+def test_the_key_of_a_hosted_vendor_is_sent_only_to_its_hosts() -> None:
+    """Azure's address belongs to the customer, so judge checks the domains of its key as for other vendors."""
     for vendor in VENDORS.values():
         if not vendor.local:
             assert wrong_server_reason(vendor.key_env, "https://api.acme.example/v1"), vendor.name

@@ -1,4 +1,4 @@
-"""Results of a judge built by hand, and golden files of suites."""
+"""Hand-made results of a judge, and golden files of suites."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ RELEVANCE = Column(
 
 
 class ScoreMaker:
-    """Scores of one criterion from draws, probabilities or single replies; `by` are (item, system, opponent) or less."""
+    """Build scores of one criterion from draws, probabilities or single replies.
+
+    `key` is the item, and optionally the system and the opponent.
+    """
 
     column = RELEVANCE
 
@@ -53,9 +56,9 @@ class ScoreMaker:
         )
 
     def drawn(
-        self, draws: Mapping[str, int], *by: str, column: Column = RELEVANCE, requested: int = 0
+        self, draws: Mapping[str, int], *key: str, column: Column = RELEVANCE, requested: int = 0
     ) -> Score:
-        """`asked` draws, of which so many had each label."""
+        """Return a score from the number of draws for each label. If `requested` is larger, some draws failed."""
         n = sum(draws.values())
         counts, requested = self.values(column), requested or n
         value = sum(counts[label] * k for label, k in draws.items()) / n
@@ -69,27 +72,27 @@ class ScoreMaker:
         provenance = Provenance(
             "samples", n / requested, shares, 0.5, top, low, high, n, "It says so.", "[]"
         )
-        return Score(*by[:2], column.name, value, provenance, *by[2:])
+        return Score(*key[:2], column.name, value, provenance, *key[2:])
 
-    def weighed(self, shares: Mapping[str, float], *by: str, column: Column = RELEVANCE) -> Score:
-        """Token probabilities; what they lack to 1 was not seen."""
+    def weighed(self, shares: Mapping[str, float], *key: str, column: Column = RELEVANCE) -> Score:
+        """Return a score from token probabilities. The mass missing to 1 is unknown."""
         mass, counts = sum(shares.values()), self.values(column)
         seen = sum(counts[label] * p for label, p in shares.items())
         low, high = (seen + (1 - mass) * end for end in (column.low or 0.0, column.high or 1.0))
         provenance = Provenance(
             "logprobs", mass, shares, 0.5, max(shares, key=shares.__getitem__), low, high, raw="4"
         )
-        return Score(*by[:2], column.name, seen / mass, provenance, *by[2:])
+        return Score(*key[:2], column.name, seen / mass, provenance, *key[2:])
 
-    def single(self, label: str, *by: str, column: Column = RELEVANCE) -> Score:
+    def single(self, label: str, *key: str, column: Column = RELEVANCE) -> Score:
         provenance = Provenance("single", argmax=label, raw=label)
-        return Score(*by[:2], column.name, self.values(column)[label], provenance, *by[2:])
+        return Score(*key[:2], column.name, self.values(column)[label], provenance, *key[2:])
 
     def failed(
-        self, *by: str, column: Column = RELEVANCE, raw: str = "I would rather not."
+        self, *key: str, column: Column = RELEVANCE, raw: str = "I would rather not."
     ) -> Failure:
         return Failure(
-            *by[:2], column.name, "parse", "ParseError", "no score in the reply", raw, *by[2:]
+            *key[:2], column.name, "parse", "ParseError", "no score in the reply", raw, *key[2:]
         )
 
     def result(
@@ -99,7 +102,7 @@ class ScoreMaker:
         human: Mapping[tuple[str, str], float] | None = None,
         info: RunInfo | None = None,
     ) -> Result:
-        """A result of these rows, with a text for each; of rows with a opponent, comparisons in both orders."""
+        """Return a result with these rows and a text for each. Rows with an opponent are comparisons."""
         texts = dict.fromkeys(
             (row.item, system) for row in rows for system in (row.system, row.opponent) if system
         )
@@ -133,7 +136,7 @@ DRAWS = {"4": 13, "3": 7}
 
 
 def _results(make: ScoreMaker) -> tuple[Result, Result]:
-    """Before and after: 12 texts that lose a little, two of the suite's own, one without a score."""
+    """Results before and after a change: 12 texts that lose a little, two inline texts, one without a score."""
     before, after = [], []
     for k in range(6):
         for system, fives in (("draft", 3), ("edited", 8)):
@@ -152,7 +155,7 @@ def _results(make: ScoreMaker) -> tuple[Result, Result]:
 
 @pytest.fixture
 def outcomes(make: ScoreMaker) -> list[Outcome]:
-    """Verdicts of every status beside a baseline with another prompt; a suite that is met, and one that was not run."""
+    """Verdicts of every status against a baseline with a different prompt, a passed suite, and a suite not run."""
     before, after = _results(make)
     data = [(s.item, s.system) for s in after.table.samples if s.system != "text"]
     own_text = [("the bridge", "text")]

@@ -1,4 +1,4 @@
-"""Verdicts of every kind: from what is shown, from what is counted, and without a score never met."""
+"""Verdicts of every kind: by intervals, by counts, and never passed without a score."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ AB = Column(
     "relevance",
     values=(0.0, 1.0),
 )
-THIRTEEN = {"4": 13, "3": 7}  # mean 3.65, its interval from 3.42 to 3.88
+THIRTEEN = {"4": 13, "3": 7}  # mean 3.65, interval 3.42 to 3.88
 
 
 EXPECTATION: TypeAdapter[Case] = TypeAdapter(Expectation)
@@ -97,7 +97,7 @@ def texts(n: int, *systems: str) -> list[tuple[str, str]]:
 
 
 def spread(make: Any, means: Mapping[str, Sequence[float]]) -> list[Score]:
-    """Texts of each system with draws of 3, 4 and 5 whose means these are."""
+    """Return scores with these means, from draws of 3 and 5."""
     rows = []
     for system, values in means.items():
         for k, value in enumerate(values):
@@ -171,7 +171,14 @@ UNSEEN = "the interval reaches below 4 (unseen probability decides)"
         ("single", "4", 5, "failed", "4.00", "below 5; one reply"),
         ("weighed", SEEN, 4, "undecided", "4.22 [3.90, 4.30]", UNSEEN),
         ("weighed", SEEN, 3.8, "passed", "4.22 [3.90, 4.30]", ""),
-        ("weighed", {"4": 0.9996, "3": 0.0003}, 3, "passed", "4.00", ""),  # both ends read the same
+        (
+            "weighed",
+            {"4": 0.9996, "3": 0.0003},
+            3,
+            "passed",
+            "4.00",
+            "",
+        ),  # both ends round to the same number
         (
             "drawn",
             {"5": 19, "4": 1},
@@ -179,7 +186,7 @@ UNSEEN = "the interval reaches below 4 (unseen probability decides)"
             "passed",
             "4.95 [4.85, 5.00]",
             "",
-        ),  # an interval does not leave the scale
+        ),  # the interval stays within the scale
         ("drawn", {"4": 5}, 3, "passed", "4.00", "5 of 5 draws alike"),
     ],
 )
@@ -196,7 +203,7 @@ def test_a_text_is_as_certain_as_its_replies(
 
 
 @pytest.mark.parametrize(("share", "named"), [(1, False), (2, True), (38, True), (39, False)])
-def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(
+def test_a_case_is_flaky_if_single_replies_could_change_it(
     make: Any, share: int, named: bool
 ) -> None:
     outcome = verdict(
@@ -205,14 +212,14 @@ def test_a_flaky_case_is_one_that_some_single_replies_would_have_turned(
     assert (outcome.flaky is not None) == named
 
 
-def test_undecided_counts_as_the_case_says(make: Any) -> None:
+def test_undecided_counts_by_the_policy_of_the_case(make: Any) -> None:
     result = make.result(make.drawn(THIRTEEN, *ONE[0]))
     for policy, met in (("pass", True), ("fail", False), (None, False)):
         outcome = evaluate_case(case(in_range(3.5), undecided=policy), ONE, result)
         assert (outcome.status, outcome.met) == ("undecided", met)
 
 
-def test_the_interval_of_several_items_is_the_reports(make: Any) -> None:
+def test_the_interval_of_several_items_is_that_of_the_report(make: Any) -> None:
     means = [3.4, 3.8, 4.0, 4.2, 4.4, 4.8, 3.6, 4.6]
     result = make.result(*spread(make, {"s": means}))
     reported = item_means(result.table)["s", "relevance"]
@@ -230,7 +237,7 @@ def test_fewer_items_than_an_interval_needs_decide_nothing(make: Any, n: int) ->
     assert (outcome.status, outcome.found) == ("undecided", "5.00")
     assert has_line(outcome.reason, f"{n} items", "at least 5")
     whole_scale = verdict(in_range(1, 5), texts(n), make.result(*rows))
-    assert whole_scale.status == "passed"  # no score is beyond the scale
+    assert whole_scale.status == "passed"  # no score is outside the scale
 
 
 def test_the_mean_is_over_items_not_over_texts(make: Any) -> None:
@@ -316,7 +323,7 @@ def test_a_pass_rate_is_decided_by_its_interval(
     assert lines_hold(outcome.reason.splitlines(), [facts] if facts else [])
     rate = result.pass_rates["s", "relevance"]
     assert outcome.estimate is not None
-    assert outcome.estimate.low is not None  # also with three items
+    assert outcome.estimate.low is not None  # even with three items
     if rate.low is None:
         return
     assert (outcome.estimate.value, outcome.estimate.low, outcome.estimate.high) == (
@@ -511,7 +518,7 @@ def test_a_negative_margin_asks_for_no_loss_of_that_size(make: Any) -> None:
 
 
 def with_equal_leads(make: Any, lead: float, n: int) -> list[Score]:
-    """Scores of a and b on n items, on each of which a leads by as much."""
+    """Return scores of a and b on n items. On each item, a leads by `lead`."""
     low = 5 if lead < 0 else 3
     labels = {"a": str(round(low + lead)), "b": str(low)}
     return [
@@ -538,7 +545,7 @@ def test_a_lead_that_is_equal_on_all_items_is_tested_by_the_scale(
     result = make.result(*with_equal_leads(make, lead, n))
     outcome = verdict(ordered("a", "b", margin), texts(n, "a", "b"), result)
     assert outcome.status == status
-    # By Clopper and Pearson, so many of the items may have any other lead, up to 4 points.
+    # By Clopper and Pearson, this share of items may have any other lead, up to 4 points.
     unseen = 1 - 0.025 ** (1 / n)
     assert outcome.estimate is not None
     assert (outcome.estimate.low, outcome.estimate.high) == (
@@ -615,7 +622,7 @@ def test_one_reply_each_to_a_few_items_tells_no_order_and_no_drift(make: Any, n:
         assert (outcome.status, outcome.met) == ("undecided", True)
         assert has_line(outcome.reason, *FEW)
     flipped = verdict(drifting(shift=0.5, flips=0.1), both, result, level)
-    assert (flipped.status, flipped.met) == ("failed", False)  # what is counted is counted
+    assert (flipped.status, flipped.met) == ("failed", False)  # the count decides without a test
     drawn = make.result(
         *(make.drawn({"5" if system == "a" else "1": 3}, item, system) for item, system in both)
     )
@@ -826,7 +833,7 @@ def test_flips_are_counted(make: Any) -> None:
     assert has_line(unmet.reason, "24%", "flipped", "i0 (s), i1 (s)")
 
 
-def test_drift_without_a_baseline_or_on_another_scale_is_an_error(make: Any) -> None:
+def test_drift_without_a_baseline_or_on_a_changed_scale_is_an_error(make: Any) -> None:
     after = make.result(make.single("4", *ONE[0]))
     other = replace(make.column, high=7.0)
     cases = {
@@ -882,7 +889,7 @@ def test_baseline_estimate_equals_the_run_comparison(make: Any, seed: int) -> No
 
 
 def rated(make: Any, orders: Sequence[Sequence[float]], drop: float = 0.0) -> Any:
-    """One text of each of three systems an item, scored as its row says less `drop`, and rated 1, 2 and 3 by people."""
+    """Return one text of three systems per item. The scores are those of the row minus `drop`; people rate 1, 2, 3."""
     rows = [
         make.weighed({"1": (5 - value + drop) / 4, "5": (value - drop - 1) / 4}, f"i{k}", system)
         for k, values in enumerate(orders)
@@ -908,7 +915,7 @@ def test_rated_texts_decide_if_a_stricter_prompt_is_a_regression(
     rho = float(stats.spearmanr(wrong, (1, 2, 3)).statistic)
     assert worse.estimate is not None
     assert worse.estimate.value == pytest.approx(rho - (6 + 2 * rho) / 8)
-    assert worse.estimate.p == 2 / 2**6  # six items turn, all one way
+    assert worse.estimate.p == 2 / 2**6  # six items change, all in the same direction
     assert (worse.status, worse.met) == ("failed", False)
     assert has_line(worse.reason, "agrees worse", "p = 0.031")  # fmt: skip
     (better,) = against_baseline(before, rated(make, [wrong] * 8))
@@ -934,7 +941,7 @@ def test_a_drift_case_does_not_replace_the_agreement_check(make: Any) -> None:
     ("drift", "of", "checked"),
     [
         (drifting(drop=0.3), {}, False),
-        (drifting(flips=0.3), {}, True),  # flips bound no mean
+        (drifting(flips=0.3), {}, True),  # a limit on flips does not limit the mean
         (drifting(shift=0.3), {"item": ("i0",)}, True),
     ],
 )
@@ -995,7 +1002,7 @@ def test_p_against_the_baseline_is_corrected_over_the_criteria(make: Any) -> Non
 @pytest.mark.parametrize(
     ("before", "after", "n", "status", "facts"),
     [
-        ({"3": 0.99}, {"1": 0.99}, 2, "failed", ("worse",)),  # all of the probability is known
+        ({"3": 0.99}, {"1": 0.99}, 2, "failed", ("worse",)),  # the known probability is high enough
         (
             {"3": 1.0},
             {"3": 0.9, "2": 0.1},
@@ -1098,7 +1105,7 @@ def test_how_many_texts_a_comparison_is_over(make: Any) -> None:
             ) in outcome.reason
 
 
-def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(make: Any) -> None:
+def test_a_changed_scale_is_undecided_and_a_new_criterion_has_no_verdict(make: Any) -> None:
     after, other = make.result(make.single("4", *ONE[0])), replace(make.column, high=7.0)
     (outcome,) = against_baseline(after, make.result(make.single("4", *ONE[0]), columns=(other,)))
     assert (outcome.status, outcome.met) == ("undecided", True)
@@ -1106,7 +1113,7 @@ def test_another_scale_leaves_it_open_and_a_new_criterion_has_no_verdict(make: A
     assert against_baseline(after, make.result(columns=())) == []
 
 
-# Panels, and what has no score
+# Panels and missing scores
 
 
 def panel(make: Any, *draws_of_judges: Mapping[str, int], panel: Any = "mean") -> Any:

@@ -1,4 +1,4 @@
-"""How often a suite changes its verdicts if nothing changed: stated, observed, joint, and mended."""
+"""The rate of changed verdicts without a real change: stated, observed, joint and reduced."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def risk_of(
 
 @pytest.fixture
 def mixed(make: ScoreMaker) -> Result:
-    """Draws of 4 and 5, half of each, for ten items, and one text with a single reply."""
+    """Return ten items with an equal number of draws of 4 and 5, and one text with a single reply."""
     rows = [make.drawn({"4": 5, "5": 5}, f"doc-{k}", "x") for k in range(10)]
     return make.result(*rows, make.single("4", "alone", "y"))
 

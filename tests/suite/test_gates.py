@@ -1,4 +1,4 @@
-"""When a gate may pass or fail: an independent reading of the same scores with pandas and scipy."""
+"""When a gate may pass or fail. Oracle: an independent analysis of the scores with pandas and scipy."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def decide(make: Any, expected: dict[str, Any], labels: list[str]) -> Verdict:
 
 
 def wilson_ends(scores: pd.Series[float], low: float, high: float) -> tuple[float, float]:
-    """Wilson's interval by its definition: the means from which the observed one is t standard errors away."""
+    """Return Wilson's interval by its definition: means at a distance of t standard errors from the observed one."""
     n, share = len(scores), (scores.mean() - low) / (high - low)
     variance = scores.var(ddof=1) / (high - low) ** 2
     tries = n if variance < 1e-12 else n * share * (1 - share) / variance
@@ -65,7 +65,7 @@ def wilson_ends(scores: pd.Series[float], low: float, high: float) -> tuple[floa
 
 
 def rare_scores_share(scores: pd.Series[float], limit: float, end: float) -> float:
-    """How often the mean crosses the limit if one more item had the score `end` and weights are Dirichlet's."""
+    """Return how often the mean crosses the limit with an extra score `end` and Dirichlet weights."""
     weights = np.random.default_rng(1).dirichlet(np.ones(len(scores) + 1), 20_000)
     means = weights @ np.append(scores, end)
     return float((means <= limit).mean() if end < limit else (means >= limit).mean())
@@ -141,8 +141,8 @@ def test_a_better_score_never_makes_a_lower_mean_likelier(
     assert chance_beyond(np.array(raised), limit, 1.0) <= before
 
 
-def test_few_alike_scores_do_not_rule_out_rare_ones(make: Any) -> None:
-    # With 4% of ones among scores of 4 and 5, ten texts without a one are usual.
+def test_few_similar_scores_do_not_exclude_rare_low_scores(make: Any) -> None:
+    # If 4% of scores are 1 and the rest 4 or 5, ten texts often contain no 1.
     verdict = decide(make, {"expect": {"min": 4}}, ["5"] * 5 + ["4"] * 5)
     assert verdict.status == "undecided"
     assert verdict.found == "4.50 [4.01, 4.77]"

@@ -1,4 +1,4 @@
-"""The texts that a case shows if it does not pass: which ones, with what, and in which order."""
+"""The texts of a case that does not pass: selection, content and order."""
 
 from __future__ import annotations
 

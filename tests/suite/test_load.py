@@ -1,4 +1,4 @@
-"""Files to suites: what is read, and that every mistake is said with its line and what to do."""
+"""Load suites from files. Every error has its line and advice."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path) -> Write:
-    """A suite's text into a file beside some data and two criteria."""
+    """Write a suite into a folder with data and two criteria."""
     (tmp_path / "data.jsonl").write_text('{"output": "x"}\n', encoding="utf-8")
     for name in ("mine/politeness.jinja", "mine.jinja"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -43,7 +43,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def errors_of(write: Write) -> Callable[..., list[str]]:
-    """What is said against a suite, `LINE: message`, without the file's name."""
+    """Return the errors of a suite as `LINE: message`, without the file name."""
 
     def against(text: str) -> list[str]:
         path = write(text)
@@ -57,7 +57,7 @@ def errors_of(write: Write) -> Callable[..., list[str]]:
 
 
 def expected(case: Case) -> dict[str, Any]:
-    """The keys of a case that are its expectation's own."""
+    """Return the keys of a case that belong to its expectation."""
     return case.model_dump(exclude=set(Case.model_fields), exclude_defaults=True)
 
 
@@ -202,11 +202,11 @@ def test_anchors_and_merged_keys(write: Write, errors_of: Callable[..., list[str
         {"max": 2},
     ]
     assert loaded.cases[1].item == ("x",)
-    (error,) = errors_of(merged.replace("min: 3", "min: x"))  # the line of the anchor, once
+    (error,) = errors_of(merged.replace("min: 3", "min: x"))  # one error, at the line of the anchor
     assert has_line(error, "5: min", "number", "'x'")
 
 
-def test_a_criterion_may_be_left_out_if_there_is_one(write: Write) -> None:
+def test_a_case_may_omit_the_only_criterion(write: Write) -> None:
     one = load(write("data: data.jsonl\ncriteria: mine.jinja\ncases: [{expect: {min: 3}}]\n"))
     assert one.cases[0].criterion == "mine.jinja"
     named = load(

@@ -1,7 +1,7 @@
-"""Every reason of a verdict on several items is true, and so is every sentence of the summary.
+"""Every reason of a verdict on several items and every sentence of the summary is true.
 
-An independent reading decides, with exact sign flips and Student's t from scipy. A reason that no rule below knows fails
-the test: a new reason needs a rule that says when it is true.
+Oracle: an independent analysis with exact sign flips and Student's t from scipy. A reason without a rule below fails
+the test, so a new reason needs a rule for when it is true.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def _result(make: Any, run: Mapping[str, Any]) -> Any:
 
 
 class Reading:
-    """What a careful reader finds in paired differences.
+    """Statistics of paired differences.
 
-    `largest` is the largest possible difference, if equal differences are to be tested by it.
+    `largest` is the largest possible difference. If it is set, it is used to test equal differences.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Reading:
         return 1 if low > limit + 1e-9 else -1 if high < limit - 1e-9 else 0
 
     def needs(self, text: str, limit: float) -> bool:
-        """Whether ` (needs about 40 items)` is right; a p-value stands there if there are as many items."""
+        """Return whether ` (needs about 40 items)` is right. With enough items, the text has a p-value instead."""
         match = re.fullmatch(r" \((?:needs about ([\d,]+) items|p [<=] ([\d.]+))\)", text)
         assert match, text
         if match[2]:
@@ -136,7 +136,7 @@ class Reading:
 
 
 def order_is_true(reading: Reading, part: str, margin: float, status: str) -> bool:
-    """Whether one part of the reason for an order is right."""
+    """Return whether one part of the reason for an order is right."""
     if match := re.fullmatch(r"(better|not worse by ([\d.]+)) \(p [<=] ([\d.]+)\)", part):
         shown = abs(reading.p(margin) - float(match[3])) < 0.00101
         size = not match[2] or float(match[2]) == -margin > 0
@@ -167,7 +167,7 @@ def order_is_true(reading: Reading, part: str, margin: float, status: str) -> bo
 
 
 def few_or_lost(reading: Reading, part: str, status: str) -> bool:
-    """Whether the reasons that orders and drift share are right."""
+    """Return whether a reason common to orders and drift is right."""
     if part == f"no test on fewer than {MIN_ITEMS} items":
         return status == "undecided" and 1 < reading.n < MIN_ITEMS
     if part == "one reply each: draw more, or test at least 6 items":
@@ -182,7 +182,7 @@ def few_or_lost(reading: Reading, part: str, status: str) -> bool:
 
 
 def drift_is_true(reading: Reading, part: str, limits: Mapping[str, float], status: str) -> bool:
-    """Whether one part of the reason for a drift is right."""
+    """Return whether one part of the reason for a drift is right."""
     low, high = reading.ends()
     if match := re.fullmatch(r"(changed|fell) by more than ([\d.]+) \(p [<=] [\d.]+\)", part):
         limit = float(match[2])
@@ -197,7 +197,7 @@ def drift_is_true(reading: Reading, part: str, limits: Mapping[str, float], stat
         limit = float(match[1].replace("−", "-"))
         is_met = reading.mean <= limit + 1e-9 if limit > 0 else reading.mean >= limit - 1e-9
         if limit == 0:
-            # Both sides of a shift have this limit, and the mean is on the good side of either.
+            # The limit applies to both signs of the shift, and the mean is within both limits.
             is_met = "max_shift" in limits or reading.mean >= -1e-9
         crosses = low < limit + 1e-9 and high > limit - 1e-9
         needs = not match[2] or reading.needs(match[2], limit)
@@ -209,7 +209,7 @@ def drift_is_true(reading: Reading, part: str, limits: Mapping[str, float], stat
 
 @st.composite
 def two_sides(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Labels of two systems, or of two runs, on 1–12 items: with leads, ties, constant and missing values."""
+    """Draw labels of two systems or runs on 1–12 items, with leads, ties, constant and missing values."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.sampled_from([1, 2, 5, 6, 7, 8, 10, 12]))
     lead = draw(st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]))
@@ -327,9 +327,7 @@ def test_every_sentence_of_the_summary_is_true(
 
 
 @pytest.mark.parametrize("keys", [{"better": "a", "worse": "b"}, {"expect": {"min": 3.5}}])
-def test_a_case_that_passes_says_if_failures_hide_that_it_would_not(
-    make: Any, keys: dict[str, Any]
-) -> None:
+def test_a_passed_case_states_if_failures_could_change_it(make: Any, keys: dict[str, Any]) -> None:
     # Without its ten hardest texts, a is better than b.
     texts = {"a": ["5"] * 20 + [""] * 10, "b": ["4"] * 20 + ["5"] * 10}
     if "better" not in keys:

@@ -1,4 +1,4 @@
-"""The report of `judge test`: what comes first, every format, hostile names, and characters that XML forbids."""
+"""The report of `judge test`: order, every format, hostile names, and characters that XML forbids."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_only_changes_from_the_baseline_can_become_the_baseline() -> None:
     assert "--update-baseline" not in console(Outcome(BARE, (worse, replace(worse, kind="label"))))
 
 
-def test_an_undecided_case_that_counts_as_passed_says_so() -> None:
+def test_an_undecided_case_that_counts_as_passed_is_marked() -> None:
     verdict = replace(PASSED, status="undecided", reason="no significant difference from 4")
     assert "(counts as passed)" in " ".join(console(Outcome(BARE, (verdict,)), full=True).split())
 
@@ -245,7 +245,7 @@ def test_latex_has_every_case(outcomes: list[Outcome]) -> None:
     )
 
 
-def test_another_format_is_refused(outcomes: list[Outcome]) -> None:
+def test_an_unknown_format_is_refused(outcomes: list[Outcome]) -> None:
     with pytest.raises(ConfigError, match=r"'junt'.*'junit'"):
         Outcomes(outcomes).report("junt")
 

@@ -1,4 +1,4 @@
-"""What a suite has judged, and what is refused once its data and criteria are known."""
+"""The texts that a suite judges, and errors that need its data and criteria."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Gather = Callable[..., SuiteTexts]
 
 @pytest.fixture
 def gather(tmp_path: Path) -> Gather:
-    """What cases ask for, which are written after three lines; `top` stands in the first."""
+    """Return the texts for these cases. The cases start at line 4 of the suite; `top` is line 1."""
     write_jsonl(tmp_path / "data.jsonl", ROWS)
     (tmp_path / "tone.jinja").write_text(LABELS, encoding="utf-8")
 

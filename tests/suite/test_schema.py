@@ -1,4 +1,4 @@
-"""What a suite's file may say: the schema that is published, and that the file's reader says the same."""
+"""The published schema of suite files, and that the loader accepts the same files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ PUBLISHED = ROOT / "docs" / "suite.schema.json"
 
 
 def test_published_schema_matches_the_models() -> None:
-    """JUDGE_GOLDEN=write rewrites it."""
+    """JUDGE_GOLDEN=write updates the schema."""
     if os.environ.get("JUDGE_GOLDEN") == "write":
         PUBLISHED.write_text(schema_text(), encoding="utf-8")
     assert PUBLISHED.read_text(encoding="utf-8") == schema_text()
     Draft202012Validator.check_schema(schema())
 
 
-def test_every_option_is_one_of_a_plan_and_every_key_is_described() -> None:
+def test_every_option_is_a_config_field_and_every_key_is_described() -> None:
     assert set(OPTIONS) <= {field.alias or name for name, field in RunConfig.model_fields.items()}
     assert not set(OPTIONS) & set(Spec.model_fields)
     document = schema()
@@ -119,8 +119,8 @@ BAD: list[dict[str, Any]] = [
 ]
 
 
-def _both(tmp_path: Path, document: dict[str, Any]) -> tuple[bool, str]:
-    """Whether the schema takes a document, and what the reader says against it."""
+def validate_and_load(tmp_path: Path, document: dict[str, Any]) -> tuple[bool, str]:
+    """Return whether the schema accepts a document, and the loader's errors."""
     (tmp_path / "d.jsonl").write_text('{"output": "x"}\n', encoding="utf-8")
     path = tmp_path / f"s{SUFFIX}"
     path.write_text(yaml.safe_dump({"data": "d.jsonl", **document}), encoding="utf-8")
@@ -133,18 +133,18 @@ def _both(tmp_path: Path, document: dict[str, Any]) -> tuple[bool, str]:
 
 @pytest.mark.parametrize("document", GOOD, ids=str)
 def test_schema_and_reader_take_the_same(tmp_path: Path, document: dict[str, Any]) -> None:
-    assert _both(tmp_path, document) == (True, "")
+    assert validate_and_load(tmp_path, document) == (True, "")
 
 
 @pytest.mark.parametrize("document", BAD, ids=str)
 def test_schema_and_reader_refuse_the_same(tmp_path: Path, document: dict[str, Any]) -> None:
-    valid, messages = _both(tmp_path, document)
+    valid, messages = validate_and_load(tmp_path, document)
     assert not valid
     assert all(line.startswith(f"{tmp_path / 's'}{SUFFIX}:") for line in messages.splitlines())
     assert messages
 
 
 @pytest.mark.parametrize("expectation", EXPECTATIONS, ids=lambda each: each.kind)
-def test_an_expectation_says_all_that_is_asked_of_it(expectation: type[Case]) -> None:
+def test_every_expectation_has_the_required_methods(expectation: type[Case]) -> None:
     assert {"describe", "expected", "decide"} <= vars(expectation).keys()
     assert set(expectation.model_fields) > set(Case.model_fields)
