@@ -98,8 +98,8 @@ def test_the_g_eval_estimate_is_the_mean_of_the_recorded_replies(
     assert result.info.language.name == language[:2]
     assert result.info.requests.answered == requests
     n_requests = server.stats()["requests"]
-    again = judge.evaluate(shared_data(name), ["relevance"], **options)
-    assert again.table.scores == result.table.scores
+    second_run = judge.evaluate(shared_data(name), ["relevance"], **options)
+    assert second_run.table.scores == result.table.scores
     assert server.stats()["requests"] == n_requests
 
 
@@ -221,8 +221,8 @@ def test_one_question_follows_each_garbled_reply(
     )  # those without a question, and wrong answers
     assert len(first.table.scores) + len(first.failures) == 20
     assert sum(s.provenance.reading == "repaired" for s in first.table.scores) == counts.repaired
-    again = judge.evaluate(shared_data(name), ["relevance"], **options)
-    assert (again.table.scores, again.failures) == (first.table.scores, first.failures)
+    second_run = judge.evaluate(shared_data(name), ["relevance"], **options)
+    assert (second_run.table.scores, second_run.failures) == (first.table.scores, first.failures)
     assert server.stats()["requests"] == stats["requests"]
 
 
@@ -262,8 +262,8 @@ def test_a_wild_run_ends_with_the_table_of_a_calm_one(
     assert len(wild.table.scores) + len(wild.failures) == len(calm.table.scores) == 240
     assert {failure.error for failure in wild.failures} == {"ParseError"}
     assert values(wild).items() <= values(calm).items()
-    again = judge.evaluate(shared_data(name), criteria, **options)
-    assert (again.table.scores, again.failures) == (wild.table.scores, wild.failures)
+    second_run = judge.evaluate(shared_data(name), criteria, **options)
+    assert (second_run.table.scores, second_run.failures) == (wild.table.scores, wild.failures)
     assert server.stats()["requests"] == paid
     for _ in range(5):  # what was garbage is asked again, and nothing else
         failed = len(wild.failures)

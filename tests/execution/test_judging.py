@@ -155,8 +155,8 @@ def test_a_different_question_is_not_answered_from_the_cache(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
     Judged(lambda _: "4", cache=DiskCache(tmp_path))()
-    again = Judged(lambda _: "5", cache=DiskCache(tmp_path), **change)()
-    assert again.values == [5.0] * 3
+    second_run = Judged(lambda _: "5", cache=DiskCache(tmp_path), **change)()
+    assert second_run.values == [5.0] * 3
 
 
 SCORELESS: dict[str, tuple[Reply, dict[str, Any]]] = {
@@ -184,10 +184,14 @@ def test_a_reply_without_a_score_is_paid_once_until_failures_are_retried(
 
     first = judged(lambda _: reply)
     assert len(first.failures) == 3
-    again = judged(lambda _: {"4": 1.0})
-    assert (again.counts.sent, again.counts.failed_cached, again.counts.cached) == (0, 3, 3)
-    assert {(f.item, f.error, f.raw) for f in again.failures} == {
-        (f.item, f.error, f.raw or again.failures[0].raw) for f in first.failures
+    second_run = judged(lambda _: {"4": 1.0})
+    assert (second_run.counts.sent, second_run.counts.failed_cached, second_run.counts.cached) == (
+        0,
+        3,
+        3,
+    )
+    assert {(f.item, f.error, f.raw) for f in second_run.failures} == {
+        (f.item, f.error, f.raw or second_run.failures[0].raw) for f in first.failures
     }
     if how.get("weighting") == "samples":
         retried = judged(lambda r: drawn(r, "4", "4", "4"), retry_failed=True)
@@ -478,10 +482,10 @@ def test_more_draws_request_only_draws_missing_from_the_cache(tmp_path: Path) ->
     )()
     assert more.values == [pytest.approx(4.5)] * 3
     assert [(r.draw, r.params["n"]) for r in more.provider.seen] == [(3, 2)] * 3
-    again = Judged(
+    second_run = Judged(
         lambda _: Refused("asked again"), weighting="samples", draws=5, cache=DiskCache(tmp_path)
     )()
-    assert (again.provider.seen, again.rows) == ([], more.rows)
+    assert (second_run.provider.seen, second_run.rows) == ([], more.rows)
 
 
 def test_a_second_run_with_fallback_strategies_sends_nothing(tmp_path: Path) -> None:
@@ -507,14 +511,14 @@ def test_received_draws_are_stored_when_the_run_stops(tmp_path: Path) -> None:
     with pytest.raises(Refused):
         judged()
     assert DiskCache(tmp_path).stats()["responses"] == 3
-    again = Judged(
+    second_run = Judged(
         lambda r: drawn(r, "5", "5", "5"),
         samples(1),
         weighting="samples",
         draws=6,
         cache=DiskCache(tmp_path),
     )
-    assert again().values == [pytest.approx(28 / 6)]
+    assert second_run().values == [pytest.approx(28 / 6)]
 
 
 def test_temperature_zero_makes_no_draws_and_uses_the_first_reply() -> None:
@@ -600,8 +604,8 @@ def test_failures_of_equal_texts_are_retried_once(tmp_path: Path, concurrency: i
         "retry_failed": True,
     }
     Judged(lambda _: "no idea", judgments, cache=DiskCache(tmp_path), weighting="single")()
-    again = Judged(lambda _: "no idea", judgments, cache=DiskCache(tmp_path), **options)()
-    assert (len(again.failures), again.counts.sent) == (4, 1), "once, and not for ever"
+    second_run = Judged(lambda _: "no idea", judgments, cache=DiskCache(tmp_path), **options)()
+    assert (len(second_run.failures), second_run.counts.sent) == (4, 1), "once, and not for ever"
     mended = Judged(lambda _: "4", judgments, cache=DiskCache(tmp_path), **options)()
     assert (mended.values, mended.counts.sent) == ([4.0] * 4, 1)
 

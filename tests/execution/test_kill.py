@@ -172,12 +172,12 @@ def test_a_run_that_is_killed_again_and_again(
         assert starter.status() == signal.SIGKILL
         paid.append((stored(tmp_path / "torn"), len(chat_server.bodies)))
     assert finished(starter, tmp_path / "torn") == expected
-    again = (received_prompts(chat_server) - once).total()
+    repeated = (received_prompts(chat_server) - once).total()
     if probabilities:
         for prompts, answered in paid:
             assert not prompts & {text(body["messages"]) for body in chat_server.bodies[answered:]}
         assert received_prompts(chat_server).keys() == once.keys()
-        assert again <= KILLS * PLACES
+        assert repeated <= KILLS * PLACES
     else:  # Draws of a prompt are equal requests. Each start sends one more request to learn that it needs draws.
         assert len(chat_server.bodies) - once.total() <= KILLS * (PLACES + 1)
-    assert again < once.total() / 2
+    assert repeated < once.total() / 2

@@ -181,10 +181,10 @@ def test_each_caller_parses_the_shared_reply_with_its_own_reader() -> None:
 def test_a_second_run_asks_nothing(tmp_path: Path) -> None:
     prompts = model_questions(*"abcdefgh" * 20)
     first = ask(scripted(cache=DiskCache(tmp_path))[0], prompts)
-    again, provider = scripted(lambda _: Refused("asked again"), cache=DiskCache(tmp_path))
-    assert ask(again, prompts) == first
+    second, provider = scripted(lambda _: Refused("asked again"), cache=DiskCache(tmp_path))
+    assert ask(second, prompts) == first
     assert provider.seen == []
-    assert (again.counts.sent, again.counts.cached, again.counts.usage) == (0, 8, Usage())
+    assert (second.counts.sent, second.counts.cached, second.counts.usage) == (0, 8, Usage())
 
 
 def test_only_missing_replies_are_requested(tmp_path: Path) -> None:

@@ -353,9 +353,9 @@ def test_a_budget_that_ends_before_the_repair_keeps_the_first_error(tmp_path: Pa
     failure = only(stopped(provider, tmp_path, budget="5000tokens"))
     assert (failure.raw, failure.reading, len(provider.seen)) == (UNREAD, None, 1)
     assert failure.message == only(run(TwoStepJudge(), MANY[:1], repair="off")).message
-    again = TwoStepJudge(costly, endpoint="https://judge.invalid/v1")
-    result = run(again, MANY[:1], cache=tmp_path / "cache", budget="50000tokens")
-    assert (only(result).value, len(again.seen), len(again.questions)) == (4.0, 1, 1)
+    second = TwoStepJudge(costly, endpoint="https://judge.invalid/v1")
+    result = run(second, MANY[:1], cache=tmp_path / "cache", budget="50000tokens")
+    assert (only(result).value, len(second.seen), len(second.questions)) == (4.0, 1, 1)
 
 
 def test_a_full_disk_during_repair_raises_its_own_error(tmp_path: Path) -> None:
@@ -397,9 +397,9 @@ def test_each_unparsed_reply_is_repaired_with_one_cached_request(tmp_path: Path)
     }
     (judged,) = result.info.judges.values()
     assert (judged.requests.unread, judged.requests.repaired) == (3, 3)
-    again = TwoStepJudge(first, endpoint="x")
-    assert run(again, MANY, cache=tmp_path).table.scores == result.table.scores
-    assert again.seen == []
+    second = TwoStepJudge(first, endpoint="x")
+    assert run(second, MANY, cache=tmp_path).table.scores == result.table.scores
+    assert second.seen == []
 
 
 def test_an_answer_without_a_score_is_repeated_only_if_failures_are_retried(
@@ -408,9 +408,9 @@ def test_an_answer_without_a_score_is_repeated_only_if_failures_are_retried(
     options = {"cache": tmp_path / "cache", "out": tmp_path / "run"}
     first = TwoStepJudge(second="Good.", endpoint="x")
     failure = only(run(first, **options))
-    again = TwoStepJudge(endpoint="x")
-    assert only(run(again, **options)) == failure
-    assert again.seen == []
+    rerun = TwoStepJudge(endpoint="x")
+    assert only(run(rerun, **options)) == failure
+    assert rerun.seen == []
     retried = TwoStepJudge(endpoint="x")
     assert only(run(retried, **options, retry_failed=True)).value == 4.0
     assert len(retried.seen) == 2
@@ -471,10 +471,10 @@ def test_a_rule_of_scripted_replies_answers_a_question_only_if_it_names_it(tmp_p
 def test_a_stored_repaired_score_is_not_retried(tmp_path: Path) -> None:
     run, rows = scheduled(TwoStepJudge(endpoint="x"), DiskCache(tmp_path))
     asyncio.run(run())
-    again, same = scheduled(
+    second, same = scheduled(
         provider := TwoStepJudge(endpoint="x"), DiskCache(tmp_path), retry_failed=True
     )
-    asyncio.run(again())
+    asyncio.run(second())
     assert (provider.seen, same) == ([], rows)
 
 

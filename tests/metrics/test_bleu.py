@@ -260,8 +260,8 @@ def test_a_precision_of_no_ngrams_is_a_failure_and_lists_have_one_column() -> No
 
 def test_corpus_interval_is_seeded() -> None:
     samples = [sample(near, long) for near, long in zip(NEAR * 4, LONG * 3 + NEAR, strict=True)]
-    first, again, other = (CorpusBleu(seed=seed).score(samples).rows[0] for seed in (1, 1, 2))
-    assert first == again != other
+    first, repeated, other = (CorpusBleu(seed=seed).score(samples).rows[0] for seed in (1, 1, 2))
+    assert first == repeated != other
 
 
 @pytest.mark.slow

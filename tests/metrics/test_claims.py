@@ -591,10 +591,12 @@ def test_a_run_has_exact_means_with_the_intervals_of_any_column_and_asks_equal_t
     # Nine different outputs, one of them equal to the reference: each is split, checked against the source, and has the
     # reference checked against it.
     assert len(questioner.prompts) == len(set(questioner.prompts)) == 9 + 9 + 9
-    again = by_words()
-    repeated = judge.evaluate(ROWS, [], metrics="claims", model=provider_of(again), cache=tmp_path)
-    assert again.prompts == []
-    assert repeated.table.scores == result.table.scores
+    second_judge = by_words()
+    second_run = judge.evaluate(
+        ROWS, [], metrics="claims", model=provider_of(second_judge), cache=tmp_path
+    )
+    assert second_judge.prompts == []
+    assert second_run.table.scores == result.table.scores
 
 
 def test_a_budget_stops_the_run_and_paid_replies_are_kept(tmp_path: Path) -> None:

@@ -305,8 +305,8 @@ def test_weights_in_parts_are_loaded_as_those_in_one(tiny: Any, bert: str, tmp_p
     tokenizer, network = huggingface.load(resolve_model(bert), "AutoModel")
     parts = resolve_model(tiny.saved(tmp_path, network, tokenizer, max_shard_size="20KB"))
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
-    again = dict(huggingface.load(parts, "AutoModel")[1].named_parameters())
-    assert all((value == again[name]).all() for name, value in network.named_parameters())
+    reloaded = dict(huggingface.load(parts, "AutoModel")[1].named_parameters())
+    assert all((value == reloaded[name]).all() for name, value in network.named_parameters())
 
 
 @pytest.mark.torch

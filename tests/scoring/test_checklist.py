@@ -293,8 +293,8 @@ def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: 
     first = run(provider, each(polite), weighting="logprobs", **options)
     assert len(first.failures) == 4
     assert len(seen) == 12
-    again = run(provider, each(polite), weighting="logprobs", **options, retry_failed=True)
-    assert values(again) == pytest.approx(BY_HAND)
+    second_run = run(provider, each(polite), weighting="logprobs", **options, retry_failed=True)
+    assert values(second_run) == pytest.approx(BY_HAND)
     assert seen[12:] == [[2]] * 4
 
 

@@ -104,9 +104,9 @@ def test_the_order_of_raters_and_texts_does_not_count(
 ) -> None:
     data = scores(seed, 16, texts=2, raters=4, missing=0.1)
     shuffled = np.concatenate([data[:-1][order], data[-1:]])[:, ::-1, ::-1]
-    once, again = outcome(data, epsilon), outcome(shuffled, epsilon)
-    assert (again.winning_rate, again.passed) == (once.winning_rate, once.passed)
-    assert again.advantage == pytest.approx(once.advantage, abs=1e-12)
+    once, second = outcome(data, epsilon), outcome(shuffled, epsilon)
+    assert (second.winning_rate, second.passed) == (once.winning_rate, once.passed)
+    assert second.advantage == pytest.approx(once.advantage, abs=1e-12)
 
 
 @given(st.integers(0, 500), st.sampled_from([0.5, 2.0, 10.0]), st.integers(-7, 7))

@@ -186,10 +186,10 @@ def test_items_that_say_nothing_are_left_out_and_counted() -> None:
 
 def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
     x, y = data(20, 4)
-    one, again, other = (
+    one, repeated, other = (
         CorrelationWithRatings(y, Bootstrap(100, seed)).correlate(x).estimates for seed in (1, 1, 2)
     )
-    assert one == again
+    assert one == repeated
     assert one["all-texts", "spearman"].low != other["all-texts", "spearman"].low
 
 

@@ -85,8 +85,8 @@ def test_data_with_generations_are_judged_by_item(tmp_path: Path) -> None:
     assert len(result.table.samples) == 24
     assert {estimate.n for estimate in result.estimates.values()} == {6}
     assert [s.item for s in result.table.samples[:2]] == ["0 (1)", "0 (2)"]
-    again = judge.load_result(tmp_path)
-    assert again.estimates == result.estimates
+    reloaded = judge.load_result(tmp_path)
+    assert reloaded.estimates == result.estimates
     only = result.where(item="3")
     assert [s.item for s in only.table.samples] == ["3 (1)", "3 (2)", "3 (1)", "3 (2)"]
 

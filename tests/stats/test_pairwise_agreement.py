@@ -104,8 +104,8 @@ def test_majority_raters_and_repeats() -> None:
     judged: list[Preference] = ["first"] * len(PAIRS)
     anna, ben, cleo = (stated([value] * len(PAIRS), name) for name, value in
                        (("anna", "first"), ("ben", "first"), ("cleo", "second")))  # fmt: skip
-    again = [replace(rating, value="second", repeat=True) for rating in anna]
-    rows = by_kind(compared(table(judged), [*anna, *ben, *cleo, *again]))
+    repeated = [replace(rating, value="second", repeat=True) for rating in anna]
+    rows = by_kind(compared(table(judged), [*anna, *ben, *cleo, *repeated]))
     assert {key: row.same.value for key, row in rows.items()} == {
         ("people", ""): 1.0, ("rater", "anna"): 1.0, ("rater", "ben"): 1.0, ("rater", "cleo"): 0.0,
         ("raters", ""): pytest.approx(1 / 3),

@@ -96,10 +96,10 @@ def test_raters_without_names_are_counted() -> None:
 
 
 def test_consistency_counts_texts_that_were_rated_twice() -> None:
-    again = rated(
+    repeated = rated(
         "anna", [*THREE["anna"][:3], *(value + 1 for value in THREE["anna"][3:5])], repeat=True
     )
-    (anna, ben, _) = raters(joined(SHEET), "tone", FEW, sheet(list(SHEET.single), again))
+    (anna, ben, _) = raters(joined(SHEET), "tone", FEW, sheet(list(SHEET.single), repeated))
     assert (anna.repeated, anna.same, ben.repeated) == (5, 3, 0)
 
 

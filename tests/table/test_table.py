@@ -325,11 +325,15 @@ RUNS = Path(__file__).parents[1] / "golden" / "run"
 def test_a_run_of_an_earlier_tree_comes_back_equal(name: str, tmp_path: Path) -> None:
     result = load(RUNS / name)
     result.save(tmp_path, pages=False)
-    again = load(tmp_path)
-    assert (again.estimates, again.comparisons, again.rankings) == (
+    reloaded = load(tmp_path)
+    assert (reloaded.estimates, reloaded.comparisons, reloaded.rankings) == (
         result.estimates, result.comparisons, result.rankings,
     )  # fmt: skip
-    assert (again.rated, again.drivers, again.info) == (result.rated, result.drivers, result.info)
+    assert (reloaded.rated, reloaded.drivers, reloaded.info) == (
+        result.rated,
+        result.drivers,
+        result.info,
+    )
     for file in ("scores.parquet", "samples.parquet"):
         before, after = pq.read_table(RUNS / name / file), pq.read_table(tmp_path / file)
         new = {"reading", "quote", "answers", "withheld", "raters", "cluster"}  # since then

@@ -241,9 +241,9 @@ def test_stored_replies_are_reused_and_new_replies_are_stored(tmp_path: Path) ->
             await layer.ask(request("b"))
             assert [one.messages[0]["content"] for one in below.asked] == ["a", "b"]
             assert store.has_new(request("b"))
-            again = ReplyStore(cache)
-            assert await again.get_all([request("b")]) == [await layer.ask(request("b"))]
-            assert await again.get_all([request("b")], only_new=True) == [None]
+            reloaded = ReplyStore(cache)
+            assert await reloaded.get_all([request("b")]) == [await layer.ask(request("b"))]
+            assert await reloaded.get_all([request("b")], only_new=True) == [None]
 
     run(work())
 

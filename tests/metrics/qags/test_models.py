@@ -591,13 +591,15 @@ def test_a_column_of_cosines_has_no_low_end(bert: str) -> None:
 
 
 def test_signature_identifies_weights_without_a_path(tiny: Any, t5: str, tmp_path: Path) -> None:
-    again = tmp_path / Path(t5).name
-    again.mkdir()
-    before = generator(tiny.copied(t5, again)).signature
+    model_copy = tmp_path / Path(t5).name
+    model_copy.mkdir()
+    before = generator(tiny.copied(t5, model_copy)).signature
     assert before == generator(t5).signature
     assert str(tmp_path) not in before
     assert (
-        generator(tiny.copied(t5, again, generation_config={"no_repeat_ngram_size": 2})).signature
+        generator(
+            tiny.copied(t5, model_copy, generation_config={"no_repeat_ngram_size": 2})
+        ).signature
         != before
     )
 
