@@ -1,4 +1,4 @@
-"""Small results built by hand: means and a ranking for every format's golden files, and a panel."""
+"""Small hand-made results for the golden files of every format: means, a ranking and a panel."""
 
 from __future__ import annotations
 
@@ -202,13 +202,13 @@ VERDICTS = {
     ("doc-3", "lead", EVIL): (0.9, 0.1),
     ("doc-3", "システム二", EVIL): (0.8, 0.8),
 }
-"""The value of the text shown first, as named and the other way round."""
+"""The value of the text shown first, in both orders."""
 STANDINGS = {
     "システム二": (0.5, 0.75, 0.31, -0.1, 0.8),
     "lead": (0.375, 0.7, 0.14, None, None),
     EVIL: (None, None, -0.45, None, None),
 }
-"""Ends of the win rate's interval, strength and its ends: made up, and some of them missing."""
+"""Invented ends of the win rate's interval, strength and its ends; some are missing."""
 JUDGE = {
     "model": "small-judge",
     "provider": "openai",
@@ -303,7 +303,7 @@ def ranking() -> Result:
 
 @pytest.fixture(scope="session")
 def panel() -> Result:
-    """Two judges on one criterion: draws that are replies alone and draws with reasons, a failure, and alpha."""
+    """Two judges on one criterion: draws with and without reasons, a failure, and alpha."""
     scale = (1.0, 5.0, LABELS)
     columns = (
         Column("rougeL", "metric", Signature("rougeL")),
@@ -390,8 +390,8 @@ def panel() -> Result:
 
 @pytest.fixture(scope="session")
 def tested() -> Result:
-    """Three systems on 12 items, with all that the statistics say of them: `good` is distinguished from both others in
-    `fluency` and from one in `overall`, none is in `style` and in `delta`, of which the lowest is best.
+    """Three systems on 12 items. `good` differs significantly from both others in `fluency` and from one in `overall`.
+    `style` and `delta` have no significant difference; `delta` is lower-is-better.
     """
     columns = (
         Column("delta", "metric", Signature("delta"), better="lower"),
@@ -453,7 +453,7 @@ def model_names() -> Result:
 
 @pytest.fixture
 def opened(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """A function that opens a page's text as a file, `at` an address in it, and gives Playwright's page.
+    """A function that opens HTML as a file, `at` an anchor, and returns Playwright's page.
 
     `page.said` collects every word on the console, every error and every request; at the end there has to be none.
     """

@@ -1,4 +1,4 @@
-"""Every sentence of a validation is true by an independent reading of the same table, with pandas and scipy."""
+"""Every sentence of a validation is true. Oracle: an independent analysis of the table with pandas and scipy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.factories import has_line
 
 CRITERION = "tone"
 SCALE = Column(CRITERION, "criterion", Signature(CRITERION, "x"), 1.0, 5.0)
-NEAR = 0.0015  # ends that the report may round to the other side of 0
+NEAR = 0.0015  # rounding in the report may change the sign of these ends
 NUMBERS = r"\(([+−]?[\d.]+)(?: \[(.+?), (.+?)\])?\)"
 """`(+0.310 [0.200, 0.400])`"""
 
@@ -54,7 +54,7 @@ KINDS = ("people", "noise", "reversed", "constant", "half", "ties")
 
 
 def column(kind: str, ratings: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
-    """A column that follows people, ignores them, reverses them or does not vary; `half` lacks half of its values."""
+    """Return a column that follows people, ignores or reverses them, or is constant. `half` has half of the values."""
     noise = random.normal(size=ratings.shape)
     values = {
         "people": ratings + 0.7 * noise,
@@ -93,7 +93,7 @@ def cells(frame: pd.DataFrame) -> dict[tuple[str, str], float]:
 
 
 def rated(drawn: Drawn) -> Rated:
-    """What judge computes for these tables."""
+    """Return judge's result for these tables."""
     samples = tuple(
         Sample(
             item,
@@ -118,11 +118,11 @@ def rated(drawn: Drawn) -> Rated:
     return one
 
 
-# The independent reading
+# The independent analysis
 
 
 def by_item(values: pd.DataFrame, ratings: pd.DataFrame) -> pd.Series:
-    """Spearman between the systems of each item in which both sides vary: Pearson of the ranks."""
+    """Return Spearman's correlation of each item in which both sides vary, as Pearson of the ranks."""
     x, y = shared(values.round(9), ratings)
     vary = (x.nunique(axis=1) > 1) & (y.nunique(axis=1) > 1)
     return x[vary].rank(axis=1).corrwith(y[vary].rank(axis=1), axis=1)
@@ -133,13 +133,13 @@ def shared(one: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, pd.Dat
 
 
 def lead(one: pd.DataFrame, other: pd.DataFrame, ratings: pd.DataFrame) -> pd.Series:
-    """The difference of the two coefficients in each item, on the texts with both values."""
+    """Return the difference of the two coefficients of each item, on texts with both values."""
     first, second = shared(one, other)
     return (by_item(first, ratings) - by_item(second, ratings)).dropna()
 
 
 def t_interval(values: pd.Series, tests: int = 1) -> tuple[float, float] | None:
-    """Student's interval of a mean: one of `tests` that hold together. None below 5 items."""
+    """Return Student's interval of a mean, Bonferroni-corrected for `tests`. None below 5 items."""
     if len(values) < 5:
         return None
     low, high = stats.t.interval(
@@ -148,16 +148,16 @@ def t_interval(values: pd.Series, tests: int = 1) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
-def place_of_lead(values: pd.Series, tests: int = 1) -> str:
-    """The side of 0 of a lead. One that is the same in all items has no t interval: another method decides."""
+def sign_of_lead(values: pd.Series, tests: int = 1) -> str:
+    """Return the sign of a lead. A lead that is equal in all items has no t interval; another method decides."""
     same = len(values) >= 5 and values.round(9).nunique() == 1
     if same:
         return "near" if values.round(9).any() else "equal"
-    return place(t_interval(values, tests))
+    return sign(t_interval(values, tests))
 
 
 def wilson(values: pd.Series) -> tuple[float, float] | None:
-    """The interval of a mean between −1 and 1 (docs/statistics.md, A mean). None below 5 items."""
+    """Return the interval of a mean between −1 and 1 (docs/statistics.md, A mean). None below 5 items."""
     n = len(values)
     if n < 5:
         return None
@@ -173,8 +173,8 @@ def wilson(values: pd.Series) -> tuple[float, float] | None:
     return 2 * (middle - half) - 1, 2 * (middle + half) - 1
 
 
-def place(ends: tuple[float, float] | None) -> str:
-    """The side of 0 of an interval; `near` if rounding may decide it."""
+def sign(ends: tuple[float, float] | None) -> str:
+    """Return the sign of an interval, or `near` if rounding could change it."""
     if ends is None:
         return "untested"
     if min(map(abs, ends)) < NEAR:
@@ -183,7 +183,7 @@ def place(ends: tuple[float, float] | None) -> str:
 
 
 def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
-    """The judge's lead over each reference point that has as many items as half of its own, and its place."""
+    """Return the judge's lead over each reference point with at least half as many items, and its sign."""
     scores = drawn.judges[name]
     most = max(len(by_item(values, drawn.ratings)) for values in drawn.judges.values())
     lead_by_metric = {}
@@ -191,21 +191,21 @@ def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
         n = len(by_item(values, drawn.ratings))
         difference = lead(scores, values, drawn.ratings)
         if len(difference) and n >= max(most / 2, 10 if most >= 10 else 0):
-            lead_by_metric[metric] = difference, place_of_lead(difference)
+            lead_by_metric[metric] = difference, sign_of_lead(difference)
     if "length" in lead_by_metric:
         turned = lead(scores, -drawn.lengths, drawn.ratings)
         if turned.mean() < lead_by_metric["length"][0].mean() - 1e-12:
             del lead_by_metric["length"]
-            lead_by_metric["length reversed"] = turned, place_of_lead(turned)
+            lead_by_metric["length reversed"] = turned, sign_of_lead(turned)
     return lead_by_metric
 
 
 def expected(drawn: Drawn, name: str) -> str:
-    """The verdict on a judge, by the independent reading."""
+    """Return the verdict on a judge by the independent analysis."""
     rhos = by_item(drawn.judges[name], drawn.ratings)
     if not len(rhos):
         return "unknown"
-    side = place(wilson(rhos))
+    side = sign(wilson(rhos))
     if side != "above":
         return side
     places = {each for _, each in leads(drawn, name).values()}
@@ -220,7 +220,7 @@ def validation(drawn: Drawn) -> tuple[Rated, Document]:
 
 
 def usable(one: Rated) -> bool:
-    """Whether the report is at the level of the independent reading."""
+    """Return whether the report has the correlation level of the independent analysis."""
     return any(("within-items", "spearman") in row.correlation.estimates for row in one.rows)
 
 
@@ -260,7 +260,7 @@ SENTENCES = {
 
 
 def pieces(text: str) -> list[tuple[str, str]]:
-    """The words of each group of a sentence, with every name in it."""
+    """Return each group of a sentence with the names in it."""
     sentences = []
     for part in text.split("; "):
         for words in SENTENCES:
@@ -282,10 +282,10 @@ def check_comparisons(drawn: Drawn, document: Document) -> None:
         own_leads = by_judge.get(name, {})
         for words, other in pieces(text):
             if other == "chance":
-                side = place(wilson(by_item(drawn.judges[name], drawn.ratings)))
+                side = sign(wilson(by_item(drawn.judges[name], drawn.ratings)))
             elif other in drawn.judges:
                 difference = lead(drawn.judges[name], drawn.judges[other], drawn.ratings)
-                side = place_of_lead(difference, tests)
+                side = sign_of_lead(difference, tests)
             else:
                 _, side = own_leads[other]
             assert side == "near" or side in SENTENCES[words], sentence
@@ -294,7 +294,7 @@ def check_comparisons(drawn: Drawn, document: Document) -> None:
             ("ranks against people", "below"),
         ):
             if words in text:
-                assert place(wilson(by_item(drawn.judges[name], drawn.ratings))) in (side, "near")
+                assert sign(wilson(by_item(drawn.judges[name], drawn.ratings))) in (side, "near")
 
 
 def check(drawn: Drawn) -> None:
@@ -317,7 +317,7 @@ def test_agreement_findings_follow_from_the_intervals(drawn: Drawn) -> None:
 def test_agreement_sentences_on_recorded_scores_are_true(
     shared_data: Callable[[str], Path],
 ) -> None:
-    """Random subsets of SummEval: two recorded judges and a random metric."""
+    """Use random subsets of SummEval with two recorded judges and a random metric."""
     texts = pd.read_json(shared_data("summeval.jsonl"), lines=True)
     wordings = ("mcq", "rts")
     judged = [
@@ -381,7 +381,7 @@ CLEAR, WIN, EVEN = estimate(0.5, 0.3, 0.7), estimate(0.4, 0.2, 0.6), estimate(0.
 
 
 def test_random_scores_do_not_beat_a_length_that_people_dislike() -> None:
-    """People prefer short texts; the judge draws its scores. Length correlates negatively, and must be beaten reversed."""
+    """People prefer short texts, and the judge's scores are random. The judge must beat the reversed length."""
     random = np.random.default_rng(5)
     starred = compared = 0
     for _ in range(8):
@@ -453,7 +453,7 @@ def test_the_summary_shows_that_an_interval_excludes_0() -> None:
 
 
 def equal_judges(random: np.random.Generator, items: int = 12) -> Drawn:
-    """Six judges that follow people equally well."""
+    """Return six judges that follow people equally well."""
     names = [f"i{n}" for n in range(items)], [f"s{n}" for n in range(4)]
     ratings = pd.DataFrame(random.integers(1, 6, (items, 4)).astype(float), *names)
     judges = {f"judge{n}": column("people", ratings, random) for n in range(6)}
@@ -461,13 +461,13 @@ def equal_judges(random: np.random.Generator, items: int = 12) -> Drawn:
 
 
 def test_the_best_of_six_equal_judges_is_not_significantly_better() -> None:
-    """In this draw the 95% interval of the best judge's lead over another one lies above 0, and no corrected one does."""
+    """In this draw an uncorrected 95% interval of the best judge's lead is above 0, but no corrected interval is."""
     drawn = equal_judges(np.random.default_rng(58))
     means = {name: by_item(values, drawn.ratings).mean() for name, values in drawn.judges.items()}
     best = max(means, key=lambda name: means[name])
     others = [values for name, values in drawn.judges.items() if name != best]
     over_others = [lead(drawn.judges[best], values, drawn.ratings) for values in others]
-    assert "above" in [place_of_lead(each) for each in over_others]
+    assert "above" in [sign_of_lead(each) for each in over_others]
     text = " ".join(validation(drawn)[1].finding)
     assert "no significant difference from judge" in text
     assert not re.search("significantly (better|worse) than judge", text)
@@ -476,7 +476,7 @@ def test_the_best_of_six_equal_judges_is_not_significantly_better() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("level", ["within-items", "all-texts"])
 def test_equal_judges_seldom_differ(level: Level) -> None:
-    """Of six, the best one by its correlation is compared with each other one."""
+    """The best of six judges is compared with each of the others."""
     random = np.random.default_rng(1)
     false = 0
     for _ in range(20):

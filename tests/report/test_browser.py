@@ -1,4 +1,4 @@
-"""The page in a real browser: nothing it needs comes from elsewhere, and its own script runs under its own policy."""
+"""The page in a real browser: it loads nothing from other hosts, and its script runs under its policy."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ Opened = Callable[..., Any]
 
 
 def shown(page: Any) -> list[str]:
-    """The names of the items that are to be seen, from top to bottom."""
+    """Return the names of the visible items from top to bottom."""
     shown_items: list[str] = page.evaluate(SHOWN)
     return shown_items
 
@@ -61,9 +61,9 @@ def written(result: Result) -> str:
 
 
 def searched(page: Any, text: str) -> str:
-    """Search for some words, and return what the page counts."""
+    """Search for a text and return the count on the page."""
     page.locator("#q").fill(text)
-    page.wait_for_timeout(200)  # the page waits for the next key
+    page.wait_for_timeout(200)  # the page waits for further keys before it searches
     return str(page.locator("#count").inner_text())
 
 
@@ -78,7 +78,7 @@ def marked(page: Any, name: str) -> list[str]:
 
 @pytest.fixture
 def run() -> Result:
-    """Two systems on four items: judge, ROUGE and mass such that every order is another one."""
+    """Two systems on four items. Judge, ROUGE and mass each give a different order."""
     scale = (1.0, 5.0, ("1", "2", "3", "4", "5"))
     columns = (
         Column("fluency", "criterion", Signature(), *scale),
@@ -348,12 +348,12 @@ def test_the_link_keeps_the_state(run: Result, opened: Opened) -> None:
         "item": [items[1]],
     }
     assert state(page) == expected
-    again = opened(text, page.evaluate("location.hash"))
-    again.locator(".item[open]").wait_for()
-    assert shown(again) == items
-    assert again.locator("#q").input_value() == "wind"
-    assert again.evaluate("document.querySelector('.item[open] .name').textContent") == items[1]
-    assert again.evaluate("document.activeElement.textContent").count(items[1])
+    reopened = opened(text, page.evaluate("location.hash"))
+    reopened.locator(".item[open]").wait_for()
+    assert shown(reopened) == items
+    assert reopened.locator("#q").input_value() == "wind"
+    assert reopened.evaluate("document.querySelector('.item[open] .name').textContent") == items[1]
+    assert reopened.evaluate("document.activeElement.textContent").count(items[1])
 
 
 def test_a_link_with_unknown_names_opens_all_items(run: Result, opened: Opened) -> None:
@@ -387,7 +387,7 @@ def test_a_cell_opens_the_texts_behind_it(tested: Result, opened: Opened) -> Non
         "poor style"
     }
     page.evaluate("document.getElementById('top').scrollIntoView()")
-    row.locator("a[href*='column=style']").click()  # the same state once more
+    row.locator("a[href*='column=style']").click()  # the same state again
     page.wait_for_timeout(600)
     assert page.locator(".item > summary").first.is_visible()
 
@@ -457,7 +457,7 @@ def test_items_are_reached_by_keys(run: Result, opened: Opened) -> None:
     page.keyboard.press("/")
     page.keyboard.type("j south")
     assert page.locator("#q").input_value() == "j south"
-    page.keyboard.press("Escape")  # the browser's own: empties the field
+    page.keyboard.press("Escape")  # the browser's own key clears the field
     page.keyboard.press("Escape")
     page.keyboard.press("Control+j")
     assert at() == ""
@@ -585,7 +585,7 @@ def test_paper_has_every_column_and_the_texts_of_the_ten_worst_items(
 ) -> None:
     page = opened(
         written(many), viewport={"width": 703, "height": 1032}
-    )  # A4 less its margins, at 96 pixels per inch
+    )  # A4 without margins, at 96 pixels per inch
     page.emulate_media(media="print")
     edges = page.evaluate(
         "[...document.querySelectorAll('th, td')].map((cell) => cell.getBoundingClientRect().right)"

@@ -1,4 +1,4 @@
-"""A run with --calibrate leads with means on people's scale, and shows the judge's own beside them."""
+"""A run with --calibrate first shows means on people's scale, next to the judge's own means."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def run(
     criteria: tuple[str, ...] = ("helpful",),
     **options: Any,
 ) -> judge.Result:
-    """Return a run of a judge that likes each system by a bias too much; people rate some items."""
+    """Return a run of a judge with a bias for each system. People rate some items."""
     random = np.random.default_rng(0)
     rows = []
     for item in range(N_ITEMS):
@@ -44,7 +44,7 @@ def run(
 
 @pytest.fixture(scope="module")
 def biased() -> judge.Result:
-    """Return a run whose judge puts b first, and people a."""
+    """Return a run in which the judge ranks b first and people rank a first."""
     return run({"a": -0.9, "b": 0.9, "c": 0}, {"a": 3.8, "b": 3.1, "c": 2.0})
 
 
@@ -128,7 +128,9 @@ def test_without_calibration_nothing_is_on_peoples_scale() -> None:
     assert "people's scale" not in plain.report("console")
 
 
-def test_a_leader_that_beats_nobody_does_not_hide_other_differences(biased: judge.Result) -> None:
+def test_a_leader_without_significant_lead_does_not_hide_other_differences(
+    biased: judge.Result,
+) -> None:
     (calibrated,) = biased.calibrated
     behind_only = tuple(
         each if {each.system, each.other} == {"b", "c"} else replace(each, adjusted=0.9)

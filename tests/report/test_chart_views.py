@@ -45,7 +45,7 @@ def _tips(chart: Chart) -> list[str]:
 
 
 def _cells(chart: Chart) -> dict[str, str]:
-    """The colour of each cell of a matrix by its tooltip."""
+    """Return the colour of each cell of a matrix by its tooltip."""
     pairs = re.findall(
         r'<title>([^<]*)</title>(?:<rect class="([\w-]+)"[^>]*>)?<text class="value"', chart.svg
     )
@@ -258,7 +258,7 @@ SAME = Drivers("一貫性", False, False, 12, 12, note="all scores equal")
 
 @pytest.fixture
 def driven(result: Result) -> Result:
-    """A result with two criteria: one moved by length, which people rated too, and one that does not vary."""
+    """Return a result with two criteria: one depends on length and has ratings, one is constant."""
     return replace(result, drivers=(JUDGED, SAME, RATED))
 
 

@@ -1,4 +1,4 @@
-"""Claims with their support: marked in the page's texts, and listed in every report."""
+"""Claims and their support, marked in the page's texts and listed in every report."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CLAIMS = [
 def run(
     by_text: dict[tuple[str, str], list[Claim] | str], output: str = OUTPUT, **info: Any
 ) -> Result:
-    """A run with these claims, or this record of them, by item and system."""
+    """Return a run with these claims, or this record of claims, by item and system."""
     samples = tuple(Sample(*key, output, SOURCE, ("The bridge stays.",)) for key in by_text)
     raws = {
         key: claims if isinstance(claims, str) else encode(claims)
@@ -97,7 +97,7 @@ def checked(raw: str, column: Column = COLUMN) -> Any:
     return checked_claims(Sample("i", "s", OUTPUT, SOURCE), column, score)
 
 
-# What a record says.
+# Records of claims.
 
 
 def test_a_claim_is_supported_from_the_threshold_of_the_signature() -> None:
@@ -263,7 +263,7 @@ def test_markdown_has_them(result: Result) -> None:
     assert f"| lead | doc-1 | 0.31 | {MAYOR.text} | 市議会は橋を直すことを決めた。 |" in text
 
 
-def test_a_long_list_says_how_many_are_left_out() -> None:
+def test_a_long_list_has_the_number_of_omitted_claims() -> None:
     many = run({(f"i{k:02}", "s"): [BURN] for k in range(57)})
     text = " ".join(many.report("console", full=True).split())
     assert has_line(text, "57 of 57 claims", "below 0.5")
@@ -272,7 +272,7 @@ def test_a_long_list_says_how_many_are_left_out() -> None:
     assert "i50" not in text
 
 
-def test_report_says_that_all_claims_are_supported() -> None:
+def test_the_report_states_that_all_claims_are_supported() -> None:
     text = run({("i", "s"): [CLAIMS[0]]}).report("console", full=True)
     assert has_line(text, "None of 1 claim", "unsupported")
 

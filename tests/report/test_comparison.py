@@ -1,4 +1,4 @@
-"""The report of two runs: golden files, the finding, what is limited in the summary, and hostile text."""
+"""The report of two runs: golden files, the finding, limits of the summary, and hostile text."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def compared(before: Result, after: Result, **fields: Any) -> RunComparison:
 
 @pytest.fixture
 def two(result: Result) -> RunComparison:
-    """The fixed result, and one in which a system lost a point of coherence, a failure vanished and one appeared."""
+    """The fixed result, and one with a system one point lower in coherence, one new failure and one removed."""
     table = result.table
     moved = [
         replace(
@@ -99,7 +99,7 @@ def document(comparison: RunComparison) -> Document:
 
 
 def table(comparison: RunComparison, name: str = "") -> Table:
-    """The short table of the summary, or the one of a column."""
+    """Return the short table of the summary, or the table of a column."""
     report = document(comparison)
     blocks = (*report.summary, *(block for section in report.sections for block in section.blocks))
     return next(
@@ -169,7 +169,7 @@ def test_an_item_shows_the_judges_words_before_and_after(two: RunComparison) -> 
 
 
 def result_of(values: dict[str, list[float | None]], column: Column = C) -> Result:
-    """A result of one column, from values by system, one for each item."""
+    """Return a result of one column from values by system and item."""
     cells = [
         (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
     ]
@@ -259,7 +259,7 @@ def test_shares_change_by_points() -> None:
     assert re.findall('class="tick"[^>]*>([^<]*)<', chart.svg)[-1] == "100"
 
 
-def test_a_column_with_a_better_lower_end_says_so() -> None:
+def test_a_lower_is_better_column_is_marked() -> None:
     lower = replace(C, better="lower")
     report = compared(result_of({"x": LOW}, lower), result_of({"x": HIGH}, lower)).report(
         "markdown"
@@ -311,7 +311,7 @@ def remarks(before: Result, after: Result) -> str:
     return compared(before, after).report("markdown").replace("\\", "")
 
 
-def test_report_lists_what_is_not_compared() -> None:
+def test_the_report_lists_uncompared_columns_and_texts() -> None:
     before, after = result_of({"x": LOW, "old": LOW}), result_of({"x": LOW, "new": LOW})
     wide = replace(after, table=replace(after.table, columns=(replace(C, high=9.0),)))
     assert has_line(remarks(before, wide), "c is not compared", "1–5", "1–9")
@@ -343,7 +343,7 @@ def test_a_change_of_all_systems_has_its_interval() -> None:
 
 
 def split_in_two(n_anchors: int = 8) -> RunComparison:
-    """Two runs in which the judge moved, and a system has other texts."""
+    """Return two runs: the judge shifted, and one system has new texts."""
     shifted = [value + (0.5 if n % 2 else 1.0) for n, value in enumerate(LOW) if value is not None]
     better: list[float | None] = [
         value + (0.5 if n % 4 > 1 else 1.5) for n, value in enumerate(shifted)

@@ -1,4 +1,4 @@
-"""Every sentence about two runs is true: an independent reading of the two tables decides.
+"""Every sentence about two runs is true. Oracle: an independent analysis of the two tables.
 
 The reading has its own means, exact sign flips, Holm correction and split of a change. A sentence that no rule below
 knows fails the test: a new sentence needs a rule that says when it is true.
@@ -29,7 +29,7 @@ from judge.table import Table
 from tests.factories import exact_sign_flip_p
 
 EXACT = 10
-"""Differences other than 0 up to which this reading enumerates all signs."""
+"""Up to this number of nonzero differences, the analysis enumerates all signs."""
 ANCHORS = 5
 ALPHA = 0.05
 SPANS = {"relevance": 4.0, "style": 4.0, "overall": 1.0, "rouge1": 1.0}
@@ -38,7 +38,7 @@ TITLES = {"ROUGE-1": "rouge1"}
 
 @dataclass(frozen=True)
 class Drawn:
-    """Values of two runs by column (systems × items, NaN for missing ones), and the cells with another text."""
+    """Values of two runs by column (systems × items, NaN if missing), and the cells with changed texts."""
 
     before: Mapping[str, np.ndarray]
     after: Mapping[str, np.ndarray]
@@ -84,10 +84,10 @@ def adjusted(p_values: Mapping[tuple[str, str], float]) -> dict[tuple[str, str],
 
 
 class Reading:
-    """What a careful reader finds in the two tables. The rows are a column of a system, or of all of them ("")."""
+    """An independent analysis of the two tables. A row is a column of one system, or of all systems ("")."""
 
     def __init__(self, drawn: Drawn, comparison: RunComparison) -> None:
-        """Shown p-values count for more items than can be enumerated, and those of parts of a change."""
+        """Use the p-values of the report if there are too many items to enumerate, and for parts of a change."""
         self.drawn = drawn
         self.shown = {(row.column, row.system): row for row in comparison.runs.means}
         self.differences = {
@@ -147,7 +147,7 @@ class Reading:
         return [name for name in self.drawn.before if name != "rouge1"]
 
     def unchanged_differ(self) -> bool:
-        """Return whether any score of a text that is the same in both runs differs."""
+        """Return whether an unchanged text has different scores in the two runs."""
         same = ~self.drawn.edited
         return any(np.nan_to_num(self.differences[name][same]).any() for name in self.judged)
 
@@ -169,7 +169,7 @@ def key_of(reading: Reading, match: re.Match[str]) -> tuple[str, str]:
 
 
 def size_is_true(reading: Reading, text: str, *, significant: bool | None = None) -> bool:
-    """Whether `relevance fell by 0.50 for s1 (p = 0.012)` is right."""
+    """Return whether `relevance fell by 0.50 for s1 (p = 0.012)` is right."""
     match = re.fullmatch(SIZE, text)
     assert match, text
     key = key_of(reading, match)
@@ -186,12 +186,12 @@ def size_is_true(reading: Reading, text: str, *, significant: bool | None = None
 
 
 def sizes_are_true(reading: Reading, match: re.Match[str]) -> bool:
-    """Sizes without further words are significant ones."""
+    """Return whether the sizes are right. Sizes without a comment are significant."""
     return all(size_is_true(reading, text, significant=True) for text in match[0].split(" and "))
 
 
 def n_tested(reading: Reading) -> int:
-    """The means of single systems in the columns in which any of them has another value."""
+    """Return the number of system means in columns with any changed value."""
     columns = {column for column, _ in reading.changed}
     return sum(column in columns for column, _ in reading.single)
 
@@ -231,7 +231,7 @@ def largest(reading: Reading, match: re.Match[str]) -> bool:
         n = int(match["needed"].replace(",", ""))
         right = right and n > len(reading.rows[key])
         right = right and power(reading, key, 1.3 * n) > 0.8
-        # With one item less, either no p can be small enough or the power is too low.
+        # With one item fewer, either no p can be small enough or the power is too low.
         least = n_tests(reading) * 2.0 ** (2 - n) >= ALPHA
         right = right and (least or power(reading, key, 0.7 * n) < 0.8)
     return right and size_is_true(reading, match["size"], significant=False)
@@ -341,7 +341,7 @@ def is_true(reading: Reading, sentence: str) -> bool:
 
 @st.composite
 def two_runs(draw: st.DrawFn) -> Drawn:
-    """Two runs of 1–5 systems on 1–30 items: changes of the judge and of systems, missing values, other texts."""
+    """Draw two runs of 1–5 systems on 1–30 items, with judge shifts, system changes, missing values and new texts."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shape = draw(st.sampled_from([1, 2, 3, 5])), draw(st.sampled_from([1, 2, 6, 8, 10, 20, 30]))
     names = draw(st.sampled_from([("relevance",), ("relevance", "style")]))

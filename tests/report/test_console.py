@@ -67,7 +67,7 @@ def _wide_result(columns: int) -> Result:
 
 @pytest.mark.parametrize("width", [40, 80, 132])
 @pytest.mark.parametrize("colour", [False, True])
-def test_the_summary_is_one_table_that_counts_the_columns_it_leaves_out(
+def test_the_summary_is_one_table_with_the_number_of_hidden_columns(
     width: int, colour: bool
 ) -> None:
     text = plugins.write(plugins.document(_wide_result(12)), width=width, colour=colour)
@@ -126,8 +126,8 @@ def _words(text: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def named(model_names: Result) -> list[tuple[Document, set[str]]]:
-    """A run and its validation with names like those of models, each with the words that it prints
-    without a line break.
+    """A run and its validation with names like those of models, each with the words of its report
+    without line breaks.
     """
     named = []
     for finished in (model_names, judge.validate(model_names, n_resamples=10)):
@@ -140,7 +140,7 @@ def named(model_names: Result) -> list[tuple[Document, set[str]]]:
 @pytest.mark.parametrize("width", [40, 60, 80])
 @pytest.mark.parametrize("full", [False, True])
 def test_no_word_is_broken(named: list[tuple[Document, set[str]]], width: int, full: bool) -> None:
-    """A narrow report has only words that the same report has without line breaks."""
+    """Every word of a narrow report is also in the report without line breaks."""
     of_hidden_columns = {
         "more",
         "column",

@@ -52,7 +52,7 @@ def agreed(level: Any, difference: Estimate | None, n: int = 12) -> Agreement:
 
 @pytest.fixture
 def criterion_diff(result: Result) -> CriterionDiff:
-    """Two criteria that differ in everything that can be shown, judged on the fixed result's texts."""
+    """Two criteria that differ in every shown property, judged on the texts of the fixed result."""
     table = result.table
     columns = tuple(c for c in table.columns if c.name == "coherence")
     before = Table(
@@ -138,7 +138,7 @@ def test_every_format_escapes_terminal_codes(criterion_diff: CriterionDiff) -> N
 def test_a_fence_in_a_prompt_does_not_end_the_markdowns(criterion_diff: CriterionDiff) -> None:
     page = criterion_diff.report("markdown").split("\n")
     fences = [row for row in page if row.startswith("````")]
-    assert len(fences) == 6  # the files and two prompts, each opened and closed
+    assert len(fences) == 6  # the files and two prompts, each with an opening and a closing tag
     assert "```at once```" in " ".join(page)
 
 

@@ -86,7 +86,7 @@ def test_csv_formula_escape_is_reversible(text: str) -> None:
 
 @given(st.text("=+-@'a\",; \t\r\n\x00\x0b\x0c\x1b\x7f\x85\xa0\u200b\u2028\ufeff", max_size=8))
 @example("\r=1+1")
-def test_a_name_is_one_inert_cell_wherever_lines_or_cells_may_end(name: str) -> None:
+def test_a_name_is_one_inert_cell_for_every_separator_and_line_end(name: str) -> None:
     sample, column = Sample("i", name or "s", "x"), Column(f"{name}c", "metric", Signature("s"))
     result = Result(
         Table((sample,), (column,), ()),
@@ -98,7 +98,7 @@ def test_a_name_is_one_inert_cell_wherever_lines_or_cells_may_end(name: str) -> 
         assert len(rows) == 2
         assert escape(sample.system) in rows[1]
         assert escape(column.name) in rows[0] + rows[1]
-        # Outside quotes there is nothing at which a program may end a cell or a line, but commas and line feeds.
+        # Outside quotes, only commas and line feeds end a cell or a line.
         bare = "".join(text.split('"')[::2])
         assert bare.replace("\n", "").isprintable()
         for cell in bare.replace("\n", ",").split(","):

@@ -1,4 +1,4 @@
-"""Notices beside a difference, held to a reading of the same table with pandas."""
+"""Notices next to a difference. Oracle: the same table with pandas."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def result_of(scores: pd.DataFrame) -> tuple[Result, Any]:
 
 
 def carried(first: pd.Series[float], second: pd.Series[float]) -> int:
-    """How many items, one to three and at most a quarter, carry more than half of the difference; 0 if none do."""
+    """Return how many items (at most 3 and a quarter) make up more than half of the difference, or 0."""
     by_item = (first - second).dropna()
     towards = by_item * np.sign(by_item.sum())
     shares = towards.nlargest(3).cumsum() / towards.sum()

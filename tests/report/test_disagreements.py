@@ -1,4 +1,4 @@
-"""The texts on which judge and people disagree: golden files, order, links, other judges, hostile texts."""
+"""Texts with a disagreement of judge and people: golden files, order, links, panels and hostile texts."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ FIVE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 
 
 def run_with(failed: dict[str, range], better: str = "higher", n: int = 12) -> Result:
-    """Two systems on 12 items: `a` is better wherever its judgment did not fail."""
+    """Return two systems on 12 items. `a` is better except in failed judgments."""
     column = Column("fluency", "criterion", Signature("fluency"), *FIVE, "fluency", better=better)
     samples = [Sample(f"i{k}", system, "text") for k in range(n) for system in "ab"]
     worst_first = -1 if better == "lower" else 1
@@ -45,7 +45,7 @@ def run_with(failed: dict[str, range], better: str = "higher", n: int = 12) -> R
     )
 
 
-def test_failures_of_the_winner_alone_are_a_notice_with_the_other_finding() -> None:
+def test_failures_of_only_the_winner_add_a_notice_with_the_alternative_finding() -> None:
     result = run_with({"a": range(4)})
     assert finding(result)[0] == "a beats b"
     notice = failure_notice(result)
@@ -60,7 +60,7 @@ def test_a_system_without_any_score_is_named() -> None:
     assert failure_notice(run_with({"a": range(12), "b": range(12)})) == ""
 
 
-def test_notice_says_that_the_finding_is_unchanged() -> None:
+def test_a_notice_states_that_the_finding_is_unchanged() -> None:
     notice = failure_notice(run_with({"b": range(4)}))
     assert notice.endswith("the finding stays.")
 
@@ -99,7 +99,7 @@ def test_a_report_may_count_failures_as_the_worst_score(tmp_path: Path) -> None:
 
 
 def ranking_with(values: list[float | None], against: str = "") -> Result:
-    """A ranking of `a` and `b`: the preference for `a` on each item, None if the comparison failed."""
+    """Return a ranking of `a` and `b` from the preference for `a` on each item; None is a failure."""
     column = Column("quality", "criterion", Signature("q@1"), 0.0, 1.0)
     samples = [Sample(f"i{k}", name, "text") for k in range(len(values)) for name in "ab"]
     rows: list[Score | Failure] = []
@@ -120,7 +120,7 @@ def ranking_with(values: list[float | None], against: str = "") -> Result:
     return Result(analysis.table, {}, rankings=analysis.rankings)
 
 
-def test_a_ranking_that_would_not_hold_with_failures_as_losses_says_so() -> None:
+def test_a_ranking_that_failures_as_losses_would_change_has_a_notice() -> None:
     notice = ranking_failure_notice(ranking_with([1.0] * 8 + [None] * 4))
     assert has_line(notice, "4 comparisons", "a failed", "quality", "as a loss", "not lead")
 

@@ -1,4 +1,4 @@
-"""Some of a finished run's texts: the same numbers as a run on these alone."""
+"""A report on some texts of a run has the numbers of a run on only these texts."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ SCALE = (1.0, 5.0, ("1", "2", "3", "4", "5"))
 def result_of(
     values: Mapping[str, Mapping[str, Sequence[float]]], against: str = "", **better: str
 ) -> Result:
-    """A run from values by system, column and item."""
+    """Return a run from values by system, column and item."""
     names = list(dict.fromkeys(name for columns in values.values() for name in columns))
     columns = [
         Column(name, "metric", Signature(name), better="lower")
@@ -64,7 +64,7 @@ def wave(mean: float, n: int = 16) -> list[float]:
 
 
 def of(*names: str, **values: list[float]) -> dict[str, dict[str, list[float]]]:
-    """Each system's values on one criterion, or on the criteria `names`."""
+    """A function that returns values of systems on one criterion, or on the criteria `names`."""
     return {system: dict.fromkeys(names or ("fluency",), row) for system, row in values.items()}
 
 
@@ -87,7 +87,7 @@ def test_the_lowest_is_best_if_lower_is_better() -> None:
     assert trailing.startswith("a trails by 20.00 ")
 
 
-def test_systems_that_share_the_first_place_are_named_together() -> None:
+def test_systems_that_share_the_first_rank_are_named_together() -> None:
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
     headline, *_ = finding(result_of(of(a=a, b=b, c=[1.0, 1.5] * 10)))
     assert has_line(headline, "a and b beat c", "no significant difference")
@@ -130,7 +130,7 @@ RUNS: dict[str, dict[str, list[float]]] = {
 def test_items_needed_in_the_finding_equal_power(
     values: dict[str, list[float]], criteria: list[str], tmp_path: Path
 ) -> None:
-    """The sentence, the Python result and `judge plan --pair` answer with one number, or none of them with any."""
+    """The sentence, the Python result and `judge plan --pair` have the same number, or all have none."""
     result = result_of(of(*criteria, **values))
     comparison = main_comparison(result)
     assert comparison is not None
@@ -155,7 +155,7 @@ def test_items_needed_in_the_finding_equal_power(
 
 
 def on_items(a: list[float], b: list[float], **better: str) -> Result:
-    """The rows of `made`, with the first values of `a` on the items of `b` and the others on items of its own."""
+    """Return a run in which only the first values of `a` are on items of `b`."""
     return result_of(
         {"a": {"ter" if better else "coherence": a}, "b": {"ter" if better else "coherence": b}},
         **better,
@@ -191,7 +191,7 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
         assert "Not every system" in " ".join(result.report(name).split())
 
 
-def test_systems_without_a_shared_item_are_said_to_have_different_texts() -> None:
+def test_the_finding_states_that_systems_share_no_item() -> None:
     rows = [{"item": f"i{k}", "system": "ab"[k % 2], "output": f"text {k}"} for k in range(8)]
     result = judge.evaluate(
         rows, ["clear: Is it clear?"], model=lambda _: "4", metrics="none", cache=False
@@ -230,7 +230,7 @@ def test_many_names_are_counted() -> None:
 
 
 def with_rouge(result: Result) -> Result:
-    """The result, whose column rouge1 is a metric and no criterion."""
+    """Return the result with rouge1 as a metric."""
     metric = Column("rouge1", "metric", Signature("rouge1"), 0.0, 1.0)
     columns = [metric if column.name == "rouge1" else column for column in result.table.columns]
     analysis = analyze(result.table.samples, columns, result.table.rows())
@@ -245,7 +245,7 @@ def with_rouge(result: Result) -> Result:
 @pytest.mark.parametrize(
     ("third", "place"), [({}, "last"), ({"third": wave(1.5)}, "2="), ({"third": wave(1.0)}, "2")]
 )
-def test_the_place_of_a_metrics_first_system_is_the_tables(
+def test_the_rank_of_a_metrics_first_system_is_that_of_the_table(
     third: dict[str, list[float]], place: str
 ) -> None:
     copied = [0.8 + k / 100 for k in range(16)]
@@ -340,7 +340,7 @@ def judged(reply: Callable[[Any], str], models: str = "m", **options: Any) -> Re
         ),
     ],
 )
-def test_if_all_judgments_failed_the_headline_says_so(
+def test_the_headline_states_that_all_judgments_failed(
     options: dict[str, Any], headline: str
 ) -> None:
     assert finding(judged(lambda _: "no", **options))[0] == headline
@@ -401,7 +401,7 @@ def test_one_judgment_is_enough_to_compare() -> None:
     )
 
 
-def test_a_column_that_can_be_tested_comes_before_one_that_cannot() -> None:
+def test_columns_with_a_test_come_before_columns_without() -> None:
     values = {
         "a": {"fluency": [4.0], "style": wave(4.0)},
         "b": {"fluency": [3.0], "style": wave(3.0)},
@@ -480,8 +480,8 @@ def test_equal_win_rates_have_no_winner(
     assert lines_hold(lines, facts_of_lines)
 
 
-def by_place(value_of_first: dict[str, list[float]], against: str = "") -> Result:
-    """A ranking of a, b and c by a judge that looks at the place: its value for the text shown first, pair by pair."""
+def ranking_by_position(value_of_first: dict[str, list[float]], against: str = "") -> Result:
+    """Return a ranking by a judge that looks only at the position: the value of the first text of each pair."""
     columns = [Column(name, "criterion", Signature(name), 0.0, 1.0) for name in value_of_first]
     pairs = [("i1", "a", "b"), ("i1", "a", "c"), ("i1", "b", "c"), ("i2", "a", "b")]
     rows = [
@@ -511,17 +511,17 @@ VOID = ("Every verdict on better", "order")
 def test_verdicts_that_all_change_with_the_order_support_no_claim(
     values: list[float], facts_of_lines: tuple[tuple[str, ...], ...]
 ) -> None:
-    assert lines_hold(finding(by_place({"better": values})), (VOID, *facts_of_lines))
-    headline, *_ = finding(by_place({"better": values}, against="a"))
+    assert lines_hold(finding(ranking_by_position({"better": values})), (VOID, *facts_of_lines))
+    headline, *_ = finding(ranking_by_position({"better": values}, against="a"))
     assert has_line(headline, *VOID)
 
 
 def test_a_criterion_with_only_flips_has_no_first_system() -> None:
-    result = by_place({"better": [1.0] * 4, "clear": [0.9, 0.8, 0.9, 0.7]})
+    result = ranking_by_position({"better": [1.0] * 4, "clear": [0.9, 0.8, 0.9, 0.7]})
     assert not any("is first on" in sentence for sentence in finding(result))
 
 
-def test_against_one_system_the_better_ones_the_worse_and_the_others_are_named() -> None:
+def test_against_one_system_the_finding_names_better_worse_and_undecided_systems() -> None:
     base = wave(3.0)
     up, down = (
         [v + sign + (0.2 if k % 2 else -0.2) for k, v in enumerate(base)] for sign in (0.5, -0.5)
@@ -554,7 +554,7 @@ def test_against_one_system_too_few_items_are_named() -> None:
 
 
 def test_a_system_with_scores_for_few_items_does_not_lead() -> None:
-    """Its mean is of items that may be easier; the others differ whatever it has."""
+    """The system's items may be easier. Differences between the other systems do not depend on it."""
     alternating = [3.5, 4.5] * 10
     result = result_of(of(a=[5.0] * 3, b=alternating, c=[value - 2 for value in wave(4.0, 20)]))
     comparison = main_comparison(result)
@@ -566,7 +566,7 @@ def test_a_system_with_scores_for_few_items_does_not_lead() -> None:
 
 
 def test_finding_names_a_significant_difference_below_the_leader() -> None:
-    """The leader has scores for more than half of the items, but too few for a difference."""
+    """The leader has scores for more than half of the items, but too few for a significant difference."""
     leader = [5.0, 1.0, 5.0, 5.0, 5.0, 1.0, 5.0, 5.0, 1.0, 5.0, 5.0]
     b, c = [3.5, 3.75] * 10, [3.0, 2.75] * 10
     headline, reason = finding(result_of(of(a=leader, b=b, c=c)))
@@ -585,7 +585,7 @@ def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> N
 
 
 def test_the_next_best_is_the_next_by_rank() -> None:
-    """b shares the first place, so the best of those beaten is not the next best."""
+    """b shares the first rank, so the best beaten system is not the next best."""
     a, b = [4.0, 3.0, 5.0, 2.0] * 5, [3.0, 4.0, 4.0, 2.5] * 5
     _, trailing, *_ = finding(result_of(of(a=a, b=b, c=[1.0, 1.5] * 10, d=[0.5, 1.0] * 10)))
     assert has_line(trailing, "c", "trails a by 2.25")

@@ -1,4 +1,4 @@
-"""Every sentence of a finding is true: an independent reading of the same table decides.
+"""Every sentence of a finding is true. Oracle: an independent analysis of the same table.
 
 The reading has its own means, exact sign flips and Holm correction. A sentence that no rule below knows fails the test:
 a new sentence needs a rule that says when it is true.
@@ -26,9 +26,9 @@ from judge.stats.analyze import analyze
 from tests.factories import exact_sign_flip_p
 
 Values = Mapping[str, np.ndarray]
-"""Systems × items by column, NaN for missing values."""
+"""Values by column (systems × items), NaN if missing."""
 EXACT = 10
-"""Differences other than 0 up to which this reading enumerates all signs."""
+"""Up to this number of nonzero differences, the analysis enumerates all signs."""
 NAMES = [f"s{k}" for k in range(12)]
 TITLES = {name: name for name in ("relevance", "style", "coherence", "consistency", "fluency")} | {
     "ROUGE-1": "rouge1"
@@ -65,10 +65,10 @@ def run_of(values: Values) -> Result:
 
 
 class Reading:
-    """What a careful reader finds in one column of the table."""
+    """An independent analysis of one column of the table."""
 
     def __init__(self, values: np.ndarray, shown: Mapping[tuple[str, str], float]) -> None:
-        """`shown` are the table's p-values, for more items than can be enumerated."""
+        """`shown` are the table's p-values, used if there are too many items to enumerate."""
         self.values = values
         self.known = ~np.isnan(values)
         self.rows = [row for row in range(len(values)) if self.known[row].any()]
@@ -135,7 +135,7 @@ def readings(values: Values, result: Result) -> dict[str, Reading]:
 
 
 class Reader:
-    """Reads a finding sentence by sentence, and remembers what the headline was about."""
+    """Check a finding sentence by sentence. Remember the column of the headline."""
 
     def __init__(self, values: Values, result: Result) -> None:
         self.columns = readings(values, result)
@@ -160,7 +160,7 @@ def all_others(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
 
 
 def beats(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
-    """`s0 beats s1, but not significantly s2`; of more than three, only the number is said."""
+    """Check `s0 beats s1, but not significantly s2`. More than three systems are only counted."""
     best = match["best"]
     beaten = {name for name in main.names if (best, name) in main.wins}
     parts = {"behind": beaten, "undecided": set(main.names) - beaten - {best}}
@@ -175,7 +175,7 @@ def beats(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
 
 
 def together(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
-    """`s0 and s1 beat s2; no significant difference between them`, with "2 more" if there are many."""
+    """Check `s0 and s1 beat s2; no significant difference between them`; long lists end with "2 more"."""
     number = int(match["number"] or 2)
     ahead = [name for name in main.names if not any((a, name) in main.wins for a in main.names)]
     behind = [name for name in main.names if name not in ahead]
@@ -381,7 +381,7 @@ RULES: list[tuple[str, Rule]] = [
 
 @st.composite
 def tables(draw: st.DrawFn) -> dict[str, np.ndarray]:
-    """Values of 2–12 systems on 1–30 items: with leads, ties, missing values, reversed and constant columns."""
+    """Draw values of 2–12 systems on 1–30 items, with leads, ties, missing values, reversed and constant columns."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_systems = draw(st.sampled_from([2, 3, 3, 4, 5, 12]))
     n_items = draw(st.sampled_from([1, 2, 6, 8, 9, 10, 12, 20, 30]))
@@ -426,7 +426,7 @@ def test_every_sentence_is_true(values: dict[str, np.ndarray]) -> None:
 
 @pytest.mark.slow
 def test_sentences_about_recorded_scores_are_true(shared_data: Callable[[str], Path]) -> None:
-    """Random subsets of the systems and items that GPT-3.5 scored."""
+    """Use random subsets of the systems and items that GPT-3.5 scored."""
     path = shared_data("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl")
     rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     places = [row["item_id"].split("::") for row in rows]

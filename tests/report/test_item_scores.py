@@ -85,7 +85,7 @@ def test_the_distribution_is_drawn_over_the_labels_of_the_scale() -> None:
 
 
 @pytest.mark.parametrize(("better", "shade"), [("higher", 0.5), ("lower", -0.5), ("", None)])
-def test_the_shade_is_the_place_on_the_scale(better: Any, shade: float | None) -> None:
+def test_the_shade_is_the_position_on_the_scale(better: Any, shade: float | None) -> None:
     assert (
         build_finding(_score(Provenance("single")), replace(COLUMN, better=better)).shade == shade
     )

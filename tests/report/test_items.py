@@ -1,4 +1,4 @@
-"""The items of the page: which are shown and in what order, their scores, and what the page's script reads."""
+"""The items of the page: selection, order, scores, and the data for the page's script."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def browsed(result: Result) -> Items:
 
 
 def scored(values: dict[str, dict[str, float | None]], **column: object) -> Result:
-    """A result of one criterion, with values by item and system; None has failed."""
+    """Return a result of one criterion from values by item and system; None is a failure."""
     columns = (Column("fluency", "criterion", Signature("fluency"), *SCALE, **column),)  # type: ignore[arg-type]
     samples = tuple(
         Sample(item, system, "A text.")
@@ -49,7 +49,7 @@ def scored(values: dict[str, dict[str, float | None]], **column: object) -> Resu
     return Result(Table(samples, columns, scores, failures))
 
 
-# Which items, and in what order.
+# Selection and order.
 
 
 def test_the_worst_item_is_first_and_one_without_a_score_last() -> None:
@@ -116,7 +116,7 @@ def test_most_flips_are_first_in_a_ranking(ranking: Result) -> None:
     assert content.measures[0].values["doc-1", "lead"] == pytest.approx((0.15 + 0.75) / 2)
 
 
-def test_a_large_run_shows_its_worst_items_and_says_so() -> None:
+def test_a_large_run_shows_its_worst_items_with_a_note() -> None:
     values: dict[str, dict[str, float | None]] = {
         f"i{k}": {f"s{n}": 1.0 + k % 5 for n in range(4)} for k in range(600)
     }
@@ -172,7 +172,7 @@ def test_a_panel_has_a_measure_for_each_judge(panel: Result) -> None:
         2.0,
         None,
         None,
-    ]  # only judge a failed
+    ]  # only the judge a failed
 
 
 def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
@@ -196,7 +196,9 @@ def test_a_skipped_metric_is_not_a_failure() -> None:
     failures = (
         Failure("i0", "s", "surface", "metric", ABSTAINED, "too short"),
         Failure("i1", "s", "surface", "metric", "MetricError", "broke"),
-        Failure("i2", "s", "fluency", "metric", ABSTAINED, "too short"),  # in a judge's place
+        Failure(
+            "i2", "s", "fluency", "metric", ABSTAINED, "too short"
+        ),  # instead of a judge's score
         Failure("i2", "s", "surface", "metric", ABSTAINED, "too short"),
     )
     content = browsed(Result(Table(samples, columns, scores, failures)))
@@ -279,7 +281,7 @@ def test_items_can_be_filtered_by_columns_of_few_values() -> None:
     ]
 
 
-def test_what_all_texts_of_an_item_share_is_shown_once_and_filters_all_of_them() -> None:
+def test_shared_columns_of_an_item_are_shown_once_and_filter_all_its_texts() -> None:
     samples = tuple(
         Sample(item, system, "Text.", extra={"channel": channel, "note": system})
         for item, channel in (("1", "mail"), ("2", "chat"))
@@ -322,7 +324,7 @@ def test_an_item_in_json_has_its_messages() -> None:
     assert "messages" not in second
 
 
-# What the script reads.
+# Data for the script.
 
 
 def test_the_script_reads_a_value_for_each_output(result: Result) -> None:

@@ -59,7 +59,7 @@ def test_the_table_holds_every_estimate(result: Result) -> None:
     assert sum(row["failed"] for row in data["table"]) == len(result.failures)
 
 
-def test_what_must_be_read_before_any_number_is_in_the_data(result: Result) -> None:
+def test_json_has_the_notices_of_the_console(result: Result) -> None:
     notices = json.loads(result.report("json"))["notices"]
     console = " ".join(result.report("console").split())
     assert notices
@@ -67,7 +67,7 @@ def test_what_must_be_read_before_any_number_is_in_the_data(result: Result) -> N
 
 
 def test_published_schema_matches_the_records() -> None:
-    """JUDGE_GOLDEN=write rewrites it. What a release takes out of it needs another number in SCHEMA."""
+    """JUDGE_GOLDEN=write updates the schema. If a release removes a field, increase the number in SCHEMA."""
     text = json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
     if os.environ.get("JUDGE_GOLDEN") == "write":
         PUBLISHED.write_text(text, encoding="utf-8")
@@ -76,7 +76,7 @@ def test_published_schema_matches_the_records() -> None:
 
 
 def _closed(schema: Any) -> Any:
-    """The schema with no key allowed that it does not name, so that the documents cannot outgrow it."""
+    """Return the schema without additional properties, so that every key must be documented."""
     if isinstance(schema, list):
         return [_closed(one) for one in schema]
     if not isinstance(schema, dict):
@@ -86,7 +86,7 @@ def _closed(schema: Any) -> Any:
 
 
 def _valid(text: str) -> dict[str, Any]:
-    """The document, which the published schema allows and which has nothing that the schema does not name."""
+    """Parse a document. Check that it matches the schema and has no undocumented key."""
     document: dict[str, Any] = json.loads(text)
     published = json.loads(PUBLISHED.read_text(encoding="utf-8"))
     for one in (published, _closed(published)):

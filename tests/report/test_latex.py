@@ -47,8 +47,8 @@ def test_names_are_printed_as_they_are(text: str, expected: str) -> None:
 
 
 @given(st.text("\\{}$&#%_~^<>|\"'`-,[]*ab1 ", max_size=12))
-def test_nothing_of_a_name_is_left_for_tex_to_read(text: str) -> None:
-    """What is left after the commands that `escape` writes has none of TeX's special characters and ligatures."""
+def test_names_are_fully_escaped_for_tex(text: str) -> None:
+    """Apart from the commands that `escape` writes, no special characters or ligatures of TeX remain."""
     remaining = re.sub(r"\\text[a-z]+\{\}|\\symbol\{34\}|\\[{}$&#%_]|\{\}", "·", escape(text))
     assert not set(remaining) & set("\\{}$&#%_~^<>|\"'`")
     assert not re.search("--|,,", remaining)
@@ -115,7 +115,7 @@ def test_latex_minus_signs_and_small_intervals() -> None:
 
 
 def _narrow(columns: Sequence[str]) -> str:
-    """A table of 14 systems and these columns, all with one value."""
+    """Return a table of 14 systems and these columns, with the same value in all cells."""
     samples = tuple(Sample("i", f"system {k}", "x") for k in range(14))
     estimates = {
         (s.system, name): Estimate("mean", -0.5, -0.625, -0.25, 1, "m")
@@ -153,7 +153,7 @@ def test_a_heading_is_as_wide_as_its_longest_word() -> None:
 @pytest.mark.parametrize(
     ("system", "is_said"), [("gpt_5", False), ("é-1", False), ("日本語", True)]
 )
-def test_names_in_other_scripts_need_another_engine_and_a_comment_says_so(
+def test_names_in_other_scripts_add_a_comment_about_the_tex_engine(
     system: str, is_said: bool
 ) -> None:
     assert ("% Compile with LuaLaTeX" in _one(system, "", 0.5, None, None)) is is_said
@@ -174,7 +174,7 @@ def test_an_arrow_marks_the_better_end(better: str, head: str) -> None:
     assert f"{{}}system & {head} \\\\\n" in _one("a", better, 0.5, None, None)
 
 
-def test_every_ranking_has_a_table_of_its_own(ranking: Result) -> None:
+def test_every_ranking_has_a_separate_table(ranking: Result) -> None:
     (of,) = ranking.rankings
     columns = tuple(replace(ranking.table.columns[0], name=name) for name in ("one", "two"))
     two = replace(

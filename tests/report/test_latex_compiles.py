@@ -1,4 +1,4 @@
-"""LaTeX compiles the tables of every report, whatever their names hold."""
+"""LaTeX compiles the tables of every report, even with hostile names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PACKAGES = ("booktabs.sty", "graphicx.sty")
 
 
 def _lacks_latex() -> str:
-    """Return why LaTeX cannot be run here, or nothing."""
+    """Return the reason why LaTeX cannot run here, or ""."""
     if shutil.which("pdflatex") is None or shutil.which("kpsewhich") is None:
         return "pdflatex is not installed"
     for package in _PACKAGES:
@@ -38,7 +38,7 @@ MARKED = '---\nquestion: Is it polite?\nscale: [1, 5]\npass_at: 4\n---\n{% exten
 
 
 def _compile(folder: Path, *reports: str) -> None:
-    """Compile the reports as one document; any error of TeX fails."""
+    """Compile the reports as one document. Fail on any TeX error."""
     body = "\n\\clearpage\n".join(reports)
     text = (
         "\\documentclass{article}\n\\usepackage{booktabs,graphicx,textcomp}\n"
@@ -53,7 +53,7 @@ def _compile(folder: Path, *reports: str) -> None:
 
 
 def _evaluated(folder: Path, step: int) -> Result:
-    """A run of a judge whose scores depend on the text; another `step` gives other scores."""
+    """Return a run with scores that depend on the text and on `step`."""
     (folder / "be_polite.jinja").write_text(MARKED, encoding="utf-8")
     rows: list[dict[str, Any]] = [
         {

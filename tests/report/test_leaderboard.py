@@ -316,7 +316,7 @@ def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
 
 
 def test_printed_places_are_in_order() -> None:
-    """A system with the better mean may be worse than more systems: it comes after those."""
+    """A system with a better mean may be significantly worse than more systems. It is listed after them."""
     ranks = (Rank("a", 1, 1, 1), Rank("b", 2, 3, 4), Rank("c", 3, 2, 4), Rank("d", 4, 2, 4))
     order = _in_printed_order(Comparison("fluency", ranks=ranks, partly_scored=("c",)))
     assert list(order) == ["a", "d", "c", "b"]

@@ -106,12 +106,12 @@ def test_many_columns_of_few_systems_are_stacked() -> None:
     assert text.count("\n| c") == 9
 
 
-def test_a_run_without_ratings_says_nothing_of_people(tested: Result) -> None:
+def test_a_run_without_ratings_does_not_mention_people(tested: Result) -> None:
     assert "people" not in render(tested)
 
 
 def _large(systems: int, columns: int, failures: int, name: str) -> Result:
-    """So many systems and columns whose names begin with `name`, and kinds of failure."""
+    """Return a result with these numbers of systems, columns and kinds of failure. Names start with `name`."""
     many_columns = tuple(
         Column(f"{name}c{k}", "criterion", Signature(f"{name}{k}|" * 9), 1.0, 5.0)
         for k in range(columns)

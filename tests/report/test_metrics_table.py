@@ -1,4 +1,4 @@
-"""The table of every judge and metric against people, by criterion."""
+"""The table that compares every judge and metric with people, by criterion."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def table_of(validation: Any) -> Table:
 
 
 def within_items(data: pd.DataFrame, values: str, ratings: str) -> float:
-    """Return Spearman's correlation, mean over items, by scipy."""
+    """Return scipy's Spearman correlation, averaged over items."""
     by_item = [
         stats.spearmanr(group[values], group[ratings]).statistic
         for _, group in data.groupby("item")
@@ -90,7 +90,7 @@ def test_rows_are_sorted_by_their_mean(validation: Any) -> None:
     assert means == sorted(means, reverse=True)
 
 
-def test_a_star_marks_what_is_significantly_above_all_others(validation: Any) -> None:
+def test_a_star_marks_a_correlation_significantly_above_all_others(validation: Any) -> None:
     marks = {row[0].text: [cell.mark for cell in row[1:]] for row in table_of(validation).rows}
     assert marks["judge"] == ["*", ""]
     assert marks["wer reversed"] == ["", "*"]

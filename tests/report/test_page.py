@@ -1,4 +1,4 @@
-"""The page of any Document: its blocks, its policy, and that no text becomes markup."""
+"""The page of a Document: blocks, content security policy and escaped text."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SVG = '<svg viewBox="0 0 9 9"><rect class="bar best" width="9" height="9"/><text
 
 
 class Page(HTMLParser):
-    """The tags, attributes and visible text that a browser would read; unbalanced tags fail."""
+    """Tags, attributes and visible text of a page. Fail on unbalanced tags."""
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -65,7 +65,7 @@ class Page(HTMLParser):
 
 
 def every_block(text: str) -> tuple[Any, ...]:
-    """A block of each kind, with a text in every place that takes one."""
+    """Return a block of each kind with `text` in every text field."""
     table = Table(
         (Column(text, numeric=False), Column(text, group=text, note=text, better="lower"), Column(text, group=text)),
         (

@@ -1,4 +1,4 @@
-"""Every sentence about a ranking is true: an independent reading of the same verdicts decides.
+"""Every sentence about a ranking is true. Oracle: an independent analysis of the same verdicts.
 
 A sentence that no rule below knows fails the test: a new sentence needs a rule that says when it is true.
 """
@@ -28,7 +28,7 @@ COUNTED = rf"{LIST}|\d+ systems"
 SIZE = r"(?:strength [−\d.]+|\d+%)(?: \[[^\]]+\])?"
 
 Verdicts = list[tuple[str, int, str, str, float, float]]
-"""Column, item, system, opponent, and the preference for the system if shown first and if shown second."""
+"""Column, item, system, opponent, and the preference for the system when shown first and second."""
 
 
 def run_of(verdicts: Verdicts) -> Result:
@@ -48,7 +48,7 @@ def run_of(verdicts: Verdicts) -> Result:
 
 
 class Reading:
-    """What a careful reader finds in the verdicts on one criterion."""
+    """An independent analysis of the verdicts on one criterion."""
 
     def __init__(self, verdicts: Verdicts) -> None:
         names = ["column", "item", "system", "opponent", "first", "second"]
@@ -74,7 +74,7 @@ class Reading:
         return {name for name in names if self.rates[name] > highest - 1e-6}
 
     def won(self, name: str) -> tuple[int, int]:
-        """Return how many of its comparisons a system won, and how many there are."""
+        """Return the number of comparisons that a system won, and the total."""
         rows = self.sides[self.sides["system"] == name]
         return int((rows["p"] > 0.5).sum()), len(rows)
 
@@ -103,7 +103,7 @@ def shown_place(reading: Reading, result: Result, match: re.Match[str]) -> bool:
 
 
 def lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
-    """The order by win rate is read from the verdicts, that by strength from the table."""
+    """Check the order: by win rate from the verdicts, by strength from the table."""
     standing = result.rankings[0].standings[0]
     sizes = {s.system: s.strength for s in result.rankings[0].standings}
     name, phrase = match["system"], match["what"]
@@ -230,7 +230,7 @@ RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
 
 @st.composite
 def verdict_lists(draw: st.DrawFn) -> Verdicts:
-    """Verdicts with leads, ties, circles, flips, a judge that prefers a place, and pairs that never met."""
+    """Draw verdicts with leads, ties, cycles, flips, a position bias, and pairs without comparisons."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     names, n_items = NAMES[: draw(st.integers(2, 6))], draw(st.sampled_from([1, 3, 5, 10, 20]))
     kind = draw(st.sampled_from(["lead", "even", "circle", "always first", "always second"]))

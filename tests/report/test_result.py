@@ -176,7 +176,7 @@ def test_refuses_a_run_of_an_older_version_with_advice(result: Result, tmp_path:
 
 
 def _other(result: Result, **fields: Any) -> Result:
-    """A run of other texts, or with other fields of its table."""
+    """Return a run with different texts, or with other fields of its table."""
     table = result.table
     renamed = {
         "samples": tuple(replace(s, item=f"other {s.item}") for s in table.samples),
@@ -200,7 +200,7 @@ def test_tables_of_other_texts_are_refused(result: Result, tmp_path: Path, file:
         load(tmp_path / "a")
 
 
-def test_texts_of_another_run_are_refused(result: Result, tmp_path: Path) -> None:
+def test_texts_of_a_different_run_are_refused(result: Result, tmp_path: Path) -> None:
     signed = tuple(
         replace(column, signature=Signature("another")) for column in result.table.columns
     )

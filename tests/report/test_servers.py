@@ -1,4 +1,4 @@
-"""What reports say of servers that refused or ignored a parameter, and of the scores made without it."""
+"""Notes in reports on servers that refused or ignored a parameter, and on scores made without it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_all_that_a_server_can_teach_has_words() -> None:
     )  # three parameters dropped; the effort is reported by `unmet`
 
 
-def test_every_judge_that_left_something_out_is_warned_of() -> None:
+def test_every_judge_with_an_omitted_parameter_has_a_warning() -> None:
     judges = {
         "gpt": {
             "unmet": {"logprobs": 80, "temperature": 80},
@@ -82,7 +82,7 @@ def test_every_judge_that_left_something_out_is_warned_of() -> None:
 
 
 def scored(methods: list[str], **judge: Any) -> Result:
-    """A result of one judge with a score by each of these methods."""
+    """Return a result of one judge with a score for each method."""
     samples = tuple(Sample(f"i{k}", "s", "o") for k in range(len(methods)))
     scores = tuple(
         Score(sample.item, "s", "c", 3.0, Provenance(method))
@@ -130,7 +130,7 @@ def test_scores_made_without_token_probabilities_say_how(
 
 @pytest.mark.parametrize("method", ["samples", "single"])
 def test_a_chosen_scoring_strategy_is_not_reported_as_missing(method: str) -> None:
-    """Such requests want no probabilities, though the vendor is known to give none."""
+    """These requests need no probabilities, so a vendor without them is not reported."""
     result = scored([method] * 3, unmet={"n": 3}, learned=BLIND["learned"], draws=20)
     assert server_notes(result) == ()
 
@@ -144,7 +144,7 @@ def test_other_lacks_follow_in_a_sentence_of_their_own() -> None:
     assert has_line(remark, "no token probabilities", "means of 20 draws", "temperature")
 
 
-def test_each_judge_of_a_panel_says_how_its_own_scores_were_made() -> None:
+def test_each_judge_of_a_panel_has_a_note_on_its_scores() -> None:
     columns = [
         Column(f"c/{judge}", "criterion", Signature("c"), judge=judge) for judge in ("a", "b")
     ]

@@ -1,4 +1,4 @@
-"""Charts as files of their own: SVG, and PNG with resvg-py."""
+"""Charts as separate files: SVG, and PNG with resvg-py."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _chart(name: str, title: str = "Mean", caption: str = "") -> Chart:
 
 
 def _document(*charts: Chart) -> Document:
-    """The first chart in the summary and in a section, the last in a fold."""
+    """Return a document with charts in the summary, a section and a fold."""
     fold = Details("More", (charts[-1],))
     return Document(
         "T", summary=charts[:1], sections=(Section("s", "S", lambda: [*charts[:-1], fold]),)
@@ -199,7 +199,7 @@ def test_a_pdf_is_as_large_as_the_chart_in_points(tmp_path: Path) -> None:
 
 
 def _font_file(folder: Path, file_name: str, letters: str) -> None:
-    """Write a font with PostScript outlines, as Noto Sans CJK has, whose letters are squares."""
+    """Write a font with PostScript outlines, like Noto Sans CJK. Its letters are squares."""
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.t2CharStringPen import T2CharStringPen
 
@@ -226,7 +226,7 @@ def _font_file(folder: Path, file_name: str, letters: str) -> None:
 
 @pytest.fixture
 def fonts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Have three fonts of Asian letters, and those that reportlab brings along."""
+    """Install three fonts with Asian letters next to those of reportlab."""
     pytest.importorskip("svglib", reason="needs svglib: pip install textjudge[pdf]")
     import reportlab
 

@@ -1,4 +1,4 @@
-"""The report of judges against people: golden files, the sentences that the differences support, missing values."""
+"""The report that compares judges with people: golden files, supported sentences, missing values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def estimate(
 def row(
     name: str, kind: Any, value: float, *, texts: int = 36, levels: Any = LEVELS, why: str = ""
 ) -> Row:
-    """A row with about this value in all the levels; the others lack it for a reason."""
+    """Return a row with values near `value` at these levels. Other levels have a reason for the gap."""
     sizes = {"within-items": 12, "all-texts": texts, "systems": 3}
     estimates = {
         (level, coefficient): estimate(
@@ -75,7 +75,7 @@ def agreed(value: float, *measures: Any) -> Agreement:
 
 
 def calibration(bias: float = -0.4) -> Calibration:
-    """Two bins, one of them without an interval."""
+    """Return two bins, one without an interval."""
     bins = (
         Bin(1.5, 2.5, 2.25, estimate(2.75, 2.5, 3.0, 30, "people")),
         Bin(4.5, 5.0, 4.75, estimate(4.0, None, None, 6, "people")),
@@ -95,7 +95,7 @@ def versus(one: str, other: str, value: float, p: float = 0.0004) -> tuple[Versu
 
 
 def rated(differences: dict[str, Estimate], **fields: Any) -> Rated:
-    """A criterion with one judge and these differences at level document."""
+    """Return a criterion with one judge and these differences within items."""
     baselines = tuple(row(name, "baseline", 0.2) for name in differences)
     keyed = {("small-judge", name, "within-items"): one for name, one in differences.items()}
     judges = (row("small-judge", "judge", 0.6),)
@@ -386,11 +386,11 @@ def test_the_best_of_many_judges_is_compared_with_each_other_one() -> None:
 def test_ratings_survive_json(validation: Validation) -> None:
     for one in validation.rated:
         stored = json.loads(json.dumps(asdict(flat(one))))
-        again = read(stored)
-        assert asdict(flat(again)) == asdict(flat(one))
-        assert (again.versus, again.raters) == (one.versus, one.raters)
-        assert [row.alt_test for row in again.rows] == [row.alt_test for row in one.rows]
-        assert [row.calibration for row in again.rows] == [row.calibration for row in one.rows]
+        reloaded = read(stored)
+        assert asdict(flat(reloaded)) == asdict(flat(one))
+        assert (reloaded.versus, reloaded.raters) == (one.versus, one.raters)
+        assert [row.alt_test for row in reloaded.rows] == [row.alt_test for row in one.rows]
+        assert [row.calibration for row in reloaded.rows] == [row.calibration for row in one.rows]
 
 
 def test_csv_has_a_line_per_estimate(validation: Validation) -> None:
@@ -484,7 +484,7 @@ def powered(
     adjusted: float | None = None,
     half: float = 0.2,
 ) -> Powered:
-    """An estimate with this half width, where the ratings alone give .4."""
+    """Return an estimate with this half width. Without the judge it would be .4."""
     name = "difference" if other else "mean"
     estimates = [
         Estimate(name, value, value - side, value + side, 30, "how") for side in (half, 0.4)
