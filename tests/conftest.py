@@ -1,4 +1,4 @@
-"""Fixtures every test may use."""
+"""Fixtures for all tests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOT_HERE = "which is not part of this repository"
 
 
 def _shared(folder: str, kind: str) -> Callable[[str], Path]:
-    """A function that finds a file beside this repository, or skips if it is not on this machine."""
+    """Return a function that finds a file in `shared`, or skips the test if it is missing."""
 
     def find(name: str) -> Path:
         path = Path(os.environ.get("JUDGE_SHARED", ROOT.parent / "shared")) / folder / name
@@ -46,7 +46,7 @@ def _shared(folder: str, kind: str) -> Callable[[str], Path]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Pass over the modules that load torch as they are imported if all their tests are left out."""
+    """Skip modules that import torch if all their tests are deselected."""
     needs_torch = collection_path.name in ("test_models.py", "test_encoders.py")
     if needs_torch and "not torch" in config.getoption("markexpr"):
         return "torch = pytest.importorskip" in collection_path.read_text("utf-8") or None
@@ -54,7 +54,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests more time that load models, start servers or open a browser."""
+    """Give more time to tests that load models, start servers or open a browser."""
     for item in items:
         if any(item.get_closest_marker(name) for name in ("browser", "torch", "ray")):
             item.add_marker(pytest.mark.timeout(600))
@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """With JUDGE_REQUIRE_DATA, a test that needs real data and skips is a failure."""
+    """With JUDGE_REQUIRE_DATA, fail tests that skip because real data is missing."""
     report: Any = yield
     needs_data = "shared_data" in getattr(item, "fixturenames", ()) or _NOT_HERE in str(
         report.longrepr
@@ -77,7 +77,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def shared_data() -> Callable[[str], Path]:
-    """Path of a file of real, human-rated data; skips where that data is not on this machine."""
+    """Path of a file of human-rated data. Skip the test if the file is missing."""
     return _shared("data", "real data file")
 
 
@@ -100,27 +100,27 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 
 @pytest.fixture(scope="session")
 def shared_tool() -> Callable[[str], Path]:
-    """Path of one of the measuring servers; skips where they are not on this machine."""
+    """Path of a tool in `shared/tools`. Skip the test if it is missing."""
     return _shared("tools", "server")
 
 
 @pytest.fixture(scope="session")
 def caches(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A folder for each test's cache, none of which exists yet: `mktemp` reads all names each time."""
+    """Paths of new cache folders for tests. This is faster than `mktemp`, which lists all names each time."""
     folder = tmp_path_factory.mktemp("caches")
     return (folder / str(n) for n in itertools.count())
 
 
 @pytest.fixture(autouse=True)
 def clean_surroundings(monkeypatch: pytest.MonkeyPatch, caches: Iterator[Path]) -> None:
-    """No test reads this machine's keys or writes to its cache."""
+    """Hide this machine's API keys and cache from tests."""
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "JUDGE_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(next(caches)))
 
 
 class _Leaping(asyncio.SelectorEventLoop):
-    """An event loop in which waiting takes no time: its clock leaps to when the next thing is due."""
+    """An event loop without real waiting: its clock jumps to the next scheduled callback."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -143,7 +143,7 @@ class _Leaping(asyncio.SelectorEventLoop):
 
 @pytest.fixture
 def in_time() -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    """`asyncio.run` on a clock that only moves when everybody waits; what would wait for ever is an error."""
+    """`asyncio.run` on a clock that advances only when all tasks wait. Endless waiting is an error."""
 
     def run(work: Coroutine[Any, Any, Any]) -> Any:
         with asyncio.Runner(loop_factory=_Leaping) as runner:
@@ -154,14 +154,14 @@ def in_time() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 
 @pytest.fixture
 def command_line() -> Iterator[None]:
-    """Messages and reports are worded for a shell, as the command line words them."""
+    """Word messages and reports for a shell, like the command line."""
     with speaking_to("command line"):
         yield
 
 
 @pytest.fixture(scope="session")
 def wait_until() -> Callable[..., None]:
-    """A function that waits a minute at most until a condition holds, while `process` (if any) runs."""
+    """A function that waits up to a minute for a condition, while `process` (if any) runs."""
 
     def wait(condition: Callable[[], object], process: subprocess.Popen[Any] | None = None) -> None:
         end = time.monotonic() + 60
@@ -260,7 +260,7 @@ def completion(
 
 @pytest.fixture
 def chat_server() -> Iterator[ChatServer]:
-    """A ChatServer that is shut down after the test."""
+    """A running ChatServer."""
     server = ChatServer()
     yield server
     server.close()
@@ -274,7 +274,7 @@ def make_completion() -> Callable[..., dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Headless Chromium, or a skip where it or Playwright is missing.
+    """Headless Chromium. Skip the test if it or Playwright is missing.
 
     Each module starts its own, because Playwright's event loop runs until it is closed.
     """

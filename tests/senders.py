@@ -26,7 +26,7 @@ _CALL: ContextVar[Callable[[], Awaitable[Response]]] = ContextVar("call")
 
 
 class Sender:
-    """Sends requests with the layers below an engine: retries, limits, money, deadline."""
+    """Send requests with the layers below an engine: retries, rate limits, budget and deadline."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Sender:
 
 
 class Gathering:
-    """An engine's layer that takes all requests that come before it answers any; `rounds` are the messages of each."""
+    """An engine layer that collects requests before it answers. `rounds` has the messages of each round."""
 
     def __init__(self, following: Layer) -> None:
         self.rounds: list[list[int]] = []
@@ -82,7 +82,7 @@ class Gathering:
 
 
 class Judged:
-    """A judge over judgments that asks a provider from this process."""
+    """Run judgments with a provider in this process."""
 
     def __init__(
         self,

@@ -51,7 +51,7 @@ def test_score(judge):
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded() -> None:
-    """What judges is loaded here, and not by each of the sessions inside: numpy can be loaded only once."""
+    """Load judge here and not in each inner session, because numpy can be loaded only once."""
     for module in ("openai", "aiohttp"):
         import_module(module)
     judge = JudgeFixture(
@@ -62,27 +62,27 @@ def loaded() -> None:
 
 @pytest.fixture
 def folder(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A session of its own in a folder with scripted replies."""
+    """A separate pytest session in a folder with scripted replies."""
     pytester.makefile(".yaml", replies=REPLIES)
     return pytester
 
 
 @pytest.fixture
 def server(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A server that says 4 and keeps what it was asked, at the address that OpenAI's has."""
+    """A server that answers 4 and records requests, at OpenAI's address."""
     monkeypatch.setenv("OPENAI_BASE_URL", chat_server.url)
     monkeypatch.setenv("OPENAI_API_KEY", "no key")
     return chat_server
 
 
 def run(folder: pytest.Pytester, *args: str, **outcomes: int) -> pytest.RunResult:
-    """A session in this process, which has these outcomes and no warning."""
+    """Run a session in this process. Check its outcomes, and that it has no warnings."""
     result = folder.runpytest_inprocess("-W", "error", "-p", "no:cacheprovider", *args)
     result.assert_outcomes(**outcomes)
     return result
 
 
-def test_a_session_that_does_not_use_it_loads_no_more(folder: pytest.Pytester) -> None:
+def test_an_unused_plugin_imports_nothing_else(folder: pytest.Pytester) -> None:
     folder.makepyfile(
         """
         import sys
@@ -95,7 +95,7 @@ def test_a_session_that_does_not_use_it_loads_no_more(folder: pytest.Pytester) -
     folder.runpytest_subprocess("-W", "error", "--strict-markers").assert_outcomes(passed=1)
 
 
-def test_it_can_be_left_out(folder: pytest.Pytester) -> None:
+def test_the_plugin_can_be_disabled(folder: pytest.Pytester) -> None:
     folder.makefile(".judge.yaml", suite=SUITE)
     folder.makepyfile(
         "def test_nothing(request):\n    assert not request.config.pluginmanager.hasplugin('judge')"
@@ -345,7 +345,7 @@ def test_a_preference_has_to_be_shown(folder: pytest.Pytester) -> None:
 def test_a_preference_is_decided_as_a_case_of_a_suite(
     folder: pytest.Pytester, weighting: str
 ) -> None:
-    """Of a score that is all of the probability, or one reply, the difference decides: by 0.00 none is better."""
+    """For a certain score or a single reply, the difference decides: 0.00 is a tie."""
     folder.makefile(
         ".yaml", replies="- {when: [Good.], reply: {4: 0.4, 5: 0.6}}\n- reply: {4: 0.5, 5: 0.5}"
     )
@@ -720,9 +720,7 @@ def test_a_baseline_that_nothing_is_compared_with_is_skipped(folder: pytest.Pyte
     )
     folder.makefile(".judge.yaml", suite=f"model: scripted/replies.yaml\ncache: false\n{drift}")
     test.test(folder.path / "suite.judge.yaml", update_baseline=True)
-    run(
-        folder, passed=2, skipped=1
-    )  # the case of drift says all there is to say, and nobody rated the texts
+    run(folder, passed=2, skipped=1)  # only the drift case counts, and the texts have no ratings
 
 
 def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) -> None:
@@ -736,7 +734,7 @@ def test_a_case_without_a_score_fails_with_the_reply(folder: pytest.Pytester) ->
 def test_several_workers_pay_once_and_record_into_one_file(
     folder: pytest.Pytester, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A suite of eight texts, whose replies are not kept, and six tests of one text; only the typed model is asked."""
+    """A suite of eight texts without a cache, and six tests of one text. Only the named model gets requests."""
     pytest.importorskip("xdist")
     monkeypatch.setenv("TMPDIR", str(folder.mkdir("temporary")))
     cases = "".join(

@@ -1,4 +1,4 @@
-"""What belongs to an answer: the request and the passages, from columns of many names."""
+"""Fields of an answer, request and passages, from columns with many names."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_column_of_a_variable_is_the_one_that_fills_it() -> None:
     assert columns == ["query", "", "topic"]
 
 
-# What people of each language call the columns of a table of answers.
+# Usual column names for tables of answers in each language.
 OWN_WORDS = [
     ("質問", "文脈", "回答", "正解"),
     ("依頼", "資料", "応答", "参考"),
@@ -142,7 +142,7 @@ def test_columns_have_their_names_in_each_language(
     assert first_column(sample, REFERENCE_COLUMNS) == reference
 
 
-def test_what_somebody_has_to_pay_is_no_request() -> None:
+def test_a_column_about_payment_is_not_a_request() -> None:
     assert answer_inputs(answer(請求="5000")) == {}
 
 

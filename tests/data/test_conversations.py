@@ -217,7 +217,7 @@ def test_a_mapped_column_may_be_empty_beside_an_output() -> None:
         ),
     ],
 )
-def test_a_message_that_cannot_be_read_is_refused_with_its_place(
+def test_an_unreadable_message_is_refused_with_its_location(
     message: Any, facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(DataError) as error:

@@ -55,7 +55,7 @@ def long_form(values: Values) -> list[dict[str, Any]]:
 
 
 def grouped(values: Values, keys: Sequence[int], column: str) -> list[dict[str, Any]]:
-    """Rows with a column for every rating that agrees in `keys`: 0 item, 1 system, 2 rater."""
+    """Return one row per combination of `keys` (0 item, 1 system, 2 rater), with a column for every rating."""
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for key, value in values.items():
         _, system, rater, criterion = key
@@ -76,7 +76,7 @@ FORMS = {
 
 
 def votes(samples: Sequence[Sample]) -> list[Any]:
-    """What people gave each text, whatever the order of the raters in the sheet."""
+    """Return people's ratings of each text, independent of the order of the raters."""
     return [
         (
             s.key,

@@ -78,7 +78,7 @@ def as_table(path: Path) -> None:
 
 
 def as_table_of_ratings(path: Path) -> None:
-    """Ratings in columns of their own, a gap where there is none, and the index that pandas writes unasked."""
+    """Return a table with rating columns, empty cells for missing ratings, and the index column of pandas."""
     flat = pd.json_normalize([row | {"references": json.dumps(row["references"])} for row in ROWS])
     flat.to_csv(path)
 
@@ -508,7 +508,7 @@ def test_long_cells_and_columns_without_name(tmp_path: Path) -> None:
     assert csv.field_size_limit() == limit
 
 
-# Complaints
+# Errors
 
 
 def complaint(data: Any, **options: Any) -> str:
@@ -833,7 +833,7 @@ def test_korean_replies(shared_data) -> None:
     assert loaded[0].human == {"overall": pytest.approx(8 / 3)}
 
 
-# Which rows, and several raters
+# Row selection, and several raters
 
 
 LANGS = [
@@ -991,7 +991,7 @@ def test_a_column_of_a_usual_name_fills_a_field_if_it_is_the_only_one(
     assert getattr(sample, field) == value
 
 
-def test_a_mapping_goes_before_a_usual_name() -> None:
+def test_a_mapping_overrides_a_usual_name() -> None:
     (sample,) = samples.load([{"reply": "Hi.", "mine": "Ho."}], mapping={"output": "mine"})
     assert sample.output == "Ho."
 

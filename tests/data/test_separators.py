@@ -69,7 +69,7 @@ def test_a_comma_in_a_cell_is_not_taken_for_the_separator(tmp_path: Path, text: 
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
-def test_a_sheet_of_ratings_may_have_another_separator(tmp_path: Path, separator: str) -> None:
+def test_a_sheet_of_ratings_may_have_a_different_separator(tmp_path: Path, separator: str) -> None:
     path = tmp_path / "ratings.csv"
     lines = ["item,system,rater,criterion,value", "a,x,anna,fluency,4"]
     path.write_text("\n".join(lines).replace(",", separator), encoding="utf-8")

@@ -55,7 +55,7 @@ WRITERS: dict[str, Callable[[Path, list[dict[str, Any]]], None]] = {
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """`shards`, beneath the working directory: two rows in a file of each kind, and beside them what is no shard."""
+    """The folder `shards` with two rows in a file of each format, and files that are not shards."""
     monkeypatch.chdir(tmp_path)
     root = Path("shards")
     (root / "inside").mkdir(parents=True)
@@ -142,7 +142,7 @@ def test_brackets_in_existing_names_are_not_a_glob(tmp_path: Path) -> None:
 
 
 def test_a_shard_is_opened_when_the_one_before_it_is_through(folder: Path) -> None:
-    """One that is broken is noticed when its turn comes: nothing was read ahead."""
+    """A broken shard raises its error only when it is reached, so no shard is read ahead."""
     (folder / "part-1.NDJSON").write_text("{", encoding="utf-8")
     reader = samples.stream("shards")
     assert [next(reader).item, next(reader).item] == ["0", "0"]
@@ -168,7 +168,7 @@ def test_a_second_row_of_one_item_and_system_names_both_shards(folder: Path) -> 
     )
 
 
-# What is no data
+# Invalid data
 
 
 def test_folders_and_patterns_without_data(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The alternative annotator test, held to the paper's procedure written out, and to what must not change it."""
+"""The alternative annotator test. Oracles: the paper's procedure, and changes that must not affect it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = ("anna", "ben", "cleo", "dora")
 def scores(
     seed: int, items: int, texts: int = 1, raters: int = 3, judge: float = 0.8, missing: float = 0.0
 ) -> Floats:
-    """Scores 1–5: the raters, then the judge, whose error is `judge`. Raters lack some of their ratings."""
+    """Return scores 1–5 of the raters and then the judge, with error `judge`. Some ratings are missing."""
     random = np.random.default_rng(seed)
     errors = np.array([0.6] * raters + [judge])[:, None, None]
     quality = random.normal(size=(items, texts)) + errors * random.normal(
@@ -48,7 +48,7 @@ def errors(value: float, others: list[float]) -> float:
 def as_published(
     all_scores: Floats, epsilon: float, score: Callable[[float, list[float]], float]
 ) -> dict[str, Any]:
-    """The paper's algorithm 1, text by text, for one text per item: p, ρ of the judge, and the raters it beats."""
+    """Compute the paper's algorithm 1 for one text per item: p, ρ of the judge, and the raters it beats."""
     *raters, judge = all_scores[:, :, 0].tolist()
     p, rho = [], []
     for place, rater in enumerate(raters):
@@ -177,14 +177,14 @@ def test_a_rater_with_few_texts_is_not_tested() -> None:
     assert [each.texts for each in alone.raters] == [40] * 3
 
 
-def test_texts_without_a_score_are_left_out() -> None:
+def test_texts_without_a_score_are_excluded() -> None:
     data = scores(6, 80)
     data[-1, :30] = np.nan
     assert outcome(data) == outcome(data[:, 30:])
 
 
 def test_a_judge_worse_by_epsilon_rarely_passes() -> None:
-    """At most 5% in truth; of 300 runs, 24 (8%) would be 2.4 standard errors above."""
+    """The true rate is at most 5%. In 300 runs, 24 (8%) would be 2.4 standard errors more."""
     worse = 1.3
     sides = outcome(scores(0, 20_000, judge=worse)).raters
     epsilon = float(np.mean([each.person - each.judge for each in sides]))

@@ -1,4 +1,4 @@
-"""Intervals: percentile ones, whose ends are numpy's, and those of means and shares."""
+"""Percentile intervals (oracle: numpy), and intervals of means and shares."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_equal_scores_are_not_certain(value: float, low: float, high: float) -> 
 
 
 SKEWED = (0.02, 0.05, 0.1, 0.28, 0.55)
-"""Shares of the scores 1 to 5: many at the top, as judges give them."""
+"""Shares of the scores 1 to 5. Most scores are high, as usual for judges."""
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])

@@ -1,4 +1,4 @@
-"""Calibration: bins, error and bias held to sums by hand, intervals to resampling by hand."""
+"""Calibration. Oracles: bins, error and bias by hand, and intervals by manual resampling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correlations with people's ratings, held to scipy, to resampling by hand and to published rows."""
+"""Correlations with people's ratings. Oracles: scipy, manual resampling and published rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FEW = Bootstrap(n_resamples=200)
 
 
 def scipys(x: Any, y: Any, coefficient: Coefficient) -> float:
-    """scipy's coefficient of the pairs that are whole; NaN where it is not defined."""
+    """Return scipy's coefficient over complete pairs, or NaN if it is undefined."""
     x, y = np.ravel(x), np.ravel(y)
     both = ~(np.isnan(x) | np.isnan(y))
     x, y = x[both], y[both]
@@ -50,7 +50,7 @@ def scipys(x: Any, y: Any, coefficient: Coefficient) -> float:
 
 
 def data(items: int, systems: int, *, seed: int = 0, missing: float = 0.1) -> tuple[Any, Any]:
-    """Scores and ratings that go together, ratings in thirds with many ties, some of both missing."""
+    """Return correlated scores and ratings, with some missing. Ratings are thirds with many ties."""
     random = np.random.default_rng(seed)
     quality = random.normal(size=(items, 1)) / 2 + random.normal(size=(items, systems))
     scores = quality + random.normal(size=quality.shape)
@@ -174,7 +174,7 @@ def test_estimates_of_all_levels_count_texts_and_items() -> None:
     )
 
 
-def test_items_that_say_nothing_are_left_out_and_counted() -> None:
+def test_constant_items_are_excluded_and_counted() -> None:
     ratings = np.array([[1, 2, 3], [4, 4, 4], [2, NAN, NAN], [1, 3, 2.0], [NAN, NAN, NAN]])
     scores = np.array([[1, 2, 3], [1, 2, 3], [1, 2, 3], [1, 3, 2.0], [1, 2, 3]])
     estimate = (
@@ -360,7 +360,7 @@ def test_difference_is_none_if_a_correlation_is_undefined() -> None:
     )
 
 
-def test_each_rater_is_left_out_once() -> None:
+def test_each_rater_is_omitted_once() -> None:
     random = np.random.default_rng(2)
     truth = random.normal(size=(15, 5))
     votes = np.round(3 + truth + random.normal(size=(3, 15, 5)))
@@ -441,7 +441,7 @@ def test_steigers_example() -> None:
     assert tested == (pytest.approx(-0.89, abs=0.005), pytest.approx(0.37, abs=0.006))
 
 
-def test_it_errs_as_often_as_it_says() -> None:
+def test_the_test_has_its_nominal_error_rate() -> None:
     random, p_values = np.random.default_rng(0), []
     for _ in range(1500):
         z = random.normal(size=(3, 40))
@@ -489,14 +489,14 @@ def test_change_in_agreement_by_level_on_common_texts() -> None:
     assert document.change.value == pytest.approx(1.0)
     assert document.change.p == pytest.approx(
         0.25
-    )  # three items turned, none the other way: 2 / 2³
+    )  # three items changed in the same direction: 2 / 2³
     assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("all-texts",))[0]) == [
         "all-texts"
     ]
 
 
 def test_seed_determines_the_resamples() -> None:
-    # Two copies of each item: over all texts an interval needs ten.
+    # Two copies of each item, because an interval over all texts needs ten.
     rated = [replace(s, item=f"{copy}-{s.item}") for copy in "ab" for s in RATED]
     before, after = (
         {
@@ -523,7 +523,7 @@ def test_undefined_correlations_have_a_reason() -> None:
 
 
 def test_the_jackknife_of_a_mean_has_its_standard_error() -> None:
-    """Of a mean it is s / √n (Efron 1982, eq. 3.2); values of two equal halves have a kurtosis of 1."""
+    """For a mean it is s / √n (Efron 1982, eq. 3.2). Two values of equal frequency have kurtosis 1."""
     for values in (np.arange(30.0), np.repeat([0.0, 1.0], 15), np.array([*[0.0] * 29, 1.0])):
         n, mean = len(values), values.mean() / 100
         without = (values.sum() - values) / (n - 1) / 100

@@ -1,4 +1,4 @@
-"""Correlations between the columns of a table, held to those of two columns alone and to scipy."""
+"""Correlations between the columns of a table. Oracles: two columns alone, and scipy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NAN = np.nan
 
 
 def table(values: Any, columns: Any = None) -> Table:
-    """A table from values, columns × items × systems; NaN has no score."""
+    """Return a table from values (columns × items × systems); NaN is a missing score."""
     number, items, systems = np.shape(values)
     columns = columns or [Column(f"c{c}", "metric", Signature(f"c{c}")) for c in range(number)]
     samples = tuple(Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems))

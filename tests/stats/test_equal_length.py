@@ -1,4 +1,4 @@
-"""Win rates at equal length: against another fit, on simulated judges, and beside AlpacaEval's published numbers."""
+"""Win rates at equal length. Oracles: a second fit, simulated judges and AlpacaEval's published numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODELS = ("gemma-2b-it", "wizardlm-13b", "claude-2", "gpt-3.5-turbo-1106_verbose
 def _judged(
     n: int, seed: int, *, prefers_long: float, constants: dict[str, float]
 ) -> tuple[list, ...]:  # type: ignore[type-arg]
-    """Items, systems, preferences and length differences: every system writes longer texts than the other one."""
+    """Return items, systems, preferences and length differences. Each system sometimes has the longer text."""
     random = np.random.default_rng(seed)
     items, systems, preferences, longer = [], [], [], []
     for name, constant in constants.items():

@@ -1,4 +1,4 @@
-"""Several outputs of a system for an item: items are clusters, generations are nested within them."""
+"""Several outputs of a system per item. Items are clusters with nested generations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def table(values: np.ndarray[Any, Any], systems: str = "a") -> Table:
 def nested(
     rng: np.random.Generator, items: int, generations: int, icc: float
 ) -> np.ndarray[Any, Any]:
-    """Values of one system with mean 0 and variance 1, of which `icc` is between items."""
+    """Return values of one system with mean 0 and variance 1; the share `icc` is between items."""
     of_items = rng.normal(0, np.sqrt(icc), (1, items, 1))
     values: np.ndarray[Any, Any] = of_items + rng.normal(
         0, np.sqrt(1 - icc), (1, items, generations)

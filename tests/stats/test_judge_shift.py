@@ -1,4 +1,4 @@
-"""Splitting a change into the judge's part and the system's: against scipy's t tests, and by hand."""
+"""Split a change into the judge's and the system's part. Oracles: scipy's t tests, and sums by hand."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_anchors_about_other_items_add_their_variance() -> None:
 
 
 def test_how_far_the_shift_differs_between_systems_counts() -> None:
-    """The shift of one more system is predicted from those of three."""
+    """Three systems predict the shift of a fourth."""
     shifts = [np.full(12, shift) for shift in (0.1, 0.3, 0.5)]
     split = split_change(np.array([np.full(12, 0.9), *shifts]), changed(4, 12), FIRST)
     assert split is not None
@@ -157,7 +157,7 @@ Values = dict[str, list[float]]
 
 
 def table(values: Values, texts: dict[str, str] | None = None, column: Column = C) -> Table:
-    """A score of each system for each item, and what the system's texts say (`words`)."""
+    """Return a score of each system for each item, with the given texts."""
     cells = [
         (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
     ]

@@ -34,7 +34,7 @@ def _failed(item: str, first: str, second: str) -> Failure:
 
 
 def _both(item: str, a: str, b: str, shown_first: float, shown_second: float) -> list[Score]:
-    """The two rows of a pair: what the answer counts for `a` when it is shown first, for `b` when it is."""
+    """Return the two rows of a pair: the value for `a` shown first, and for `b` shown first."""
     return [_row(item, a, b, shown_first), _row(item, b, a, shown_second)]
 
 
@@ -50,7 +50,7 @@ def _by_system(ranking: Ranking) -> dict[str, Standing]:
 
 
 def _random(systems: str, n_items: int, seed: int, hard: bool = False) -> list[Score]:
-    """A judge with a taste for what it is shown first, over all pairs in both orders."""
+    """Return verdicts of a judge with a position bias on all pairs in both orders."""
     random = np.random.default_rng(seed)
     quality = dict(zip(systems, random.normal(size=len(systems)), strict=True))
     rows = []
@@ -62,7 +62,7 @@ def _random(systems: str, n_items: int, seed: int, hard: bool = False) -> list[S
 
 
 def _preferences(rows: list[Score]) -> dict[tuple[str, str, str], float]:
-    """Item, a, b and the preference for a, for both directions, from rows in both orders."""
+    """Return item, a, b and the preference for a, in both directions, from rows in both orders."""
     value = {(r.item, r.system, r.opponent): r.value for r in rows}
     return {(i, a, b): (v + 1 - value[i, b, a]) / 2 for (i, a, b), v in value.items()}
 
@@ -160,7 +160,7 @@ def test_strengths_converge_along_a_chain_of_sure_winners() -> None:
     pairs = list(pairwise(names))
     rows = [r for k in range(100) for a, b in pairs for r in _both(f"i{k}", a, b, 1.0, 0.0)]
     standings = _by_system(_only(rows, names))
-    for a, b in pairs:  # a tree: every link is a comparison of two, 100.5 to 0.5
+    for a, b in pairs:  # a tree: every edge is one comparison, 100.5 to 0.5
         assert standings[a].strength - standings[b].strength == pytest.approx(
             math.log(201), abs=1e-6
         )  # type: ignore[operator]
@@ -378,7 +378,7 @@ def test_a_system_with_fewer_than_five_items_has_no_interval() -> None:
 
 
 def test_systems_that_met_different_opponents_are_ordered_by_strength() -> None:
-    """weak wins 7 of 10 against the weakest only; strong loses 6 of 10 against the best, and beats the weakest."""
+    """weak wins 7 of 10 against the weakest only. strong loses 6 of 10 to the best and beats the weakest."""
     met = {
         ("best", "strong"): 6,
         ("strong", "weakest"): 9,

@@ -1,4 +1,4 @@
-"""A ranking's preferences against people's: shares by hand, and kappa by another implementation."""
+"""A ranking's preferences and people's. Oracles: shares by hand, and kappa by a second implementation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ sides = st.lists(
 def table(
     judged: list[Preference], samples: list[Sample] | None = None, column: Column = COLUMN
 ) -> Table:
-    """A judge with these preferences in both orders: a tie is an answer that changes with the order."""
+    """Return a judge with these preferences in both orders. For a tie, the answer changes with the order."""
     scores = []
     for (item, first, second), side in zip(PAIRS, judged, strict=True):
         values = {"first": (1.0, 0.0), "tie": (1.0, 1.0), "second": (0.0, 1.0)}[side]

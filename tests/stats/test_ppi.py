@@ -1,4 +1,4 @@
-"""Prediction-powered estimates: the paper's algorithm written plainly, closed forms, coverage, and what is refused."""
+"""Prediction-powered estimates. Oracles: the paper's algorithm, closed forms and coverage; refused input."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMN = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
 def drawn(
     seed: int = 0, rated: int = 40, others: int = 400, r: float = 0.8
 ) -> tuple[Floats, Floats, Floats]:
-    """Ratings, and a judge's scores of the rated and of the other items, on a scale of its own."""
+    """Return ratings, and a judge's scores of rated and unrated items on a different scale."""
     random = np.random.default_rng(seed)
     hidden = random.normal(size=rated + others)
     ratings = np.clip(np.round(3 + hidden), 1, 5)
@@ -107,7 +107,7 @@ ALMOST = np.array([0.3, 0.1 + 0.2])
 
 @pytest.mark.parametrize("weight", [None, 1.0])
 @pytest.mark.parametrize("same", [np.full(2, 0.1), np.zeros(2), ALMOST])
-def test_a_judge_who_always_says_the_same_does_not_count(same: Any, weight: float | None) -> None:
+def test_a_constant_judge_does_not_change_the_estimate(same: Any, weight: float | None) -> None:
     y, f, more = drawn()
     result = powered(y, np.resize(same, len(f)), np.resize(same, len(more)), weight=weight)
     assert (result.weight, result.estimate) == (0.0, result.people)
@@ -128,7 +128,7 @@ def test_equal_ratings_give_no_interval(same: Any) -> None:
     assert has_line(result.estimate.method, "all ratings are equal", "no interval")
 
 
-def test_one_more_item_has_no_variance_of_its_own() -> None:
+def test_one_unrated_item_adds_no_variance_estimate() -> None:
     y, f, more = drawn()
     result = powered(y, f, more[:1])
     assert 0 < result.weight < 0.1
@@ -153,7 +153,7 @@ def test_a_skewed_means_interval_is_halls() -> None:
 
 @pytest.mark.parametrize("name", ["mean", "difference"])
 def test_intervals_hold_the_truth_and_are_narrower(name: str) -> None:
-    """300 seeds, the truth being 3 by symmetry; three standard errors of a share of .95 are .038."""
+    """Use 300 seeds; the truth is 3 by symmetry. Three standard errors of a share of .95 are .038."""
     held, narrower = 0, 0
     for seed in range(300):
         result = powered(*drawn(seed + 10, rated=30, others=470), name=name)
@@ -178,7 +178,7 @@ def table(
     systems: tuple[str, ...] = ("x", "y"),
     columns: tuple[Column, ...] = (COLUMN,),
 ) -> Table:
-    """The first items are rated; the judge is off by .5, and y is worse by 1."""
+    """Return a table in which the first items are rated, the judge is .5 too high or low, and y is worse by 1."""
     random = np.random.default_rng(3)
     samples, scores = [], []
     for n in range(items):

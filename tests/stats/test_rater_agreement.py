@@ -1,4 +1,4 @@
-"""Agreement held to published examples, to evalica's alpha and to textbook sums."""
+"""Agreement of raters. Oracles: published examples, evalica's alpha and textbook sums."""
 
 from __future__ import annotations
 

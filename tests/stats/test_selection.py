@@ -1,4 +1,4 @@
-"""The best of several candidates: which one agrees best with people."""
+"""Select the candidate with the best agreement with people."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ FEW = Bootstrap(n_resamples=300)
 
 
 def judged(skills, items, systems=8, seed=0):
-    """Ratings, and the scores of candidates that follow them the better the higher their skill."""
+    """Return ratings and scores of candidates. A higher skill follows the ratings more closely."""
     random = np.random.default_rng(seed)
     quality = random.normal(size=(items, systems))
     noise = random.normal(size=(len(skills), items, systems))
@@ -36,7 +36,7 @@ def test_values_are_the_correlations_that_validate_shows(level):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_failures_do_not_help(level):
-    """A judge that fails where it would be wrong is not better than one that is never wrong there."""
+    """A judge that fails on difficult texts is not better than a judge that scores them correctly."""
     values, ratings = judged([0.75, 0.7], 60)
     wrong = np.abs(values[1] - values[1].mean() - (ratings - ratings.mean())) > 0.7
     failed = np.stack([np.zeros_like(wrong), wrong])

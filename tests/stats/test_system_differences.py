@@ -26,7 +26,7 @@ Values = dict[str, list[float | None]]
 
 @pytest.fixture
 def only(metric_table: Callable[..., Table]) -> Callable[..., Comparison]:
-    """Compares the systems of a table with one column."""
+    """A function that compares the systems of a table with one column."""
 
     def compared(values: Values, **fields: Any) -> Comparison:
         (comparison,) = compare(metric_table({"m": values}, **fields), n_resamples=400)
@@ -390,7 +390,7 @@ def test_numbers_are_never_nan(only: Make) -> None:
 
 @pytest.mark.slow
 def test_selecting_the_best_of_equal_systems_is_not_significant(only: Make) -> None:
-    """20 systems without a difference, 50 items, 40 columns: at most 5 % of the columns should have a difference."""
+    """20 equal systems, 50 items, 40 columns: at most 5 % of the columns should show a difference."""
     random = np.random.default_rng(7)
     wrong = 0
     for _ in range(40):
