@@ -233,6 +233,8 @@ def load_metric(metric_name: str) -> Any:
 
     Raises ConfigError for a name nobody registered and for another package's class of another kind.
     """
+    if metric_name not in plugins.names("metrics"):
+        _refuse_type_of_rouge(metric_name)
     metric_class = plugins.load("metrics", metric_name)
     if not (isinstance(metric_class, type) and issubclass(metric_class, BaseMetric)):
         raise ConfigError(
@@ -240,6 +242,18 @@ def load_metric(metric_name: str) -> Any:
             "judge.metrics.BaseMetric"
         )
     return metric_class
+
+
+def _refuse_type_of_rouge(metric_name: str) -> None:
+    """Raise ConfigError for a type of ROUGE, such as `ROUGE-L` or `rouge_l`, named as a metric."""
+    plain_name = metric_name.lower().replace("-", "").replace("_", "")
+    for rouge_type in ("rouge1", "rouge2", "rougeL", "rougeLsum"):
+        if plain_name == rouge_type.lower():
+            alone = option("set", {"rouge": {"types": rouge_type}})
+            raise ConfigError(
+                f"unknown metric {metric_name!r}: it is a type of the metric rouge. Write "
+                f"{option('metrics', 'rouge')} {alone}"
+            )
 
 
 def options(metric_name: str) -> dict[str, Any]:

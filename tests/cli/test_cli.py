@@ -311,6 +311,7 @@ NOBODY = (
     "0",
 )
 TWICE = '{"item": 1, "output": "x"}\n{"item": 1, "output": "y"}'
+METRIC_ALONE = ("data.jsonl", "--criteria", "none", "--metrics")
 BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
     # name: (file to write as NAME=TEXT, arguments after `run`, words of the message)
     "missing file": ("", ("dta.jsonl", *SCRIPTED), "data.jsonl"),
@@ -327,7 +328,8 @@ BAD_INPUT: dict[str, tuple[str, tuple[str, ...], str]] = {
     "no URL": ("", ("data.jsonl", *ASKED, "--model", "m", "--base-url", "localhost"), "--base-url"),
     "no criteria": ("", ("data.jsonl", "--model", "m"), "--criteria relevance,consistency,fluency"),
     "nobody there": ("", NOBODY, "cannot connect"),
-    "unknown metric": ("", ("data.jsonl", *SCRIPTED, "--metrics", "rogue"), "rouge"),
+    "unknown metric": ("", (*METRIC_ALONE, "rogue"), "did you mean 'rouge'?"),
+    "a type of a metric": ("", (*METRIC_ALONE, "ROUGE-L"), "--set rouge.types=rougeL"),
     "bad map": ("", ("data.jsonl", *SCRIPTED, "--map", "output"), "FIELD=COLUMN"),
     "bad number": ("", ("data.jsonl", *SCRIPTED, "--max-concurrency", "0"), "--max-concurrency"),
     "bad plan": ("p.yaml=modle: x", ("p.yaml",), "p.yaml:1"),

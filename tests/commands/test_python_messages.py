@@ -51,6 +51,7 @@ BAD_CALLS: dict[str, Callable[[], object]] = {
     "an unknown column": lambda: evaluate(where={"lang": "ja"}),
     "an unknown system": lambda: evaluate(against="c"),
     "an unknown metric": lambda: evaluate(metrics=["rogue"]),
+    "a type of a metric": lambda: evaluate(metrics=["ROUGE-L"]),
     "no judge for claims": lambda: evaluate([], [], model=None, metrics=["claims"]),
     "no judge for qags": lambda: evaluate(ROWS, [], model=None, metrics=["qags"]),
     "half of the models of qags": lambda: evaluate(
