@@ -114,8 +114,10 @@ def answered_again(config: RunConfig, unstored: UnstoredReplies | None) -> str:
     if keeper == "recording":
         first_step = f"append this file to {config.record}"
     else:
-        arguments = ["judge", "doctor", "cache", "import", str(unstored.path)]
+        rescued = shlex.quote(str(unstored.path))
+        command = f"judge doctor cache import {rescued}"
         if config.cache:
-            arguments += ["--cache", str(config.cache)]
-        first_step = f"run `{shlex.join(arguments)}`"
+            folder = shlex.quote(str(config.cache))
+            command = f"judge doctor cache import {rescued} --cache {folder}"
+        first_step = f"run `{command}`"
     return f"{answers}. These are in {unstored.path}: first {first_step}."
