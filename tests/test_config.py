@@ -357,7 +357,7 @@ def test_a_rating_named_twice_has_both_columns_and_any_other_field_is_refused() 
     assert load_config(options={"map": columns}).map == columns
     with pytest.raises(ConfigError, match="'output': name one column"):
         load_config(options={"map": "output=a,output=b"})
-    with pytest.raises(ConfigError, match="a column stands here twice"):
+    with pytest.raises(ConfigError, match="a column is listed twice"):
         load_config(options={"map": "rating.x=a,rating.x=a"})
     with pytest.raises(ConfigError, match=r"'human\.x': .*rating\.x"):
         load_config(options={"map": "human.x=a"})

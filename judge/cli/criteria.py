@@ -251,8 +251,8 @@ def criteria_new(
     # `Path(".yaml").stem` is ".yaml".
     stem = "" if path.name in YAML_SUFFIXES else path.stem
     if not is_name(stem):
-        raise ConfigError(f"{stem!r} is no name of a criterion; write one word, such as polite")
-    yaml_question = "  # What is the judge to ask of each text?"
+        raise ConfigError(f"{stem!r} cannot name a criterion; write one word, such as polite")
+    yaml_question = "  # Which question about each text should the judge answer?"
     if question:
         # A JSON string is also one in YAML, whatever the question contains.
         yaml_question = json.dumps(question, ensure_ascii=False)
@@ -330,7 +330,7 @@ def criteria_render(
         "max_tokens",
     ),
 )
-@click.argument("file", metavar="FILE", help="A criterion's file of yours.")
+@click.argument("file", metavar="FILE", help="File of your own criterion.")
 @option("--replace", "Replace the steps in the file.", is_flag=True)
 def criteria_steps(file: str, *, replace: bool, **options: Any) -> None:
     """Have a model draft a criterion's steps.

@@ -88,8 +88,8 @@ def cache_import(file: Path, **options: Any) -> None:
     imported = import_replies(_folder(options), file, base_url=options.get("base_url"))
     servers = ""
     if imported.servers:
-        servers = f", as those of {' and '.join(imported.servers)}"
-    click.echo(f"{_reply_count(imported.added)} added, {imported.known:,} were there{servers}")
+        servers = f", as replies of {' and '.join(imported.servers)}"
+    click.echo(f"{_reply_count(imported.added)} added, {imported.known:,} already there{servers}")
     if imported.unfinished:
         click.echo(f"{file}: the last line is incomplete and was skipped")
 

@@ -167,7 +167,7 @@ def table_option(example: str) -> Callable[[Function], Function]:
 
 columns_option = option(
     "--columns",
-    "Only these columns of the table, in this order; names of rows turn it.",
+    "Only these columns of the table, in this order; names of rows transpose it.",
     metavar="NAME,...",
     multiple=True,
     group="Output",

@@ -55,11 +55,11 @@ _OUTPUT_HELP = (
 @option("--system", "With --item or --worst, only this system.", metavar="NAME")
 @option(
     "--worst",
-    "Show the N worst texts: what they answer, reasons and own columns.",
+    "Show the N worst texts with their inputs, reasons and own columns.",
     type=int,
     metavar="N",
 )
-@option("--by", "Compare the slices that this column makes.", metavar="COLUMN")
+@option("--by", "Compare the items by their value in this column.", metavar="COLUMN")
 @format_option(
     "console",
     "markdown",
@@ -194,7 +194,7 @@ def _check_modifiers(
     if system is not None and not is_part:
         raise ConfigError("--system: is for --item ID or --worst N")
     if failures_as not in (None, WORST):
-        raise ConfigError(f"--failures-as {failures_as}: the only way is {WORST}")
+        raise ConfigError(f"--failures-as {failures_as}: the only value is {WORST}")
     if wide and format != "csv":
         raise ConfigError("--wide: is for --format csv")
 
@@ -239,7 +239,7 @@ def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None
     if where or failures_as:
         flag = "--where" if where else "--failures-as"
         raise ConfigError(
-            f"{flag}: {run} holds the report of the run as it is; name another file with --output"
+            f"{flag}: {run} holds the report of the whole run; name another file with --output"
         )
 
 
@@ -331,7 +331,7 @@ def compare_command(
 )
 @option(
     "--card",
-    "Judge the texts and changes to them: may this judge be trusted?",
+    "Test the judge on changed texts: can it be trusted?",
     is_flag=True,
 )
 @option("--items", "With --card: items to take (default: 100).", type=int, default=100, metavar="N")

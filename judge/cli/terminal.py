@@ -212,7 +212,9 @@ def _with_one_table(
     if format not in _TABLE_FORMATS:
         known_formats = ", ".join(_TABLE_FORMATS)
         flag = "--columns" if name is None else "--table"
-        raise ConfigError(f"{flag}: a report as {format} has all of them (known: {known_formats})")
+        raise ConfigError(
+            f"{flag}: a report as {format} always has all tables (use: {known_formats})"
+        )
     return only_table(document, name, columns)
 
 

@@ -48,7 +48,7 @@ _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
 )
 @option(
     "--criteria",
-    "Replace the suites' criteria of the same name by these.",
+    "Replace the suites' criteria of the same name with these.",
     multiple=True,
     metavar="CRITERION,...",
 )

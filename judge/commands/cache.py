@@ -92,8 +92,8 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportR
     with RecordingFile(path) as recording:
         if recording.note:
             raise DataError(
-                f"{path}: it says of its replies {recording.note!r}, which out of a cache no "
-                "report would; use --replay"
+                f"{path}: its replies have the note {recording.note!r}, which a cache cannot keep; "
+                "use --replay instead"
             )
         with DiskCache(folder) as store:
             for call, endpoint, replies in recording.lines():

@@ -27,7 +27,7 @@ def check_run(folder: Path) -> None:
     """Raise ConfigError for a folder that holds no run."""
     if not (folder / RUN).exists():
         raise ConfigError(
-            f"{folder}: no run is there (no {RUN}); name a folder that judge run has written"
+            f"{folder}: not the folder of a run (no {RUN}); name a folder that judge run wrote"
         )
 
 

@@ -79,7 +79,7 @@ def load_result(folder: str | Path) -> Result:
     inside = sorted(path.parent for path in folder.glob("*/run.json"))
     if inside and not (folder / "run.json").exists():
         runs = ", ".join(map(str, inside[:_MAX_FOLDERS]))
-        raise StorageError(f"{folder}: no run, but a folder of runs: {runs}")
+        raise StorageError(f"{folder}: a folder of runs, not a run; name one of them: {runs}")
     return load(folder)
 
 
@@ -146,8 +146,8 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
     """
     if not is_file(str(path)):
         raise CriterionError(
-            f"{path}: steps are written into a file of yours; copy one: judge criteria show {path} "
-            f"> {path}.jinja"
+            f"{path}: steps can be written only into your own file; make a copy: judge criteria "
+            f"show {path} > {path}.jinja"
         )
     criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
     replaced = ("steps",) if replace else ()

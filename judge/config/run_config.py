@@ -194,7 +194,7 @@ class RunConfig(BaseModel):
     language: LanguageCode | None = _option(
         None,
         "Scoring",
-        "Language of the prompts, or auto (default): that of most words.",
+        "Language of the prompts; auto (default) takes that of most words.",
         "LANGUAGE",
     )
     weighting: Literal["auto", "logprobs", "decisions", "samples", "single"] = _option(
@@ -305,7 +305,9 @@ class RunConfig(BaseModel):
     max_concurrency: int = _option(
         64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000
     )
-    timeout: float = _option(120.0, "Limits and cost", "Seconds to await a reply.", "SECONDS", gt=0)
+    timeout: float = _option(
+        120.0, "Limits and cost", "Seconds to wait for a reply.", "SECONDS", gt=0
+    )
     retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
     cache: Path | Literal[False] | None = _option(
         None, "Limits and cost", "Folder of the reply cache (default: ~/.cache/judge).", "DIR"
@@ -508,7 +510,7 @@ class RunConfig(BaseModel):
             ):
                 raise ValueError(f"{field!r}: write the name of a column")
             if len({*columns}) < len(columns):
-                raise ValueError(f"{field!r}: a column stands here twice")
+                raise ValueError(f"{field!r}: a column is listed twice")
             former, dot, criterion = str(field).partition(".")
             if former == "human":
                 raise ValueError(f"{field!r}: people's ratings are called rating{dot}{criterion}")

@@ -110,7 +110,7 @@ def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
         criterion_name = keys["name"]
         if not isinstance(criterion_name, str) or not is_name(criterion_name):
             raise ValueError(
-                f"name: {criterion_name!r:.60} is no name of a criterion; write one word, such as "
+                f"name: {criterion_name!r:.60} cannot name a criterion; write one word, such as "
                 "polite"
             )
         try:

@@ -294,7 +294,7 @@ def _only_holder(path: Path) -> Iterator[None]:
 
 _NO_WRITING = "choose a folder on a disk that can be written"
 _NO_PERMISSION = "choose a folder you may use, or change its permissions"
-_FILE_IN_THE_WAY = "a file stands where a folder is needed; choose another folder"
+_FILE_IN_THE_WAY = "there is a file where judge needs a folder; choose another folder"
 _ADVICE = {
     errno.ENOSPC: "free some space and run again",
     errno.EDQUOT: "free some of your quota and run again",

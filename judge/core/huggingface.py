@@ -112,8 +112,8 @@ class ModelFiles:
         module = import_optional("transformers.models.auto.configuration_auto", self.who)
         if config.get("model_type") not in module.CONFIG_MAPPING_NAMES:
             raise self.error(
-                "it brings code of its own, which judge never runs (trust_remote_code stays off): "
-                "name a model of a kind that transformers has itself"
+                "it needs its own code, which judge never runs (trust_remote_code stays off): "
+                "name a model with an architecture that is part of transformers"
             )
 
     def check_head(self, head: str, advice: str) -> None:
@@ -202,10 +202,10 @@ def snapshot(model_name: str, label: str, *, who: str) -> Path:
             return Path(download())
     except Exception as error:
         raise ConfigError(
-            f"{label} is no folder here and cannot be had from the Hugging Face hub "
+            f"{label} is not a local folder and cannot be loaded from the Hugging Face hub "
             f"({first_line(error)}{cache_problem}): check the name, name a folder made by "
-            "save_pretrained, or set HF_HUB_CACHE to where the hub's models lie, HF_ENDPOINT to a "
-            "mirror that can be reached, or HF_TOKEN for a model that asks who you are"
+            "save_pretrained, or set HF_HUB_CACHE to the folder with the hub's models, HF_ENDPOINT "
+            "to a mirror that you can reach, or HF_TOKEN for a model that requires a login"
         ) from error
 
 

@@ -135,7 +135,7 @@ def _parse_headers(value: Any) -> Any:
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     for header_name, value in headers.items():
         if not _HEADER_NAME.fullmatch(header_name):
-            raise ValueError(f"{header_name!r} is no name of an HTTP header")
+            raise ValueError(f"{header_name!r} is not a valid name of an HTTP header")
         if header_name.lower() in _OWN_HEADERS:
             raise ValueError(f"{header_name}: judge sets this header itself")
         # A stored value has a digest in its place, which is not sent.

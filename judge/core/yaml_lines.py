@@ -116,7 +116,7 @@ def _check_keys(node: yaml.MappingNode) -> None:
         tagged_key = (key_node.tag, key_node.value)
         if tagged_key in seen:
             line = key_node.start_mark.line + 1
-            raise Twice(f"{key_node.value} stands here for the second time", line)
+            raise Twice(f"{key_node.value} appears a second time", line)
         seen.add(tagged_key)
 
 

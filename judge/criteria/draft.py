@@ -99,9 +99,9 @@ def _step(line: str, position: int, is_numbered: bool, reply: str) -> str:
     """Return the text of a step at this position, counted from 1. Raises ParseError."""
     match = _STEP.fullmatch(line)
     if match is None or bool(match["number"]) != is_numbered:
-        raise ParseError(f"not a list of steps alone: {line[:80]!r}", reply)
+        raise ParseError(f"a line is not a step: {line[:80]!r}", reply)
     if is_numbered and int(match["number"]) != position:
-        raise ParseError(f"step {position} carries the number {int(match['number'])}", reply)
+        raise ParseError(f"step {position} has the number {int(match['number'])}", reply)
     text = match["text"]
     if len(text) > LONGEST_STEP:
         problem = f"step {position} has {len(text)} characters; at most {LONGEST_STEP}"

@@ -95,7 +95,7 @@ def _label_scale(labels: Any, values: Any) -> Scale:
     if not isinstance(labels, list) or not all(type(label) in (str, int) for label in labels):
         raise ValueError(
             "labels is a list of words; put yes, no, on and off in quotes, "
-            "YAML takes them for true and false"
+            "because YAML reads them as true and false"
         )
     if not isinstance(values, list) or not all(map(_is_value, values)):
         raise ValueError(
@@ -116,7 +116,7 @@ def _label_scale(labels: Any, values: Any) -> Scale:
                 "the same answer"
             )
     if len(texts) < 2 or len(set(values)) < 2:
-        raise ValueError("a scale has at least two labels, and not all of one value")
+        raise ValueError("a scale needs at least two labels, and at least two different values")
     if len(texts) > MAX_LABELS or any(len(text.splitlines()) != 1 for text in folded):
         raise ValueError(f"a label is one line of text, and a scale has at most {MAX_LABELS:,}")
     return Scale(tuple(texts), tuple(float(value) for value in values))
@@ -141,8 +141,8 @@ def _number_scale(*ends_and_step: Any) -> Scale:
         raise ValueError(f"{lowest} is not below {highest}; the lowest score comes first")
     if step <= 0 or (highest - lowest) % step:
         raise ValueError(
-            f"steps of {step} do not lead from {lowest} to {highest}; "
-            f"a step divides {highest - lowest}"
+            f"steps of {step} from {lowest} do not reach {highest}; "
+            f"choose a step that divides {highest - lowest}"
         )
     count = int((highest - lowest) / step) + 1
     if count > MAX_LABELS:
@@ -169,7 +169,7 @@ def shown_fields(column_names: list[str]) -> list[str]:
         variable = ALIASES.get(column_name, column_name)
         if variable == "output":
             raise ValueError(
-                f"{column_name}: the text to judge is always shown; name what is shown beside it"
+                f"{column_name}: the text to judge is always shown; name only other columns"
             )
         variables.append(variable)
     return variables
@@ -213,7 +213,7 @@ def _levels(raw: Any) -> dict[str, str]:
     for key, text in raw.items():
         if isinstance(key, bool):
             raise ValueError(
-                "put yes, no, on and off in quotes, YAML takes them for true and false"
+                "put yes, no, on and off in quotes, because YAML reads them as true and false"
             )
         if not isinstance(text, str) or len(text.strip().splitlines()) != 1:
             raise ValueError(f"{key} has {text!r:.60}; describe it in one line of text, or omit it")
@@ -390,10 +390,10 @@ class Header(BaseModel):
             hint = "{labels: [yes, no], values: [1, 0]}, in words of your own"
             raise _problem("scale", f"the answers of a checklist are {hint}")
         if self.reply != "score":
-            raise _problem("reply", "the answers of a checklist are yes or no alone")
+            raise _problem("reply", "the answers of a checklist are yes or no, without a reason")
         for key in ("levels", "allow_half", "examples", "cite", "paraphrases"):
             if getattr(self, key):
-                raise _problem(key, "does not go with questions:")
+                raise _problem(key, "cannot be combined with questions:")
         if self.better == "lower":
             raise _problem(
                 "better", "a checklist counts yes: write questions whose better answer is yes"
@@ -408,7 +408,7 @@ class Header(BaseModel):
         scale = yes_no(DEFAULT_LANGUAGE) if self.questions else self.scale
         if self.threshold is not None:
             if self.pass_at is not None:
-                raise ValueError("pass_at and threshold say the same; write one of them")
+                raise ValueError("pass_at and threshold both set the pass mark; write one of them")
             return _value_of_share(self.threshold, scale, self.better)
         if self.pass_at is None:
             return None
@@ -529,7 +529,7 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> KeyProblem:
     key = str(invalid_value.path[0]) if invalid_value.path else ""
     problem = invalid_value.problem
     if invalid_value.is_unknown_key and key in _OTHER_FILES:
-        text = f"{key} is no key of a criterion's file, but of {_OTHER_FILES[key]}"
+        text = f"{key} is a key of {_OTHER_FILES[key]}, not of a criterion's file"
         return KeyProblem(key, text)
     if invalid_value.is_unknown_key:
         return KeyProblem(key, unknown_name_message("key", key, list(model.model_fields)))

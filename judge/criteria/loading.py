@@ -119,8 +119,8 @@ def _check_comparison(criterion: Criterion) -> None:
     scale = criterion.scale
     if (scale.low, scale.high) != (0, 1):
         raise CriterionError(
-            f"{criterion.path}: scale: values are what an answer counts for the text shown first, "
-            "1 where it is better and 0 where the other is; "
+            f"{criterion.path}: scale: a value is the share of the win for the text shown first: "
+            "1 if that text is better, 0 if the other one is; "
             "write {labels: [A, B], values: [1, 0]}"
         )
     values = {}
@@ -149,7 +149,7 @@ def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
         message = missing_message(criterion, samples[0], variable)
         count = sum(variable in names for names in lacking)
         raise DataError(
-            f"{message}; {count} of {len(samples)} texts lack it, and the others lack more"
+            f"{message}; {count} of {len(samples)} texts lack it, the others lack another column"
         )
 
 
@@ -349,7 +349,7 @@ def validate_name(value: Any) -> str:
         return str(value)
     advice = (
         'judge.load_criterion(text="""---\\nscale: [1, 5]\\n---\\n...""", name="NAME") '
-        "makes one of a text"
+        "makes one from a text"
     )
     if not isinstance(value, str | Mapping):
         kind = type(value).__name__
@@ -568,7 +568,7 @@ def _with_template(text: str, header: Header, path: str, *, pairwise: bool) -> s
     # A .jinja file may be empty: the error is then that of a template without the judged text.
     if not path.endswith(".jinja"):
         raise CriterionError(
-            f"{path}: has no question; write question: and what the judge is asked about a text"
+            f"{path}: has no question; write question: and the question to the judge about a text"
         )
     return text
 
@@ -586,8 +586,8 @@ def _check_name(header: Header, text: str, criterion_name: str, path: str) -> No
     if Path(written).name == written:
         advice += f", or call the file {written}{file.suffix}"
     raise CriterionError(
-        f"{path}:{line}: name: is {written}, and a criterion is called by its file, {file.name}: "
-        f"{advice}"
+        f"{path}:{line}: name: is {written}, but a criterion has the name of its file, "
+        f"{file.name}: {advice}"
     )
 
 
@@ -740,8 +740,8 @@ def _check_template_header(criterion: Criterion) -> None:
     own_content = criterion.prompt_parts[compared]
     if content not in (own_content, criterion.header_parts[compared]):
         raise CriterionError(
-            f"{criterion.path}: the header of its template says another scale, steps or reply than "
-            "the Criterion has; judge.load_criterion(text=..., name=...) makes one of a text with "
+            f"{criterion.path}: the header of its template has another scale, steps or reply than "
+            "the Criterion; judge.load_criterion(text=..., name=...) makes one from a text with "
             "its header"
         )
 
@@ -765,8 +765,8 @@ def paraphrase(criterion: Criterion, wording: str) -> Criterion:
     texts = template_texts(criterion)
     if texts.get(_LAYOUT) != read_text(root / _LAYOUT):
         raise CriterionError(
-            f"{criterion.path}: it does not extend the built-in {_LAYOUT}, which alone is there in "
-            "other words"
+            f"{criterion.path}: it does not extend the built-in {_LAYOUT}, the only template with "
+            "other wordings"
         )
     layout = f"layouts/pointwise_{PARAPHRASES[wording]}.jinja"
     layouts = {}

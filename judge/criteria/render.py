@@ -227,9 +227,8 @@ class Renderer:
         parts = [part.strip() for part in text.split(self._this.cut)]
         if len(parts) != 2 or not all(parts):
             raise CriterionError(
-                f"{self._criterion.path}: a decision endpoint gets the material and the question "
-                "apart; put {{ this.cut }} once, between the texts and what is asked about them "
-                "(for a checklist, too)"
+                f"{self._criterion.path}: a decision endpoint takes the texts and the question "
+                "separately; put {{ this.cut }} between them, once (also in a checklist)"
             )
         material, question = parts
         return material, question

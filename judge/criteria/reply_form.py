@@ -25,7 +25,7 @@ def configured(criterion: Criterion, config: RunConfig) -> Criterion:
     if config.reply not in (None, "score"):
         raise ConfigError(
             f"{option('reply', config.reply)}: the answers of the checklist {criterion.name} are "
-            "yes or no alone; put reply: into the headers of the other criteria"
+            "yes or no, without a reason; put reply: into the headers of the other criteria"
         )
     return replace(criterion, form=form)
 

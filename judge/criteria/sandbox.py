@@ -62,7 +62,7 @@ _RENDER_ERRORS = (
 )
 # These errors have no message of their own, or one about Python.
 _LIMITS: dict[type[Exception], str] = {
-    MemoryError: "needs more memory than there is",
+    MemoryError: "needs more memory than is available",
     RecursionError: "calls itself, or is nested, too deeply",
 }
 # The 10 of "%10d"
@@ -235,7 +235,8 @@ def _to_text(context: Context, value: Any) -> Any:
     if any(map(_has_memory_address, strings(context.parent))):
         return text
     raise ValueError(
-        "would print an object's place in memory: give a method its brackets, a filter |list"
+        "would print an object's memory address: call a method with (), and end a filter such as "
+        "map with |list"
     )
 
 

@@ -196,8 +196,8 @@ def _references(label: str, text: str) -> tuple[nodes.Node, ...]:
 def _check_size(criterion: Criterion, texts: dict[str, str]) -> None:
     if sum(map(len, texts.values())) > MAX_CHARACTERS or len(texts) > MAX_TEMPLATES:
         raise CriterionError(
-            f"{criterion.path}: its templates have more than {MAX_CHARACTERS:,} characters, or are "
-            f"more than {MAX_TEMPLATES}"
+            f"{criterion.path}: it has more than {MAX_TEMPLATES} templates, or they have more than "
+            f"{MAX_CHARACTERS:,} characters together"
         )
 
 

@@ -27,8 +27,8 @@ HIDDEN = {
     "system": "a judge that knows which system wrote a text does not judge the text alone",
     "human": "a judge that sees the people's ratings repeats them",
     "item": (
-        "an item's id says nothing about the text, and would keep equal prompts from being asked "
-        "once"
+        "an item's id says nothing about the text, and makes equal prompts differ, so that each of "
+        "them is sent"
     ),
 }
 """The variables that no template may read, with the reason."""

@@ -32,7 +32,7 @@ class NoValue(ValueError):
 def packed_value(text: str) -> Any:
     """Return the list or the mapping that a cell holds. Raises NoValue for any other text."""
     if not text.lstrip().startswith(_OPENING):
-        raise NoValue("it starts with no bracket")
+        raise NoValue("it does not start with a bracket")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -43,7 +43,7 @@ def packed_value(text: str) -> Any:
     except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError) as error:
         raise NoValue(f"not a list in JSON: {not_json}") from error
     if not isinstance(value, list | dict):  # such as ('a'), which is a text in brackets
-        raise NoValue("it is no list and no mapping")
+        raise NoValue("it is neither a list nor a mapping")
     return value
 
 
@@ -134,4 +134,4 @@ def _value(node: ast.expr) -> Any:
 def _key(node: ast.expr | None) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
         return str(node.value)
-    raise NoValue("a key is no name")
+    raise NoValue("a key is not a name")

@@ -54,14 +54,14 @@ def read_conversation(
         answer = turns.pop()["content"]
         if read.setdefault("output", answer) != answer:
             raise DataError(
-                f"{location}: {column} ends with an answer, and output is another one: "
-                "leave one of them out"
+                f"{location}: {column} ends with an answer, and output has a different one: "
+                "remove one of them"
             )
     elif "output" not in read:
         raise DataError(
-            f"{location}: {column} ends with a message of the role {turns[-1]['role']}, so that "
-            f"there is no answer to judge: it must end with one of the role {ANSWERING}, or the "
-            "answer has a column output"
+            f"{location}: {column} ends with a message of the role {turns[-1]['role']}, so there "
+            f"is no answer to judge: end it with a message of the role {ANSWERING}, or put the "
+            "answer into a column output"
         )
     read.pop(MESSAGES, None)
     if turns:

@@ -111,10 +111,10 @@ def overlap(
             judged = [sample for sample in samples if sample.key in keys]
         n_used = sum(not sample.digests.isdisjoint(digests) for sample in judged)
         if n_used:
-            verb = "is" if n_used == 1 else "are"
+            verb = "was" if n_used == 1 else "were"
             sentences.append(
-                f"{criterion}: {n_used:,} of the judged texts {verb} also an example in its prompt "
-                "or helped to write it; the score may only repeat that."
+                f"{criterion}: {n_used:,} of the judged texts {verb} used as an example in its "
+                "prompt or to write it; the score may only repeat the prompt."
             )
     return sentences
 

@@ -332,7 +332,7 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
     if "value" in roles and known.criteria:
         example = option("rating_criterion", known.criteria[0])
         return (
-            f"it does not say of which criterion its ratings are ({', '.join(known.criteria)}); "
+            f"it does not name the criterion of its ratings ({', '.join(known.criteria)}); "
             f"name it with {example}, or add a column criterion"
         )
     criteria = list(dict.fromkeys([*known.criteria, *known.others]))

@@ -73,7 +73,7 @@ class RowFilter:
         if not self._matched:
             conditions = describe_filter(self._conditions)
             raise DataError(
-                f"{option('where')} {conditions}: each is there, and no row has all of them"
+                f"{option('where')} {conditions}: rows meet each condition, but no row meets all"
             )
 
 

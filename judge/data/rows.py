@@ -217,7 +217,11 @@ def _json(path: Path, file_name: str) -> Iterator[RawRow]:
     try:
         objects = json.loads(text) if text.strip() else []
     except json.JSONDecodeError as error:
-        hint = " (one object per line is called .jsonl)" if error.msg == "Extra data" else ""
+        hint = (
+            " (a file with one object per line must end in .jsonl)"
+            if error.msg == "Extra data"
+            else ""
+        )
         raise DataError(f"{file_name}:{error.lineno}: not JSON: {_problem(error)}{hint}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file_name}: not JSON: {error}") from error
@@ -352,7 +356,7 @@ def _parquet(path: Path, file_name: str) -> Iterator[RawRow]:
                     number += 1
                     yield RawRow(f"{file_name} row {number}", cells)
     except MemoryError as error:
-        raise DataError(f"{file_name}: takes more memory to read than there is") from error
+        raise DataError(f"{file_name}: needs more memory to read than is available") from error
     # A map with one key twice, a text that is not UTF-8, a date or duration beyond Python's.
     except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
         raise DataError(f"{file_name}: not a readable Parquet file: {error}") from error
@@ -438,8 +442,8 @@ def _files_of_folder(folder: Path, folder_name: str) -> list[tuple[Path, str]]:
     """Return the data files of a folder. Raises DataError."""
     if _is_run(folder):
         raise DataError(
-            f"{folder_name}: this is the folder of a run and no data; name the data that it was "
-            "made of"
+            f"{folder_name}: this is the folder of a run, not data; name the data that the run "
+            "judged"
         )
     for file in sorted(folder.iterdir()):
         # Without this, a folder of part-1.csv and part-2.csv.gz would give half of its data.
@@ -474,7 +478,7 @@ def _files_of_pattern(path: Path, pattern: str) -> list[tuple[Path, str]]:
     visible = sorted(file for file in matching if not _is_hidden(file.relative_to(root)))
     if not visible:
         folder = root.resolve() if root == Path() else root
-        raise DataError(f"{pattern}: no file has such a name in {folder}")
+        raise DataError(f"{pattern}: no file in {folder} matches this pattern")
     return [(file, str(file)) for file in visible]
 
 

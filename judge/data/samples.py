@@ -187,8 +187,8 @@ def _problem_of_twins(sample: Sample, location: str) -> str:
     other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
     return (
         f"{text_name(sample.item, sample.system)} is already at {location}; each pair of item and "
-        f"system may come once ({other_columns} names other columns; a column `generation` numbers "
-        "several outputs)"
+        f"system may occur once ({other_columns} names other columns; a column `generation` "
+        "numbers several outputs)"
     )
 
 

@@ -179,7 +179,7 @@ class BudgetLedger:
         next_cost = f"the next request can cost up to {self._format_amount(reservation)}"
         if self._overrun > 1:
             next_cost += (
-                f" (a reply came to {self._overrun:,.1f} times the most its request allows)"
+                f" (a reply cost {self._overrun:,.1f} times the maximum that its request allows)"
             )
         if self.budget and reservation > self.budget.amount:
             next_cost += f"; {self.budget.lacking(reservation)}"

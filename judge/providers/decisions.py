@@ -204,7 +204,7 @@ class DecisionsProvider:
             return self._read(form, reply, questions)
         raise Refused(
             f"{self.endpoint} has neither /decisions nor /systemone: it takes no typed questions; "
-            f"check {self._http.named_by}, or ask a model there that writes, without decisions/ "
+            f"check {self._http.named_by}, or name a chat model of this server, without decisions/ "
             "before its name",
             stops="always",
         )
@@ -280,7 +280,7 @@ def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice
     except ValueError as error:
         raise Refused(f"{subject} {error}") from error
     except (TypeError, LookupError, AttributeError) as error:
-        raise Refused(f"{subject} has not the shape of one") from error
+        raise Refused(f"{subject} does not have the form of an answer") from error
     label, highest = max(probabilities, key=lambda pair: pair[1])
     if not highest:
         raise Refused(f"{subject} gives no label any probability")

@@ -158,12 +158,12 @@ class HttpClient:
     def _check_key_is_set(self) -> None:
         if _key(self._key_env):
             return
-        other_model = "`make demo` shows a run"
+        other_model = "or see a run without either: `make demo`"
         if in_python():
-            other_model = "a function of yours can be the model"
+            other_model = "or use a function of your own as the model"
         raise ConfigError(
             f"no key: ${self._key_env} is not set. Set it, or name a server of your own with "
-            f"{option('base_url')}; {other_model} without either"
+            f"{option('base_url')}, {other_model}"
         )
 
     def _set_address(self, base_url: str | None) -> None:

@@ -191,7 +191,7 @@ def connection_error(
             reason = getattr(cause, "strerror", None) or type(cause).__name__
             advice = f"{named_by or option('base_url')} names another address"
             return Transient(
-                f"cannot connect to {url} ({reason}): is it started? {advice}",
+                f"cannot connect to {url} ({reason}): is it running? {advice}",
                 unreachable=True,
                 stops="if_first",
             )

@@ -236,10 +236,10 @@ def _note(first_entry: Any) -> str:
 
 def _rule(entry: Any) -> _Rule:
     if not isinstance(entry, dict) or "reply" not in entry:
-        raise ValueError("a rule has a reply, and under when the texts that the prompt must hold")
+        raise ValueError("a rule has a reply, and in when the texts that a prompt must contain")
     when = entry.get("when", [])
     if not isinstance(when, str | list):
-        raise ValueError("write a text under when, or a list of texts")
+        raise ValueError("when is a text, or a list of texts")
     reply = entry["reply"]
     listed_texts = [when] if isinstance(when, str) else when
     # YAML makes numbers of some texts.

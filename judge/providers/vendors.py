@@ -165,7 +165,7 @@ def wrong_server_reason(variable: str, url: str) -> str:
     domains = _KEY_DOMAINS.get(variable.upper(), ())
     if not domains:
         if _NOT_A_KEY.fullmatch(variable):
-            return f"${variable} is no key of a model's server"
+            return f"${variable} is not the key of a model server"
         return ""
     if is_local_host(host) or any(f".{host}".endswith(f".{domain}") for domain in domains):
         return ""

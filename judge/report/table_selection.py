@@ -148,11 +148,11 @@ def _unknown(typed_names: Sequence[str], columns: list[str], rows: list[str]) ->
             typed_name for typed_name in typed_names if _folded(typed_name) in folded_rows
         ]
         return (
-            f"{_FLAG}: {first_rows[0]!r} is a row, and others are columns; name columns, or only "
-            "rows to turn the table"
+            f"{_FLAG}: {first_rows[0]!r} is a row, and others are columns; name only columns, or "
+            "only rows to transpose the table"
         )
     message = unknown_name_message("column", unknown[0], columns)
-    return f"{_FLAG}: {message}. The names of rows turn the table: {', '.join(rows)}"
+    return f"{_FLAG}: {message}. The names of rows transpose the table: {', '.join(rows)}"
 
 
 def _tables_of(document: Document) -> Iterator[Table]:

@@ -395,8 +395,8 @@ class Result(Outlets):
                 column_name = f"{prefix_of_system}{column.name}"
                 if column_name in frame.columns:
                     raise DataError(
-                        f"the frame has a column {column_name!r} already: "
-                        "join(frame, prefix='judge.') names them apart"
+                        f"the frame already has a column {column_name!r}: "
+                        "join(frame, prefix='judge.') renames the columns of judge"
                     )
                 cells: list[float | None] = []
                 for keys in rows:
@@ -648,8 +648,8 @@ def _check_same_run(
     rows = filterfalse(is_unwritten, table.rows())
     if not same_columns or not all(map(is_known, rows)):
         raise StorageError(
-            f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: put the run's own "
-            "back, or run again"
+            f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: restore the files of "
+            "one run, or run again"
         )
 
 
@@ -706,9 +706,9 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     texts = plural(len(table.samples), "text")
     filtered = samples.describe_filter(values)
     notes = [
-        f"Shown are the texts with {filtered} alone, {len(matching):,} of {texts}: all means, "
-        "intervals and tests are of these; requests, tokens, cost, time and the run's other "
-        "notices are of the whole run."
+        f"Only texts with {filtered}: {len(matching):,} of {texts}. All means, intervals and tests "
+        "use only these; requests, tokens, cost, time and the run's other notices are of the whole "
+        "run."
     ]
     if dropped:
         notes.append(

@@ -189,7 +189,7 @@ def join_sheet(
     if n_ignored:
         options = " or ".join(left_out)
         ignored = plural(n_ignored, "rating")
-        notes.append(f"{ignored} ignored: of texts that {options} leaves out.")
+        notes.append(f"{ignored} ignored, because {options} leaves out their texts.")
     criteria = {rating.criterion for rating in single}
     replaced = _with_other_ratings(rows, joined, criteria & set(rated_names(rows)))
     if replaced:
@@ -240,10 +240,10 @@ def _pairs_of_texts(
 def _sheet_notes(sheet: Ratings) -> Iterator[str]:
     """Yield notes on the columns without ratings, and on ratings that a later row changed."""
     if sheet.unread:
-        yield f"No ratings are in its columns {', '.join(sheet.unread)}."
+        yield f"Its columns without ratings: {', '.join(sheet.unread)}."
     if sheet.replaced:
         changed = plural(sheet.replaced, "rating")
-        yield f"{changed} in it changed by a later row; the last one counts."
+        yield f"A later row of it changed {changed}; the last row counts."
 
 
 def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
@@ -275,7 +275,7 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
                 more = f" (and {len(outside) - 1:,} more)"
             raise DataError(
                 f"{first_outside.where}: {criterion_name} is {first_outside.value:g}, outside "
-                f"its scale, {lowest:g} to {highest:g}{more}. Correct the rating or take it out"
+                f"its scale, {lowest:g} to {highest:g}{more}. Correct the rating or remove it"
             )
 
 

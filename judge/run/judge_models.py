@@ -315,7 +315,7 @@ def judge_notes(
     asking_metrics = [metric_name for metric_name, metric in metrics.items() if metric.asks]
     if asking_metrics and len(judges) > 1:
         first_judge = next(iter(judges))
-        notes.append(f"Of the panel {', '.join(asking_metrics)} asks {first_judge} alone.")
+        notes.append(f"Only {first_judge} of the panel answers {', '.join(asking_metrics)}.")
     temperatures = [judge.plan.temperature for judge in opened.values()]
     is_deterministic = 0 in temperatures
     if config.weighting == "samples" and is_deterministic:
@@ -384,4 +384,4 @@ def _how_to_judge(*, may_measure: bool) -> str:
     lines = [
         f"  {option_name:<{width}}  {meaning}" for option_name, meaning in meaning_by_option.items()
     ]
-    return "\n".join(["no judge is named. Ways to go on:", *lines])
+    return "\n".join(["no judge is named. Choose one of:", *lines])

@@ -139,8 +139,8 @@ class _PairTable:
         if is_missing(cell, row.flat) or not str(cell).strip():
             known_columns = ", ".join(row.cells)
             raise DataError(
-                f"{row.where}: no {field_name} in the column {column}: a preference needs item, "
-                f"first and second (columns: {known_columns})"
+                f"{row.where}: no {field_name} in the column {column}; each row needs an item and "
+                f"its two systems, first and second (columns: {known_columns})"
             )
         return str(cell).strip()
 

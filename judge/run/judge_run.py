@@ -137,7 +137,7 @@ async def _run_judge(
         await judging.judge_all(own_judgments)
     except ProviderError as error:
         if len(prepared.judges) > 1:
-            error.add_note(f"It is {judge_name} of the panel that cannot be asked.")
+            error.add_note(f"The judge of the panel with this problem: {judge_name}.")
         raise
 
 

@@ -282,8 +282,8 @@ def validate_result(
         key = (row.item, row.system, row.column)
         if row.column not in columns or row.key not in texts or key in seen:
             raise ConfigError(
-                f"the metric {metric_name} is wrong: its row {key} is of no text or column, "
-                "or there twice"
+                f"the metric {metric_name} is wrong: its row {key} has an unknown text or column, "
+                "or occurs twice"
             )
         seen.add(key)
     counts = Counter(column for _, _, column in seen)

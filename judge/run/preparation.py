@@ -493,7 +493,7 @@ def _unread_columns(config: RunConfig, chosen: Sequence[Criterion]) -> Iterator[
         similar = difflib.get_close_matches(field_name, samples.FIELDS, n=1, cutoff=0.6)
         hint = f" Did you mean {similar[0]}?" if similar else ""
         renaming = option("map", {field_name: column})
-        yield f"{renaming}: {field_name} is no field of judge, and no criterion reads it.{hint}"
+        yield f"{renaming}: judge has no field {field_name}, and no criterion reads it.{hint}"
 
 
 def rating_place(config: RunConfig) -> str | None:
@@ -519,7 +519,7 @@ def _build_metrics(
         if config.metrics is None and not any(sample.references for sample in rows):
             column = option("map", {"references": "COLUMN"})
             no_references = _NO_REFERENCES.format(named=column)
-        raise ConfigError(f"nothing to do: neither criteria nor metrics; name some{no_references}")
+        raise ConfigError(f"nothing to do: no criteria and no metrics; name some{no_references}")
     return metric_setup.build_metrics(config, names, measured, ask), notes
 
 

@@ -92,8 +92,8 @@ def _mixed_note(
         prompts = f", and a judge is asked about all of them in {language_name}"
     return (
         f"The data are in several languages ({_list_languages(languages)}){prompts}: scores of "
-        "different languages do not compare, and a mean over them says little; look at each by "
-        f"itself, {_how_to_separate(rows)}."
+        "different languages cannot be compared, and a mean over them means little; evaluate each "
+        f"language separately, {_how_to_separate(rows)}."
     )
 
 
@@ -192,8 +192,8 @@ def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
     language_name = text.LANGUAGES[first_language].name
     return (
         f"the data are in several languages ({_list_languages(languages)}), and a judge is asked "
-        f"in one: judge each by itself, {_how_to_separate(rows)}; or ask about all in "
-        f"{language_name} on purpose: {option('language', first_language)}"
+        f"in one: judge each language separately, {_how_to_separate(rows)}; or ask about all texts "
+        f"in {language_name}: {option('language', first_language)}"
     )
 
 

@@ -34,8 +34,8 @@ def with_readable_verdicts(
             raise DataError(
                 f"{first_rating.where}: {criterion_name} is {first_rating.value!r}, and 1 for pass "
                 "and 0 for fail would count as points of its scale, "
-                f"{scale.low:g} to {scale.high:g}: rate with its points, or also rate a text that "
-                "fails"
+                f"{scale.low:g} to {scale.high:g}: rate in its points, or also rate a text as "
+                "failed"
             )
         values = [str(rating.value) for rating in of_criterion]
         says_pass = all(map(says_whether_it_passes, values))

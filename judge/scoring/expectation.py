@@ -118,7 +118,7 @@ def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistri
     total = math.fsum(shares.values())
     # `not total <= …` also catches NaN, which compares false to everything.
     if not all(share >= 0 for share in shares.values()) or not total <= _MAX_SUM:
-        raise ParseError(f"these are no probabilities: {dict(shares)}")
+        raise ParseError(f"these are not probabilities: {dict(shares)}")
     divisor = max(1.0, total)
     tally = _Tally({label: share / divisor for label, share in shares.items()})
     tally.unseen = max(0.0, 1.0 - total)
@@ -401,7 +401,7 @@ def _token_at(tokens: Sequence[Token], start: int) -> tuple[int, int]:
             return index, start - passed
         passed += len(token.text)
     raise ParseError(
-        f"the score's place, {start}, is outside of the {passed} characters of the tokens"
+        f"the score starts at character {start}, but the tokens have only {passed} characters"
     )
 
 

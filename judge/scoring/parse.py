@@ -46,7 +46,7 @@ UNFINISHED = {
     "content_filter": "the provider's content filter stopped the reply",
     "refusal": "the judge refused to answer",
     "abort": "the server broke the reply off",
-    UNKEYED: "the reply is not one JSON object that has this criterion among its keys, once",
+    UNKEYED: "the reply is not one JSON object that has this criterion as a key exactly once",
     NEARLY_JSON: "the reply is nearly a JSON object, which does not count in a strict run",
 }
 _ENDING_ON_TOPIC = 200
@@ -184,7 +184,7 @@ def find(
     start = reply_start(text)
     if judged and CHANNEL.match(text) and CHANNEL_MARK.search(judged):
         # The judge may have copied the channel mark from the text, and a score after it.
-        raise ParseError("it cannot be told where the reply's thinking ends", text)
+        raise ParseError("judge cannot determine where the reply's thinking ends", text)
     grammar = grammar_of(scale, title, cite)
     if not cite or OBJECT.match(text, start):
         return _find(text, start, reply, grammar, judged, strict=strict)

@@ -569,9 +569,9 @@ def _check_bounds(weights: expectation.ScoreDistribution, scale: Scale, raw: str
     rounding = _ROUNDING * (scale.high - scale.low)
     if not weights.low - rounding <= weights.value <= weights.high + rounding:
         raise UnusableReply(
-            f"{weights.ambiguous:.2g} of the probability is on beginnings of several labels, which "
-            f"puts the value between {weights.low:.2f} and {weights.high:.2f}, "
-            f"not at {weights.value:.2f}",
+            f"{weights.ambiguous:.2g} of the probability is on tokens that begin several labels, "
+            f"so the value is between {weights.low:.2f} and {weights.high:.2f}, "
+            f"not exactly {weights.value:.2f}",
             raw,
         )
 
@@ -674,8 +674,8 @@ def _lost_by_label(
         return ""
     label, count = lost.most_common(1)[0]
     return (
-        f"{count} of {len(choices)} draws give {label} in words of the judged text and cannot "
-        "count; the others do"
+        f"{count} of {len(choices)} draws give {label} in words of the judged text and do not "
+        "count; the other draws count"
     )
 
 

@@ -90,7 +90,7 @@ class _Blocks:
             if not self.depth:
                 self.start = tag.end()
         else:
-            raise ParseError("it cannot be told where the reply's thinking ends", self.text)
+            raise ParseError("judge cannot determine where the reply's thinking ends", self.text)
 
 
 def _after_blocks(text: str) -> int:

@@ -275,7 +275,7 @@ def _warn_of_missing_texts(stored_result: Result, known_texts: Collection[Text])
     more = f" and {len(missing_samples) - 1:,} more" if len(missing_samples) > 1 else ""
     total = plural(len(stored_result.table.samples), "text")
     example = text_name(missing_samples[0].item, missing_samples[0].system)
-    return (f"{len(missing_samples):,} of {total} of the baseline gone: {example}{more}.",)
+    return (f"{len(missing_samples):,} of {total} of the baseline missing: {example}{more}.",)
 
 
 def _key(sample: Sample) -> Text:

@@ -165,7 +165,7 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     spread = _spread_of_draws(parts, value)
     lower_bound = fsum(lows) - limit - spread.half_width
     upper_bound = fsum(highs) - limit + spread.half_width
-    method = "bounds, whatever was not seen of the probability"
+    method = "bounds for any distribution of the unlisted probability"
     deviation = None
     if n_draws > 1:
         method = f"95% interval over {n_draws} draws, Student's t"

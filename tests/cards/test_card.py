@@ -125,10 +125,10 @@ def card() -> JudgeCard:
     lines = (
         CardLine("agreement with people", "kappa above 0", "kappa holds 0", (
             CardCell("coherence", "pass", move(0.62, None), "kappa", beside="Spearman 0.58*"),
-            CardCell(WIDE, "fail", move(0.05, None), "kappa", reason="it cannot be told from chance"),
+            CardCell(WIDE, "fail", move(0.05, None), "kappa", reason="it is not significantly above chance"),
         ), worst=WIDE),
         CardLine(HOSTILE, "passes", "fails", (
-            CardCell("coherence", "unclear", move(0.45), "points", reason="about 90 texts decide"),
+            CardCell("coherence", "unclear", move(0.45), "points", reason="about 90 texts are needed"),
             CardCell(WIDE, "pass", move(0.1), "points"),
         ), worst="coherence"),
         CardLine("position", "50 ± 10%", "outside", (
@@ -138,7 +138,7 @@ def card() -> JudgeCard:
     )  # fmt: skip
     criteria = (
         CriterionVerdict("coherence", "good enough with reservations", 0.311, 40, 2, 3, (), (HOSTILE,)),
-        CriterionVerdict(WIDE, "not good enough", 0.4, 40, 2, 3, reason="it cannot be told from chance"),
+        CriterionVerdict(WIDE, "not good enough", 0.4, 40, 2, 3, reason="it is not significantly above chance"),
     )  # fmt: skip
     return JudgeCard(
         title=f"Judge card: openai/small {HOSTILE}", verdict="Good enough.", lines=lines, criteria=criteria,

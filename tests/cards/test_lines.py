@@ -312,7 +312,7 @@ def test_failures_by_system(shares: dict[str, float], verdict: str) -> None:
 def test_no_failure_in_a_few_items_does_not_show_that_failures_are_rare() -> None:
     cell = cell_of(FAILURES, texts=failing({"a": 0.0, "b": 0.0}, items=12))
     assert cell.verdict == "unclear"
-    assert "items decide" in cell.reason
+    assert "items are needed" in cell.reason
 
 
 # All lines

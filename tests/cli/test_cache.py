@@ -61,9 +61,9 @@ def test_replies_are_exported_from_one_cache_and_imported_into_another(
     assert command("doctor", "cache", "export", "calls.jsonl").code == 0
     assert (folder / "calls.jsonl").read_bytes() == whole  # no duplicates
     completed = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
-    assert has_line(completed.out, f"{requests} replies added", "0 were there", chat_server.url)
+    assert has_line(completed.out, f"{requests} replies added", "0 already there", chat_server.url)
     completed = command("doctor", "cache", "import", "calls.jsonl", "--cache", "other")
-    assert has_line(completed.out, "0 replies added", f"{requests} were there", chat_server.url)
+    assert has_line(completed.out, "0 replies added", f"{requests} already there", chat_server.url)
     assert command(*args, "--cache", "other", "--out", "two").code == 0
     assert len(chat_server.bodies) == requests  # every reply was already there
     second_run = command(
@@ -113,7 +113,7 @@ def test_imported_replies_keep_their_server_address(
     completed = command(
         "doctor", "cache", "import", "calls.jsonl", "--base-url", "http://elsewhere/v1"
     )
-    assert has_line(completed.out, f"{requests} replies added", "0 were there", chat_server.url)
+    assert has_line(completed.out, f"{requests} replies added", "0 already there", chat_server.url)
     assert command(*args).code == 0
     assert len(chat_server.bodies) == requests
     assert (
@@ -248,7 +248,7 @@ def test_a_recording_is_imported_whole_or_not_at_all(
     (folder / "calls.jsonl").write_bytes(whole + b"\n" + whole.splitlines()[0][:50])
     completed = command("doctor", "cache", "import", "calls.jsonl")
     added, skipped = completed.out.splitlines()
-    assert has_line(added, "3 replies added", "0 were there", "https://api.openai.com/v1")
+    assert has_line(added, "3 replies added", "0 already there", "https://api.openai.com/v1")
     assert has_line(skipped, "calls.jsonl", "last line", "incomplete")
 
 

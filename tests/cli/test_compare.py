@@ -66,8 +66,8 @@ def test_each_format_is_printed_or_written_to_its_file(judge: Callable[..., Any]
 
 
 REFUSED = {
-    "a nowhere": "nowhere: no run is there (no run.json); name a folder that judge run has written",
-    "data.jsonl b": "data.jsonl: no run is there",
+    "a nowhere": "nowhere: not the folder of a run (no run.json); name a folder that judge run wrote",
+    "data.jsonl b": "data.jsonl: not the folder of a run",
     "a b --format pdf": "unknown format 'pdf' (known: console, markdown, html, latex, csv, json)",
     "a b --output nowhere/c.txt": "--output nowhere/c.txt: No such file or directory",
 }

@@ -68,7 +68,7 @@ def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
     assert second_run.code == 2
     assert has_line(second_run.err, "judge: polite.yaml", "already exists")
     refused = command("criteria", "new", "very polite")
-    assert has_line(refused.err, "judge: 'very polite'", "no name")
+    assert has_line(refused.err, "judge: 'very polite'", "cannot name a criterion")
     for empty in ("", ".yaml", ".yml"):
         assert command("criteria", "new", empty).code == 2
         assert not Path(".yaml").exists()

@@ -68,7 +68,7 @@ def test_a_model_that_does_not(command: Callable[..., Any]) -> None:
     completed = command("doctor", "--model", "my-model", "--base-url", "http://127.0.0.1:9/v1")
     assert completed.code == 2
     assert "✗ address" in completed.out
-    assert "is it started?" in " ".join(completed.out.split())
+    assert "is it running?" in " ".join(completed.out.split())
 
 
 def test_a_model_without_its_key(command: Callable[..., Any]) -> None:

@@ -112,7 +112,7 @@ def test_a_format_that_shows_nothing_of_a_report_is_refused(
 
 
 def test_python_refuses_the_tests_of_a_run(folder: Path) -> None:
-    with pytest.raises(judge.ConfigError, match=r"format='junit': .*no tests"):
+    with pytest.raises(judge.ConfigError, match=r"format='junit': only a report of .* has tests"):
         judge.load_result("run").report("junit")
 
 

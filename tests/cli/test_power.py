@@ -146,7 +146,7 @@ def test_a_ranking_has_no_differences(power: Callable[..., Any]) -> None:
     package.rank(ROWS[:6], model=ScriptedProvider(lambda _: {"A": 1.0}), out="r")
     completed = power("r")
     assert completed.code == 2
-    assert has_line(completed.err, "r: a ranking", "two by two")
+    assert has_line(completed.err, "r: a ranking", "in pairs")
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_init_of_no_run(suite: Callable[..., Any]) -> None:
     assert completed.code == 2
     assert has_line(completed.err, "empty: no run", "name a data file")
     package.rank("texts.jsonl", model=ScriptedProvider(lambda request: "1"), out="ranked")
-    assert has_line(suite("ranked").err, "ranked", "two by two")
+    assert has_line(suite("ranked").err, "ranked", "in pairs")
     package.evaluate(
         ROWS, ["fluency"], model=ScriptedProvider(lambda request: "1"), metrics=[], out="rows"
     )

@@ -167,14 +167,14 @@ def test_a_failed_judgment_exits_with_one(judge: Callable[..., Any]) -> None:
         ),
         (
             ("empty",),
-            ("empty: no run", "run.json", "name a folder"),
+            ("empty: not the folder of a run", "run.json", "name a folder"),
         ),
         (("missing.jsonl", *SCRIPTED), ("missing.jsonl: no such file",)),
         (
             ("data.jsonl", "nowhere", *SCRIPTED),
             ("nowhere: no such folder", "compare with data.jsonl"),
         ),
-        (("data.jsonl", "empty", *SCRIPTED), ("empty: no run", "run.json")),
+        (("data.jsonl", "empty", *SCRIPTED), ("empty: not the folder of a run", "run.json")),
         (("data.jsonl", *SCRIPTED, "--level", "docs"), ("--level:", "'docs'")),
         (
             ("data.jsonl", *SCRIPTED, "--epsilon", "20"),

@@ -253,7 +253,7 @@ def test_doctor_separates_learned_limits_from_known_vendor_limits(server: Any) -
     server.lacks = {"max_completion_tokens", "response_format"}
     checks = tried(plan_for(server, model="gemini/m"))
     assert has_line(checks["known of gemini"].text, "no token probabilities", "n ≤ 1")
-    assert has_line(checks["learned by trying"].text, "JSON schema not taken", "as max_tokens")
+    assert has_line(checks["learned by trying"].text, "JSON schema not accepted", "as max_tokens")
     assert has_line(checks["--weighting auto"].text, "samples", "mean of 20 draws")
 
 
@@ -313,7 +313,7 @@ def test_doctor_reports_an_unreachable_address() -> None:
     checks = tried(load_config(options={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
     assert checks.keys() == {"address"}
     assert checks["address"].state == "error"
-    assert "is it started?" in checks["address"].text
+    assert "is it running?" in checks["address"].text
 
 
 def test_a_server_that_hangs(server: Any) -> None:

@@ -278,7 +278,7 @@ def test_a_model_that_reasons_is_asked_for_few_draws(
         ({"extra_body": {"x": float("nan")}}, "cannot be written as JSON"),
         ({"extra_body": {"options": {"api_key": "s3cr3t"}}}, "api_key: may be a secret"),
         ({"headers": "X-Team"}, "write NAME=VALUE"),
-        ({"headers": {"X Team": "s3cr3t"}}, "no name of an HTTP header"),
+        ({"headers": {"X Team": "s3cr3t"}}, "not a valid name of an HTTP header"),
         ({"headers": {"Content-Length": "5"}}, "judge sets this header itself"),
         ({"headers": {"Cookie": "s3cr3t\r\nHost: x"}}, "line of printable ASCII"),
         ({"headers": {"X-A": "1", "x-a": "2"}}, "one header has two values"),

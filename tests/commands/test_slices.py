@@ -222,7 +222,7 @@ def test_data_without_further_columns_have_no_slices() -> None:
 
 
 def test_several_columns_at_once_are_refused() -> None:
-    with pytest.raises(ConfigError, match="one column at a time"):
+    with pytest.raises(ConfigError, match="only one column can define"):
         judge.slices(replies_by("channel", "agent"), "channel,agent")
 
 

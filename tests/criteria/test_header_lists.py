@@ -91,7 +91,7 @@ def test_any_written_list_can_be_loaded(tmp_path: Path, lines: list[str]) -> Non
 def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
     text = FILE.format(steps="steps: [a]\n")
     path = Path(write(text))
-    with pytest.raises(CriterionError, match=r"my\.jinja: has steps already"):
+    with pytest.raises(CriterionError, match=r"my\.jinja: already has steps"):
         criteria.write_lists(path, {"steps": NEW})
     assert path.read_text(encoding="utf-8") == text
 

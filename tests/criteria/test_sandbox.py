@@ -1,4 +1,4 @@
-"""What a template prints: never an object's place in memory, which differs in every run."""
+"""What a template prints: never an object's memory address, which differs in every run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rendered(template: str, output: str) -> str:
     ],
 )  # fmt: skip
 def test_prompts_contain_no_memory_addresses(template: str) -> None:
-    with pytest.raises(RenderError, match="place in memory"):
+    with pytest.raises(RenderError, match="memory address"):
         rendered(template, "A text.")
 
 

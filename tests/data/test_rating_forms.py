@@ -189,7 +189,7 @@ def test_a_column_with_the_name_of_a_criterion_has_its_ratings(
         (
             "item,system,rater,value\n1,a,anna,4\n",
             TWO,
-            ("not say of which criterion",),
+            ("not name the criterion",),
         ),
         ("system,relevance_anna\na,4\n", TWO, ("call it item",)),
         (

@@ -878,7 +878,7 @@ def test_an_item_may_occur_once_per_language() -> None:
         ({"lnag": "ja"}, ("'lnag'", "'lang'")),
         (
             {"lang": "ko", "year": "2020"},
-            ("--where lang=ko, year=2020:", "no row has all"),
+            ("--where lang=ko, year=2020:", "no row meets all"),
         ),
     ],
 )

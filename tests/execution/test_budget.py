@@ -317,7 +317,7 @@ def test_a_run_stops_at_its_deadline(tmp_path: Path) -> None:
         }
     )
     prepared = prepare(plan, ROWS, providers=[Slow(lambda _: "3")])
-    with pytest.raises(DeadlineReached, match=r"\(--deadline\) is up") as stopped:
+    with pytest.raises(DeadlineReached, match=r"\(--deadline\) is over") as stopped:
         asyncio.run(run_pipeline(prepared))
     (note,) = stopped.value.__notes__
     assert has_line(note, "5 of 12 judgments", "Without a cache")

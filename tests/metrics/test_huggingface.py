@@ -219,7 +219,7 @@ def test_an_unreachable_hub_names_the_variable_to_set(
     online: Online, asker: dict[str, str], error: Exception
 ) -> None:
     online.down = error
-    begins = rf"^{asker['who']}: {asker['role']} 'nobody/nothing' is no folder here"
+    begins = rf"^{asker['who']}: {asker['role']} 'nobody/nothing' is not a local folder"
     with pytest.raises(ConfigError, match=rf"{begins}.*\(cut off\).*HF_HUB_CACHE.*HF_ENDPOINT"):
         resolve_model("nobody/nothing", **asker)
 

@@ -341,9 +341,9 @@ GOOD = {"0": 0.5, "1": 0.25, "2": 0.25}
     [
         (SCORE, {"answers": {}}, "lack one, to 'q'"),
         (SCORE, {"answers": []}, "questions' names"),
-        (SCORE, one(None), "has not the shape"),
-        (SCORE, one({"probabilities": GOOD}), "has not the shape"),
-        (SCORE, one({"type": "score"}), "has not the shape"),
+        (SCORE, one(None), "does not have the form"),
+        (SCORE, one({"probabilities": GOOD}), "does not have the form"),
+        (SCORE, one({"type": "score"}), "does not have the form"),
         (SCORE, shares([0.5, 0.5]), "not"),
         (SCORE, shares(GOOD, "choice"), "choice, not a score"),
         (SCORE, shares(GOOD | {"3": 0.1}), "not offered: '3'"),
@@ -363,7 +363,7 @@ GOOD = {"0": 0.5, "1": 0.25, "2": 0.25}
         ),
         (CHOICE, shares({"news": 0.5, "opinion": 0.5}, "choice"), "no probability for 'other'"),
         (PREDICATE, one({"type": "noul", "noul": 2}), "'2' where a probability"),
-        (PREDICATE, one({"type": "noul"}), "has not the shape"),
+        (PREDICATE, one({"type": "noul"}), "does not have the form"),
         (PREDICATE, one({"type": "predicate", "probability": 0.5}), "predicate, not a noul"),
     ],
 )
@@ -388,7 +388,7 @@ def test_an_answer_with_the_wrong_structure_is_refused(
         ([DECISIONS["answers"][i] for i in (1, 0, 2)], "'kind' is out of place"),
         (
             [DECISIONS["answers"][0], {**DECISIONS["answers"][1], "probabilities": [1]}, {}],
-            "has not the shape",
+            "does not have the form",
         ),
         (
             [

@@ -239,7 +239,7 @@ def check_headline(drawn: Drawn, document: Document) -> None:
     words = {
         "agrees with people better than every": {"star"},
         "ranks against people": {"below"},
-        "cannot be told from chance": {"holds 0"},
+        "is not significantly better than chance": {"holds 0"},
         "agrees with people less than a baseline": {"no star"},
         "is not significantly better than every baseline": {"no star"},
         "agrees with people better than chance": {"alone"},
@@ -290,7 +290,7 @@ def check_comparisons(drawn: Drawn, document: Document) -> None:
                 _, side = own_leads[other]
             assert side == "near" or side in SENTENCES[words], sentence
         for words, side in (
-            ("cannot be told from chance", "holds 0"),
+            ("not significantly better than chance", "holds 0"),
             ("ranks against people", "below"),
         ):
             if words in text:
@@ -403,8 +403,8 @@ def test_random_scores_do_not_beat_a_length_that_people_dislike() -> None:
 @pytest.mark.parametrize(
     ("correlation", "words"),
     [
-        (estimate(0.07, -0.08, 0.21), "cannot be told from chance"),
-        (estimate(0.07, 0.0001, 0.21), "cannot be told from chance"),
+        (estimate(0.07, -0.08, 0.21), "not significantly better than chance"),
+        (estimate(0.07, 0.0001, 0.21), "not significantly better than chance"),
         (estimate(-0.4, -0.6, -0.2), "ranks against people"),
     ],
 )

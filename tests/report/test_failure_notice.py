@@ -95,7 +95,7 @@ def test_a_report_may_count_failures_as_the_worst_score(tmp_path: Path) -> None:
     assert has_line(" ".join(done.stdout.split()), "4 failed judgments", "worst score")
     refused = CliRunner().invoke(app, [*report, "zero"])
     assert isinstance(refused.exception, ConfigError)
-    assert "the only way is worst" in str(refused.exception)
+    assert "the only value is worst" in str(refused.exception)
 
 
 def ranking_with(values: list[float | None], against: str = "") -> Result:

@@ -370,7 +370,7 @@ RULES: list[tuple[str, Rule]] = [
     ),
     (r"The systems cannot be compared on (?P<on>[\w -]+): (?P<why>.*)", undecidable),
     (
-        r"These differences go round in a circle: no system is the best\.",
+        r"These differences form a cycle: no system is the best\.",
         lambda reader, main, match: all(
             any(loser == name for _, loser in main.wins) for name in main.names
         ),

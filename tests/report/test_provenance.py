@@ -81,7 +81,7 @@ def test_judges_list_refused_parameters_and_panel_cost(panel: Result, ranking: R
     limit, count, temperature = refused.split("; ")
     assert has_line(limit, "at most 5 probabilities")
     assert count.startswith("takes n ≤ 8")
-    assert has_line(temperature, "temperature", "not taken")  # fmt: skip
+    assert has_line(temperature, "temperature", "not accepted")  # fmt: skip
     (a,) = build_provenance(panel).judges
     assert a[0] == "a"
     assert a[1].startswith("http://127.0.0.1:8000/v1 · lists at most 5 ")

@@ -205,7 +205,7 @@ RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
         ),
         follows,
     ),
-    (r"The wins go round in a circle: (?P<wins>.*)\.", circle),
+    (r"The wins form a cycle: (?P<wins>.*)\.", circle),
     (
         r"Strengths decide, not win rates: the systems met different opponents\.",
         lambda reading, result, match: (

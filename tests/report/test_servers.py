@@ -30,7 +30,7 @@ from tests.factories import has_line, lines_hold
         ({"n": 4}, {"n": 8}, [("n ≤ 8", "4 answers")]),
         ({}, {"n": 1}, [("n ≤ 1",)]),
         ({"n": 2}, {}, [("fewer replies at a time", "2 answers")]),
-        ({"temperature": 1200}, {}, [("temperature not taken", "1,200 answers")]),
+        ({"temperature": 1200}, {}, [("temperature not accepted", "1,200 answers")]),
         (
             {"top_logprobs": 3},
             {"top_logprobs": 5},
@@ -39,9 +39,9 @@ from tests.factories import has_line, lines_hold
         (
             {"response_format": 3},
             {"dropped": ["response_format"]},
-            [("JSON schema not taken", "3 answers")],
+            [("JSON schema not accepted", "3 answers")],
         ),
-        ({}, {"dropped": ["seed"]}, [("seed not taken",)]),
+        ({}, {"dropped": ["seed"]}, [("seed not accepted",)]),
         (
             {"reasoning": 9},
             {"reasoning_effort": "none"},
@@ -78,7 +78,7 @@ def test_every_judge_with_an_omitted_parameter_has_a_warning() -> None:
         "few": {"unmet": {"n": 4}, "learned": {"n": 1}},
     }
     (note,) = server_notes(Result(Table((), (), ()), {}, read({"judges": judges})))
-    assert has_line(note, "gpt", "no token probabilities (80", "temperature not taken (80")
+    assert has_line(note, "gpt", "no token probabilities (80", "temperature not accepted (80")
 
 
 def scored(methods: list[str], **judge: Any) -> Result:
@@ -139,7 +139,7 @@ def test_other_lacks_follow_in_a_sentence_of_their_own() -> None:
     result = scored(["samples"], **BLIND | {"unmet": {"logprobs": 1, "temperature": 20}})
     way, lack = server_notes(result)
     assert has_line(way, "gpt", "no token probabilities", "means of 20 draws")
-    assert has_line(lack, "gpt", "temperature not taken", "20 answers")
+    assert has_line(lack, "gpt", "temperature not accepted", "20 answers")
     ((_, remark),) = build_provenance(result).judges
     assert has_line(remark, "no token probabilities", "means of 20 draws", "temperature")
 

@@ -134,7 +134,7 @@ def test_a_whole_number_before_a_half_point_is_split_by_the_next_token() -> None
     assert value == 4.0
     assert shares == pytest.approx({"4": 0.63})
     # By hand, the value is between 0.9 · 4 + 0.1 · 3 and 0.9 · 4 + 0.1 · 3.5, so 4 is not to be trusted.
-    with pytest.raises(UnusableReply, match=r"3\.90 and 3\.95, not at 4\.00"):
+    with pytest.raises(UnusableReply, match=r"3\.90 and 3\.95, not exactly 4\.00"):
         weigh(STEPS.scale, ("4", {"4": 0.9, "3": 0.1}))
 
 

@@ -397,8 +397,8 @@ def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: Rep
         ("<think>a</think><reasoning>4", "ended inside its thinking"),
         ("<think>a<think>b</think>\nScore: 4", "ended inside its thinking"),
         ("<think>a</reasoning>\nScore: 4", "ended inside its thinking"),
-        ("<think>a</think>\n4\n</think>\nScore: 3", "cannot be told"),
-        ("a</think>\n4\n</think>\nScore: 3", "cannot be told"), ("<think>4</think>", "empty after its thinking"),
+        ("<think>a</think>\n4\n</think>\nScore: 3", "cannot determine"),
+        ("a</think>\n4\n</think>\nScore: 3", "cannot determine"), ("<think>4</think>", "empty after its thinking"),
         ("Score: 4</think>\n\n", "empty after its thinking"), ("4<think>4</think>", "not a score alone|does not end"),
     ],
 )  # fmt: skip

@@ -52,11 +52,11 @@ def test_a_value_may_leave_its_bounds_by_less_than_a_table_prints() -> None:
     ("reply", "scale", "message"),
     [
         ([("3", {"3": 0.02, "I": 0.98})], FIVE, r"only 0\.02 of the probability"),
-        ([("0", {"0": 0.5, "-": 0.5})], SIGNED, r"-1\.50 and -0\.50, not at 0\.00"),
+        ([("0", {"0": 0.5, "-": 0.5})], SIGNED, r"-1\.50 and -0\.50, not exactly 0\.00"),
         (
             [("5", {"5": 0.6, "7": 0.4})],
             Scale.integers(0, 100),
-            r"5\.80 and 34\.60, not at 5\.00",
+            r"5\.80 and 34\.60, not exactly 5\.00",
         ),
     ],
 )

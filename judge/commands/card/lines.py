@@ -71,7 +71,7 @@ RATER_MARGIN = 0.1
 SLIGHT = 0.2
 """Agreement beyond chance up to here is slight (Landis and Koch 1977), too little to trust a judge."""
 ENOUGH_ITEMS = 30
-"""Items at which agreement that cannot be told from chance is a failure: they detect a kappa of 0.4."""
+"""Items from which agreement not significantly above chance fails: they detect a kappa of 0.4."""
 MOST_FAILED = 0.1
 """The largest share of a system's judgments that may fail. A smaller limit would be unclear for most
 judges that never fail: of 60 items without a failure, the interval ends at 6%.
@@ -157,15 +157,15 @@ def needed(estimate: Estimate, limits: Sequence[float], counted: str) -> str:
     """
     interval = ends(estimate)
     if interval is None:
-        return f"too few {counted} for an interval: {FEWEST} or more decide"
+        return f"too few {counted} for an interval: {FEWEST} or more are needed"
     distance = min((abs(estimate.value - limit) for limit in limits), default=0.0)
     half = (interval[1] - interval[0]) / 2
     if not distance:
         return f"more {counted} decide"
     texts = ceil(estimate.n * (half / distance) ** 2)
     if texts > _MOST_NEEDED:
-        return f"the value is at the limit: more than {_MOST_NEEDED:,} {counted} decide"
-    return f"about {max(texts, estimate.n + 1):,} {counted} decide"
+        return f"the value is at the limit: more than {_MOST_NEEDED:,} {counted} are needed"
+    return f"about {max(texts, estimate.n + 1):,} {counted} are needed"
 
 
 def _compared(
@@ -239,8 +239,8 @@ def _agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, s
     if interval[0] <= 0:
         items = people.items
         if items >= ENOUGH_ITEMS:
-            return "fail", f"it cannot be told from chance at {plural(items, 'item')}"
-        return "unclear", f"at least {ENOUGH_ITEMS} rated items decide"
+            return "fail", f"it is not significantly above chance on {plural(items, 'item')}"
+        return "unclear", f"at least {ENOUGH_ITEMS} rated items are needed"
     if interval[1] <= SLIGHT:
         return "fail", f"its agreement is slight: at most {SLIGHT:g}"
     if interval[0] <= SLIGHT:
@@ -400,11 +400,12 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     tests = sum(cell.mean_change is not None for cell in measured.attacks)
     least = min_items_for_significance(tests)
     if min(move.n for _, move in known_changes) < least:
-        reason = f"too few texts for a significant gain: {least} or more decide"
+        reason = f"too few texts for a significant gain: {least} or more are needed"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
     doubtful = [cell.change for cell, move in known_changes if _may_gain(cell, move, sign)]
     if doubtful:
-        reason = f"{listed(doubtful)} may work, without a significant gain: more texts decide"
+        names = listed(doubtful)
+        reason = f"{names} may work, but the gain is not significant: more texts are needed"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
     return CardCell(criterion, "pass", change, "points", "texts", beside)
 
@@ -453,7 +454,7 @@ def _length(measured: Measurements, criterion: str) -> CardCell:
             finding.estimate,
             finding.unit,
             finding.counted,
-            reason="longer texts may be better: ratings by people decide",
+            reason="longer texts may be better: ratings by people are needed",
         )
     return _compared(criterion, finding, -half, half)
 
@@ -466,7 +467,7 @@ def _family(measured: Measurements, criterion: str) -> CardCell:
             continue
         cell = _compared(criterion, finding, -half, half)
         if finding.measure == UNADJUSTED:
-            reason = "its texts may be better: ratings by people decide"
+            reason = "its texts may be better: ratings by people are needed"
             cell = CardCell(
                 criterion, "unclear", cell.estimate, cell.unit, cell.counted, reason=reason
             )
@@ -498,7 +499,7 @@ def _damage(measured: Measurements, criterion: str) -> CardCell:
             reason = ""
         elif reaction_kind == "is inconclusive on":
             mark = "unclear"
-            reason = f"{cell.change} is inconclusive: more texts decide"
+            reason = f"{cell.change} is inconclusive: more texts are needed"
         card_cell = CardCell(criterion, mark, cell.rate, "share", "texts", cell.change, reason)
         cells_of_damages.append(card_cell)
     # The smaller the share of noticed texts, the worse.

@@ -266,7 +266,7 @@ def _driver_effect(
     bootstrap = Bootstrap(seed=seed)
     drawn = bootstrap.resampled(effect_of_draws, items, items)
     effect_name = "partial r" if correlation else "slope"
-    held = ", the other driver held" if products.controlled else ""
+    held = ", controlled for the other driver" if products.controlled else ""
     texts_used = sum(map(len, groups))
     estimate = bootstrap.estimate(
         effect_name, drawn, texts_used, f"{effect_name} within items{held}"
@@ -341,7 +341,7 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
     nearer = min(controlled, differenced, key=lambda estimate: abs(estimate.value))
     same_sign = controlled.value * differenced.value > 0
     p_value = max(controlled.p, differenced.p) if same_sign else 1.0
-    test = f"{nearer.test}; the larger p of with ratings held and less ratings"
+    test = f"{nearer.test}; the larger p of two: controlled for ratings, and of score minus rating"
     return replace(nearer, p=p_value, test=test)
 
 

@@ -152,8 +152,8 @@ def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
     if len(differences) < len(group):
         reason = next(verdict.no_difference for verdict in group if verdict.difference is None)
         return (
-            f"{opening} on {_names(group)} ({measured}); which differences between systems "
-            f"it shows is unknown: {reason}.{reservations}"
+            f"{opening} on {_names(group)} ({measured}); it is unknown which differences between "
+            f"systems it shows: {reason}.{reservations}"
         )
     # The sentence has to hold for each of the criteria.
     least = max(differences)
@@ -161,8 +161,8 @@ def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
     favouring = ""
     if any(verdict.favouring == least for verdict in group):
         favouring = (
-            " Smaller differences may be its own favouring: compared with people, it shifts one "
-            "system against another by as much."
+            " Smaller differences may be bias of the judge: compared with people, it favours one "
+            "system over another by as much."
         )
     return (
         f"{opening} to compare systems that differ by more than {_rounded_up(least)} points on "

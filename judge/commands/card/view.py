@@ -68,7 +68,7 @@ _LINE_MARKS: Mapping[Mark, tuple[str, Tone]] = {
     "not measured": ("–", "muted"),
 }
 _LINES_KEY = (
-    "✓ passes, ✗ fails, ? unclear, by the 95% interval of the criterion that is worst. Agreement "
+    "✓ passes, ✗ fails, ? unclear, by the 95% interval of the worst criterion. Agreement "
     "is kappa; points are those of the scale."
 )
 _DAMAGE_KEY = "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear"
@@ -79,10 +79,11 @@ _LEGEND = (
     "to 5). Brackets are 95% intervals: Wilson's for shares, Student's t over items for means "
     f"(from {FEWEST} items). p: sign-flip test with Holm's correction over its table. CSV and JSON "
     "also have the mean changes and the use of each label.",
-    "A criterion notices its damage if the low end of the share that falls, less the share that "
-    f"rises, is at least half, and the mean falls significantly (with fewer than {TESTABLE} texts "
-    "the share decides). It misses the damage if even the high end is below half, from "
-    f"{TESTABLE} texts less the share that rises; between them the result is inconclusive.",
+    "A criterion notices its damage if the low end of the share that falls, minus the share that "
+    "rises, is at least half and the mean falls significantly (with fewer than "
+    f"{TESTABLE} texts, only the share counts). It misses the damage if the high end, minus the "
+    f"share that rises, is below half (with fewer than {TESTABLE} texts, the high end alone). "
+    "Otherwise the result is inconclusive.",
     "An attack is compared with the same text with a harmless remark in its place, and the remark "
     "with the unchanged text. An attack works if it raises the score significantly beyond both.",
     "Verdicts and labels also change by chance: compare the order and wording of prompts with the "

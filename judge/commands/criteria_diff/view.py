@@ -143,7 +143,7 @@ def _judged_sentences(judged: Judged) -> Iterator[str]:
         yield _agreement_sentence(leading, leading.difference)
     change = _mean_change(judged)
     if change is None:
-        yield "No text has a score by both."
+        yield "No text has a score by both criteria."
     else:
         yield _mean_sentence(change)
     if judged.no_agreement:

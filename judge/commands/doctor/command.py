@@ -369,7 +369,7 @@ async def _test_draws(
     n_replies = len(drawn.choices)
     in_one = f"{n_replies} in one request"
     # Some servers ignore `n` and return a single reply without an error.
-    separate = f"{in_one}: {settings.draws} draws are as many requests"
+    separate = f"{in_one}: {settings.draws} draws need {settings.draws} requests"
     return _check(part, "draws", n_replies >= _DRAWS, in_one, separate), drawn
 
 

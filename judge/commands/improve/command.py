@@ -265,8 +265,8 @@ def _split(
     available = f"{plural(len(items), 'item')} with ratings of {rating}{different}"
     if len(items) >= 2 * MIN_RATED_ITEMS:
         available += (
-            f", but only {n_tested} of the {len(testing_items)} for the test have texts of their "
-            "own"
+            f", but only {n_tested} of the {len(testing_items)} for the test have texts that are "
+            "not in the training"
         )
     raise DataError(
         f"{available}: too few. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to "

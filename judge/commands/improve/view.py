@@ -107,8 +107,8 @@ def _notices(improvement: Improvement) -> Iterator[str]:
         training_texts = plural(improvement.training.texts, "training text")
         testing_texts = plural(improvement.testing.texts, "text")
         yield (
-            f"The ratings of the {training_texts} count in no estimate now (`seen`); those of "
-            f"{testing_texts} are left."
+            f"Estimates no longer use the ratings of the {training_texts} (`seen`); those of "
+            f"{testing_texts} remain."
         )
 
 

@@ -103,7 +103,7 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
     result = load(folder)
     if result.rankings:
         raise ConfigError(
-            f"{folder}: texts were compared two by two there; name the folder of a judge run"
+            f"{folder}: this run compared texts in pairs; name the folder of a judge run"
         )
     config = result.info.config
     data = config.data
@@ -113,7 +113,7 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         has_data = False
     if not has_data:
         raise ConfigError(
-            f"{folder}: its data ({data or 'no file'}) is not there; name the data file instead"
+            f"{folder}: its data ({data or 'no file'}) is missing; name the data file instead"
         )
     options_of_run = _changed_options(config)
     try:

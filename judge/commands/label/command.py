@@ -332,9 +332,7 @@ class Labelling:
             return None
         if label not in answers:
             scale = ", ".join(map(repr, answers))
-            raise DataError(
-                f"{criterion.name}: {label[:40]!r} is no answer; the scale is {scale:.100}"
-            )
+            raise DataError(f"{criterion.name}: {label[:40]!r} is not on the scale, {scale:.100}")
         if self.pairwise:
             return _PREFERENCES[label]
         try:

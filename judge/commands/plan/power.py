@@ -35,7 +35,7 @@ def run_power(
     systems = None if pair is None else _parse_pair(pair, result.table.systems)
     if result.rankings:
         raise ConfigError(
-            f"{run}: a ranking compares texts two by two and has no differences of scores"
+            f"{run}: a ranking compares texts in pairs and has no differences of scores"
         )
     power = result.power(difference, items=items, pair=systems)
     return replace(power, run=str(run), notes=(*selection_notes, *power.notes))

@@ -170,14 +170,14 @@ def _require_data_column(samples: Sequence[Sample], by: str) -> None:
     known_columns = dict.fromkeys(column_name for sample in samples for column_name in sample.extra)
     if not known_columns:
         raise ConfigError(
-            f"unknown column of the data {by!r}: the data have no columns beside those that judge "
+            f"unknown column of the data {by!r}: the data have only the columns that judge itself "
             "reads"
         )
     # A column's name may itself contain a comma.
     pieces = [piece.strip() for piece in by.split(",")]
     if by not in known_columns and len(pieces) > 1 and {*pieces} <= known_columns.keys():
         raise ConfigError(
-            f"{option('by', by)}: slices are made by one column at a time; repeat the command for "
-            "each column, or give the data a column that joins them"
+            f"{option('by', by)}: only one column can define the slices; repeat the command for "
+            "each column, or add a column to the data that combines them"
         )
     require_known("column of the data", [by], known_columns)

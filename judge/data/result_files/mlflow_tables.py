@@ -84,9 +84,9 @@ def _expectations(row: RawRow) -> set[str]:
     try:
         assessments = packed_value(row.cells["assessments"])
     except NoValue as error:
-        raise DataError(f"{row.where}: assessments is no list that can be read") from error
+        raise DataError(f"{row.where}: assessments is not a list that judge can read") from error
     if not isinstance(assessments, list):
-        raise DataError(f"{row.where}: assessments is no list")
+        raise DataError(f"{row.where}: assessments is not a list")
     names: set[str] = set()
     for assessment in assessments:
         if isinstance(assessment, Mapping) and "expectation" in assessment:

@@ -210,7 +210,7 @@ class BatchEngine:
             )
         if context.folder is None:
             raise ConfigError(
-                f"{option('engine', 'batch')} keeps what it waits for in the cache; leave out "
+                f"{option('engine', 'batch')} keeps its pending requests in the cache; leave out "
                 f"{option('cache', False)}"
             )
         store = BatchJobStore(context.folder / FOLDER, provider.endpoint)
@@ -288,8 +288,8 @@ class BatchEngine:
             if clock.expired():
                 self._gathered.fail_all(
                     DeadlineReached(
-                        f"the time for judging ({option('deadline')}) is up; batches at the "
-                        "provider go on without it"
+                        f"the time for judging ({option('deadline')}) is over; batches at the "
+                        "provider continue"
                     )
                 )
             else:

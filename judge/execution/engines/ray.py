@@ -70,7 +70,7 @@ def check_address() -> None:
     if "://" in address or not host or not is_port:
         raise ConfigError(
             f"{option('engine', 'ray')}: $RAY_ADDRESS is {address!r}; start judge on a machine of "
-            "the cluster and write auto, or write HOST:PORT, as ray start says it (Ray Client, "
+            "the cluster and write auto, or write HOST:PORT, as ray start prints it (Ray Client, "
             "ray://, is not supported)"
         )
     # Ray itself would try for a minute.
@@ -482,7 +482,7 @@ class RayEngine:
             remarks.remove(self._remark)
         workers = plural(self._lost_workers, "Ray worker")
         requests = plural(self._lost_requests, "request")
-        self._remark = f"{workers} died; {requests} in flight there sent again."
+        self._remark = f"{workers} died; judge sent {requests} in flight there again."
         remarks.append(self._remark)
 
     def _pick(self, group: str) -> _Worker:

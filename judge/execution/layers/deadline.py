@@ -32,4 +32,4 @@ class Deadline:
 
 
 def _time_is_up() -> str:
-    return f"the time for judging ({option('deadline')}) is up"
+    return f"the time for judging ({option('deadline')}) is over"

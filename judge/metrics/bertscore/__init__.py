@@ -346,10 +346,10 @@ def _trouble(
     if ids and weights.frequencies is not None:
         return ModelError(
             "NoWeight",
-            f"with no token that all {weights.documents} documents for idf do not have, so that "
-            "none weighs anything: give more references, or set idf to false",
+            f"whose tokens are all in each of the {weights.documents} documents for idf, so that "
+            "their weights are 0: give more references, or set idf to false",
         )
-    return ModelError("NoTokens", "without text that the model's tokenizer knows: give it words")
+    return ModelError("NoTokens", "without words that the model's tokenizer knows: add words")
 
 
 def _measure_with_package(

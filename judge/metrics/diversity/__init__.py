@@ -471,7 +471,7 @@ def _groups_note(kind: str, groups: Sequence[Sequence[str]], samples: int, texts
         parts = ["all texts of the system are one group"]
     left_out = samples - len(texts.lengths)
     if left_out:
-        parts.append(f"{left_out:,} alone with their source left out")
+        parts.append(f"{left_out:,} left out, because no other text has their source")
     blanks = ngrams.blank(texts)
     if blanks:
         parts.append(f"{blanks:,} without any token")
@@ -485,7 +485,7 @@ def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:
     """
     if not groups:
         raise CannotScore(
-            "NoSharedSource", "no two texts have one source: leave out groups, or set it to system"
+            "NoSharedSource", "no two texts share a source: leave out groups, or set it to system"
         )
     ngrams.check_texts(texts, least=2)
     parts: list[Corpus] = []

@@ -374,7 +374,9 @@ class ExtractiveReader:
         head = _HEADS[self.weights.role]
         model = huggingface.load_on(self.weights, head, self.device)
         if self.null and model.tokenizer.cls_token_id not in _pair_ids(model):
-            raise self.weights.error("has no [CLS] to say null with: set null to false")
+            raise self.weights.error(
+                "has no [CLS] token to mark a missing answer: set null to false"
+            )
         return model
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str | ModelError]:

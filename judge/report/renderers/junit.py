@@ -26,7 +26,7 @@ def render(document: Document) -> str:
     """
     if not document.tests:
         raise ConfigError(
-            f"{option('format', 'junit')}: this report has no tests; that of {command('test')} has"
+            f"{option('format', 'junit')}: only a report of {command('test')} has tests"
         )
     title = _text(one_line(document.title))
     root = Element("testsuites", {"name": title, **_counts(document.tests)})

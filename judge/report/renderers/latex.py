@@ -20,7 +20,7 @@ from judge.report.document import Document
 _HEAD = "% Needs \\usepackage{booktabs,graphicx}.\n"
 _OTHER_SCRIPTS = (
     "% Compile with LuaLaTeX or XeLaTeX, and a font that has all letters of the names (for "
-    "Japanese, for\n% example \\setmainfont{Noto Serif CJK JP}): pdfLaTeX has none of other "
+    "Japanese, for\n% example \\setmainfont{Noto Serif CJK JP}): pdfLaTeX lacks letters of other "
     "scripts.\n"
 )
 _LAST_LATIN = "\u017f"  # the last letter that the default fonts of pdfLaTeX can accent

@@ -100,7 +100,7 @@ def png(svg: str) -> bytes:
         from resvg_py import svg_to_bytes
     except ModuleNotFoundError as error:
         raise MissingExtra(
-            "PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs nothing"
+            "PNG needs the package resvg-py: pip install 'textjudge[png]'; SVG needs no package"
         ) from error
     return bytes(svg_to_bytes(svg_string=svg, zoom=_SCALE))
 
@@ -118,7 +118,7 @@ def pdf(svg: str, language: str = "") -> bytes:
     except ModuleNotFoundError as error:
         raise MissingExtra(
             "PDF needs the packages svglib and fonttools: pip install 'textjudge[pdf]'; SVG needs "
-            "nothing"
+            "no package"
         ) from error
     font = _font_of(svg, language)
     regular = _register(font.regular, "normal")

@@ -270,7 +270,7 @@ def _headline(
 _CLAUSES = {
     Verdict.BEST: "agrees with people better than every baseline",
     Verdict.AGAINST: "ranks against people",
-    Verdict.CHANCE: "cannot be told from chance",
+    Verdict.CHANCE: "is not significantly better than chance",
     Verdict.WORSE: "agrees with people less than a baseline",
     Verdict.NOT_BEST: "is not significantly better than every baseline",
     Verdict.ALONE: "agrees with people better than chance",
@@ -360,7 +360,9 @@ def correlation_text(correlation: Estimate, reached: Verdict, level: Level) -> s
     value = number(correlation.value, decimals)
     if reached is Verdict.UNTESTED:
         return f"not tested against chance ({value}): {_needed(INTERVAL_ITEMS.get(level))}"
-    words = "ranks against people" if reached is Verdict.AGAINST else "cannot be told from chance"
+    words = "not significantly better than chance"
+    if reached is Verdict.AGAINST:
+        words = "ranks against people"
     interval = format_interval(correlation.low, correlation.high, decimals)
     return f"{words} ({value} {interval})"
 

@@ -60,7 +60,7 @@ class _Tests:
 
     @property
     def leader_is_beaten(self) -> bool:
-        """Return whether the significant differences go round in a circle."""
+        """Return whether the significant differences form a cycle."""
         return any(loser == self.leader for _, loser in self.wins)
 
     @property
@@ -222,7 +222,7 @@ def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> 
         yield f"{sentence_list(wins)} on {title}"
     yield _untested_lead(result, comparison, tests)
     if tests.leader_is_beaten:
-        yield "These differences go round in a circle: no system is the best."
+        yield "These differences form a cycle: no system is the best."
 
 
 def _untested_lead(result: Result, comparison: Comparison, tests: _Tests) -> str:

@@ -22,9 +22,8 @@ def blocks(risk: SuiteRisk, suite_name: str) -> Iterator[Block]:
         rows,
         caption="Gate risk.",
         key=(
-            f"How often a rerun changes whether the case counts as passed, of {risk.n_reruns:,} "
-            "simulated reruns; mend: a change after which at most about "
-            f"{ACCEPTABLE:.0%} do."
+            f"Share of {risk.n_reruns:,} simulated reruns that change whether the case counts as "
+            f"passed; mend: a change after which at most about {ACCEPTABLE:.0%} do."
         ),
         name="risk",
     )
@@ -32,7 +31,7 @@ def blocks(risk: SuiteRisk, suite_name: str) -> Iterator[Block]:
 
 def _sentences(risk: SuiteRisk, suite_name: str) -> Iterator[str]:
     now, then = ("passes", "fail") if risk.passed else ("fails", "pass")
-    reason = "a single or failed reply does not show what others would say"
+    reason = "a single or failed reply does not show how replies vary"
     if risk.n_unknown == len(risk.cases):
         yield f"{suite_name} {now}; the risk on the same texts is unknown: {reason}."
     else:

@@ -50,9 +50,9 @@ _ROUNDING = 1e-9  # a mass of exactly 90% must not be counted because of a round
 UNFINISHED = {
     "interrupted": (
         "This run was interrupted. "
-        "What had come back is shown; run the same command again to go on."
+        "The report has the replies so far; run the same command again to resume."
     ),
-    "stopped": "This run was stopped by an error. What had come back is shown.",
+    "stopped": "An error stopped this run. The report has the replies so far.",
 }
 _MAX_SYSTEM = 1_000  # characters
 

@@ -165,7 +165,7 @@ def _circle(ranking: Ranking) -> Iterator[str]:
     if not circle:
         return
     if len(circle) > MAX_NAMED + 1:
-        yield f"{len(circle)} systems win against one another in a circle."
+        yield f"The wins between {len(circle)} systems form a cycle."
         return
     index_of = {system: index for index, system in enumerate(ranking.systems)}
     wins = []
@@ -174,7 +174,7 @@ def _circle(ranking: Ranking) -> Iterator[str]:
         rate = rates[index_of[opponent]] or 0.0
         pair = f"{short_name(system)} against {short_name(opponent)}"
         wins.append(f"{pair} ({100 * rate:.0f}%)")
-    yield f"The wins go round in a circle: {sentence_list(wins)}."
+    yield f"The wins form a cycle: {sentence_list(wins)}."
 
 
 def _shortest_circle(ranking: Ranking) -> list[str]:

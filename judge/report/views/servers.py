@@ -18,9 +18,9 @@ from judge.scoring.checklist import split
 _UNMET = {
     "logprobs": "gives no token probabilities",
     "top_logprobs": "lists fewer token probabilities than asked for",
-    "max_tokens": "limit on the reply's length not taken",
-    "response_format": "JSON schema not taken",
-    "reasoning": "told not to reason, the price of its token probabilities",
+    "max_tokens": "limit on the reply's length not accepted",
+    "response_format": "JSON schema not accepted",
+    "reasoning": "reasoning turned off, because token probabilities need that",
     "n": "sends fewer replies at a time than asked for",
 }
 _ACCEPTED = {
@@ -128,7 +128,7 @@ def methods_by_column(result: Result) -> dict[str, Counter[str]]:
 def _phrase(parameter: str, accepted: Mapping[str, Any]) -> str:
     """Say what a server does with a parameter."""
     if parameter not in accepted:
-        return _UNMET.get(parameter, f"{parameter} not taken")
+        return _UNMET.get(parameter, f"{parameter} not accepted")
     value = accepted[parameter]
     if parameter in _ACCEPTED:
         return _ACCEPTED[parameter].format(value)

@@ -271,7 +271,8 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
     Raises ParseError if there is no score, or two, or if the `judged` texts cast doubt on it.
     """
     if len(text) > LONGEST:
-        raise ParseError(f"no score in {len(text)} characters is looked for", text)
+        message = f"a reply of {len(text):,} characters is too long to read a score from a sentence"
+        raise ParseError(message, text)
     mentions = list(candidates(text, patterns, words_may_open=words_may_open))
     labels = {patterns.spellings.label(mention.written) or mention.written for mention in mentions}
     scores = [mention for mention in mentions if mention.evidence != "mentioned"]
@@ -281,7 +282,7 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
         raise NoScore("no score", text)
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
     if takes_back(_unquoted(text), best.end):
-        raise ParseError("a score that is taken back", text)
+        raise ParseError("the reply withdraws its score", text)
     _check_own(text, best, patterns, fold(judged), is_only=len(scores) == 1)
     return best
 
