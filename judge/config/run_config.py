@@ -451,7 +451,7 @@ class RunConfig(BaseModel):
 
     @property
     def replies_kept_in(self) -> str:
-        """What answers again what is paid for, if the run is started again; "" if nothing does."""
+        """The store of paid replies that a restarted run reads: cache or recording; "" if none."""
         if self.cache is not False:
             return "cache"
         return "recording" if self.record is not None else ""

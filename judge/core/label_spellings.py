@@ -281,8 +281,8 @@ def spelled_out(scale: Scale) -> LabelIndex:
 def truth_digits(scale: Scale) -> Mapping[str, str]:
     """Return the labels that "1" and "0" mean, for labels of these values that are yes and no.
 
-    Without an entry for any other scale, also for labels such as toxic and clean, of which a reply
-    does not show whether its 1 means the value or the more natural answer.
+    Empty for any other scale, also for labels such as toxic and clean: there a reply's 1 may mean
+    the value, or the more natural answer.
     """
     index = spelled_out(scale)
     digits: dict[str, str] = {}

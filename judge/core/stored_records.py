@@ -128,7 +128,7 @@ def _without_none(type_: Any) -> Any:
 
 
 def schema(*records: type) -> pa.Schema:
-    """Return the Arrow schema of a file of records. A column that several have is there once."""
+    """Return the Arrow schema of a file of records. A column of several records occurs once."""
     columns = {}
     for record in records:
         for field_name, field in stored_fields(record).items():

@@ -225,7 +225,7 @@ def _levels(raw: Any) -> dict[str, str]:
 
 
 def _question(text: str) -> str:
-    """Return a question. Raises ValueError if it is a template: it would be sent as it is."""
+    """Return a question. Raises ValueError for a template, which would be sent unrendered."""
     if _SHOWN_INPUT.search(text):
         raise ValueError(
             "only a template in a .jinja file can show a text; leave the {{ }} out, because the "
@@ -381,7 +381,7 @@ class Header(BaseModel):
         return self
 
     def _check_checklist(self, keys: Collection[str]) -> None:
-        """Raise an error about a key that does not go with questions, or needs them."""
+        """Raise an error for a key that cannot be combined with questions, or that needs them."""
         if not self.questions:
             if "ask" in keys:
                 raise _problem("ask", "is for a checklist; write its questions:")

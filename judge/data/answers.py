@@ -48,7 +48,8 @@ def answer_inputs(sample: Sample) -> dict[str, Any]:
 def request_text(sample: Sample) -> str:
     """Return what a person asked for: the last message of the user, or a column.
 
-    Return "" if neither is there. A source alone may be a text to summarize, and is left out.
+    Return "" if the sample has neither. A source alone may be a text to summarize, so it is not
+    used.
     """
     for role, content in reversed(messages_before(sample)):
         if role == "user":

@@ -263,7 +263,7 @@ def _response(
     choices = tuple(_choice(choice, url) for choice in data["choices"])
     n_requested = body.get("n", 1)
     if not 1 <= len(choices) <= n_requested:
-        problem = f"{len(choices)} choices, but {n_requested} were requested"
+        problem = f"{len(choices)} choices instead of {n_requested}"
         if not choices:
             # Gemini's endpoint answers like this.
             problem += "; a content filter may have blocked the prompt"

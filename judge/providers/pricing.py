@@ -41,8 +41,8 @@ def cost_usd(
     Nothing used costs 0. A server of the user's own has no known price. `batched` is the part of
     the usage that was answered in batches.
 
-    The price is that of requests of ordinary length. Some models charge more for a request of
-    several hundred thousand tokens, which the sum of many requests must not be taken for.
+    The price is that of requests of ordinary length. Some models charge more for a single request
+    of several hundred thousand tokens; the total of many short requests does not cost more.
     """
     if usage == Usage():
         return 0.0

@@ -200,7 +200,7 @@ def join_sheet(
 def _with_other_ratings(
     before: Sequence[Sample], after: Sequence[Sample], criteria: Collection[str]
 ) -> list[str]:
-    """Return the criteria of which the same texts have other ratings than before."""
+    """Return the criteria whose ratings of the same texts have changed."""
     changed: set[str] = set()
     for old, new in zip(before, after, strict=True):
         for criterion in criteria:

@@ -138,8 +138,8 @@ def _open_recording(
 def _names(judges: Sequence[OpenedJudge]) -> list[str]:
     """Name judges by their labels, or by their models.
 
-    If that is ambiguous, provider, address and settings are added. Two judges that differ in
-    nothing but their label keep one name.
+    If that is ambiguous, provider, address and settings are added. Two judges that differ
+    only in their label keep one name.
     """
     addresses = [judge.names.with_address for judge in judges]
     settings: list[tuple[str, ...]] = []

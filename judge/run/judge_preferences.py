@@ -30,8 +30,9 @@ _NOT_A_RESULT = "write first, second or tie, the name of a system, or a number f
 
 @dataclass(slots=True)
 class Preferences:
-    """The texts that a table of pairs names, the judge's results, and in how many orders the pairs
-    are there.
+    """The texts of a table of pairs, and the judge's results.
+
+    `orders` is 2 if the table has pairs in both orders, else 1.
     """
 
     samples: list[Sample] = field(default_factory=list)
@@ -40,8 +41,9 @@ class Preferences:
 
 
 def read_preferences(config: RankConfig, data: Any) -> Preferences:
-    """Read a table of pairs. Raises DataError for a row that compares nothing and for a pair that
-    is there twice.
+    """Read a table of pairs.
+
+    Raises DataError for a row that does not compare two systems, and for a duplicate pair.
     """
     table = _PairTable(config)
     for row in rows(data):

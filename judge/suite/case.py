@@ -315,9 +315,9 @@ class Case(Keys):
     undecided_is: ClassVar[Policy] = "fail"
     """How an undecided case counts by default."""
     generalizes: ClassVar[bool] = False
-    """Whether failed texts could hide that the texts do not meet it.
+    """Whether failures could hide that the texts do not meet the expectation.
 
-    It is decided by the texts with a score alone.
+    Only the texts with a score decide it.
     """
     compares_texts: ClassVar[bool] = False
     """Whether a criterion that compares two texts may decide it."""

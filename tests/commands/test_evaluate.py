@@ -406,9 +406,9 @@ def test_a_metric_value_that_is_not_a_number_is_a_failure(provider: ScriptedProv
     ("change", "message"),
     [
         (lambda rows: rows[1:], "rows of odd for"),
-        (lambda rows: [*rows, rows[0]], "there twice"),
-        (lambda rows: [replace(rows[0], item="nobody's"), *rows[1:]], "of no text"),
-        (lambda rows: [replace(rows[0], column="other"), *rows[1:]], "of no text or column"),
+        (lambda rows: [*rows, rows[0]], "occurs twice"),
+        (lambda rows: [replace(rows[0], item="nobody's"), *rows[1:]], "unknown text"),
+        (lambda rows: [replace(rows[0], column="other"), *rows[1:]], "unknown text or column"),
     ],
 )
 def test_a_metric_with_wrong_rows_is_named(change: Any, message: str) -> None:

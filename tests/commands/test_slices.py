@@ -217,7 +217,7 @@ def test_data_without_further_columns_have_no_slices() -> None:
     result = judge.evaluate(
         [{"item": 1, "system": "a", "output": "x"}], [], metrics=["stats"], cache=False
     )
-    with pytest.raises(ConfigError, match="no columns beside"):
+    with pytest.raises(ConfigError, match="only the columns"):
         judge.slices(result, "channel")
 
 

@@ -370,7 +370,7 @@ def test_a_web_page_is_named_in_the_error(chat_server: Any, status: int) -> None
 @pytest.mark.parametrize(
     ("body", "kind", "words"),
     [
-        ({"choices": []}, Refused, "0 choices where 1"),
+        ({"choices": []}, Refused, "0 choices instead of 1"),
         ({"object": "list"}, Refused, "no chat completion"),
         ([1], Refused, "no chat completion"),
         ({"choices": [{}]}, Refused, "without a message"),
@@ -524,7 +524,7 @@ def test_a_hung_server_times_out_and_may_have_billed(chat_server: Any) -> None:
 
 def test_connection_refused_is_reported_as_such(chat_server: Any) -> None:
     chat_server.close()
-    with pytest.raises(Transient, match=r"cannot connect .*started\? --base-url") as caught:
+    with pytest.raises(Transient, match=r"cannot connect .*running\? --base-url") as caught:
         ask(chat_server)
     assert caught.value.unreachable
     chat_server.__init__()

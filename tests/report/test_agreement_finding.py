@@ -403,15 +403,15 @@ def test_random_scores_do_not_beat_a_length_that_people_dislike() -> None:
 @pytest.mark.parametrize(
     ("correlation", "words"),
     [
-        (estimate(0.07, -0.08, 0.21), "not significantly better than chance"),
-        (estimate(0.07, 0.0001, 0.21), "not significantly better than chance"),
+        (estimate(0.07, -0.08, 0.21), "is not significantly better than chance"),
+        (estimate(0.07, 0.0001, 0.21), "is not significantly better than chance"),
         (estimate(-0.4, -0.6, -0.2), "ranks against people"),
     ],
 )
 def test_an_interval_that_is_not_above_0_has_no_star(correlation: Estimate, words: str) -> None:
     headline, line = findings(criterion(correlation, length=WIN))
     assert headline == f"m {words} on tone"
-    assert line.startswith(f"tone: {words} (")
+    assert line.startswith(f"tone: {words.removeprefix('is ')} (")
 
 
 def test_every_baseline_is_the_claim_and_the_unbeaten_one_is_named() -> None:
@@ -431,7 +431,7 @@ def test_the_worst_verdicts_come_first() -> None:
     assert has_line(headline, "m", "better than every baseline", "1 of 6 criteria")
     assert [line.partition(":")[0] for line in lines[:3]] == ["against", "chance", "even0"]
     headline, *_ = findings(*criteria[-2:])
-    assert has_line(headline, "against people", "1 of 2", "from chance", "1 of 2")
+    assert has_line(headline, "against people", "1 of 2", "better than chance", "1 of 2")
 
 
 def test_a_correlation_without_an_interval_is_not_tested() -> None:

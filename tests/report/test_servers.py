@@ -45,7 +45,7 @@ from tests.factories import has_line, lines_hold
         (
             {"reasoning": 9},
             {"reasoning_effort": "none"},
-            [("not to reason", "token probabilities", "9 answers")],
+            [("reasoning turned off", "token probabilities", "9 answers")],
         ),
         ({}, {"path": "/v1/systemone"}, [("/v1/systemone",)]),
         ({}, {"colour\n": "blue"}, [("colour : blue",)]),

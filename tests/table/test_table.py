@@ -275,9 +275,9 @@ def test_a_parquet_file_of_someone_else_is_named(tmp_path: Path) -> None:
 
 def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("in the way")
-    with pytest.raises(StorageError, match=r"cannot write .*a folder is needed"):
+    with pytest.raises(StorageError, match=r"cannot write .*needs a folder"):
         _table().save(tmp_path / "runs" / "first")
-    with pytest.raises(StorageError, match="a folder is needed"):
+    with pytest.raises(StorageError, match="needs a folder"):
         _table().save(tmp_path / "runs")
 
 

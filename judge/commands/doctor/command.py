@@ -80,7 +80,7 @@ _STRATEGIES: Mapping[Strategy, str] = {
 def _check(
     part: str, checked_name: str, present: bool | str, yes: str, no: str, *, fix: str = ""
 ) -> Finding:
-    """Return an `ok` if something is there, else a `missing` with its fix."""
+    """Return the finding `ok` if the part is present, else `missing` with its fix."""
     if present:
         return Finding(part, checked_name, "ok", yes)
     return Finding(part, checked_name, "missing", no, fix)

@@ -164,7 +164,7 @@ class Measure:
 
     @property
     def numbers(self) -> dict[Text, float]:
-        """The values that are there."""
+        """The values of texts that have one."""
         return {
             text: value
             for text, value in self.values.items()
