@@ -107,7 +107,7 @@ def test_texts_of_one_source_are_a_group() -> None:
     for row, value in zip(result.rows, (75, 75), strict=True):
         assert isinstance(row, Score)
         assert (row.value, row.provenance.n) == (pytest.approx(value), 4)
-        assert has_line(row.provenance.note or "", "2 sources", "1 alone")
+        assert has_line(row.provenance.note or "", "2 sources", "1 left out")
     mean, pooled = (str(column.signature) for column in result.columns)
     assert mean.startswith(
         "pairwise_bleu|mean|groups=source|eff=yes|order=1|case=mixed|tok=13a|smooth=exp|sacrebleu "

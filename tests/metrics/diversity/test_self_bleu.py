@@ -152,7 +152,7 @@ def test_groups_compare_the_texts_of_one_source_alone() -> None:
         == pytest.approx(self_bleu(groups))
     )
     assert row.value != pytest.approx(self_bleu(ferries[:8]))
-    assert has_line(row.provenance.note or "", "2 sources", "1 alone")
+    assert has_line(row.provenance.note or "", "2 sources", "1 left out")
     assert str(result.columns[0].signature).startswith("self_bleu|system|groups=source|eff=yes|")
     (row,) = SelfBleu(groups="source").score(samples_of("a b", "a c")).rows
     assert isinstance(row, Failure)
