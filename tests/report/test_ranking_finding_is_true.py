@@ -274,11 +274,11 @@ def circle_of(n_items: int) -> Verdicts:
     ]
 
 
-def test_a_circle_is_called_a_circle() -> None:
+def test_wins_in_a_cycle_are_called_a_cycle() -> None:
     headline, sentence = finding(run_of(circle_of(12)))
     assert has_line(headline, "s0, s1 and s2", "same win rate on better", "50%", "12 items")
     assert has_line(
-        sentence, "circle", "s0 against s1 (100%)", "s1 against s2 (100%)", "s2 against s0 (100%)"
+        sentence, "cycle", "s0 against s1 (100%)", "s1 against s2 (100%)", "s2 against s0 (100%)"
     )
 
 
