@@ -705,7 +705,7 @@ def test_summary_counts_baseline_texts_that_are_missing(folder: Path) -> None:
     fewer = run_suite("one.judge.yaml")
     (warning,) = fewer.warnings
     assert has_line(warning, "1 of 16 texts", "baseline", "item 'barn' of system 'y'")
-    assert has_line(fewer.warnings[0], "1 of 16 texts", "gone")
+    assert has_line(fewer.warnings[0], "1 of 16 texts", "missing")
     assert (
         run_suite("one.judge.yaml", cases="band").warnings == ()
     )  # fewer cases are known to miss texts
