@@ -70,7 +70,7 @@ def test_a_stored_run_has_the_columns_and_names_the_rows_shown(tmp_path: Path) -
     shown = load(tmp_path).where(channel=["email"], system="a")
     assert {(s.extra["channel"], s.system) for s in shown.table.samples} == {("email", "a")}
     report = shown.report("markdown")
-    assert has_line(report, "channel=email", "system=a alone", "8 of 48 texts")
+    assert has_line(report, "channel=email", "system=a", "8 of 48 texts")
     assert has_line([shown.info.notes[0]], "other notices", "whole run")
     shown.save(tmp_path / "part")
     assert load(tmp_path / "part").estimates == shown.estimates

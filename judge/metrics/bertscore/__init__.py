@@ -344,10 +344,12 @@ def _trouble(
     if weight > 0:
         return None
     if ids and weights.frequencies is not None:
+        is_one = weights.documents == 1
+        documents = "the one document" if is_one else f"each of the {weights.documents:,} documents"
         return ModelError(
             "NoWeight",
-            f"whose tokens are all in each of the {weights.documents} documents for idf, so that "
-            "their weights are 0: give more references, or set idf to false",
+            f"whose tokens are all in {documents} for idf, so that their weights are 0: give more "
+            "references, or set idf to false",
         )
     return ModelError("NoTokens", "without words that the model's tokenizer knows: add words")
 

@@ -135,7 +135,7 @@ def test_an_empty_text_is_a_failure_in_each_column(model: str) -> None:
     assert results[5] == results[6] == pytest.approx([1, 1, 1, 1])
     message = rows[16]
     assert isinstance(message, Failure)
-    assert has_line(message.message, "data.jsonl:5", "reference without text")
+    assert has_line(message.message, "data.jsonl:5", "reference without words")
 
 
 def test_loads_no_model_without_a_pair(model: str) -> None:
@@ -212,7 +212,7 @@ def test_idf_of_one_document_has_no_weights_and_says_so(model: str) -> None:
     rows = BertScore(model=model, layer=2, idf=True).score([sample("a b", "a b")]).rows
     assert values(rows) == [["NoWeight"] * 4]
     assert isinstance(rows[0], Failure)
-    assert "all 1 documents" in rows[0].message
+    assert "the one document for idf" in rows[0].message
 
 
 def test_idf_counts_the_references_of_all_samples_or_the_texts_given(model: str) -> None:
