@@ -9,7 +9,8 @@ MEMORY := $(shell df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 4000000 {p
 # Each worker starts with neighbouring tests, which share servers and clusters, and then takes over waiting ones. There
 # is a worker for each core: more threads of torch or BLAS would only wait for each other, which keeps the cores busy.
 PYTEST := OMP_NUM_THREADS=1 $(if $(MEMORY),TMPDIR=$(MEMORY)) $(BIN)/python -m pytest --dist worksteal
-CORES := $(shell nproc 2>/dev/null || echo 2)
+# nproc would count only the threads that OMP_NUM_THREADS allows.
+CORES := $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 2)
 # Tests with browsers, clusters and killed programs wait a third of their time.
 MORE_WORKERS := $(shell expr $(CORES) + $(CORES) / 2)
 
