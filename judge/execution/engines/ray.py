@@ -482,7 +482,8 @@ class RayEngine:
             remarks.remove(self._remark)
         workers = plural(self._lost_workers, "Ray worker")
         requests = plural(self._lost_requests, "request")
-        self._remark = f"{workers} died; judge sent {requests} in flight there again."
+        verb = "was" if self._lost_requests == 1 else "were"
+        self._remark = f"{workers} died; {requests} in flight there {verb} sent again."
         remarks.append(self._remark)
 
     def _pick(self, group: str) -> _Worker:
