@@ -83,7 +83,8 @@ class StorageError(JudgeError):
 class ParseError(JudgeError):
     """A reply holds no usable score.
 
-    `raw` is the unchanged reply, `position` the character at which its score should begin, if known.
+    `raw` is the unchanged reply, `position` the index of the character at which its score should
+    begin, if known.
     """
 
     def __init__(self, message: str, raw: str = "", position: int | None = None) -> None:

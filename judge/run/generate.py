@@ -327,8 +327,8 @@ def require_criteria(config: RunConfig) -> None:
 
 
 OUTPUTS_NOTE = (
-    "The outputs are not written yet: an output is assumed to use its max_tokens, and a judged text "
-    "to be as long as that or as its source."
+    "The outputs are not written yet: an output is assumed to use its max_tokens, and a judged "
+    "text to be as long as that or as its source."
 )
 
 
