@@ -201,6 +201,8 @@ DOUBT_AFTER = (
     r"|probably|unsure|cannot|can['’]t|rather than|instead|no,|wait|actually|expect\w*"
     r"|required?|needed|target|until|once|after"
     r"|(?:unable|not able|refuse|impossible) to (?:rate|judge|score|assess|evaluate|grade))\b"
+    # "4, n/a": the words take the number back
+    r"|\A\W*(?:n/a|not applicable|pending|tbd)\b"
     rf"|\?|\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
 )
 

@@ -108,7 +108,7 @@ _REASON = (
     rf"|\s*+[:;|]\s*+(?={_WORDS})"
     r"|[,、]\s*+(?:because|since|as(?!sum)|due\s++to|but|though|although|and|it|the|this|with|given"
     r"|因为|因為|由于|由於|理由|但|虽然|雖然|왜냐하면|이유|なぜなら|理由は|ただし|この|その|이\s|본\s"
-    r"|해당\s|该|該|这|這|此)"
+    r"|해당\s(?!없|사항)|该|該|这|這|此)"
     r"|\s*+(?:reason(?:ing)?|explanation|rationale|justification|comments?|理由|原因|説明|解説|이유|근거"
     r"|설명|解释|解釋|说明|說明)\s*+:"
     r"|\s++(?:because|since|as|due\s++to|based\s++on|given|for\s++the\s++following)\b"
