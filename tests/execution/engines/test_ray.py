@@ -371,7 +371,7 @@ def test_ray_scores_equal_local_scores_in_a_running_loop(connected: Any) -> None
         ]
         return evaluate(
             SAMPLES, model=judges, engine=engine, criteria=["coherence", "fluency"], metrics=[], cache=False, draws=3,
-            ray_workers=2,
+            ray_workers=1,
         )  # fmt: skip
 
     local, over_ray = (asyncio.run(notebook(engine)) for engine in ("local", "ray"))
@@ -438,7 +438,7 @@ def test_workers_generate_the_outputs_of_systems(
     monkeypatch.setattr(RayEngine, "complete", counted)
     result = evaluate(
         rows, model="reader", base_url=chat_server.url, engine="ray", systems=systems, criteria=["coherence"],
-        metrics=[], cache=False, ray_workers=2, weighting="single",
+        metrics=[], cache=False, ray_workers=1, weighting="single",
     )  # fmt: skip
     assert [score.value for score in result.table.scores] == [4.0] * 6
     assert len(engines) == len(chat_server.bodies) == 12
@@ -469,7 +469,7 @@ def test_a_reply_that_cannot_be_pickled_does_not_kill_the_worker(connected: Any)
         odd: Any = {"x": threading.Lock()} if one.messages[0]["content"] == "text 7" else {}
         return Response((Choice("4"),), limits=odd)
 
-    session = Session(provider_with(answer), workers=2)
+    session = Session(provider_with(answer))
     session.run(named(20))
     failed = {
         name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)
@@ -554,7 +554,7 @@ def test_only_a_request_that_kills_workers_is_abandoned(connected: Any) -> None:
             os._exit(1)
         return Response((Choice("4"),))
 
-    session = Session(provider_with(answer), policy=Policy(attempts=4, base=0.0))
+    session = Session(provider_with(answer), policy=Policy(attempts=2, base=0.0))
     session.run(named(6), concurrency=1)
     failed = {
         name: answer for name, answer in session.answers.items() if not isinstance(answer, Response)
@@ -563,7 +563,7 @@ def test_only_a_request_that_kills_workers_is_abandoned(connected: Any) -> None:
     assert isinstance(failed["text 2"], Transient)
     assert "was lost" in str(failed["text 2"])
     (remark,) = session.counts.remarks
-    assert has_line(remark, "4 Ray workers died", "4 requests in flight")
+    assert has_line(remark, "2 Ray workers died", "2 requests in flight")
 
 
 def wait_for_file(path: Path) -> None:
@@ -621,19 +621,19 @@ def test_all_workers_share_one_budget(connected: Any) -> None:
             session.run([request(f"{n}", max_tokens=20) for n in range(1000)])
         return len(session.answers), ledger.spent
 
-    assert spent("ray", 3) == spent("local", 1)
+    assert spent("ray", 2) == spent("local", 1)
 
 
 @on_ray
 def test_all_workers_share_one_rate_limit(connected: Any) -> None:
-    """Three workers together have at most three requests in flight."""
+    """Two workers together have at most three requests in flight."""
     in_flight, highest = 0, 0
 
     async def answer(_: Request) -> Response:
         await asyncio.sleep(0.02)
         return Response((Choice("4"),))
 
-    session = Session(provider_with(answer), workers=3, rate_limiter=RateLimiter(3, rpm=60_000))
+    session = Session(provider_with(answer), workers=2, rate_limiter=RateLimiter(3, rpm=60_000))
     complete = session.engine.complete
 
     async def counted(one: Request) -> Response:
