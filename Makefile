@@ -20,7 +20,7 @@ CHROMIUM := $(firstword $(shell command -v chromium-headless-shell) $(shell comm
 # Python compiles a module when it is first imported: most modules of these packages never are.
 PIP := $(BIN)/pip install -q --no-compile -c .ci/constraints.txt
 
-.PHONY: demo examples test test-all test-openai2 coverage lint wheel picture clean
+.PHONY: demo examples test test-all test-openai2 setup-all chromium aimock coverage lint wheel picture clean
 
 demo: $(VENV)/.installed  ## a complete run offline: judgments, metrics, report
 	$(BIN)/judge run examples/compare_systems/run.yaml --out runs/demo --overwrite
@@ -38,19 +38,25 @@ examples: $(VENV)/.installed  ## all examples that need no extra, into runs/exam
 test: $(VENV)/.installed-dev  ## all tests that need no browser, torch or Ray, and no seconds each
 	$(PYTEST) -n auto -m "not browser and not torch and not ray and not slow"
 
-test-all: test $(VENV)/.installed-all  ## every test; installs what they need
-	test -n "$(CHROMIUM)" || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell) \
-	  || apt-get install -y -qq --no-install-recommends chromium
-	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
-	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
+test-all: test setup-all  ## every test; installs what they need
 	$(PYTEST) -n $(MORE_WORKERS) -m "browser or torch or ray or slow or extra" \
 	  $$(grep -lrE --include='*.py' 'mark\.(browser|torch|ray|slow|extra)\b' tests)
+
+setup-all: $(VENV)/.installed-all chromium aimock
+
+chromium:
+	test -n "$(CHROMIUM)" || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium-headless-shell) \
+	  || apt-get install -y -qq --no-install-recommends chromium
+
+aimock:
+	command -v npm >/dev/null && npm install --silent --no-audit --no-fund --prefix build/aimock @copilotkit/aimock@1.43 \
+	  || echo "no npm, or no registry: tests/execution/engines/test_aimock.py is skipped"
 
 # The oldest supported SDK, which uses httpx instead of httpx2. Everything else comes from the environment.
 test-openai2: $(VENV)/.installed-dev  ## tests of providers and engines with openai 2
 	test -e build/openai2/openai || $(BIN)/pip install -q --no-deps --target build/openai2 \
 	  openai==2.0.0 httpx==0.28.1 httpcore==1.0.9 httpx-aiohttp==0.2.0 distro==1.9.0 sniffio==1.3.1
-	PYTHONPATH=$(CURDIR)/build/openai2 $(PYTEST) -n auto -m "not torch" tests/providers \
+	PYTHONPATH=$(CURDIR)/build/openai2 $(PYTEST) -n auto -m "not torch and not slow" tests/providers \
 	  tests/security/test_keys.py tests/security/test_replies.py tests/execution/engines/test_batch_api.py
 
 coverage: $(VENV)/.installed-all  ## every test with line coverage; takes twice the time
