@@ -28,6 +28,12 @@ _OUT_OF_MONEY = re.compile(
     r"|余额不足|欠费",
     re.IGNORECASE,
 )
+_TOP_UP = "top up, then start the same command again"
+# "rate limit" (MiniMax), "Open api qps request limit reached" (Baidu), in a reply with status 200
+_RATE_LIMIT = re.compile(
+    r"rate[ _-]?limit|too many requests|\b[qrt]p[ms] (?:request )?limit|request limit reached",
+    re.IGNORECASE,
+)
 # "API key not valid" with the status 400 (Gemini), "Incorrect API key provided" (xAI), "The
 # security token included in the request is expired" with the status 403 (Bedrock)
 _WRONG_KEY = re.compile(
@@ -71,8 +77,7 @@ def status_error(
     # A sentence of the server ends with a full stop, and the advice is added to it.
     sentence = message.rstrip(".")
     if status == 402 or _OUT_OF_MONEY.search(f"{code} {fields.get('type')} {reason}"):
-        advice = "top up, then start the same command again"
-        return Refused(f"{sentence}; {advice}", status=status, stops="always")
+        return Refused(f"{sentence}; {_TOP_UP}", status=status, stops="always")
     is_server_error = status >= 500
     is_temporary = status in _RETRIED_STATUSES or is_server_error
     # OpenAI's and Anthropic's servers say if it is no use to send a request again.
@@ -158,16 +163,28 @@ def error_status(data: Any) -> int:
     return 503 if "overloaded" in code_and_type else 0
 
 
-def body_error(data: Any, url: str, kind: str, named_by: str = "") -> Refused:
-    """Return the error of a 200 reply whose JSON is not of a kind such as "chat completion"."""
+def body_error(data: Any, url: str, kind: str, named_by: str = "") -> ProviderError:
+    """Return the error of a 200 reply whose JSON is not of a kind such as "chat completion".
+
+    Vendors have fields of their own for errors in such replies (MiniMax, Baidu, Naver, Tencent,
+    Cloudflare), so the words decide, and the message quotes the JSON.
+    """
     error = data.get("error") if isinstance(data, dict) else None
     if isinstance(error, dict | str) and error:
         message = error.get("message") if isinstance(error, dict) else error
-        return Refused(f"{url} answered: {redact_and_truncate(message or error)}")
-    return Refused(
-        f"{url} answered with JSON that is no {kind}; is {named_by or option('base_url')} right?",
-        stops="if_first",
-    )
+        reason = redact_and_truncate(message or error)
+        stops: Stops = "never"
+    else:
+        json_text = redact_and_truncate(json.dumps(data, ensure_ascii=False))
+        question = f"is {named_by or option('base_url')} right?"
+        reason = f"no {kind}, but {json_text}; {question}"
+        stops = "if_first"
+    message = f"{url} answered 200: {reason}"
+    if _OUT_OF_MONEY.search(reason):
+        return Refused(f"{message}; {_TOP_UP}", status=200, stops="always")
+    if _RATE_LIMIT.search(reason):
+        return Transient(message, status=429)
+    return Refused(message, status=200, stops=stops)
 
 
 def connection_error(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, Refused, Transient
+from judge.core.errors import ConfigError, ProviderError, Refused, Transient
 from judge.core.messages import advice_on_thinking, option
 from judge.core.records import Choice, Request, Response, Token
 from judge.core.request_options import TokenPrice
@@ -22,10 +22,9 @@ from judge.providers.http_errors import body_error, redact_and_truncate
 from judge.providers.message_text import is_only_thinking, message_text
 from judge.providers.pricing import per_token
 from judge.providers.refusals import (
-    REFUSED_STATUSES,
     RefusalSearch,
     is_about_text,
-    mentions_parameter,
+    may_refuse_parameter,
     optional_parameters,
 )
 from judge.providers.server_capabilities import Caching, RequestAdapter
@@ -54,6 +53,17 @@ _BROKEN_OFF = ("error", "network_error", "insufficient_system_resource")
 # filtered.
 _TEXTS_BEFORE_STOPPING = 3
 _LIMIT_NAMES = ("max_completion_tokens", "max_tokens")
+# What judge itself puts into the parameters of a request. All others are the user's.
+_PARAMETERS = {
+    "headers",
+    "max_tokens",
+    "n",
+    "reasoning_effort",
+    "response_format",
+    "seed",
+    "temperature",
+    "top_logprobs",
+}
 
 
 class OpenAIProvider:
@@ -152,30 +162,18 @@ class OpenAIProvider:
         adapter = self._adapter
         try:
             return await self._send(adapter, request)
-        except Refused as refused:
+        except (Refused, Transient) as error:
             body = adapter.body(request)
             # Without a status the refusal is ours: hidden reasoning used up the whole limit.
-            if refused.param in body and refused.status is None:
-                self._adapter = replace(self._adapter, too_short=body[refused.param])
+            if isinstance(error, Refused) and error.status is None and error.param in body:
+                self._adapter = replace(self._adapter, too_short=body[error.param])
                 return await self._send(self._adapter, request)
-            if refused.status not in REFUSED_STATUSES or refused.stops == "always":
+            if not may_refuse_parameter(error, body, self._accepted):
                 raise
-            if not self._may_be_a_parameter(refused, body):
-                raise
-            return await self._search(adapter, request, refused)
-
-    def _may_be_a_parameter(self, refused: Refused, body: Mapping[str, Any]) -> bool:
-        """Return whether a refusal may concern an optional parameter.
-
-        It may if one was never accepted with this value, or if the refusal names one.
-        """
-        for parameter, value in optional_parameters(body).items():
-            if value > self._accepted.get(parameter, 0):
-                return True
-        return mentions_parameter(refused, body)
+            return await self._search(adapter, request, error)
 
     async def _search(
-        self, adapter: RequestAdapter, request: Request, refused: Refused
+        self, adapter: RequestAdapter, request: Request, refused: ProviderError
     ) -> Response:
         """Find out by trying what this server accepts.
 
@@ -187,8 +185,9 @@ class OpenAIProvider:
                 adapter = self._adapter
                 try:
                     return await self._send(adapter, request)
-                except Refused as still_refused:
-                    if still_refused.status not in REFUSED_STATUSES:
+                except (Refused, Transient) as still_refused:
+                    body = adapter.body(request)
+                    if not may_refuse_parameter(still_refused, body, self._accepted):
                         raise
                     refused = still_refused
             search = RefusalSearch(adapter, request, lambda changed: self._send(changed, request))
@@ -197,6 +196,7 @@ class OpenAIProvider:
             except Refused as error:
                 if error is refused:
                     self._note_refused_text(request, error)
+                    _name_extra_keys(request, error)
                 raise
             body = accepted.body(request)
             self._adapter = accepted.with_max_choices(len(response.choices), body)
@@ -233,6 +233,15 @@ class OpenAIProvider:
         self._searching = asyncio.Lock()
         await self._http.aclose()
         await self.batches.aclose()
+
+
+def _name_extra_keys(request: Request, error: Refused) -> None:
+    """Add to a refusal that no other parameter explains which keys the user added to the request."""
+    extra_keys = [name for name in request.params if name not in _PARAMETERS]
+    if extra_keys and not is_about_text(error):
+        names = ", ".join(f"`{name}`" for name in extra_keys)
+        advice = f"if it does not accept {names}, change {option('extra_body')}"
+        error.args = (f"{str(error).rstrip('.')}; {advice}",)
 
 
 def _caching_of(model: str, http: HttpClient) -> Caching:

@@ -13,12 +13,17 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from judge.core.errors import Refused
+from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Request, Response
 from judge.providers.server_capabilities import RequestAdapter
 
-REFUSED_STATUSES = (400, 403, 422)
-"""The statuses with which servers refuse a parameter. A wrong key or address has another one."""
+# The statuses with which servers refuse a parameter in any words. A wrong key or address has
+# another one.
+_REFUSED_STATUSES = (400, 403, 422)
+# A refusal has to name a parameter to be one with these: an error in a 200 reply (MiniMax, Baidu),
+# "No endpoints found that support the requested parameters" (404, OpenRouter), and what a server
+# behind a gateway raised (500 and 502, vLLM, SGLang, LiteLLM).
+_OTHER_STATUSES = (200, 404, 405, 406, 409, 412, 415, 500, 501, 502)
 
 _CACHE_KEY = "prompt_cache_key"
 _CACHE_OPTIONS = "prompt_cache_options"
@@ -60,6 +65,14 @@ _UNSUPPORTED = re.compile(
     r"|not allowed|no longer",
     re.IGNORECASE,
 )
+# What makes a refusal of a message that names a parameter: "n must be 1", "cannot return logprobs"
+_REFUSING = re.compile(
+    rf"{_UNSUPPORTED.pattern}|invalid|must be|cannot|can't|not implemented|not permitted"
+    r"|not accept|no endpoints found|不支持|非法",
+    re.IGNORECASE,
+)
+# "the requested parameters", without their names
+_ANY_PARAMETER = re.compile(r"\bparameters?\b|参数", re.IGNORECASE)
 # "the maximum context length is 8192 tokens": about the text, although it may name a limit.
 # "Content Exists Risk" (DeepSeek), "was flagged" (OpenAI), "敏感内容" (Zhipu): filtered.
 _ABOUT_TEXT = re.compile(
@@ -105,13 +118,47 @@ def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
     return {parameter: present[parameter] for parameter in _MENTIONS if parameter in present}
 
 
-def mentions_parameter(refused: Refused, body: Mapping[str, Any]) -> bool:
-    """Return whether a refusal names an optional parameter, and is probably not about the text."""
-    named_parameters = _mentioned_in(refused) & optional_parameters(body).keys()
-    return bool(named_parameters) and not is_about_text(refused)
+def may_refuse_parameter(
+    error: ProviderError, body: Mapping[str, Any], accepted: Mapping[str, int]
+) -> bool:
+    """Return whether an error may be the refusal of an optional parameter of a body.
+
+    `accepted` has the largest value of each parameter that the server has accepted. An accepted
+    parameter can only be refused if the error names it, and is probably not about the text.
+    """
+    if isinstance(error, Refused) and error.stops == "always" and not _is_no_such_path(error):
+        return False
+    present = optional_parameters(body)
+    new = {name for name, value in present.items() if value > accepted.get(name, 0)}
+    named = _mentioned_in(error) & present.keys()
+    if _status(error) in _REFUSED_STATUSES:
+        return bool(new) or (bool(named) and not is_about_text(error))
+    if isinstance(error, Transient):
+        # What fails only now and then is no refusal of a parameter.
+        named &= new
+    return _refuses_by_words(error) and bool(named or (new and _names_any_parameter(error)))
 
 
-def is_about_text(refused: Refused) -> bool:
+def _refuses_by_words(error: ProviderError) -> bool:
+    """Return whether the words of an error refuse something, so that its status does not matter."""
+    is_refusing = _REFUSING.search(_server_message(error)) is not None
+    return _status(error) in _OTHER_STATUSES and is_refusing and not is_about_text(error)
+
+
+def _names_any_parameter(error: ProviderError) -> bool:
+    return _is_no_such_path(error) and _ANY_PARAMETER.search(_server_message(error)) is not None
+
+
+def _is_no_such_path(error: ProviderError) -> bool:
+    """Return whether the status means a wrong address, unless the words say otherwise."""
+    return _status(error) in (404, 405)
+
+
+def _status(error: ProviderError) -> int | None:
+    return error.status if isinstance(error, Refused | Transient) else None
+
+
+def is_about_text(refused: ProviderError) -> bool:
     """Return whether a refusal is probably about the text: it is too long, or filtered."""
     return _ABOUT_TEXT.search(_server_message(refused)) is not None
 
@@ -129,7 +176,7 @@ class RefusalSearch:
         self._tried = {before}
         self._changes: list[_Step] = []
 
-    async def run(self, refused: Refused) -> tuple[RequestAdapter, Response]:
+    async def run(self, refused: ProviderError) -> tuple[RequestAdapter, Response]:
         """Return the adapter whose body the server accepts, and its response.
 
         Parameters are dropped or lowered one at a time. A change stays if the server then accepts
@@ -146,7 +193,9 @@ class RefusalSearch:
             raise refused
         return await self._put_back(*accepted)
 
-    async def _drop_one_at_a_time(self, refused: Refused) -> tuple[RequestAdapter, Response] | None:
+    async def _drop_one_at_a_time(
+        self, refused: ProviderError
+    ) -> tuple[RequestAdapter, Response] | None:
         steps = _steps(self._before, self._request, refused)
         while (step := next(steps, None)) is not None:
             answer = await self._try(step.adapter)
@@ -160,7 +209,7 @@ class RefusalSearch:
                 steps = _steps(step.adapter, self._request, refused)
         return None
 
-    def _is_progress(self, step: _Step, before: Refused, after: Refused) -> bool:
+    def _is_progress(self, step: _Step, before: ProviderError, after: ProviderError) -> bool:
         """Return whether the server now refuses the request for another reason."""
         if step.adds:
             body = step.adapter.body(self._request)
@@ -168,7 +217,7 @@ class RefusalSearch:
             return bool(_mentioned_in(after) & others)
         return _reason(before) != _reason(after)
 
-    async def _drop_all(self, refused: Refused) -> tuple[RequestAdapter, Response] | None:
+    async def _drop_all(self, refused: ProviderError) -> tuple[RequestAdapter, Response] | None:
         present = optional_parameters(self._before.body(self._request))
         if is_about_text(refused):
             # Without a limit this text might fit, but all others would cost more.
@@ -196,7 +245,7 @@ class RefusalSearch:
                     break
         return adapter, response
 
-    async def _try(self, adapter: RequestAdapter) -> Response | Refused | None:
+    async def _try(self, adapter: RequestAdapter) -> Response | ProviderError | None:
         """Return the server's answer, None if this was tried before.
 
         Raises other errors than a refusal of a parameter.
@@ -206,13 +255,13 @@ class RefusalSearch:
         self._tried.add(adapter)
         try:
             return await self._send(adapter)
-        except Refused as refused:
-            if refused.status not in REFUSED_STATUSES:
+        except (Refused, Transient) as error:
+            if error.status not in _REFUSED_STATUSES and not _refuses_by_words(error):
                 raise
-            return refused
+            return error
 
 
-def _steps(adapter: RequestAdapter, request: Request, refused: Refused) -> Iterator[_Step]:
+def _steps(adapter: RequestAdapter, request: Request, refused: ProviderError) -> Iterator[_Step]:
     """Yield the changes to try after a refusal: first of the parameters that it mentions."""
     body = adapter.body(request)
     message = _server_message(refused)
@@ -237,7 +286,7 @@ def _steps(adapter: RequestAdapter, request: Request, refused: Refused) -> Itera
 
 
 def _logprobs_steps(
-    adapter: RequestAdapter, body: Mapping[str, Any], refused: Refused, mentioned: bool
+    adapter: RequestAdapter, body: Mapping[str, Any], refused: ProviderError, mentioned: bool
 ) -> Iterator[_Step]:
     """Yield ways without 20 probabilities for a token: fewer, without reasoning, or none."""
     message = _server_message(refused)
@@ -266,13 +315,13 @@ def _logprobs_steps(
 
 
 def _may_need_no_reasoning(
-    adapter: RequestAdapter, body: Mapping[str, Any], refused: Refused
+    adapter: RequestAdapter, body: Mapping[str, Any], refused: ProviderError
 ) -> bool:
     """Return whether log probabilities may only be refused because the model reasons."""
     if _EFFORT in body or _EFFORT in adapter.dropped:
         return False
     # OpenAI answers 400 then. "Unknown parameter" means that no model here has probabilities.
-    return refused.status != 403 and not _NEVER_SUPPORTED.search(_server_message(refused))
+    return _status(refused) != 403 and not _NEVER_SUPPORTED.search(_server_message(refused))
 
 
 def _fewer_replies(requested: int, message: str, mentioned: bool) -> list[int]:
@@ -327,28 +376,32 @@ class _Reason(NamedTuple):
     words: str
 
 
-def _reason(refused: Refused) -> _Reason:
+def _reason(refused: ProviderError) -> _Reason:
     """Return what distinguishes the reasons of two refusals.
 
     Numbers are left out, because they may come from the request.
     """
     words = _WORD_WITH_DIGIT.sub("#", _server_message(refused).lower())
-    return _Reason(refused.status, refused.param, words)
+    return _Reason(_status(refused), _param(refused), words)
 
 
-def _mentioned_in(refused: Refused) -> set[str]:
+def _mentioned_in(refused: ProviderError) -> set[str]:
     """Return the parameters that a refusal names: in its field `param`, else in its message."""
-    return _names_in(refused.param or "") or _names_in(_server_message(refused))
+    return _names_in(_param(refused) or "") or _names_in(_server_message(refused))
+
+
+def _param(refused: ProviderError) -> str | None:
+    return refused.param if isinstance(refused, Refused) else None
 
 
 def _names_in(words: str) -> set[str]:
     return {parameter for parameter, pattern in _MENTIONED.items() if pattern.search(words)}
 
 
-def _server_message(refused: Refused) -> str:
+def _server_message(refused: ProviderError) -> str:
     """Return what the server said, without the address and the status before it."""
     message = str(refused)
-    return message.partition(f" answered {refused.status}: ")[2] or message
+    return message.partition(f" answered {_status(refused)}: ")[2] or message
 
 
 def _largest_below(requested: int, message: str) -> int:

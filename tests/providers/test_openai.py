@@ -290,7 +290,7 @@ def test_rate_limit_headers_are_passed_on(
     assert ask(chat_server)[0].limits == {}
 
 
-# Messages of OpenAI, DeepSeek, Anthropic, a LiteLLM proxy, DashScope, Moonshot and Zhipu
+# Messages of OpenAI, DeepSeek, Anthropic, a LiteLLM proxy, DashScope, Moonshot, Zhipu and MiniMax
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -301,6 +301,7 @@ def test_rate_limit_headers_are_passed_on(
         (400, error("Your account is not in good standing.", code="Arrearage")),
         (429, error("Check your plan", type="exceeded_current_quota_error")),
         (429, error("您的账户已欠费，请充值后重试。", code="1113")),
+        (200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}),
     ],
 )
 def test_an_empty_account_stops_the_run(chat_server: Any, status: int, body: Any) -> None:
@@ -384,6 +385,9 @@ def test_a_web_page_is_named_in_the_error(chat_server: Any, status: int) -> None
         ({"error": {"message": "blocked", "code": "policy"}}, Refused, "blocked"),
         ({"error": "blocked"}, Refused, "blocked"),
         ({"error": "model overloaded"}, Transient, "model overloaded"),
+        ({"base_resp": {"status_code": 1002, "status_msg": "rate limit"}}, Transient, "rate limit"),
+        ({"error_code": 18, "error_msg": "qps request limit reached"}, Transient, "qps"),
+        ({"success": False, "errors": [{"message": "no such"}]}, Refused, "no such"),
     ],
 )
 def test_a_200_without_a_completion_is_an_error(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.core.errors import ProviderError, Refused
+from judge.core.errors import ProviderError, Refused, Transient
 from judge.core.records import Choice, Request, Response, Token, Usage
 from judge.providers.openai import OpenAIProvider
 from judge.providers.refusals import RefusalSearch
@@ -242,6 +242,54 @@ REAL_REFUSALS: list[
         {"error": {"message": "seed is not a valid field"}},
         {"dropped": ["seed"]},
     ),
+    (
+        "a local server that raises, named with the status 500",
+        DRAWS,
+        lambda body: body.get("n", 1) > 1,
+        500,
+        {"object": "error", "message": "n > 1 is not supported with this backend", "code": 500},
+        ONE_REPLY,
+    ),
+    (
+        "a server without the feature (501)",
+        JUDGMENT,
+        lambda body: "logprobs" in body,
+        501,
+        {"message": "logprobs are not implemented for provisioned throughput"},
+        LOGPROBS_REFUSED,
+    ),
+    (
+        "a router without a server for a parameter (404)",
+        JUDGMENT,
+        lambda body: "logprobs" in body,
+        404,
+        {"error": {"message": "No endpoints found that can handle the requested parameters."}},
+        LOGPROBS_REFUSED,
+    ),
+    (
+        "a conflict that names the parameter (409)",
+        JUDGMENT,
+        lambda body: "logprobs" in body,
+        409,
+        {"error": {"code": 3, "message": "logprobs invalid"}},
+        LOGPROBS_REFUSED,
+    ),
+    (
+        "an error in a reply with status 200, in a vendor's own fields",
+        DRAWS,
+        lambda body: body.get("n", 1) > 1,
+        200,
+        {"choices": None, "base_resp": {"status_code": 2013, "status_msg": "n must be 1"}},
+        ONE_REPLY,
+    ),
+    (
+        "an error in a reply with status 200, in Chinese",
+        JUDGMENT,
+        lambda body: "logprobs" in body,
+        200,
+        {"error": {"code": "1210", "message": "logprobs 参数非法"}},
+        LOGPROBS_REFUSED,
+    ),
 ]
 
 
@@ -278,6 +326,50 @@ def test_a_server_that_refuses_a_parameter_answers_without_it(
 
     asyncio.run(two_texts())
     assert provider.learned == learned
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (429, "n must be 1: too many requests"),
+        (503, "logprobs are not available, the server is overloaded"),
+        (500, "CUDA error while it computed logprobs"),
+        (404, "The model `m` does not exist"),
+    ],
+)
+def test_an_error_that_refuses_no_parameter_costs_one_request(
+    chat_server: Any, status: int, message: str
+) -> None:
+    chat_server.answer = lambda _: (status, {}, {"error": {"message": message}})
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+    (outcome,) = complete_all(provider, "a")
+    assert isinstance(outcome, ProviderError)
+    assert len(chat_server.bodies) == 1
+    assert provider.learned == {}
+
+
+def test_a_server_error_that_names_an_accepted_parameter_is_retried(
+    chat_server: Any, make_completion: Callable[..., Any]
+) -> None:
+    def respond(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+        if body["messages"][-1]["content"] == "b":
+            return 500, {}, {"error": {"message": "logprobs are not available"}}
+        return 200, {}, make_completion("4", top={"4": 1.0} if body.get("logprobs") else None)
+
+    chat_server.answer = respond
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+    first, second = complete_all(provider, "ab")
+    assert first.unmet == ()
+    assert isinstance(second, Transient)
+    assert provider.learned == {}
+
+
+def test_a_refusal_names_the_keys_that_the_user_added(chat_server: Any) -> None:
+    chat_server.answer = lambda _: (400, {}, {"error": {"message": "Penalty is not enabled."}})
+    provider = OpenAIProvider("m", base_url=chat_server.url)
+    (outcome,) = complete_all(provider, "a", presence_penalty=0.5)
+    assert isinstance(outcome, Refused)
+    assert "`presence_penalty`, change --extra-body" in str(outcome)
 
 
 # Servers that refuse any set of parameters with any message. The server's rules are the oracle.
@@ -409,12 +501,12 @@ def fails_for(
     return respond
 
 
-def complete_all(provider: OpenAIProvider, texts: str) -> list[Any]:
+def complete_all(provider: OpenAIProvider, texts: str, **extra: Any) -> list[Any]:
     async def run() -> list[Any]:
         outcomes: list[Any] = []
         for text in texts:
             try:
-                outcomes.append(await provider.complete(user_request(text, **JUDGMENT)))
+                outcomes.append(await provider.complete(user_request(text, **JUDGMENT, **extra)))
             except ProviderError as error:
                 outcomes.append(error)
         await provider.aclose()
