@@ -15,7 +15,6 @@ from judge.criteria.loading import (
     PARAPHRASES,
     Task,
     builtin,
-    check_samples,
     finalize,
     in_language,
     languages,
@@ -26,6 +25,7 @@ from judge.criteria.loading import (
     validate_name,
 )
 from judge.criteria.own_question import own_question, with_questions
+from judge.criteria.sample_checks import check_samples
 from judge.criteria.template import (
     builtin_prompts,
     is_packaged,

@@ -13,7 +13,8 @@ from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import listed, plural
 from judge.core.messages import in_python, option
 from judge.core.records import Criterion, Sample
-from judge.criteria.loading import Task, builtin, check_samples, task_of
+from judge.criteria.loading import Task, builtin, task_of
+from judge.criteria.sample_checks import check_samples
 from judge.data.answers import first_column
 from judge.data.column_names import PASSAGE_COLUMNS, REFERENCE_COLUMNS, REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES

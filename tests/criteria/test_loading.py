@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -20,7 +19,7 @@ from judge.core.records import Criterion, Sample, Scale
 from judge.criteria import sandbox, variables
 from judge.criteria import template as templates
 from judge.criteria.header import template_body
-from judge.criteria.render import MissingInput, Renderer
+from judge.criteria.render import Renderer
 from tests.factories import has_line
 
 LANGUAGES = ("en", "ja", "ko", "zh")
@@ -548,29 +547,6 @@ def test_needs_are_the_variables_a_rendering_reads(
     assert criteria.load(write(HEAD + text)).needs == needs
 
 
-# -------------------------------------------------------------------------------------------------------------- check
-
-
-def test_check_is_content_with_samples_that_have_everything(write: Write) -> None:
-    text = HEAD + "{{ source }}{{ references }}{{ reference }}{{ genre }}{{ output }}"
-    one = criteria.load(write(text))
-    criteria.check_samples(one, [sample(source="s", references=("r",), extra={"genre": 0})])
-    criteria.check_samples(
-        criteria.load(write(HEAD + "{{ reference }}{{ output }}")),
-        [sample(extra={"reference": "r"})],
-    )
-    criteria.check_samples(one, [])
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["", "{{ source }}", "{% extends 'layouts/pointwise.jinja' %}{% block output %}{% endblock %}"],
-)
-def test_a_template_that_never_shows_the_judged_text_is_refused(write: Write, text: str) -> None:
-    with pytest.raises(CriterionError, match="never shows the judged text"):
-        criteria.check_samples(criteria.load(write(HEAD + text)), [sample(source="s")])
-
-
 def test_a_template_too_deep_to_be_read_is_refused(write: Write) -> None:
     with pytest.raises(CriterionError, match="nested too deeply"):
         criteria.load(write(HEAD + "{{ " + "(" * 20_000 + "output" + ")" * 20_000 + " }}"))
@@ -583,178 +559,10 @@ def test_layouts_are_read_once(write: Write) -> None:
     assert criteria.template_texts(one)["base.jinja"] == "mine {{ output }}"
 
 
-def test_an_unknown_variable_is_a_template_error(write: Write) -> None:
-    one = criteria.load(
-        write(HEAD + EXTENDS + "{% block criterion %}\n{{ sumary }}\n{% endblock %}")
-    )
-    rows = [sample(source="x", extra={"summary": "y", "system": "z"}), sample("b", source="x")]
-    with pytest.raises(CriterionError) as caught:
-        criteria.check_samples(one, rows)
-    facts = ("'sumary'", "'summary'", "output, source, summary")
-    assert has_line(str(caught.value), f"{one.path}:6: ", *facts)
-    with pytest.raises(CriterionError, match=r"'sumary'.*output, source$"):
-        criteria.check_samples(one, [sample(source="x")])
-
-
-def test_a_variable_of_a_layout_is_placed_there(write: Write) -> None:
-    write("{{ output }}\n{% for genre in references %}{% endfor %}", "aside.jinja")
-    write("{% include 'aside.jinja' %}\n\n{{ genre }}", "base.jinja")
-    one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
-    with pytest.raises(CriterionError, match=r"^base\.jinja:3: unknown variable 'genre'"):
-        criteria.check_samples(one, [sample(references=("r",))])
-
-
-@pytest.mark.parametrize("blank", [None, ""])
-def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
-    with pytest.raises(DataError) as caught:
-        criteria.check_samples(
-            criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)]
-        )
-    facts = ("relevance reads source", "no sample", "--map source=COLUMN", "output")
-    line = 1 + criteria.template_texts(criteria.load("relevance"))[
-        "layouts/pointwise.jinja"
-    ].splitlines().index('{{ source|fenced("source") }}')
-    assert has_line(str(caught.value), f"layouts/pointwise.jinja:{line}: ", *facts)
-
-
-@pytest.mark.parametrize(
-    ("template", "has", "name"),
-    [
-        ("{{ source }}", {"source": "x"}, "source"),
-        ("{{ reference }}", {"references": ("r",)}, "reference"),
-        ("{{ references }}", {"references": ("r",)}, "references"),
-        ("{{ genre }}", {"extra": {"genre": "news"}}, "genre"),
-    ],
-)
-def test_a_text_that_alone_lacks_an_input_cannot_be_rendered_and_the_others_can(
-    write: Write, template: str, has: dict[str, Any], name: str
-) -> None:
-    one = criteria.load(write(HEAD + template + "{{ output }}"))
-    without = sample("b", where="data.jsonl:17")
-    criteria.check_samples(one, [sample(**has), without])
-    renderer = Renderer(one, criteria.template_bodies(one))
-    assert renderer.render(sample(**has)).messages
-    with pytest.raises(MissingInput) as caught:
-        renderer.render(without)
-    facts = ("item 'b' of system 's'", f"no {name}", "criterion my")
-    assert has_line(str(caught.value), "data.jsonl:17: ", *facts)
-
-
-@pytest.mark.parametrize("empty", ["", " \n", (), [], {}])
-@pytest.mark.parametrize("name", ["source", "reference", "references", "question", "contexts"])
-def test_empty_inputs_count_as_missing(write: Write, name: str, empty: Any) -> None:
-    one = criteria.load(write(HEAD + f"{{{{ {name} }}}}{{{{ output }}}}"))
-    if name == "source":
-        without = sample(source=empty if isinstance(empty, str) else None)
-    elif name == "reference":
-        without = sample(references=(empty,) if isinstance(empty, str) else ())
-    elif name == "references":
-        without = sample(references=tuple(empty))
-    else:
-        without = sample(extra={name: empty})
-    with pytest.raises(MissingInput, match=f"no {name}, .*criterion my"):
-        Renderer(one, criteria.template_bodies(one)).render(without)
-    with pytest.raises((CriterionError, DataError), match=name):
-        criteria.check_samples(one, [without, without])
-
-
-@pytest.mark.parametrize("value", [0, False, 0.0])
-def test_zero_does_not_count_as_missing(write: Write, value: Any) -> None:
-    one = criteria.load(write(HEAD + "Turn {{ turn }}: {{ output }}"))
-    prompt = Renderer(one, criteria.template_bodies(one)).render(sample(extra={"turn": value}))
-    assert f"Turn {value}: " in prompt.messages[0]["content"]
-
-
-@pytest.mark.parametrize(
-    "template",
-    [
-        "{% if question %}Q: {{ question }}{% endif %}",
-        "{% if not question %}{% else %}Q: {{ question }}{% endif %}",
-        "{% if output and question %}Q: {{ question }}{% endif %}",
-        "{{ 'Q: ' + question if question else '' }}",
-        "{% if question is defined %}Q: {{ question }}{% endif %}",
-    ],
-)
-@pytest.mark.parametrize("extra", [{}, {"question": ""}, {"question": " "}])
-def test_a_prompt_that_asks_for_an_input_first_can_do_without_it(
-    write: Write, template: str, extra: dict[str, Any]
-) -> None:
-    one = criteria.load(write(HEAD + template + "{{ output }}"))
-    with_it, without = sample(extra={"question": "Where?"}), sample("b", extra=extra)
-    criteria.check_samples(one, [with_it, without])
-    renderer = Renderer(one, criteria.template_bodies(one))
-    assert "Q: Where?" in renderer.render(with_it).messages[0]["content"]
-    assert "Q:" not in renderer.render(without).messages[0]["content"]
-
-
-def test_an_input_that_a_prompt_asks_for_and_no_text_has_is_misspelt(write: Write) -> None:
-    one = criteria.load(write(HEAD + "{% if questoin %}Q{% endif %}{{ output }}"))
-    with pytest.raises(CriterionError, match=r"'questoin'.*'question'"):
-        criteria.check_samples(one, [sample(extra={"question": "Where?"})])
-
-
-def test_refuses_texts_that_each_lack_an_input(write: Write) -> None:
-    one = criteria.load(write(HEAD + "{{ source }}{{ reference }}{{ output }}"))
-    rows = [sample(source="x"), sample("b", references=("r",))]
-    with pytest.raises(DataError, match="1 of 2 texts"):
-        criteria.check_samples(one, rows)
-
-
-def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
-    one = criteria.load(
-        write(PAIR + PAIR_EXTENDS + "{% block source %}{% endblock %}"), pairwise=True
-    )
-    criteria.check_samples(one, [sample(), sample("b")])
-    path = write(PAIR + PAIR_EXTENDS + "{% block source %}\n{{ output }}{% endblock %}")
-    with pytest.raises(
-        CriterionError,
-        match=r"my\.jinja:6: .*no output",
-    ):
-        criteria.check_samples(criteria.load(path, pairwise=True), [sample()])
-    one = criteria.load(
-        write(PAIR + PAIR_EXTENDS + "{% block source %}{{ firts }}{% endblock %}"), pairwise=True
-    )
-    with pytest.raises(CriterionError, match=r"'first'.*first, second$"):
-        criteria.check_samples(one, [sample()])
-    with pytest.raises(DataError, match="relevance reads source"):
-        criteria.check_samples(criteria.load("relevance", pairwise=True), [sample()])
-
-
 @pytest.mark.parametrize("name", sorted(criteria.HIDDEN))
 def test_a_comparison_tells_no_more_than_a_judgment(write: Write, name: str) -> None:
     path = write(f"{PAIR}{{{{ first }}}}{{{{ second }}}}{{{{ {name} }}}}")
     assert has_line(refused(path, pairwise=True), name, "never shown")
-
-
-def comparison(write: Write, scale: str) -> Criterion:
-    """Return a criterion that compares two texts on a scale."""
-    path = write(f"---\nscale: {scale}\n---\n{{{{ first }}}}{{{{ second }}}}")
-    return criteria.load(path, pairwise=True)
-
-
-@pytest.mark.parametrize(
-    "scale",
-    ["[0, 1]", "{labels: [A, B, C], values: [1, 0, 0.5]}", "{labels: [x, y], values: [0, 1]}"],
-)
-def test_the_values_of_a_comparison_are_0_and_1(write: Write, scale: str) -> None:
-    criteria.check_samples(comparison(write, scale), [sample()])
-
-
-@pytest.mark.parametrize(
-    ("scale", "facts"),
-    [
-        ("[1, 5]", ("better", "{labels: [A, B], values: [1, 0]}")),
-        ("{labels: [A, B], values: [1, -1]}", ("scale: a value", "text shown first")),
-        ("{labels: [A, B], values: [1, 0.5]}", ("scale: a value", "text shown first")),
-        ("{labels: [A, B], values: [0, 1]}", ("a is the text shown first", "1", "b counts 0")),
-    ],
-)
-def test_other_values_of_a_comparison_are_refused(
-    write: Write, scale: str, facts: tuple[str, ...]
-) -> None:
-    with pytest.raises(CriterionError) as caught:
-        criteria.check_samples(comparison(write, scale), [sample()])
-    assert has_line(str(caught.value), *facts)
 
 
 def test_a_scale_has_up_to_1_000_labels() -> None:
