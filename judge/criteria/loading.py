@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -135,7 +135,7 @@ def _load_text(text: str, name: str, language: str) -> Criterion:
         )
     # A byte order mark, or the line break after the opening quotes.
     content = text.lstrip("\ufeff\n")
-    return _make_criterion(content, name, f"{name}.jinja", language)
+    return _make_criterion(content, name, path=f"{name}.jinja", language=language)
 
 
 def _load_entry(
@@ -149,13 +149,17 @@ def _load_entry(
     if not keys:
         path = _find_file(entry, language, pairwise)
         return _read(path, language, pairwise=bool(pairwise))
-    # The criterion is written out, and has no file.
-    keys_of_header = {key: value for key, value in keys.items() if key != "name"}
-    header = _as_yaml(keys_of_header)
     criterion_name = keys["name"]
-    text = f"---\n{header}---\n"
+    header_keys = {key: value for key, value in keys.items() if key != "name"}
+    text = f"---\n{_as_yaml(header_keys)}---\n"
+    # It has no file: its name stands for the path, and its lines are not counted.
     return _make_criterion(
-        text, criterion_name, criterion_name, language, None, pairwise=bool(pairwise)
+        text,
+        criterion_name,
+        path=criterion_name,
+        language=language,
+        lines_added=None,
+        pairwise=bool(pairwise),
     )
 
 
@@ -194,7 +198,7 @@ def validate_name(value: Any) -> str:
 
 
 def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
-    # Both sets have a relevance: the set that was asked for comes first.
+    # "relevance" is in both sets, of one text and of two: the requested set comes first.
     builtins = list(builtin_files(language).items())
     builtins.sort(key=lambda pair: _compares(pair[0]) != bool(pairwise))
     if is_file(name_or_path):
@@ -248,17 +252,17 @@ def of_file_text(path: Path, text: str, language: str, *, pairwise: bool = False
     return _make_criterion(
         template,
         name_of_file(path),
-        str(path),
-        language,
-        lines_added,
+        path=str(path),
+        language=language,
+        lines_added=lines_added,
         pairwise=pairwise,
     )
 
 
 def as_template(path: Path, text: str) -> str:
-    """Return the text of a criterion's file as that of a .jinja file.
+    """Return the text of a criterion's file in the form of a .jinja file.
 
-    It has a header, and a template if there is one.
+    That is a header, and the template if the file has one.
     """
     if is_yaml(path):
         return _yaml_as_template(path, text)
@@ -297,17 +301,17 @@ def _as_yaml(keys: Mapping[str, Any]) -> str:
 def _make_criterion(
     text: str,
     criterion_name: str,
+    *,
     path: str,
     language: str,
     lines_added: int | None = 0,
-    *,
     pairwise: bool = False,
 ) -> Criterion:
-    """Return the criterion of a text.
+    """Return the criterion of the text of a .jinja file.
 
-    Its first `lines_added` lines are not in its file, which the line in an error takes into
-    account; None means that there is no file. With `pairwise`, a question without a template
-    compares two texts.
+    The first `lines_added` lines of the text are not in the criterion's file: errors name the line
+    of the file. None means that there is no file, so errors name no line. With `pairwise`, a
+    question without a template compares two texts.
     """
     try:
         return _of_text(text, criterion_name, path, language, pairwise=pairwise)
@@ -354,7 +358,7 @@ def _of_text(
         seen=frozenset(header.seen),
         paraphrases=tuple(header.paraphrases),
         ignores=tuple(header.ignores),
-        **_derived(header),
+        **_fields_of_several_forms(header),
     )
     # A digest covers examples in the header; of examples in a file the header has only its name.
     in_header = examples if isinstance(header.examples, list) else ()
@@ -410,7 +414,7 @@ def _check_name(header: Header, text: str, criterion_name: str, path: str) -> No
     )
 
 
-def _derived(header: Header) -> dict[str, Any]:
+def _fields_of_several_forms(header: Header) -> dict[str, Any]:
     """Return the fields of a criterion for keys that a header may have in several forms."""
     in_column = isinstance(header.questions, str)
     questions = () if in_column else header.questions
@@ -506,7 +510,7 @@ def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
         scale=header.scale,
         template=template,
         examples=check_examples(located_examples, header.scale),
-        **_derived(header),
+        **_fields_of_several_forms(header),
     )
     if front_matter(result.template):
         _check_template_header(result)
@@ -538,31 +542,33 @@ def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
     return keys
 
 
-def _compares_in_a_question(criterion: Criterion) -> bool:
-    body = template_body(criterion.template)
-    return is_question_template(body) and "pairwise" in body
-
-
 def _check_template_header(criterion: Criterion) -> None:
     """Raise CriterionError if the header of the template contradicts the criterion."""
     header = read_header(criterion.path, criterion.template)
-    scale = _scale(header, criterion.language, pairwise=_compares_in_a_question(criterion))
+    body = template_body(criterion.template)
+    compares_two_texts = is_question_template(body) and "pairwise" in body
+    scale = _scale(header, criterion.language, pairwise=compares_two_texts)
     of_header = replace(
         criterion,
         scale=scale,
         steps=tuple(header.steps),
         reply=header.reply,
     )
-    # Those prompt parts are the scale, the steps and the reply.
-    compared = slice(2, 6)
-    content = of_header.prompt_parts[compared]
-    own_content = criterion.prompt_parts[compared]
-    if content not in (own_content, criterion.header_parts[compared]):
+    stated = _scale_steps_and_reply(of_header.prompt_parts)
+    own = _scale_steps_and_reply(criterion.prompt_parts)
+    # A criterion that was loaded and then changed still has the header that it was loaded from.
+    loaded = _scale_steps_and_reply(criterion.header_parts)
+    if stated not in (own, loaded):
         raise CriterionError(
             f"{criterion.path}: the header of its template has another scale, steps or reply than "
             "the Criterion; judge.load_criterion(text=..., name=...) makes one from a text with "
             "its header"
         )
+
+
+def _scale_steps_and_reply(prompt_parts: Sequence[Any]) -> Sequence[Any]:
+    """Return the labels, values, steps and reply of `Criterion.prompt_parts`, or of fewer parts."""
+    return prompt_parts[2:6]
 
 
 PARAPHRASES = {"b": "reworded", "c": "brief"}

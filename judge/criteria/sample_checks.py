@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core.errors import CriterionError, DataError
@@ -32,11 +33,23 @@ from judge.data.conversations import MESSAGES
 # Names that people give to the two texts of a comparison, the one shown first before the other.
 _NAMES_OF_TEXTS = (("a", "b"), ("1", "2"), ("first", "second"), ("one", "two"))
 _TEXT_FIELDS = ("source", "reference", "references")
-# Variables that columns of several names fill: the option's name for their column, their columns,
-# and those that a message lists.
+
+
+@dataclass(frozen=True, slots=True)
+class _AnswerInput:
+    """A variable that columns of several names can fill.
+
+    `field` is its name in the option `map`. `english_columns` are those that a message lists.
+    """
+
+    field: str
+    columns: Sequence[str]
+    english_columns: Sequence[str]
+
+
 _ANSWER_INPUTS = {
-    "request": ("request", REQUEST_COLUMNS, ENGLISH_REQUEST_COLUMNS),
-    "passages": ("contexts", PASSAGE_COLUMNS, ENGLISH_PASSAGE_COLUMNS),
+    "request": _AnswerInput("request", REQUEST_COLUMNS, ENGLISH_REQUEST_COLUMNS),
+    "passages": _AnswerInput("contexts", PASSAGE_COLUMNS, ENGLISH_PASSAGE_COLUMNS),
 }
 
 
@@ -54,6 +67,7 @@ def check_samples(criterion: Criterion, samples: Sequence[Sample]) -> None:
     if criterion.questions_column:
         for sample in samples:
             if has_questions(criterion, sample):
+                # Called only for its error: questions that cannot be read.
                 questions_of(criterion, sample)
     if not criterion.pairwise and "output" not in criterion.needs:
         raise CriterionError(
@@ -89,18 +103,18 @@ def _check_comparison(criterion: Criterion) -> None:
 
 
 def _check_inputs(criterion: Criterion, samples: Sequence[Sample]) -> None:
-    """Raise the error of a variable that no text has, or if every text lacks some variable."""
+    """Raise the error of a variable that no text has, or DataError if every text lacks one."""
     if not samples:
         return
-    names_of_samples = [input_names(criterion, sample) for sample in samples]
+    inputs_of_samples = [input_names(criterion, sample) for sample in samples]
     for variable in sorted(inputs(criterion)):
-        if not any(variable in names for names in names_of_samples):
+        if not any(variable in present for present in inputs_of_samples):
             raise _missing_variable(criterion, variable, samples)
-    lacking = [lacking_inputs(criterion, sample) for sample in samples]
-    if all(lacking):
-        variable = lacking[0][0]
+    missing_inputs = [lacking_inputs(criterion, sample) for sample in samples]
+    if all(missing_inputs):
+        variable = missing_inputs[0][0]
         message = missing_message(criterion, samples[0], variable)
-        count = sum(variable in names for names in lacking)
+        count = sum(variable in missing for missing in missing_inputs)
         raise DataError(
             f"{message}; {count} of {len(samples)} texts lack it, the others lack another column"
         )
@@ -152,14 +166,13 @@ def _variables_of(criterion: Criterion, samples: Sequence[Sample]) -> set[str]:
 
 
 def _empty_column(variable_name: str, samples: Sequence[Sample]) -> str:
-    """Return the column that an input is read from if the data have it, else "".
+    """Return the column of the data that fills a missing input, "" if the data have none.
 
-    It is empty, as the input is missing: such as a list of contexts without a member in any row.
+    The input is missing because the column is empty, such as one with an empty list in each row.
     """
     if variable_name not in _ANSWER_INPUTS:
         return ""
-    _, known_columns, _ = _ANSWER_INPUTS[variable_name]
-    for column in known_columns:
+    for column in _ANSWER_INPUTS[variable_name].columns:
         if any(column in sample.extra for sample in samples):
             return column
     return ""
@@ -168,9 +181,9 @@ def _empty_column(variable_name: str, samples: Sequence[Sample]) -> str:
 def _advice_on_missing(criterion: Criterion, variable_name: str, sample: Sample) -> str:
     """Say how to name the column of a field or of an answer's input."""
     if variable_name in _ANSWER_INPUTS:
-        field, _, english_columns = _ANSWER_INPUTS[variable_name]
-        example = option("map", {field: "COLUMN"})
-        looked_for = f"judge looks for {', '.join(english_columns)}"
+        answer_input = _ANSWER_INPUTS[variable_name]
+        example = option("map", {answer_input.field: "COLUMN"})
+        looked_for = f"judge looks for {', '.join(answer_input.english_columns)}"
         advice = (
             f"name its column with {example} ({looked_for}, and the like in Japanese, Korean and "
             "Chinese)"
