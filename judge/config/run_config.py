@@ -428,7 +428,7 @@ class RunConfig(BaseModel):
         return f"{location}:{keys_within} {message}"
 
     def of_judge(self, judge: Judge) -> Self:
-        """Return the plan of one judge, whose own settings replace the run's."""
+        """Return the configuration of one judge, whose own settings replace the run's."""
         # The name and the label are no settings of a run.
         names = judge.model_fields_set - {"name", "label"}
         shared_names = names & type(self).model_fields.keys()

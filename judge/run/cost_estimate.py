@@ -80,9 +80,9 @@ def _forecasts(prepared: PreparedRun, estimates: Iterable[JudgeEstimate]) -> lis
     forecasts: list[JudgeForecast] = []
     for estimate in estimates:
         judge = estimate.judge
-        plan = prepared.plans[judge]
+        config = prepared.configs[judge]
         provider = prepared.judges[judge]
-        forecasts.append(judge_forecast(plan, provider, estimate))
+        forecasts.append(judge_forecast(config, provider, estimate))
     return forecasts
 
 

@@ -1,4 +1,4 @@
-"""People's ratings of a run: read from a file of their own, joined to the texts, and checked."""
+"""Read people's ratings from their own file, join them to the texts, and check them."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 
 
 def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Ratings, RunConfig]:
-    """Return the ratings of the plan's file, if it names one, and the plan with its criteria.
+    """Return the ratings of the file that `ratings` names, and the configuration with its criteria.
 
-    With `rated`, people must have rated a criterion, and the default criteria are those that they
-    rated. Without `rated`, and if they rated none of them, the default criteria are for summaries
-    only. Raises JudgeError.
+    With `rated`, people must have rated a criterion, and the default criteria are the built-in ones
+    that they rated. If they rated none of these, and without `rated`, only summaries have default
+    criteria. Raises JudgeError.
     """
     criteria = DEFAULT_CRITERIA if config.criteria is None else config.criteria
     names = [*map(name_of, criteria), *config.judge_columns]
@@ -79,8 +79,9 @@ def read_sheet(
 ) -> Ratings:
     """Read ratings of these texts and criteria.
 
-    `rating_criterion` is the criterion of a sheet that names none. Raises DataError if there are no
-    ratings, and if the sheet names another criterion; ConfigError if the run has no such criterion.
+    `columns` is the option `map`. `rating_criterion` is the criterion of a sheet that names none.
+    Raises DataError if there are no ratings, and if the sheet names another criterion; ConfigError
+    if the run has no such criterion.
     """
     systems = list(dict.fromkeys(sample.system for sample in rows))
     builtin_names = [criterion.name for criterion in builtin()]
@@ -111,9 +112,9 @@ def join(
     sheet: Ratings,
     chosen: Sequence[Criterion],
 ) -> tuple[list[Sample], list[str]]:
-    """Return the samples with the ratings of the plan's file, and notes on them.
+    """Return the samples with the ratings of the sheet, renamed to the criteria, and notes on them.
 
-    The ratings have the criteria's names. Raises DataError.
+    Raises DataError.
     """
     pointwise = [criterion for criterion in chosen if not criterion.pairwise]
     scales = {criterion.name: criterion.scale for criterion in pointwise}
@@ -140,14 +141,14 @@ def join(
 def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, float]]:
     """Return the value of each label by criterion.
 
-    A criterion that is a variant, such as `fluency_5`, is also there under its base name.
+    A variant such as `fluency_5` is also listed under its base name, `fluency`.
     """
     values = {}
     for criterion_name, scale in scales.items():
         # A column that an older version stored may have labels without values.
         values[criterion_name] = dict(zip(scale.labels, scale.values, strict=False))
     by_base_name = {base_name(criterion_name): labels for criterion_name, labels in values.items()}
-    # A criterion of this very name counts before a variant of it.
+    # If the run also has `fluency` itself, its labels count.
     return by_base_name | values
 
 
@@ -249,8 +250,8 @@ def _sheet_notes(sheet: Ratings) -> Iterator[str]:
 def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
     """Raise DataError for ratings outside the scale of their criterion.
 
-    Some of them are slips; if there are many, they are on another scale, which is no error. Nor are
-    verdicts, 0 and 1.
+    A few such ratings are slips. Many are ratings on another scale, which is no error, and neither
+    are verdicts (0 and 1).
     """
     for criterion_name, scale in scales.items():
         lowest = scale.low

@@ -107,7 +107,7 @@ def _value(cell: Any) -> float | None:
 
 
 def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
-    """Return the plan and the data with one row per text and a column for each criterion.
+    """Return the configuration, and the data with one row per text and a column for each criterion.
 
     The data may also have a row per criterion (item, system, criterion, score), or a column of
     scores for each system. Raises ConfigError and DataError.

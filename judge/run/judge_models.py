@@ -1,5 +1,6 @@
-"""The judges of a plan: find the provider that `--model` names, open it, and note what reports must
-say about it.
+"""Open the judges of a run: find the provider that `--model` names, and check its settings.
+
+`judge_notes` has what every report must say about the judges.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ _LACKING: Mapping[str, Collection[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenedJudge:
-    """A judge of a run: its provider, and the plan with the judge's own settings."""
+    """A judge of a run: its provider, and the configuration with the judge's own settings."""
 
     provider: Provider
-    plan: RunConfig
+    config: RunConfig
     label: str = ""
 
     @property
     def settings(self) -> SamplingOptions:
         """How it is asked, and how its replies are read."""
-        settings = sampling_options(self.plan)
+        settings = sampling_options(self.config)
         fewer = settings.draws_if_reasoning if Capabilities.of(self.provider).reasons else None
         return replace(settings, draws=fewer or settings.draws)
 
@@ -68,7 +69,7 @@ class _ModelNames(NamedTuple):
 
 
 def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
-    """Open the judges of a plan, by the names they have in a panel's columns.
+    """Open the judges of a run, by the names they have in a panel's columns.
 
     Raises ConfigError and DataError.
     """
@@ -96,8 +97,8 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
     # Without names, a recording may have more judges than there are here.
     for provider, judge in zip_longest(providers, judges):
         if isinstance(judge, Judge):
-            plan = config.of_judge(judge)
-            opened.append(OpenedJudge(provider, plan, judge.label))
+            own_config = config.of_judge(judge)
+            opened.append(OpenedJudge(provider, own_config, judge.label))
         else:
             opened.append(OpenedJudge(provider, config))
     names = _names(opened)
@@ -145,7 +146,7 @@ def _names(judges: Sequence[OpenedJudge]) -> list[str]:
     settings: list[tuple[str, ...]] = []
     settings_by_address: dict[str, list[tuple[str, ...]]] = {}
     for judge, address in zip(judges, addresses, strict=True):
-        parts = (signed_temperature(judge.plan), *judge.settings.signature)
+        parts = (signed_temperature(judge.config), *judge.settings.signature)
         settings.append(parts)
         settings_by_address.setdefault(address, []).append(parts)
     distinct = set(zip(addresses, settings, strict=True))
@@ -176,8 +177,9 @@ def _shortest_distinct_names(judges: Sequence[OpenedJudge]) -> list[str]:
 
 
 def open_offline(config: RunConfig) -> list[Judge | Provider]:
-    """Open the judges of a plan that sends nothing, even if keys are not set. Raises
-    ConfigError.
+    """Open the judges of a run that sends nothing, even if keys are not set.
+
+    Raises ConfigError.
     """
     if config.replay is not None:
         return [*config.model]
@@ -185,7 +187,7 @@ def open_offline(config: RunConfig) -> list[Judge | Provider]:
 
 
 def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provider:
-    """Open the provider of one judge of a plan. If it `sends` nothing, it needs no key.
+    """Open the provider of one judge of a run. If it `sends` nothing, it needs no key.
 
     Raises ConfigError.
     """
@@ -264,40 +266,40 @@ def _with_price(provider: Provider, judge: Judge) -> Provider:
     return provider
 
 
-def sampling_options(plan: RunConfig) -> SamplingOptions:
-    """Return how a judge with this plan is asked, and how its replies are read."""
-    effort = plan.reasoning_effort
-    draws_are_default = plan.weighting == "auto" and "draws" not in plan.model_fields_set
-    draws_if_reasoning = plan.draws
+def sampling_options(config: RunConfig) -> SamplingOptions:
+    """Return how a judge with these settings is asked, and how its replies are read."""
+    effort = config.reasoning_effort
+    draws_are_default = config.weighting == "auto" and "draws" not in config.model_fields_set
+    draws_if_reasoning = config.draws
     if draws_are_default:
-        draws_if_reasoning = min(REASONING_DRAWS, plan.draws)
-    added = {EFFORT: effort, **plan.extra_body, HEADERS: public_headers(plan.headers)}
+        draws_if_reasoning = min(REASONING_DRAWS, config.draws)
+    added = {EFFORT: effort, **config.extra_body, HEADERS: public_headers(config.headers)}
     params: list[tuple[str, Any]] = []
     for parameter, value in added.items():
         # What the user writes into `extra_body` is sent even if it is 0 or empty.
-        if value or parameter in plan.extra_body:
+        if value or parameter in config.extra_body:
             params.append((parameter, value))
     reasoning_is_on = effort and effort != "none"
     return SamplingOptions(
-        plan.weighting,
-        plan.min_mass,
-        plan.temperature,
-        plan.max_tokens,
-        draws_if_reasoning if reasoning_is_on else plan.draws,
-        strict=plan.strict,
-        repair=plan.repair == "on" and not plan.strict,
-        system_message=plan.system_message or "",
+        config.weighting,
+        config.min_mass,
+        config.temperature,
+        config.max_tokens,
+        draws_if_reasoning if reasoning_is_on else config.draws,
+        strict=config.strict,
+        repair=config.repair == "on" and not config.strict,
+        system_message=config.system_message or "",
         params=tuple(params),
         draws_if_reasoning=draws_if_reasoning,
     )
 
 
-def signed_temperature(plan: RunConfig) -> str:
+def signed_temperature(config: RunConfig) -> str:
     """Return the part of a signature that says at which temperature replies are drawn."""
-    if plan.temperature is not None:
-        return f"t={plan.temperature:g}"
+    if config.temperature is not None:
+        return f"t={config.temperature:g}"
     # With `auto` it is 0, and 1 for draws.
-    default = {"auto": "0/1", "samples": "1"}.get(plan.weighting, "0")
+    default = {"auto": "0/1", "samples": "1"}.get(config.weighting, "0")
     return f"t={default}"
 
 
@@ -316,7 +318,7 @@ def judge_notes(
     if asking_metrics and len(judges) > 1:
         first_judge = next(iter(judges))
         notes.append(f"Only {first_judge} of the panel answers {', '.join(asking_metrics)}.")
-    temperatures = [judge.plan.temperature for judge in opened.values()]
+    temperatures = [judge.config.temperature for judge in opened.values()]
     is_deterministic = 0 in temperatures
     if config.weighting == "samples" and is_deterministic:
         notes.append(

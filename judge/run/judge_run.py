@@ -66,7 +66,7 @@ async def open_judges(
         for judge_name, provider in prepared.judges.items():
             client = open_client(
                 prepared.config,
-                prepared.plans[judge_name],
+                prepared.configs[judge_name],
                 provider,
                 counts=progress.judges[judge_name],
                 store=store,

@@ -1,4 +1,4 @@
-"""Build the metrics of a plan with their options, and check what they return."""
+"""Build the metrics of a run with their options, and check what they return."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DEFAULT = ("rouge", "bleu", "chrf")
 
 
 def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
-    """Return the names of a plan's metrics, with notes about them and the data."""
+    """Return the names of a run's metrics, with notes about them and the data."""
     names = config.metrics
     if isinstance(config, RankConfig):
         unused = Remark(f"A ranking has no metrics; {command('run')} has them.")
@@ -118,8 +118,9 @@ def _has_text(sample: Sample, field: str) -> bool:
 def build_metrics(
     config: RunConfig, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None
 ) -> dict[str, Metric]:
-    """Build the metrics of these names with the plan's options. Raises ConfigError and
-    MissingExtra.
+    """Build the metrics of these names with the options of the configuration.
+
+    Raises ConfigError and MissingExtra.
     """
     for metric_name in config.set:
         if metric_name not in names:
@@ -209,9 +210,7 @@ class MetricInfo:
 
 
 def metrics() -> list[MetricInfo]:
-    """Return every metric that a plan may name, with its description and the defaults of its
-    options.
-    """
+    """Return every metric that a run may have, with its description and its options' defaults."""
     infos = []
     for metric_name in plugins.names("metrics"):
         try:

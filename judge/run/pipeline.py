@@ -215,8 +215,9 @@ Display = Callable[[str, PreparedRun], AbstractContextManager[Any]]
 
 
 class Runs:
-    """Runs one after the other, which share the budget and deadline of a plan. Raises what
-    `run_pipeline` raises.
+    """Makes runs one after the other, within one budget and one deadline.
+
+    Raises the errors of `run_pipeline`.
     """
 
     def __init__(self, config: RunConfig, progress: Progress | None, display: Display) -> None:

@@ -1,5 +1,7 @@
-"""Read and check everything a run needs before its first request: data, criteria, metrics, judges
-and pairs.
+"""Read and check what a run needs before its first request.
+
+`prepare` reads the data, the criteria, the metrics and the ratings, and opens the judges. `prompt`
+renders one prompt of a run. The checks at the end of the module are shared by several commands.
 """
 
 from __future__ import annotations
@@ -75,13 +77,13 @@ class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
     `judges` are the providers by the name they have in a panel's columns; a panel has two or more.
-    `plans` and `settings` are by judge: the plan with the judge's own settings, and how it is
-    asked. `pairs` are what a ranking compares. Metrics report their progress to `measured` and ask
-    a judge through `ask`. `recording` stores the replies. `wanted_texts` limits what is judged;
-    None means all texts. `preferences` are people's. `default_criteria` says that nobody chose the
-    criteria. `generated` describes the systems whose outputs were generated, and `unwritten` are
-    the texts that failed there; `writing` is what they will cost. `given_scores` are scores of a judge
-    that the data contain.
+    `configs` (the configuration with the judge's own settings) and `settings` (how it is asked) have
+    the same names. `pairs` are the texts that a ranking compares. Metrics report their progress to
+    `measured` and ask a judge through `ask`. `recording` stores the replies. `wanted_texts` limits
+    what is judged; None means all texts. `preferences` are people's. `default_criteria` says that
+    the criteria are the default ones. `generated` describes the systems whose outputs were
+    generated, `unwritten` has a failure for each text that they did not write, and `writing` is
+    the estimate of what they will cost. `given_scores` are a judge's scores that the data contain.
     """
 
     config: RunConfig
@@ -89,7 +91,7 @@ class PreparedRun:
     criteria: list[Criterion]
     metrics: dict[str, Metric]
     judges: dict[str, Provider]
-    plans: dict[str, RunConfig]
+    configs: dict[str, RunConfig]
     settings: dict[str, SamplingOptions]
     language: PromptLanguage
     data: DataInfo
@@ -122,9 +124,9 @@ def prepare(
 ) -> PreparedRun:
     """Read and check everything that can be checked before the first request. Raises JudgeError.
 
-    `providers` replaces the plan's judges, `loaded_criteria` has criteria that are not to be read
-    from files. With `rated`, people must have rated a criterion of the run, and the default
-    criteria are those that they rated.
+    `providers` replace the configuration's judges. `loaded_criteria` are criteria by name that are
+    not read from files. With `rated`, people must have rated a criterion of the run, and the
+    default criteria are those that they rated.
     """
     _check_options(config, data)
     source = config.data if data is None else data
@@ -164,7 +166,7 @@ def prepare(
         criteria=inputs.criteria,
         metrics=metrics,
         judges={judge_name: judge.provider for judge_name, judge in opened.items()},
-        plans={judge_name: judge.plan for judge_name, judge in opened.items()},
+        configs={judge_name: judge.config for judge_name, judge in opened.items()},
         settings={judge_name: judge.settings for judge_name, judge in opened.items()},
         language=inputs.language,
         data=data_info,
@@ -178,10 +180,17 @@ def prepare(
         given_scores=given_scores,
     )
     _check_replaced(prepared)
-    if config.record is not None and not _replays_its_recording(config, config.record):
-        recording = _open_recorder(config.record, prepared.judges.values())
-        prepared = replace(prepared, recording=recording)
-    return prepared
+    # Only now, because opening a recording makes its file.
+    return _with_recording(prepared)
+
+
+def _with_recording(prepared: PreparedRun) -> PreparedRun:
+    """Return the run with its recording open, if it has one. Raises JudgeError."""
+    config = prepared.config
+    if config.record is None or _replays_its_recording(config, config.record):
+        return prepared
+    recording = _open_recorder(config.record, prepared.judges.values())
+    return replace(prepared, recording=recording)
 
 
 def _check_options(config: RunConfig, data: Any) -> None:
@@ -199,8 +208,8 @@ def _check_options(config: RunConfig, data: Any) -> None:
 class _Inputs:
     """What a run reads before it opens judges and metrics.
 
-    `samples` have people's ratings, without those that made a prompt. `judged_columns` are a
-    judge's scores in the data, and `preferences` people's.
+    `samples` have people's ratings, except ratings that were used to make a prompt.
+    `judged_columns` are the columns of the data with a judge's scores. `preferences` are people's.
     """
 
     config: RunConfig
@@ -270,7 +279,7 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
         criteria=[],
         metrics={},
         judges={},
-        plans={},
+        configs={},
         settings={},
         language=language,
         data=data_info,
@@ -297,8 +306,8 @@ def _pairs_of_ranking(config: RunConfig, rows: Sequence[Sample]) -> PairPlan | N
 def _check_replaced(prepared: PreparedRun) -> None:
     """Raise StorageError if the run in the output folder has results that this one would not have.
 
-    Those are texts, judges, criteria, metrics and pairs. With `overwrite`, and if the run there
-    cannot be read, anything is replaced.
+    Such results are texts, judges, criteria, metrics and pairs. With `overwrite`, and if the stored
+    run cannot be read, nothing is checked.
     """
     config = prepared.config
     if config.out is None or config.overwrite:
@@ -324,7 +333,8 @@ def _check_replaced(prepared: PreparedRun) -> None:
 def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) -> Iterator[str]:
     """Yield how many stored texts this run does not have.
 
-    A changed text is another one unless both runs read the same file.
+    Between different files, a text with another output is another text. In one file that was
+    edited, it is the same text.
     """
     path = prepared.data.path
     same_file = path != "" and path == info.data.path
@@ -340,7 +350,7 @@ def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _TextIdentity:
-    """The item and the system of a text, and its output if it counts."""
+    """The item and the system of a text, and its output, "" if outputs are not compared."""
 
     item: str
     system: str
@@ -353,9 +363,7 @@ class _TextIdentity:
 
 
 def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
-    """Yield the judges, criteria, metrics and pairs that the stored run has and this one has
-    not.
-    """
+    """Yield the judges, criteria, metrics and pairs that only the stored run has."""
     config = prepared.config
     earlier = info.config
     criteria = [criterion.name for criterion in prepared.criteria]
@@ -406,8 +414,9 @@ def _open_judges(
     judging: bool,
     metrics: Mapping[str, Metric],
 ) -> dict[str, judge_models.OpenedJudge]:
-    """Open the judges that criteria or metrics ask, and check sampling and engine. Raises
-    ConfigError.
+    """Open the judges that criteria or metrics ask, and check sampling and engine.
+
+    Raises ConfigError.
     """
     if not judging and not any(metric.asks for metric in metrics.values()):
         return {}
@@ -444,7 +453,7 @@ def _build_metrics(
 
 
 def _read_samples(config: RunConfig, source: Any) -> list[Sample]:
-    """Read the samples, up to the plan's limit."""
+    """Read the samples, up to the limit of the configuration."""
     score_names = [*config.score_columns, *config.judge_columns]
     stream = samples.stream(
         source,
@@ -471,11 +480,13 @@ def prompt(
     system_message: str | None = None,
     **options: Any,
 ) -> Prompt:
-    """Return the prompt for one sample, or for a comparison with `opponent`'s text, as a run would
-    send it. Ask no model.
+    """Return the prompt that a run would send for one sample. Ask no model.
+
+    With `opponent`, it is the prompt of a comparison with the text of that system.
 
     `item`, `system` and `opponent` default to the first ones of the data. With `opponent`, a
-    question compares two texts. `system_message` comes first, as in a run. Raises JudgeError.
+    question without a template compares two texts. `system_message` comes first, as in a run.
+    Raises JudgeError.
     """
     config = load_config(options={**options, "criteria": [criterion]})
     rows = load_texts(config, data)
@@ -497,7 +508,7 @@ def prompt(
 
 
 def load_texts(config: RunConfig, source: Any) -> list[Sample]:
-    """Load all texts of a plan. Raises DataError."""
+    """Load all texts of a run, without its limit. Raises DataError."""
     rows = samples.load(
         source,
         mapping=config.map,
@@ -528,7 +539,7 @@ def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -
 
 
 def engine_context(config: RunConfig, provider: Provider) -> engines.EngineContext:
-    """Return the context in which the plan's engine runs requests to a judge."""
+    """Return the context in which the run's engine sends requests to a judge."""
     folder = None if config.cache is False else cache_location(config.cache)
     return engines.EngineContext(provider, folder, JudgeProgress(), workers=config.ray_workers)
 
@@ -566,9 +577,9 @@ def reject_duplicate_columns(names: Sequence[str]) -> None:
 
 
 def check_output_dir(out: Path | None) -> None:
-    """Raise StorageError if the path is a file, cannot be written, or holds another's report.
+    """Raise StorageError if the path is a file, cannot be written, or has another tool's report.
 
-    What a killed run left there is finished or removed.
+    Finishes or removes what a killed run left there.
     """
     if out is None:
         return
@@ -596,19 +607,17 @@ def _load_criteria(
     loaded_criteria: Mapping[str, Criterion],
     wanted_texts: WantedTexts | None,
 ) -> list[Criterion]:
-    """Load the criteria of a plan, apply its options, and check them against the texts they
-    judge.
-    """
-    chosen = []
-    names = []
-    marked = []
+    """Load the criteria of a run, apply its options, and check them against the texts to judge."""
+    chosen: list[Criterion] = []
+    column_names: list[str] = []
+    with_own_mark: list[str] = []
     for entry in config.criteria or ():
         if entry in loaded_criteria:
             loaded = criteria_module.in_language(loaded_criteria[entry], language)
         else:
             loaded = _load_criterion(config, entry, language)
             if loaded.pass_at is not None:
-                marked.append(loaded.name)
+                with_own_mark.append(loaded.name)
         criterion = configured(loaded, config)
         judged = rows
         if wanted_texts is not None:
@@ -616,21 +625,21 @@ def _load_criteria(
             judged = [sample for sample in rows if sample.key in texts]
         criteria_module.check_samples(criterion, judged)
         chosen.append(criterion)
-        names.append(criterion.name)
+        column_names.append(criterion.name)
         if criterion.is_checklist:
             # Each question is a column in the results of one judge.
-            names += [part.name for part in parts(criterion)]
-    reject_duplicate_columns(names)
-    if config.pass_at is not None and marked and len(marked) == len(chosen):
+            column_names += [part.name for part in parts(criterion)]
+    reject_duplicate_columns(column_names)
+    if config.pass_at is not None and with_own_mark and len(with_own_mark) == len(chosen):
         raise ConfigError(
-            f"{option('pass_at', config.pass_at)}: {listed(marked)} already says what passes; "
-            "leave the option out"
+            f"{option('pass_at', config.pass_at)}: {listed(with_own_mark)} already says what "
+            "passes; leave the option out"
         )
     return chosen
 
 
 def _load_criterion(config: RunConfig, entry: str, language: str) -> Criterion:
-    """Load a criterion. The error of a sentence or of keys says where the configuration has it."""
+    """Load a criterion; an error about a sentence or keys begins with its line in run.yaml."""
     pairwise = isinstance(config, RankConfig)
     try:
         return criteria_module.load(entry, language=language, pairwise=pairwise)

@@ -37,7 +37,7 @@ def take(config: RunConfig, source: Any) -> RunInput:
 
 
 def _has_columns(config: RunConfig, result: ResultFile) -> bool:
-    """Return whether the columns that the plan names are criteria of the file."""
+    """Return whether the columns that the configuration names are criteria of the file."""
     columns_of_file = {*result.criteria, *result.further}
     return config.judge_columns.keys() <= columns_of_file
 

@@ -135,7 +135,7 @@ def metadata_factory(
         info_by_judge = {}
         for judge_name, provider in judges.items():
             counts = progress.judges[judge_name]
-            info_by_judge[judge_name] = _judge(provider, counts, prepared.plans[judge_name])
+            info_by_judge[judge_name] = _judge(provider, counts, prepared.configs[judge_name])
         models = [*info_by_judge.values(), *prepared.generated.values()]
         in_all = total_use(models)
         budget = None
@@ -199,7 +199,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     for counts in progress.judges.values():
         remarks += counts.remarks
     for judge, counts in progress.judges.items():
-        if 0 < counts.draws < prepared.plans[judge].draws:
+        if 0 < counts.draws < prepared.configs[judge].draws:
             remarks.append(_fewer_draws(prepared, judge, counts))
     remarks += _recorded_draws(prepared, progress)
     for judge, counts in progress.judges.items():
@@ -233,7 +233,7 @@ def _recorded_draws(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
 
 def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> str:
     """Say that judge drew fewer replies of a reasoning model, and the cost of the usual number."""
-    draws = prepared.plans[judge].draws
+    draws = prepared.configs[judge].draws
     provider = prepared.judges[judge]
     usage = counts.usage
     note = (
@@ -300,7 +300,7 @@ def signed_column(
     counts: JudgeProgress,
 ) -> Column:
     """Return the column of a criterion by one judge, with the signature that reproduces it."""
-    config = prepared.plans[judge]
+    config = prepared.configs[judge]
     parts = [signed(provider)]
     if provider.decides:
         parts.append("decisions")

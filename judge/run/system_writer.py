@@ -85,7 +85,7 @@ class SystemWriter:
         counts = self.counts
         client = open_client(
             tools.config,
-            self._model.plan,
+            self._model.config,
             self.provider,
             counts=counts,
             store=tools.replies,
@@ -184,7 +184,7 @@ class SystemWriter:
                 generation = _generation(item, position % generations + 1, generations)
                 outputs.append(replace(generation, system=self._name, output=reply))
         estimate = self._estimate(new)
-        forecast = judge_forecast(self._model.plan, self.provider, estimate)
+        forecast = judge_forecast(self._model.config, self.provider, estimate)
         return outputs, forecast
 
     def _estimate(self, new: Sequence[ModelQuestion]) -> JudgeEstimate:
