@@ -1,18 +1,18 @@
 """Find the themes of a text: its noun phrases, names, times and amounts.
 
-English goes by a spaCy model; Chinese, Japanese and Korean go by the tools of
-`judge.text.tokenizers`.
+English themes come from a spaCy model. Chinese, Japanese and Korean themes are built from the words
+of a tagger (`judge.metrics.qags.word_roles`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any
 from unicodedata import normalize
 
 from judge import text
@@ -21,209 +21,11 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import fold, whole
 from judge.metrics.base import ModelError
-from judge.text.tokenizers import LOCK, TOOLS, Tool, load
+from judge.metrics.qags.word_roles import TAGGERS, Role, Span, Words, tag_words, tagger_tool
+from judge.text.tokenizers import LOCK
 
-Span = tuple[int, int]
-"""Start and end of a phrase in its text, in characters."""
-Part = Literal["noun", "time", "amount", "number", "unit", "suffix", "prefix", ""]
-"""The role of a word in a noun phrase.
-
-An amount is 3.5%; a unit follows a number; a time is 昨年 or 星期五.
-"""
-Words = list[tuple[Span, Part]]
-_PIECE = 2_000  # characters tagged at once: taggers take more than linear time
-
-
-def tag_words(tagger_name: str, clean: str) -> Words:
-    """Return the words of a text with their spans and roles.
-
-    A number with its points and signs is one word. The text has no lone surrogate and no NUL.
-    Thread-safe. Raises MissingExtra.
-    """
-    number_spans = [match.span() for match in _NUMBER.finditer(clean)]
-    words: Words = []
-    index = 0
-    for (start, end), role in _tagged_words(tagger_name, clean):
-        # Numbers and words are both in the order of the text.
-        while index < len(number_spans) and number_spans[index][1] <= start:
-            index += 1
-        is_outside = True
-        if index < len(number_spans):
-            number_start, number_end = number_spans[index]
-            is_outside = start < number_start or end > number_end
-        if is_outside:
-            words.append(((start, end), role))
-            continue
-        number_span = number_spans[index]
-        # The parts of a number, such as `3`, `.` and `5`, become one word.
-        if not words or words[-1][0] != number_span:
-            words.append((number_span, _role_of_number(clean, number_span)))
-    return words
-
-
-def _tagged_words(tagger_name: str, clean: str) -> Words:
-    """Return the words as the tagger cuts them, with their spans and roles."""
-    tagged: Words = []
-    position = 0
-    with LOCK:
-        _tool(tagger_name)
-        tool, role = _TAGGERS[tagger_name]
-        analyse = import_module("rjieba").tag if tagger_name == "zh" else load(tool)
-        for piece in _PIECES(clean):
-            for surface, tags in analyse(piece):
-                part = role(surface, tags)
-                if tagger_name == "kiwi":  # whose forms of verbs are not as written
-                    surface = piece[tags.start : tags.end]
-                start = clean.find(surface, position) if surface else -1
-                if start < 0:  # a tagger may have changed the text
-                    continue
-                position = start + len(surface)
-                tag = part if _WITH_LETTER(surface) else ""
-                tagged.append(((start, position), tag))
-    return tagged
-
-
-def _role_of_number(clean: str, span: Span) -> Part:
-    """Return "number", or "amount" for a number with a sign before or after it: `$5`, `3.5%`."""
-    start, end = span
-    if clean[start].isdigit() and clean[end - 1].isdigit():
-        return "number"
-    return "amount"
-
-
-# `1,250`, `3.5%`, `$5`, `10:30`, `2/3`
-_NUMBER = re.compile(r"[$£€¥￥₩]?\d+(?:[.,:/]\d+)*[%％]?")
-# Up to a sentence's end (`今日は晴れ。`) or a line's, or as many characters as are tagged at once
-_PIECES = re.compile(rf"(?s:.{{1,{_PIECE - 1}}}[。！？.!?\n]|.{{1,{_PIECE}}})").findall
-# `年`, `A1` and `7`, but not `、` or `_`
-_WITH_LETTER = re.compile(r"[^\W_]").search
-
-
-# `今朝`, `月曜`, `昨年`, `未明`
-_TIME = re.compile("[曜日月年週朝昼夕夜晩午旬春夏秋冬]|未明|きのう|きょう|あした|あす").search
-_RELATIVE = {"前", "後", "末", "以前", "以降"}
-
-
-def _adverbial(surface: str) -> Part:
-    """Return the role of a Japanese noun that may be an adverb.
-
-    It is time, suffix of one (二日前) or none (今回, 以上).
-    """
-    if _TIME(surface):
-        return "time"
-    return "suffix" if surface in _RELATIVE else ""
-
-
-_NOUNS_OF_IPADIC = {"一般", "サ変接続", "形容動詞語幹", "固有名詞"}
-_SUFFIXES_OF_IPADIC = {"一般", "人名", "地域", "サ変接続", "副詞可能"}
-
-
-def _ipadic(surface: str, features: list[str]) -> Part:
-    kind, detail, further = features[:3]
-    if kind == "接頭詞":
-        return "prefix" if detail in ("名詞接続", "数接続") else ""
-    if kind != "名詞":
-        return ""
-    if detail == "数":
-        return "number"
-    if detail == "接尾":
-        if further == "助数詞":
-            return "unit"
-        return "suffix" if further in _SUFFIXES_OF_IPADIC else ""
-    if detail == "副詞可能":
-        return _adverbial(surface)
-    return "noun" if detail in _NOUNS_OF_IPADIC else ""
-
-
-_BY_KOREAN: dict[str, Part] = {
-    "NNG": "noun",
-    "NNP": "noun",
-    "SL": "noun",
-    "SN": "number",
-    "NR": "number",
-    "NNBC": "unit",
-    "XSN": "suffix",
-    "XPN": "prefix",
-    "NNB": "",
-}
-_BY_KOREAN |= {"NNBC": "unit", "XSN": "suffix", "XPN": "prefix", "NNB": ""}
-
-_KOREAN_DAYS = {"그저께", "어제", "오늘", "내일", "모레"}  # the other times are nouns
-
-
-def _korean(surface: str, tag: str) -> Part:
-    if surface in _KOREAN_DAYS:
-        return "time"
-    # A word of several parts has their tags: the first of `NNG+JKS` counts.
-    return _BY_KOREAN.get(tag.partition("+")[0], "")
-
-
-# `去年`, `周三`, `星期五`
-_CHINESE_TIME = re.compile("[年月日号天周夜晨晚早午旬春夏秋冬节]|星期|礼拜").search
-
-
-def _chinese(surface: str, kind: str) -> Part:
-    """Map jieba's tags.
-
-    n… and vn are nouns, eng is other scripts, m a number, often with its measure, t a time.
-    """
-    if kind == "m":
-        if surface.isnumeric():
-            return "number"
-        return "amount" if any(map(str.isnumeric, surface)) else "unit"
-    if kind == "q":
-        return "unit"
-    if kind == "k":
-        return "suffix"
-    if kind == "t":
-        return "time" if _CHINESE_TIME(surface) else ""
-    is_noun = kind.startswith("n") or kind in ("vn", "eng", "j", "l")
-    return "noun" if is_noun else ""
-
-
-_EMPTY_NOUNS = {"こと", "もの", "とき", "ところ", "ため", "よう", "わけ", "はず", "つもり", "うち"}
-_BY_SUDACHI: dict[str, Part] = {"普通名詞": "noun", "固有名詞": "noun", "数詞": "number"}
-
-
-def _sudachi(surface: str, tags: Sequence[str]) -> Part:
-    kind, detail, further, *_ = tags
-    if kind == "接尾辞" and detail == "名詞的":
-        return "unit" if further == "助数詞" else "suffix"
-    if kind == "接頭辞":
-        return "prefix"
-    if kind != "名詞":
-        return ""
-    if further == "副詞可能":
-        return _adverbial(surface)
-    if surface in _EMPTY_NOUNS:
-        return ""
-    return _BY_SUDACHI.get(detail, "")
-
-
-_TAGGERS: dict[str, tuple[str, Callable[[str, Any], Part]]] = {
-    "ja": ("ja", _ipadic),
-    "ko": ("ko", lambda surface, features: _korean(surface, features[0])),
-    "zh": ("zh-words", _chinese),
-    "sudachi": ("sudachi", _sudachi),
-    # A dependent noun may be a unit.
-    "kiwi": (
-        "kiwi",
-        lambda form, token: "unit" if token.tag == "NNB" else _korean(form, token.tag),
-    ),
-}
-"""The tokenizer of each language or name, and a function that maps its tags to a word's role."""
-
-
-def _tool(tagger_name: str) -> Tool:
-    """Return the packages of a tagger. Raises MissingExtra if they are not installed."""
-    tool = TOOLS[_TAGGERS[tagger_name][0]]
-    if not tool.installed:
-        raise tool.missing(f"qags: the nouns of {tagger_name!r} need")
-    return tool
-
-
-NOUNS = ("nouns", *_TAGGERS)
-"""Names of the finders: by each text's language, of one language, two other taggers.
+NOUNS = ("nouns", *TAGGERS)
+"""Names of the finders: `nouns` chooses by each text's language, the others are taggers.
 
 `spacy:MODEL` also works.
 """
@@ -252,7 +54,9 @@ class Nouns:
         self._compounds = compounds
         self._used: set[str] = set()
         self._cache: dict[tuple[str, str], list[Span]] = {}
-        self.signature  # noqa: B018 - raises if packages are missing
+        if self._tool:
+            # Called only for their errors: packages or a model that are not installed.
+            _signature_of(self._tool)
 
     def check(self, outputs: Sequence[str]) -> None:
         """Raise MissingExtra if an English text needs a spaCy model that is not installed."""
@@ -261,7 +65,7 @@ class Nouns:
         for output, language in zip(outputs, languages(outputs), strict=True):
             if not output.strip() or language != "en":
                 continue
-            # A text that English's finder refuses needs no model; see `themes`.
+            # A text that `themes` refuses needs no model.
             if not text.is_cjk(output) and not is_other_language(output):
                 raise MissingExtra(_no_english())
 
@@ -283,46 +87,48 @@ class Nouns:
                     continue
             cleaned = clean(output)
             phrases: dict[str, str] = {}
-            for start, end in self.spans(cleaned, language):
+            for start, end in self._spans(cleaned, language):
                 phrase = cleaned[start:end]
                 phrases.setdefault(fold(phrase).casefold(), phrase)
             results.append(list(phrases.values()))
         return results
 
-    def spans(self, clean: str, language: str) -> list[Span]:
-        """Return the places of the themes in a cleaned text, in order; results are cached."""
+    def _spans(self, cleaned: str, language: str) -> list[Span]:
+        """Return where the themes are in a cleaned text, in order; results are cached."""
         finder_name = self._tool or (self._english if language == "en" else language)
         if not finder_name:
             raise MissingExtra(_no_english())
         self._used.add(finder_name)
-        if (clean, finder_name) not in self._cache:
-            self._cache[clean, finder_name] = self._find_spans(clean, finder_name)
-        return self._cache[clean, finder_name]
+        if (cleaned, finder_name) not in self._cache:
+            self._cache[cleaned, finder_name] = self._find_spans(cleaned, finder_name)
+        return self._cache[cleaned, finder_name]
 
-    def _find_spans(self, clean: str, finder_name: str) -> list[Span]:
+    def _find_spans(self, cleaned: str, finder_name: str) -> list[Span]:
         if finder_name.startswith(SPACY):
-            return _by_spacy(_spacy(finder_name), clean, self._compounds)
-        words = tag_words(finder_name, clean)
+            return _by_spacy(_spacy(finder_name), cleaned, self._compounds)
+        words = tag_words(finder_name, cleaned)
         if self._compounds:
-            return list(_compound_spans(clean, words, finder_name in _SPACED))
-        return [span for span, part in words if part in ("noun", "time")]
+            return list(_compound_spans(cleaned, words, finder_name in _SPACED))
+        return [span for span, role in words if role in ("noun", "time")]
 
     @property
     def signature(self) -> str:
-        """The finders used so far, with their versions."""
-        signatures: list[str] = []
+        """The finder that was named, or those used so far, with their versions."""
         names = {self._tool} if self._tool else self._used
-        for finder_name in sorted(names):
-            if finder_name.startswith(SPACY):
-                meta = _spacy(finder_name).meta
-                name_and_version = f"{meta['name']}{meta['version']}"
-                signatures.append(f"spacy-{meta['lang']}_{name_and_version}")
-            else:
-                # The versions of the packages decide the results.
-                packages = [package + version(package) for package in _tool(finder_name).packages]
-                signatures.append("-".join([finder_name, *packages]))
-        signature = "+".join(signatures) or "nouns"
+        signature = "+".join(map(_signature_of, sorted(names))) or "nouns"
         return signature if self._compounds else f"{signature}-single"
+
+
+def _signature_of(finder_name: str) -> str:
+    """Return a finder with the versions of its packages, which decide its results.
+
+    Raises MissingExtra and ConfigError if they are not installed.
+    """
+    if finder_name.startswith(SPACY):
+        meta = _spacy(finder_name).meta
+        return f"spacy-{meta['lang']}_{meta['name']}{meta['version']}"
+    packages = [f"{package}{version(package)}" for package in tagger_tool(finder_name).packages]
+    return "-".join([finder_name, *packages])
 
 
 _NO_FINDER = ModelError(
@@ -348,9 +154,9 @@ def _no_english() -> str:
 
 
 def clean(original: str) -> str:
-    """Remove what some taggers cannot process.
+    """Remove what some taggers cannot process: lone surrogates and NUL.
 
-    This is lone surrogates, NUL, and letters in parts, such as the jamo of NFD.
+    Also compose letters that are written in parts, such as the jamo of NFD.
     """
     return normalize("NFC", whole(original).replace("\0", " "))
 
@@ -372,15 +178,11 @@ def languages(texts: Sequence[str]) -> list[str]:
     return of_each
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
 def is_other_language(passage: str) -> bool:
-    """Return whether a text in Latin script is not English.
+    """Return whether a text in Latin script is surely not English.
 
-    It then has at least 8 words, none of them common only in English, and two different ones that
-    are common in other languages or have a letter with a diacritic.
+    Such a text has at least 8 words, none of which is common only in English. Two different words
+    of it are common in other languages or have a letter with a diacritic.
     """
     words = [match[0].lower() for match in _WORD.finditer(passage)]
     if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
@@ -395,77 +197,80 @@ _WORD = re.compile(
     r"|[^\W\d_](?:(?!n['’]t\b)[\w-])*(?:['’](?!(?:s|m|re|ve|ll|d|t)\b)\w+|[&-]\w+)*"
 )
 _MIN_WORDS = 8
-_COMMON_IN_ENGLISH = _set(
+_ENGLISH_WORDS = (
     "the and that this these with from his her he she they their its it you your our my we were "
     "not been has have would could which who what when into about after said says will if than "
     "more"
 )
-_COMMON_ELSEWHERE = _set(  # but van, de, la and others that are in names
+_COMMON_IN_ENGLISH = frozenset(_ENGLISH_WORDS.split())
+# Without van, de, la and others that are in names.
+_OTHER_WORDS = (
     "der die das und ist nicht ein eine einen auf dem zu im sich dass les des un une et est dans "
     "que qui sur pour par en una con por para se su lo gli che della não um uma em com na het "
     "een voor niet op aan att det som på är og til af ikke nie się bir"
 )
+_COMMON_ELSEWHERE = frozenset(_OTHER_WORDS.split())
 
 
 # From words to phrases
 
 
-def _compound_spans(clean: str, words: Words, spaced: bool) -> Iterator[Span]:
+def _compound_spans(cleaned: str, words: Words, spaced: bool) -> Iterator[Span]:
     """Yield runs of words that have a noun or an amount, or a number with what it counts."""
-    for run in _runs(clean, words, spaced):
+    for run in _runs(cleaned, words, spaced):
         # A suffix needs a word before it, and a prefix one behind it.
         while run and run[0][1] in ("suffix", "unit"):
             run = run[1:]
         while run and run[-1][1] == "prefix":
             run = run[:-1]
-        parts = {part for _, part in run}
-        has_noun = bool(parts & {"noun", "time", "amount"})
-        has_counted_number = "number" in parts and bool(parts & {"unit", "suffix"})
+        roles = {role for _, role in run}
+        has_noun = bool(roles & {"noun", "time", "amount"})
+        has_counted_number = "number" in roles and bool(roles & {"unit", "suffix"})
         if has_noun or has_counted_number:
             start = run[0][0][0]
             end = run[-1][0][1]
             yield start, end
 
 
-def _runs(clean: str, words: Words, spaced: bool) -> list[Words]:
+def _runs(cleaned: str, words: Words, spaced: bool) -> list[Words]:
     """Return runs of words that may be in one compound. Words without a role separate them."""
     runs: list[Words] = [[]]
-    for span, part in words:
+    for span, role in words:
         last_run = runs[-1]
         if last_run:
-            continues = part and _continues_compound(last_run[-1], (span, part), clean, spaced)
+            continues = role and _continues_compound(last_run[-1], (span, role), cleaned, spaced)
             if not continues:
                 runs.append([])
-        if part:
-            runs[-1].append((span, part))
+        if role:
+            runs[-1].append((span, role))
     return runs
 
 
-# `7月`, `午後3時` from its number, `10:30点`
-_CLOCK = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]").match
+# `7月`, `3時` of `午後3時`, `10:30点`
+_NUMBERED_TIME = re.compile(r"[\d〇一二三四五六七八九十:]+[年月日号時时点]")
 
 
 def _continues_compound(
-    last: tuple[Span, Part],
-    word: tuple[Span, Part],
-    clean: str,
+    last: tuple[Span, Role],
+    word: tuple[Span, Role],
+    cleaned: str,
     spaced: bool,
 ) -> bool:
     """Return whether two consecutive words are in one compound."""
     (_, last_end), role_before = last
-    (start, _), part = word
-    between = clean[last_end:start]
+    (start, _), role = word
+    between = cleaned[last_end:start]
     if between:
         if not spaced or between != " ":
             return False
-        return role_before in ("noun", "suffix") and part in ("noun", "prefix")
+        return role_before in ("noun", "suffix") and role in ("noun", "prefix")
     if role_before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
-        if part in ("time", "suffix"):
+        if role in ("time", "suffix"):
             return True
-        return part in ("number", "amount") and bool(_CLOCK(clean, start))
-    if part in ("unit", "time"):  # 12月末; not 村民昨天
+        return role in ("number", "amount") and bool(_NUMBERED_TIME.match(cleaned, start))
+    if role in ("unit", "time"):  # 12月末; not 村民昨天
         return role_before in ("number", "amount", "unit", "prefix")
-    return not (part in ("noun", "prefix") and role_before in ("unit", "amount"))
+    return not (role in ("noun", "prefix") and role_before in ("unit", "amount"))
 
 
 @cache
@@ -487,14 +292,13 @@ def _spacy(finder_name: str) -> Any:
         ) from error
 
 
-def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
+def _by_spacy(nlp: Any, cleaned: str, compounds: bool) -> list[Span]:
     """Return noun chunks without determiners, and entities; of two that overlap the longer one.
 
-    Consecutive nouns replace chunks in Chinese, Japanese and Korean, and if the pipeline has no
-    parser or no chunks.
+    If there are no noun chunks (`_noun_chunks`), consecutive nouns take their place.
     """
     with LOCK:
-        doc = nlp(clean[: nlp.max_length])
+        doc = nlp(cleaned[: nlp.max_length])
     noun_tokens = [token for token in doc if token.pos_ in ("NOUN", "PROPN")]
     nouns = [(token.i, token.i + 1) for token in noun_tokens]
     if not compounds:
@@ -513,8 +317,8 @@ def _by_spacy(nlp: Any, clean: str, compounds: bool) -> list[Span]:
 
 
 def _noun_chunks(nlp: Any, doc: Any) -> list[Span]:
-    """Return the noun chunks in tokens, or none for the languages of the taggers."""
-    if nlp.lang in _TAGGERS:
+    """Return the noun chunks in tokens; none for Chinese, Japanese, Korean and without a parser."""
+    if nlp.lang in TAGGERS:
         return []
     try:
         return [(chunk.start, chunk.end) for chunk in doc.noun_chunks]
@@ -545,6 +349,7 @@ def _without_function_words(doc: Any, span: Span) -> Span | None:
 
 
 def _character_span(doc: Any, span: Span) -> Span:
+    """Return a span of tokens as one of characters."""
     first_token = doc[span[0]]
     last_token = doc[span[1] - 1]
     return first_token.idx, last_token.idx + len(last_token.text)
