@@ -131,7 +131,7 @@ def replay(
         texts = texts_of(first)
         judged.append(JudgedCase(each, texts, evaluate_case(each, texts, first)))
         met_again.append(evaluate_case(each, texts_of(second), second).met)
-    risk = GateRisk(judged, {False: first}, seed=seed, n_reruns=RERUNS).estimate(mends=False)
+    risk = GateRisk(judged, {"texts": first}, seed=seed, n_reruns=RERUNS).estimate(mends=False)
     for each, stated, met in zip(judged, risk.cases, met_again, strict=True):
         share = stated.other_items if of_items else stated.same_texts
         kind = f"{label}, {each.case.name.split(' ')[0]}"

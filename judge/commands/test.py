@@ -55,7 +55,7 @@ from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare
 from judge.suite.case import Case, Policy, Verdict, joined
 from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
-from judge.suite.gate_risk import GateRisk, JudgedCase
+from judge.suite.gate_risk import Form, GateRisk, JudgedCase
 from judge.suite.load import SuiteTexts
 from judge.suite.risk import SuiteRisk
 from judge.suite.schema import Suite
@@ -654,11 +654,11 @@ def _estimate_risk(
     suite: Suite, judged: Sequence[JudgedCase], compared: _Compared, *, others_met: bool
 ) -> SuiteRisk:
     """Return how often the verdicts would change if nothing had changed."""
-    results: dict[bool, Result] = {}
+    results: dict[Form, Result] = {}
     if compared.result is not None:
-        results[False] = compared.result
+        results["texts"] = compared.result
     if compared.ranked is not None:
-        results[True] = compared.ranked
+        results["pairs"] = compared.ranked
     gate_risk = GateRisk(
         judged,
         results,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -29,12 +30,18 @@ _N_RESAMPLES = 2_000
 """Resamples of the tests in a rerun. Fewer than usual, because there are many reruns."""
 _FACTORS = (2, 4, 8)
 """How many times as many draws or items are tried."""
-_FEWEST_ITEMS = 5
-_LEAST_WEIGHT = 0.1
 _MOST_DRAWS = 100
 _MOST_ITEMS = 2_000
+"""The most draws and items that a mend proposes."""
 _STEPS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3)
 """How far limits are moved, as a share of their scale."""
+_FEWEST_ITEMS = 5
+_LEAST_WEIGHT = 0.1
+"""The weight of an item if there are too few for a formula; see `_weight_of_item`."""
+Form = Literal["texts", "pairs"]
+"""Whether a result has scores of single texts, or comparisons of pairs of texts."""
+Shares = Mapping[Form, Mapping[int, Floats]]
+"""The probabilities of the labels of each score, by the score's position in its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +55,9 @@ class JudgedCase:
 
 @dataclass(frozen=True, slots=True)
 class _Rerun:
-    """The results of one rerun, by whether texts were compared in pairs, and the drawn items."""
+    """The results of one rerun, and the drawn items, each as often as it was drawn."""
 
-    results: Mapping[bool, Result]
+    results: Mapping[Form, Result]
     items: Sequence[str] = ()
 
 
@@ -58,49 +65,55 @@ class _Rerun:
 class GateRisk:
     """Estimates the risk of a suite.
 
-    `results` are by whether texts were compared in pairs. `others_met` is whether all verdicts on
-    limits and baselines are met.
+    `failures` are the suite's limits. `others_met` is whether all verdicts on limits and baselines
+    are met.
     """
 
     cases: Sequence[JudgedCase]
-    results: Mapping[bool, Result]
+    results: Mapping[Form, Result]
     baseline: Result | None = None
     failures: Limits = field(default_factory=lambda: Limits())
     others_met: bool = True
     seed: int = 0
     n_reruns: int = N_RERUNS
-    _redraws: dict[bool, Redraws] = field(init=False)
+    _redraws: dict[Form, Redraws] = field(init=False)
     _random: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
         case_names = [judged.case.name for judged in self.cases]
-        self._redraws = {
-            pairwise: Redraws(result, case_names) for pairwise, result in self.results.items()
-        }
+        self._redraws = {form: Redraws(result, case_names) for form, result in self.results.items()}
         self._random = np.random.default_rng(self.seed)
 
     def estimate(self, *, mends: bool = True) -> SuiteRisk:
-        """Return the risk of the suite; without `mends`, none is looked for."""
-        same_texts = self._met_of_reruns(self._rerun)
+        """Return the risk of the suite, with `mends` of the cases whose risk is too high."""
+        met_on_same_texts = self._met_of_reruns(self._rerun)
         sampled = [judged for judged in self.cases if self._is_sample(judged)]
-        other_items = None
+        met_on_other_items = None
         if sampled:
             sources = self._sources(sampled)
-            other_items = self._met_of_reruns(lambda: self._rerun_on_other_items(sources))
+            met_on_other_items = self._met_of_reruns(lambda: self._rerun_on_other_items(sources))
         risks: list[CaseRisk] = []
         for position, judged in enumerate(self.cases):
             met_of_sample = None
-            if other_items is not None and judged in sampled:
-                met_of_sample = other_items[:, position]
-            risk = self._risk_of_case(judged, same_texts[:, position], met_of_sample)
+            if met_on_other_items is not None and judged in sampled:
+                met_of_sample = met_on_other_items[:, position]
+            risk = self._risk_of_case(judged, met_on_same_texts[:, position], met_of_sample)
             risks.append(self._with_mends(risk, judged) if mends else risk)
         passed = self.others_met and all(judged.verdict.met for judged in self.cases)
-        suite_same = self._suite_share(same_texts, passed)
-        suite_other = None
-        if other_items is not None:
-            suite_other = max(suite_same, self._suite_share(other_items, passed))
+        same_texts = self._share_of_changed_suites(met_on_same_texts, passed)
+        other_items = None
+        if met_on_other_items is not None:
+            # Other items have other replies, too.
+            other_items = max(same_texts, self._share_of_changed_suites(met_on_other_items, passed))
         n_unknown = sum(not self._is_known(judged) for judged in self.cases)
-        return SuiteRisk(tuple(risks), passed, suite_same, suite_other, n_unknown, self.n_reruns)
+        return SuiteRisk(
+            tuple(risks),
+            passed,
+            same_texts=same_texts,
+            other_items=other_items,
+            n_unknown=n_unknown,
+            n_reruns=self.n_reruns,
+        )
 
     def _risk_of_case(
         self, judged: JudgedCase, met_on_same_texts: Bools, met_on_other_items: Bools | None
@@ -116,12 +129,16 @@ class GateRisk:
             other_items = max(_share_changed(met_on_other_items, verdict.met), same_texts or 0.0)
         return CaseRisk(judged.case.name, verdict.status, verdict.met, same_texts, other_items)
 
-    def _suite_share(self, met: Bools, passed: bool) -> float:
-        """Return the share of reruns in which the suite passes instead of failing, or fails."""
+    def _share_of_changed_suites(self, met: Bools, passed: bool) -> float:
+        """Return the share of reruns in which the suite as a whole has another verdict.
+
+        `met` is by rerun (rows) and case (columns), `passed` is the verdict of this run.
+        """
         passes = np.logical_and(met.all(axis=1), self.others_met)
         return _share_changed(passes, passed)
 
     def _with_mends(self, risk: CaseRisk, judged: JudgedCase) -> CaseRisk:
+        """Add the mends of a case if its risk is known and too high."""
         if risk.risk is None or risk.risk <= ACCEPTABLE:
             return risk
         mends = [
@@ -139,7 +156,7 @@ class GateRisk:
         if risk.other_items is not None:
             sources = self._sources([judged])
             reruns += [self._rerun_on_other_items(sources) for _ in range(N_FOR_MENDS)]
-        column = columns(self.results[self._is_pairwise(judged)]).get(judged.case.stem())
+        column = columns(self.results[self._form(judged)]).get(judged.case.stem())
         if column is None:
             return
         for step in _STEPS:
@@ -154,25 +171,27 @@ class GateRisk:
 
     def _more_draws(self, risk: CaseRisk, judged: JudgedCase) -> Iterator[str]:
         """Yield the number of draws with which two runs nearly always agree on the case."""
-        redraws = self._redraws[self._is_pairwise(judged)]
-        is_drawn = redraws.is_drawn(judged.case.stem(), judged.texts)
         # More draws about the same texts say no more about other items.
         too_few_items = risk.other_items is not None and risk.other_items > ACCEPTABLE
-        if not is_drawn or risk.same_texts is None or too_few_items:
+        if not self._is_drawn(judged) or risk.same_texts is None or too_few_items:
             return
         for factor in _FACTORS:
-            n_draws = factor * redraws.draws
+            n_draws = factor * self._redraws[self._form(judged)].draws
             if n_draws > _MOST_DRAWS:
                 return
-
-            # Two runs of one judge: a reply is equally likely in both.
-            def pair(n_draws: int = n_draws) -> tuple[_Rerun, _Rerun]:
-                shares = self._posteriors()
-                return self._rerun(shares, n_draws), self._rerun(shares, n_draws)
-
-            if self._share_of_disagreeing(judged, pair) <= ACCEPTABLE:
+            if self._runs_agree_with_draws(judged, n_draws):
                 yield f"{n_draws} draws"
                 return
+
+    def _runs_agree_with_draws(self, judged: JudgedCase, n_draws: int) -> bool:
+        """Return whether two runs with this many draws nearly always agree on the case."""
+
+        def two_runs() -> tuple[_Rerun, _Rerun]:
+            # Two runs of one judge: a reply is equally likely in both.
+            shares = self._posteriors()
+            return self._rerun(shares, n_draws), self._rerun(shares, n_draws)
+
+        return self._share_of_disagreeing(judged, two_runs) <= ACCEPTABLE
 
     def _more_items(self, risk: CaseRisk, judged: JudgedCase) -> Iterator[str]:
         """Yield the number of items with which two samples of items nearly always agree."""
@@ -183,46 +202,51 @@ class GateRisk:
             n_items = factor * len(sources)
             if n_items > _MOST_ITEMS:
                 return
-
-            # Two samples of one population: items of a kind are equally frequent in both.
-            def pair(n_items: int = n_items) -> tuple[_Rerun, _Rerun]:
-                shares = self._shares_of(sources)
-                first_rerun = self._rerun_on_other_items(sources, n_items, shares)
-                return first_rerun, self._rerun_on_other_items(sources, n_items, shares)
-
-            if self._share_of_disagreeing(judged, pair) <= ACCEPTABLE:
+            if self._samples_agree_with_items(judged, sources, n_items):
                 yield f"{n_items:,} items"
                 return
 
+    def _samples_agree_with_items(
+        self, judged: JudgedCase, sources: Sequence[str], n_items: int
+    ) -> bool:
+        """Return whether two samples of this many items nearly always agree on the case."""
+
+        def two_samples() -> tuple[_Rerun, _Rerun]:
+            # Two samples of one population: items of a kind are equally frequent in both.
+            shares = self._shares_of(sources)
+            first_rerun = self._rerun_on_other_items(sources, n_items, shares)
+            second_rerun = self._rerun_on_other_items(sources, n_items, shares)
+            return first_rerun, second_rerun
+
+        return self._share_of_disagreeing(judged, two_samples) <= ACCEPTABLE
+
     def _share_of_disagreeing(
-        self, judged: JudgedCase, pair: Callable[[], tuple[_Rerun, _Rerun]]
+        self, judged: JudgedCase, make_pair: Callable[[], tuple[_Rerun, _Rerun]]
     ) -> float:
-        """Return how often two runs of the same judge differ in the verdict."""
-        # A pair is two reruns.
+        """Return the share of pairs of reruns whose verdicts on a case differ."""
+        # A pair is two of the reruns that a mend takes.
         n_pairs = N_FOR_MENDS // 2
         differing = 0
         for _ in range(n_pairs):
-            first_rerun, second_rerun = pair()
+            first_rerun, second_rerun = make_pair()
             differing += self._is_met(judged, first_rerun) != self._is_met(judged, second_rerun)
         return differing / n_pairs
 
-    def _rerun(
-        self,
-        shares: Mapping[bool, Mapping[int, Floats]] | None = None,
-        n_draws: int | None = None,
-    ) -> _Rerun:
-        """Return results with new replies to the same texts."""
+    def _rerun(self, shares: Shares | None = None, n_draws: int | None = None) -> _Rerun:
+        """Return results with new replies to the same texts.
+
+        `shares` are by default drawn, and each score has by default as many draws as it had.
+        """
         shares = shares or self._posteriors()
-        results: dict[bool, Result] = {}
-        for pairwise, redraws in self._redraws.items():
-            rows = redraws.with_new_replies(self._random, shares[pairwise], n_draws)
-            results[pairwise] = redraws.result(rows)
+        results: dict[Form, Result] = {}
+        for form, redraws in self._redraws.items():
+            rows = redraws.with_new_replies(self._random, shares[form], n_draws)
+            results[form] = redraws.result(rows)
         return _Rerun(results)
 
-    def _posteriors(self) -> dict[bool, Mapping[int, Floats]]:
-        return {
-            pairwise: redraws.posterior(self._random) for pairwise, redraws in self._redraws.items()
-        }
+    def _posteriors(self) -> Shares:
+        """Draw the probabilities of the labels of every score, given its draws in this run."""
+        return {form: redraws.posterior(self._random) for form, redraws in self._redraws.items()}
 
     def _rerun_on_other_items(
         self, sources: Sequence[str], n_items: int | None = None, shares: Floats | None = None
@@ -238,10 +262,10 @@ class GateRisk:
         for source, count in zip(sources, counts, strict=True):
             items += [source] * int(count)
         posteriors = self._posteriors()
-        results: dict[bool, Result] = {}
-        for pairwise, redraws in self._redraws.items():
-            rows = redraws.with_new_replies(self._random, posteriors[pairwise])
-            results[pairwise] = redraws.result(rows, items)
+        results: dict[Form, Result] = {}
+        for form, redraws in self._redraws.items():
+            rows = redraws.with_new_replies(self._random, posteriors[form])
+            results[form] = redraws.result(rows, items)
         return _Rerun(results, items)
 
     def _shares_of(self, sources: Sequence[str]) -> Floats:
@@ -259,19 +283,19 @@ class GateRisk:
         return is_met
 
     def _is_met(self, judged: JudgedCase, rerun: _Rerun) -> bool:
+        """Return whether a case is met in a rerun."""
         case = judged.case
         texts = judged.texts
         if rerun.items and self._is_sample(judged):
-            redraws = self._redraws[self._is_pairwise(judged)]
-            texts = redraws.drawn_texts(texts, rerun.items)
+            texts = self._redraws[self._form(judged)].drawn_texts(texts, rerun.items)
         elif not self._is_drawn(judged):
             # All its scores are the same in every rerun.
             return judged.verdict.met
         context = CaseContext(
             case.stem(),
             texts,
-            result=rerun.results.get(False),
-            ranked=rerun.results.get(True),
+            result=rerun.results.get("texts"),
+            ranked=rerun.results.get("pairs"),
             baseline=self.baseline,
             seed=self.seed,
             n_resamples=_N_RESAMPLES,
@@ -279,20 +303,22 @@ class GateRisk:
         decision = decide_case(case, context, self.failures)
         return decision.is_met(case.policy)
 
-    def _is_pairwise(self, judged: JudgedCase) -> bool:
-        ranked = self.results.get(True)
+    def _form(self, judged: JudgedCase) -> Form:
+        """Return which result has the texts of a case."""
+        ranked = self.results.get("pairs")
         if ranked is None:
-            return False
+            return "texts"
         keys = {sample.key for sample in ranked.table.samples}
-        return any(text in keys for text in judged.texts)
+        return "pairs" if any(text in keys for text in judged.texts) else "texts"
 
     def _is_drawn(self, judged: JudgedCase) -> bool:
         """Return whether new replies can change a score of the case."""
-        redraws = self._redraws[self._is_pairwise(judged)]
+        redraws = self._redraws[self._form(judged)]
         return redraws.is_drawn(judged.case.stem(), judged.texts)
 
     def _is_known(self, judged: JudgedCase) -> bool:
-        redraws = self._redraws[self._is_pairwise(judged)]
+        """Return whether the other possible replies about the case are known."""
+        redraws = self._redraws[self._form(judged)]
         return redraws.is_known(judged.case.stem(), judged.texts)
 
     def _is_sample(self, judged: JudgedCase) -> bool:
@@ -306,7 +332,7 @@ class GateRisk:
         """Return the items of the data that these cases are about, each once."""
         sources: dict[str, None] = {}
         for judged in cases:
-            redraws = self._redraws[self._is_pairwise(judged)]
+            redraws = self._redraws[self._form(judged)]
             sources.update(dict.fromkeys(redraws.sources(judged.texts)))
         return list(sources)
 
@@ -318,6 +344,7 @@ def _weight_of_item(n: int) -> float:
     one, they vary as under the normal distribution: by 2 / n · (n − 1) / (n − 3) times the variance
     of an item.
     """
+    # With fewer items, the formula has no positive value.
     if n < _FEWEST_ITEMS:
         return _LEAST_WEIGHT
     variance_of_share = (2 / (n - 3) - 1 / n) * n / (n - 1)

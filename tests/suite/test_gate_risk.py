@@ -35,7 +35,7 @@ def risk_of(
     result: Result, *cases: dict[str, Any], mends: bool = False, n_reruns: int = 100
 ) -> SuiteRisk:
     all_judged = [judged(result, **keys) for keys in cases]
-    return GateRisk(all_judged, {False: result}, n_reruns=n_reruns).estimate(mends=mends)
+    return GateRisk(all_judged, {"texts": result}, n_reruns=n_reruns).estimate(mends=mends)
 
 
 @pytest.fixture
