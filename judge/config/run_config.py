@@ -26,7 +26,7 @@ from judge.core.criterion_entry import is_file, to_entries
 from judge.core.errors import ConfigError
 from judge.core.generated_system import Systems, resolve_systems
 from judge.core.invalid_values import first_invalid_value
-from judge.core.messages import generating, option
+from judge.core.messages import generate_command, option
 from judge.core.option_values import parse_assignments, parse_ends
 from judge.core.records import ReplyKind
 from judge.core.request_options import (
@@ -369,7 +369,7 @@ class RunConfig(BaseModel):
         """
         if isinstance(self.systems, dict):
             raise ConfigError(
-                f"systems: this command generates no outputs; {generating()} writes them"
+                f"systems: this command generates no outputs; {generate_command()} writes them"
             )
         return self.systems
 

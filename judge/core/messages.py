@@ -1,7 +1,6 @@
-"""Name an option or a command in a message as its reader types it: in a shell or in Python.
+"""Name options and commands in messages as the reader types them: in a shell or in Python.
 
-`speaking_to` sets which of the two the reader uses. `option` and `command` name things for that
-reader.
+`speaking_to` sets which interface the reader uses. The other functions return the words for it.
 """
 
 from __future__ import annotations
@@ -11,42 +10,44 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Literal
 
-Door = Literal["command line", "python"]
-_door: ContextVar[Door | None] = ContextVar("judge_door", default=None)
-_BARE: Any = object()
+Interface = Literal["command line", "python"]
+_interface: ContextVar[Interface | None] = ContextVar("judge_interface", default=None)
+# Stands for an option that is named without a value.
+_NO_VALUE: Any = object()
+# Commands with another name in Python.
+_FUNCTIONS = {"run": "evaluate", "score": "evaluate", "criteria diff": "diff"}
 
 
 @contextmanager
-def speaking_to(door: Door) -> Iterator[None]:
-    """Word the messages of this block for this kind of caller; an outer block has precedence."""
-    if _door.get() is not None:
+def speaking_to(interface: Interface) -> Iterator[None]:
+    """Word the messages of this block for users of an interface; an outer block has precedence."""
+    if _interface.get() is not None:
         yield
         return
-    outer_door = _door.set(door)
+    token = _interface.set(interface)
     try:
         yield
     finally:
-        _door.reset(outer_door)
+        _interface.reset(token)
 
 
 def in_python() -> bool:
-    """Return whether messages are for Python; by default they are for the command line."""
-    return _door.get() == "python"
+    """Return whether messages are for Python users; by default they are for the command line."""
+    return _interface.get() == "python"
 
 
-def option(option_name: str, value: Any = _BARE) -> str:
+def option(option_name: str, value: Any = _NO_VALUE) -> str:
     """Return an option as its reader writes it, alone or with a value.
 
-    `--map output=TEXT` is `map={'output': 'TEXT'}` in Python. `option_name` is the option's name in
-    Python. A mapping names columns or options, a list has several values; True and False turn an
-    option on or off (`--structured`, `--no-cache`).
+    `option_name` is its name in Python. `map={'output': 'TEXT'}` is `--map output=TEXT` on the
+    command line, a sequence is `a,b`, and True and False are `--structured` and `--no-cache`.
     """
     if in_python():
-        return option_name if value is _BARE else f"{option_name}={_as_python(value)}"
+        return option_name if value is _NO_VALUE else f"{option_name}={_as_python(value)}"
     dashed_name = option_name.replace("_", "-")
     if value is False:
         return f"--no-{dashed_name}"
-    if value is _BARE or value is True:
+    if value is _NO_VALUE or value is True:
         return f"--{dashed_name}"
     return f"--{dashed_name} {_as_typed(value)}"
 
@@ -59,35 +60,33 @@ def advice_on_thinking() -> str:
 
 def command(command_name: str) -> str:
     """Return a command as its reader writes it: `judge run`, or `judge.evaluate` in Python."""
-    return (
-        f"judge.{_FUNCTIONS.get(command_name, command_name)}"
-        if in_python()
-        else f"judge {command_name}"
-    )
+    if in_python():
+        return f"judge.{_FUNCTIONS.get(command_name, command_name)}"
+    return f"judge {command_name}"
 
 
 def full_report() -> str:
-    """Return what shows all of a report and not only its summary."""
+    """Return the call or the option that shows a whole report instead of its summary."""
     return "report(full=True)" if in_python() else "--full"
 
 
 def start_again() -> str:
-    """Return how the reader repeats what was interrupted."""
+    """Return the advice to repeat the command or call that was interrupted."""
     return "make the same call again" if in_python() else "start the same command again"
 
 
-def making_a_card() -> str:
-    """Return what makes the card of a judge from new judgments."""
+def card_command() -> str:
+    """Return the command or call that makes the card of a judge from new judgments."""
     return "judge.card(data)" if in_python() else "judge validate DATA --card"
 
 
-def generating() -> str:
-    """Return what writes the outputs of systems that are a prompt and a model."""
+def generate_command() -> str:
+    """Return the command or function that lets systems (a prompt and a model) write outputs."""
     return "judge.generate" if in_python() else "judge run --generate-only FILE"
 
 
 class Remark(str):
-    """A note that warns of nothing: it says what was read or done, and nothing has to be done."""
+    """A note that is not a warning: it says what judge read or did, and needs no action."""
 
     __slots__ = ()
 
@@ -99,7 +98,7 @@ FORMER_NAMES = {
     "file": "out",
     "rival": "opponent",
 }
-"""Former names of options, here or in other tools, with the present ones."""
+"""The present name of each option that has another name in an older version or another tool."""
 
 
 def new_name(former: str, option_names: Collection[str]) -> str:
@@ -116,7 +115,7 @@ The word now means the author of the texts, and only that.
 
 
 def two_meanings_of_system(message: str, selected: str = "") -> str:
-    """Return why `system` is no setting of a judge.
+    """Return a message for users who set `system` and may mean either of two things.
 
     `message` is how this file or command sets the system message, and `selected` how it selects the
     texts of a system (by default as a run does).
@@ -130,10 +129,6 @@ def two_meanings_of_system(message: str, selected: str = "") -> str:
         f"prompt. {selected} selects the texts of one system; to look at them after a run, "
         f"use {showing}"
     )
-
-
-# Commands with another name in Python.
-_FUNCTIONS = {"run": "evaluate", "score": "evaluate", "criteria diff": "diff"}
 
 
 def _as_python(value: Any) -> str:

@@ -15,7 +15,7 @@ from judge.commands.finished_runs import open_run, without_seen_ratings
 from judge.commands.validate.command import load_rated
 from judge.core.errors import ConfigError
 from judge.core.format import listed
-from judge.core.messages import command, making_a_card, option
+from judge.core.messages import card_command, command, option
 from judge.data import ledger
 from judge.results.result import Result
 from judge.stats.alt_test import EPSILON
@@ -117,7 +117,7 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> CardEvidence:
             finding.rated.criterion: finding
             for finding in people_findings(table, model, seed=seed, epsilon=epsilon)
         }
-    measures = f"{making_a_card()} measures it"
+    measures = f"{card_command()} measures it"
     unavailable = dict.fromkeys(_FROM_REQUESTS, measures)
     if not ranked:
         unavailable["position"] = f"the run has no pairs: {measures}"
