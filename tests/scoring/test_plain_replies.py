@@ -269,6 +269,11 @@ def test_any_words_after_a_number_and_a_mark_are_its_reason(language: str) -> No
         ("1、内容准确。2、语言流畅。", FIVE),
         ("1、正確である。2、読みやすい。", FIVE),
         ("good, not great", WORDS),
+        ("good, then fair", WORDS),
+        ("good, poor", WORDS),
+        ("Verdict: good – poor", WORDS),
+        ("A, then B", PAIR),
+        ("A, then B", LETTERS),
         ("Verdict: good, to a degree", WORDS),
         ("A, like B, is clear.", PAIR),
         ("Yes, on topic.", ANSWERS),
@@ -276,6 +281,19 @@ def test_any_words_after_a_number_and_a_mark_are_its_reason(language: str) -> No
 )
 def test_words_after_a_comma_may_be_more_than_a_reason(text: str, scale: Scale) -> None:
     assert {label(text, kind, scale) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize("mark", [" - ", " – ", "; ", " | ", " (", ": "])
+def test_a_label_before_nothing_but_another_is_no_score(mark: str) -> None:
+    cases = (
+        ("A", "B", PAIR),
+        ("good", "poor", WORDS),
+        ("yes", "no", ANSWERS),
+        ("4", "three", FIVE),
+    )
+    for first, second, scale in cases:
+        for name, kind in product(("", "Verdict: "), KINDS):
+            assert label(f"{name}{first}{mark}{second}", kind, scale) is None
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,7 @@ _TOP_GROUPS = ("out_of", "full", "out_of_value", "full_value")
 _SENTENCE_MARKS = tuple('*_.!?。！？)]"”」』`')
 """The end of the words before a score if the score is not their continuation."""
 _NO_WORDS = " \t\r\n*_.,;!()[]{}$。！"
+_MARKS_BETWEEN = f"{_NO_WORDS}:|-–—、，；"
 _FULL_STOPS = ("", ".", "!", "。", ":")
 
 
@@ -253,7 +254,7 @@ def compile_patterns(
     words.
     """
     return Patterns(
-        forms=forms(score_pattern, mark_pattern, title_pattern),
+        forms=forms(score_pattern, mark_pattern, title_pattern, has_words=has_words),
         value=re.compile(score_pattern, re.IGNORECASE),
         title=re.compile(title_pattern, re.IGNORECASE),
         spellings=spellings,
@@ -409,6 +410,8 @@ def _gives_opening_score(
         return False
     if is_word and _turns_to_another(sentence, opening, patterns):
         return False
+    if _names_another(sentence, opening, patterns):
+        return False
     if _is_doubtful(sentence[opening.end() :], patterns):
         return False
     return not _mentions_another(sentence, opening, patterns)
@@ -461,6 +464,13 @@ def _turns_to_another(sentence: str, opening: re.Match[str], patterns: Patterns)
     return patterns.spellings.label(last_word[0]) not in (None, label)
 
 
+def _names_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
+    """Return whether nothing but another label follows a score: "A - B", "4 (three)"."""
+    rest = sentence[match.end("value") :].strip(_MARKS_BETWEEN)
+    label = patterns.spellings.label(match["value"])
+    return patterns.spellings.label(rest) not in (None, label)
+
+
 def _in_sentence(
     sentence: str,
     patterns: Patterns,
@@ -474,7 +484,8 @@ def _in_sentence(
         named = None
     if named:
         is_doubtful = _is_doubtful(sentence[named.end() :], patterns)
-        if is_doubtful or _mentions_another(sentence, named, patterns):
+        names_another = _names_another(sentence, named, patterns)
+        if is_doubtful or names_another or _mentions_another(sentence, named, patterns):
             yield named, "mentioned"
         else:
             yield named, "named"

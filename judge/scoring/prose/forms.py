@@ -106,7 +106,7 @@ _REASON = (
     r"|(?:[!。]|\.(?![.0-9]))\s*+(?=\S)|\s*+[(\[（](?=\D|[0-9.]+\s*+%)"
     rf"|\s++[-–—]{{1,2}}\s++(?![0-9])|\s*+—\s*+(?={_WORDS})"
     rf"|\s*+[:;|]\s*+(?={_WORDS})"
-    r"|[,、]\s*+(?:because|since|as(?!sum)|due\s++to|but|though|although|and|it|the|this|with|given"
+    r"|[,、]\s*+(?:(?:because|since|as|due\s++to|but|though|although|and|it|the|this|with|given)\b"
     r"|因为|因為|由于|由於|理由|但|虽然|雖然|왜냐하면|이유|なぜなら|理由は|ただし|この|その|이\s|본\s"
     r"|해당\s(?!없|사항)|该|該|这|這|此)"
     r"|\s*+(?:reason(?:ing)?|explanation|rationale|justification|comments?|理由|原因|説明|解説|이유|근거"
@@ -145,8 +145,11 @@ class Forms:
     tags: tuple[re.Pattern[str], ...]
 
 
-def forms(score_pattern: str, mark: str, title_pattern: str) -> Forms:
-    """Return the forms of a score, given the patterns of a score, marks around it and a title."""
+def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool) -> Forms:
+    """Return the forms of a score, given the patterns of a score, marks around it and a title.
+
+    `has_words`: the labels are words, and "good" may be one of them.
+    """
     nouns = (
         rf"(?:TITLE[의の的]?\s*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
         r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
@@ -160,12 +163,13 @@ def forms(score_pattern: str, mark: str, title_pattern: str) -> Forms:
     label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
 
     bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
-    name_and_score = rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}(?:{_QUALITY})?SCORE"
+    quality = "" if has_words else f"(?:{_QUALITY})?"
+    name_and_score = rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}{quality}SCORE"
     # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
     named = rf"{name_and_score}{_CLOSES}{_COPULA}(?={_REASON})"
     # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
     ending = rf"[\s.!。、,*)\]}}]*+{_STOP}\Z"
-    bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}(?:{_QUALITY})?SCORE{mark}{_COPULA}{ending}"
+    bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}{quality}SCORE{mark}{_COPULA}{ending}"
     # "2 - the wording is poor", "4 The text is clear."
     opening = rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?:{_REASON}|\s++{_SENTENCE_OPENER})"
     # <score>4</score>
