@@ -395,10 +395,45 @@ def test_a_1_that_may_be_more_than_yes_is_no_score(text: str, scale: Scale) -> N
         "No, it is worse.",
         "Hmm, no: 2.",
         "On reflection, it is better.",
+        "Actually 2.",
+        "Actually, a 2.",
+        "Correction: it is worse.",
+        "But wait, one name is wrong.",
+        "いや、もっと悪い。",
+        "訂正します。",
+        "やはり2点。",
+        "정정합니다.",
+        "다시 생각해 보니 더 낮습니다.",
+        "不对，更差。",
+        "等等，更差。",
+        "我收回。",
     ],
 )
 def test_refuses_a_retracted_score(after: str) -> None:
-    assert label(f"I give it a 3. {after}", "score") is None
+    assert {label(f"I give it a 3. {after}", kind) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "It needs one correction.",
+        "The passengers had to wait for hours.",
+        "Wait times are right.",
+        "The minister withdrew the law.",
+        "It says that it left at ten. That is wrong.",
+        'It says: "Wait, no."',
+        "市長が発言を撤回したことに触れている。",
+        "やはり読みやすい。",
+        "会社は訂正を発表した。",
+        "경기가 취소되었다는 내용이 있다.",
+        "잠깐 언급된다.",
+        "包括时间、地点等等。",
+        "日期不对。",
+        "公司收回了产品。",
+    ],
+)
+def test_a_reason_may_speak_of_corrections(reason: str) -> None:
+    assert {label(f"3\n{reason}", kind) for kind in KINDS} == {"3"}
 
 
 @pytest.mark.parametrize(

@@ -129,17 +129,20 @@ _SUPPOSES = re.compile(
     r"|가정해|상상해|만약|もし|仮に|としましょう|假设|假設|假如|设想",
     re.IGNORECASE,
 )
-# After these words a judge may give another score, in whatever form.
+# After these words a judge may give another score, in whatever form. They begin a sentence, because
+# a reason may have them, too: "Passengers had to wait.", "地点等等".
 _TAKEN_BACK = re.compile(
-    r"\b(?:wait|scratch\s+that|on\s+(?:second\s+thought|reflection)|correction"
-    r"|i\s+(?:take\s+(?:that|it)\s+back|was\s+wrong|made\s+a\s+mistake|misread"
-    r"|changed?\s+my\s+mind|meant|retract|withdraw|revise|reconsider)"
-    r"|just\s+kidding|actually,?\s+(?:no|it|i|that)|no,\s+(?:that|it|i|actually)|never\s*mind"
-    r"|ignore\s+that|disregard|that(?:['’]s|\s+is)\s+(?:wrong|too\s+(?:high|low|generous"
-    r"|harsh)))\b"
-    r"|(?:^|[.!?\n]\s*)(?:(?:hmm+|oops|oh|sorry)\W+)?no[,:]\s"
-    r"|아니,|잠깐|다시\s*생각|정정|취소|いや、|いいえ、|待って|訂正|やはり|やっぱり|撤回|不对"
-    r"|不對|等等|更正|收回|重新考虑|重新考慮|说错|說錯",
+    r"(?:\A|[.!?…;:\n。！？(—–])\W{0,4}"
+    r"(?:(?:hmm+|oops|oh|sorry|but|well|no|ok(?:ay)?)\W{1,4}){0,3}"
+    r"(?:wait\b(?!\s+(?:times?|lists?|for)\b)|scratch\s+that|on\s+(?:second\s+thought|reflection)"
+    r"|correction\s*[:,—–-]|just\s+kidding|never\s*mind|ignore\s+that|disregard\s+(?:that|my)"
+    r"|no[,:]\s|actually,?\s+(?:(?:no|it|i|that)\b|(?:an?\s+)?[0-9](?:/[0-9]+)?\s*(?:[.!]|\Z))"
+    r"|that(?:['’]s|\s+is)\s+too\s+(?:high|low|generous|harsh)"
+    r"|아니(?:요|오)?,|잠깐[,.!…만]|정정(?:합니다|하자면|[:,])|취소(?:합니다|할게요)|다시\s*생각(?:해\s*보|하)니"
+    r"|いや、|いいえ、|待って|訂正(?:します|[:、])|撤回します|や(?:は|っぱ)り(?:[0-9]|、)"
+    r"|不[对對][,，。!]|等等[,，]|我?(?:要|想)?(?:更正|收回|重新考[虑慮]|[说說]错))"
+    r"|\bi\s+(?:take\s+(?:that|it)\s+back|was\s+wrong|made\s+a\s+mistake|misread"
+    r"|changed?\s+my\s+mind|meant|retract|withdraw|revise|reconsider)\b",
     re.IGNORECASE,
 )
 
@@ -282,7 +285,7 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
     if not scores:
         raise NoScore("no score", text)
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
-    if takes_back(_unquoted(text), best.end):
+    if takes_back(text[best.end :]):
         raise ParseError("the reply withdraws its score", text)
     _check_own(text, best, patterns, fold(judged), is_only=len(scores) == 1)
     return best
@@ -593,9 +596,9 @@ def gives(judged: str, label: str, patterns: Patterns, *, fractions: bool = Fals
     return False
 
 
-def takes_back(text: str, start: int = 0) -> bool:
-    """Return whether a text takes back a score before `start`: "Wait, that is wrong."."""
-    return _TAKEN_BACK.search(text, start) is not None
+def takes_back(after: str) -> bool:
+    """Return whether the folded text after a score takes it back: "Wait, that is wrong."."""
+    return _TAKEN_BACK.search(_unquoted(after)) is not None
 
 
 def repeats(reply: str, judged: str) -> bool:
