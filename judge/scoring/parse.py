@@ -376,10 +376,13 @@ def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar
 
 
 def _check_only_score(text: str, start: int, score: ParsedScore, grammar: Grammar) -> None:
-    """Raise ParseError if a line after `start` gives another score than the first line did.
+    """Raise ParseError if the text after `start` takes the first line's score back.
 
-    It has the form "Score: 3", or is nothing but a score.
+    Or if one of its lines gives another score: it has the form "Score: 3", or is nothing but a
+    score.
     """
+    if prose.takes_back(fold(text[start:])):
+        raise ParseError("the reply withdraws its score", text)
     for line in _LINE.finditer(text, start):
         if _NUMBERED.fullmatch(line[0]):
             continue

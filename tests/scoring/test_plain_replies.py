@@ -411,6 +411,9 @@ def test_a_1_that_may_be_more_than_yes_is_no_score(text: str, scale: Scale) -> N
 )
 def test_refuses_a_retracted_score(after: str) -> None:
     assert {label(f"I give it a 3. {after}", kind) for kind in KINDS} == {None}
+    assert label(f"3\n{after}", "score_then_reason") is None
+    with pytest.raises(ParseError):
+        find(f"3\n{after}", "score_then_reason", FIVE, strict=True)
 
 
 @pytest.mark.parametrize(
