@@ -136,10 +136,11 @@ class Agreement(Case):
         rated_samples = [sample for sample in samples if criterion in sample.human]
         if not rated_samples:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
-        without_score = [
-            sample for sample in rated_samples if case_scores.score(*sample.key) is None
+        rows_without_score = [
+            (sample.item, sample.system, "")
+            for sample in rated_samples
+            if case_scores.score(*sample.key) is None
         ]
-        rows_without_score = [(sample.item, sample.system, "") for sample in without_score]
         lacking, detail = case_scores.describe_missing(rows_without_score)
         excluded = ledger.excluded(samples, criterion)
         level = self.human.level or usual_level(rated_samples)
@@ -147,26 +148,43 @@ class Agreement(Case):
         # Too few items or systems, or ratings that are all equal.
         if level in correlation.lacking:
             raise Undecidable(joined(correlation.lacking[level], excluded), detail)
+        estimates = self._estimates(correlation, level, detail)
         n_items = len({sample.item for sample in rated_samples})
-        estimates: list[Estimate] = []
-        decisions: list[Decision] = []
-        measured: list[str] = []
-        for coefficient, minimum in self.human.minima.items():
+        decision = self._decide_minima(estimates, level, n_items)
+        reason = joined(decision.reason, lacking, excluded)
+        return replace(decision, reason=reason, detail=detail)
+
+    def _estimates(
+        self, correlation: Correlation, level: Level, detail: str
+    ) -> dict[Coefficient, Estimate]:
+        """Return the estimates of the coefficients that have a minimum. Raises Undecidable."""
+        estimates: dict[Coefficient, Estimate] = {}
+        for coefficient in self.human.minima:
             estimate = correlation.estimates.get((level, coefficient))
             if estimate is None:
                 raise Undecidable("a coefficient is undefined on these texts", detail)
-            estimates.append(estimate)
+            estimates[coefficient] = estimate
+        return estimates
+
+    def _decide_minima(
+        self, estimates: Mapping[Coefficient, Estimate], level: Level, n_items: int
+    ) -> Decision:
+        """Decide each coefficient; the worst of these decisions counts."""
+        decisions: list[Decision] = []
+        measured: list[str] = []
+        for coefficient, minimum in self.human.minima.items():
+            estimate = estimates[coefficient]
             decisions.append(_decide_coefficient(estimate, minimum, level, n_items))
             measured.append(f"{coefficient} {format_estimate(estimate, DECIMALS)}")
         reasons = dict.fromkeys(decision.reason for decision in decisions)
         # All coefficients are over the same units.
-        over = _describe_units(level, estimates[0].n)
+        first_estimate = next(iter(estimates.values()))
+        over = _describe_units(level, first_estimate.n)
         return Decision(
             worst(decisions).status,
-            joined(*reasons, over, lacking, excluded),
+            joined(*reasons, over),
             ", ".join(measured),
-            estimate=estimates[0],
-            detail=detail,
+            estimate=first_estimate,
         )
 
 
@@ -238,8 +256,8 @@ def agreement_change(
     """Return the change in agreement with people from the baseline to this run.
 
     Return None if too few rated texts have both scores, or a coefficient is undefined. The interval
-    has a confidence of 1 − .05 / `criteria` (Bonferroni), because it decides if there is no p.
-    Raises DataError for a rating that either run's criterion has seen.
+    has a confidence of 1 − .05 / `criteria` (Bonferroni over that number of criteria), because it
+    decides if there is no p. Raises DataError for a rating that either run's criterion has seen.
     """
     ledger.check(result.table.samples, ledger.seen_by(baseline.table.columns))
     rated_samples = [sample for sample in result.table.samples if criterion in sample.human]
