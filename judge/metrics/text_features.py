@@ -75,12 +75,12 @@ def numbers(string: str) -> list[str]:
     return _DIGITS(fold(string))
 
 
-def names(output: str, cut: Sentences) -> list[str]:
-    """Return the names in an output, whose sentences are `cut`: each occurrence, casefolded."""
+def names(output: str, sentences: Sentences) -> list[str]:
+    """Return each occurrence of a name in an output with these sentences, casefolded."""
     if _is_cjk(output):
         return [name.casefold() for name in _FOREIGN(fold(output))]
     names_in_order: list[str] = []
-    for sentence in cut.raw:
+    for sentence in sentences.raw:
         # The first word of a sentence is capitalised anyway.
         later_words = _WORD(fold(sentence))[1:]
         capitalised = [word for word in later_words if word[0].isupper()]
@@ -89,10 +89,10 @@ def names(output: str, cut: Sentences) -> list[str]:
     return [name.casefold() for name in names_in_order]
 
 
-def no_end(output: str, cut: Sentences) -> int:
+def no_end(output: str, sentences: Sentences) -> int:
     """Return 1 if a text with words does not end as a sentence does."""
     last_character = output.rstrip(_CLOSERS)[-1:]
-    return int(bool(cut.words) and last_character not in _ENDS)
+    return int(bool(sentences.words) and last_character not in _ENDS)
 
 
 def doubled_words(output: str) -> int:
@@ -155,10 +155,13 @@ def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """A text's sentences that contain words, as written (`raw`) and as words (`each`)."""
+    """A text's sentences that contain words, as written (`raw`) and as `word_lists`.
+
+    `words` are those of all sentences.
+    """
 
     raw: tuple[str, ...]
-    each: tuple[list[str], ...]
+    word_lists: tuple[list[str], ...]
     words: list[str]
 
     @classmethod
@@ -186,17 +189,17 @@ class IndexedSource:
     """
 
     def __init__(self, source: str, tokenizer: str) -> None:
-        cut = Sentences.from_text(source, tokenizer)
-        self.words = cut.words
-        self.content = content(cut.words)
-        self.triples = frozenset(ngrams(cut.words, 3))
+        sentences = Sentences.from_text(source, tokenizer)
+        self.words = sentences.words
+        self.content = content(sentences.words)
+        self.triples = frozenset(ngrams(sentences.words, 3))
         self.pairs: dict[tuple[str, ...], list[int]] = {}
-        for position, pair in enumerate(ngrams(cut.words, 2)):
+        for position, pair in enumerate(ngrams(sentences.words, 2)):
             self.pairs.setdefault(pair, []).append(position)
         self.first: dict[str, int] = {}
-        for position, word in enumerate(cut.words):
+        for position, word in enumerate(sentences.words):
             self.first.setdefault(word, position)
-        self.sentences = tuple(dict.fromkeys(map(frozenset, cut.each)))
+        self.sentences = tuple(dict.fromkeys(map(frozenset, sentences.word_lists)))
         self.sentences_with: dict[str, list[int]] = {}
         for number, sentence in enumerate(self.sentences):
             for word in sentence:
@@ -212,8 +215,9 @@ class IndexedSource:
         """Return the fragments F(A, S) of Grusky et al. 2018, figure 3.
 
         Each is its start in the source, and its number of words. From left to right, take the
-        longest run of the source that continues at this word, the first of equally long ones. As in
-        the figure, a run within another one that was considered for the same word is skipped.
+        longest run of the source that begins with this word of the text, the first of equally long
+        ones. As in the figure, a run within another one that was considered for the same word is
+        skipped.
         """
         fragments: list[tuple[int, int]] = []
         position = 0
@@ -227,7 +231,7 @@ class IndexedSource:
         return fragments
 
     def _longest_run(self, words: Sequence[str], position: int) -> tuple[int, int] | None:
-        """Return the start and size of the source's longest run that continues at `position`."""
+        """Return the start and size of the source's longest run that `words` have at `position`."""
         end = len(words)
         starts: Sequence[int] | None = None
         if position + 1 < end:
@@ -357,33 +361,29 @@ class Measure:
         output = text.normal(output)
         tokenizer = self._tokenizer or text.tokenizer_for([output])
         self.used.add(tokenizer)
-        cut = Sentences.from_text(output, tokenizer)
+        sentences = Sentences.from_text(output, tokenizer)
         source = self._indexed_source(tokenizer)
-        words = cut.words
-        is_unfinished = no_end(output, cut)
+        words = sentences.words
+        is_unfinished = no_end(output, sentences)
         doubled = doubled_words(output)
         cjk = _is_cjk(output)
-        sentences = zip(cut.raw, cut.each, strict=True)
-        fragments = [is_fragment(raw, sentence_words, cjk) for raw, sentence_words in sentences]
-        adjacent_duplicates = 0
-        for sentence_words in cut.each:
-            pairs = pairwise(sentence_words)
-            adjacent_duplicates += sum(
-                first_word == second_word for first_word, second_word in pairs
-            )
+        fragments = [
+            is_fragment(raw, sentence_words, cjk)
+            for raw, sentence_words in zip(sentences.raw, sentences.word_lists, strict=True)
+        ]
         compared: dict[str, float | None] = {}
         if source:
-            compared = _support(output, cut, source)
+            compared = _support(output, sentences, source)
             if words:
-                compared |= _source_features(cut, source)
+                compared |= _source_features(sentences, source)
         n_defects = is_unfinished + sum(fragments) + doubled
         return Features(
             words=len(words),
-            sentences=len(cut.each),
+            sentences=len(sentences.word_lists),
             characters=len(output.strip()),
             repeated2=_repeated(ngrams(words, 2)),
             repeated3=_repeated(ngrams(words, 3)),
-            adjacent_duplicates=adjacent_duplicates,
+            adjacent_duplicates=_adjacent_duplicates(sentences),
             **compared,
             no_end=is_unfinished,
             fragments=_mean(fragments),
@@ -426,16 +426,24 @@ def measured(
     return [features[index] for index in range(len(samples))]
 
 
-def _support(output: str, cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
+def _adjacent_duplicates(sentences: Sentences) -> int:
+    """Count the words that directly follow themselves in a sentence."""
+    duplicates = 0
+    for words in sentences.word_lists:
+        duplicates += sum(first_word == second_word for first_word, second_word in pairwise(words))
+    return duplicates
+
+
+def _support(output: str, sentences: Sentences, source: IndexedSource) -> dict[str, float | None]:
     """Return the shares of an output's numbers and names that the source has."""
     known_numbers = [number in source.numbers for number in numbers(output)]
-    known_names = [name in source.names for name in names(output, cut)]
+    known_names = [name in source.names for name in names(output, sentences)]
     return {"number_support": _mean(known_numbers), "entity_support": _mean(known_names)}
 
 
-def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float | None]:
+def _source_features(sentences: Sentences, source: IndexedSource) -> dict[str, float | None]:
     """Return the features that compare an output with its source; the output must have words."""
-    words = cut.words
+    words = sentences.words
     count = len(words)
     copied = source.fragments(words)
     copied_words = sum(size for _, size in copied)
@@ -447,7 +455,7 @@ def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float |
         last_position = max(len(source.words) - 1, 1)
         mean_position = sum_of_positions / copied_words / last_position
     squared_sizes = sum(size * size for _, size in copied)
-    similarities = [source.nearest(sentence) for sentence in cut.each]
+    similarities = [source.nearest(sentence) for sentence in sentences.word_lists]
     return {
         "coverage": copied_words / count,
         "density": squared_sizes / count,
@@ -462,12 +470,14 @@ def _source_features(cut: Sentences, source: IndexedSource) -> dict[str, float |
 
 
 def _repeated(grams: Sequence[object]) -> float | None:
+    """Return the share of occurrences after the first of their kind; None without any."""
     if not grams:
         return None
     return 1 - len(set(grams)) / len(grams)
 
 
 def _novel(grams: Sequence[object], known_grams: Container[Any]) -> float | None:
+    """Return the share of occurrences that are not known; None without any."""
     return _mean([gram not in known_grams for gram in grams])
 
 
@@ -582,8 +592,8 @@ def _row(sample: Sample, feature_name: str, features: Features) -> Score | Failu
     if value is None and feature_name in _MISSING:
         return failure(sample, column, *_MISSING[feature_name])
     if value is None:
-        # A share of nothing: nothing lacks support.
-        value = feature_name in _HIGHER
+        # A share of nothing. If support is counted, nothing lacks it.
+        value = 1 if feature_name in _HIGHER else 0
     return Score(sample.item, sample.system, column, float(value), Provenance("metric"))
 
 

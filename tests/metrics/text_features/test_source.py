@@ -73,6 +73,6 @@ def test_nearest_is_the_best_f1_of_different_words() -> None:
 
 
 def test_lines_end_sentences_and_stops_do_within_lines() -> None:
-    cut = Sentences.from_text("First point. Second one!\n\nA third\n***\n", "en")
-    assert cut.raw == ("First point.", "Second one!", "A third")
-    assert cut.words == ["first", "point", "second", "one", "a", "third"]
+    sentences = Sentences.from_text("First point. Second one!\n\nA third\n***\n", "en")
+    assert sentences.raw == ("First point.", "Second one!", "A third")
+    assert sentences.words == ["first", "point", "second", "one", "a", "third"]
