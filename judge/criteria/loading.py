@@ -554,11 +554,11 @@ def _check_template_header(criterion: Criterion) -> None:
         steps=tuple(header.steps),
         reply=header.reply,
     )
-    stated = _scale_steps_and_reply(of_header.prompt_parts)
-    own = _scale_steps_and_reply(criterion.prompt_parts)
+    stated_content = _scale_steps_and_reply(of_header.prompt_parts)
+    own_content = _scale_steps_and_reply(criterion.prompt_parts)
     # A criterion that was loaded and then changed still has the header that it was loaded from.
-    loaded = _scale_steps_and_reply(criterion.header_parts)
-    if stated not in (own, loaded):
+    loaded_content = _scale_steps_and_reply(criterion.header_parts)
+    if stated_content not in (own_content, loaded_content):
         raise CriterionError(
             f"{criterion.path}: the header of its template has another scale, steps or reply than "
             "the Criterion; judge.load_criterion(text=..., name=...) makes one from a text with "
