@@ -216,10 +216,10 @@ def _estimate(
     """Return a measure of the used votes with its interval, or None if it is undefined.
 
     `sizes` counts the used items and texts. If most ratings are equal, few texts decide, and
-    resampling alone does not know which other ones there could be. So the lower end is the lowest
-    of the bootstrap intervals without and with added texts about whose label raters disagree. The
-    upper end is the highest of those without and with added texts that all raters give another
-    label than the commonest.
+    resampling alone cannot draw texts that the sample lacks. So there are three bootstrap
+    intervals: without added texts, with added texts about whose label raters disagree, and with
+    added texts to which all raters give another label than the commonest. The result reaches from
+    the lowest end of the three to the highest.
     """
     items, texts = sizes
     n_items = votes.shape[1]
@@ -340,54 +340,57 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     The source is Krippendorff (2011). The ordinal distance of two values is that of their mid-ranks
     among all pairable ratings.
     """
+    counted = _counted_categories(votes)
+
+    def statistic(counts: Floats) -> Floats:
+        """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
+        drawn = replace(
+            counted,
+            coincidences=counts @ counted.coincidences,
+            frequencies=counts @ counted.frequencies,
+        )
+        distances = _ordinal_disagreements(drawn) if ordinal else _nominal_disagreements(drawn)
+        n = drawn.frequencies.sum(axis=1)
+        # Values that all agree leave an expected disagreement of rounding errors.
+        varying = np.where(distances.expected > _ROUNDING * n**4, distances.expected, 0.0)
+        return 1 - share(distances.observed * (n - 1), varying)
+
+    return statistic
+
+
+@dataclass(frozen=True, slots=True)
+class _CountedCategories:
+    """The values of an item or of a draw (row), counted.
+
+    `frequencies` has a column for each distinct value, and `coincidences` one for each pair of
+    different values that occurs in a text: the categories `first` and `second`.
+    """
+
+    first: Ints
+    second: Ints
+    coincidences: Floats
+    frequencies: Floats
+
+
+def _counted_categories(votes: Floats) -> _CountedCategories:
+    """Count the values of each item, and the pairs of different values within its texts."""
     item, units = _votes_by_text(votes)
     counts_by_unit = _category_counts(units)
     n_categories = counts_by_unit.shape[1]
-    first_category, second_category = np.triu_indices(n_categories, 1)
-    first_counts = counts_by_unit[:, first_category]
-    second_counts = counts_by_unit[:, second_category]
+    first, second = np.triu_indices(n_categories, 1)
     # Both orders of a pair; a text of m ratings has m (m − 1) pairs and weighs m.
-    number_of_pairs = 2 * first_counts * second_counts
+    number_of_pairs = 2 * counts_by_unit[:, first] * counts_by_unit[:, second]
     ratings_of_unit = counts_by_unit.sum(axis=1, keepdims=True)
     coincidences = number_of_pairs / (ratings_of_unit - 1)
     # Most pairs of categories never meet in a text: without them the products are much smaller.
     occurring = coincidences.any(axis=0)
-    first_category = first_category[occurring]
-    second_category = second_category[occurring]
     n_items = votes.shape[1]
-    pairs = sums_by_item(item, coincidences[:, occurring], n_items)
-    frequencies = sums_by_item(item, counts_by_unit, n_items)
-
-    def ordinal_disagreements(drawn_pairs: Floats, drawn_frequencies: Floats) -> _Disagreements:
-        n = drawn_frequencies.sum(axis=1)
-        # The mid-rank of a value: all ratings below it, and half of its own.
-        rank = np.cumsum(drawn_frequencies, axis=1) - drawn_frequencies / 2
-        distances = (rank[:, first_category] - rank[:, second_category]) ** 2
-        observed = (drawn_pairs * distances).sum(axis=1)
-        sum_of_ranks = (drawn_frequencies * rank).sum(axis=1)
-        sum_of_squares = (drawn_frequencies * rank**2).sum(axis=1)
-        # Σ n_c n_k (r_c − r_k)² over all c and k, without the matrix of all pairs.
-        expected = 2 * (n * sum_of_squares - sum_of_ranks**2)
-        return _Disagreements(observed, expected)
-
-    def nominal_disagreements(drawn_pairs: Floats, drawn_frequencies: Floats) -> _Disagreements:
-        n = drawn_frequencies.sum(axis=1)
-        observed = drawn_pairs.sum(axis=1)
-        expected = n * n - (drawn_frequencies**2).sum(axis=1)
-        return _Disagreements(observed, expected)
-
-    disagreements = ordinal_disagreements if ordinal else nominal_disagreements
-
-    def statistic(counts: Floats) -> Floats:
-        """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
-        drawn_frequencies = counts @ frequencies
-        drawn = disagreements(counts @ pairs, drawn_frequencies)
-        n = drawn_frequencies.sum(axis=1)
-        # Values that all agree leave an expected disagreement of rounding errors.
-        varying = np.where(drawn.expected > _ROUNDING * n**4, drawn.expected, 0.0)
-        return 1 - share(drawn.observed * (n - 1), varying)
-
-    return statistic
+    return _CountedCategories(
+        first[occurring],
+        second[occurring],
+        sums_by_item(item, coincidences[:, occurring], n_items),
+        sums_by_item(item, counts_by_unit, n_items),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,6 +402,28 @@ class _Disagreements:
 
     observed: Floats
     expected: Floats
+
+
+def _ordinal_disagreements(drawn: _CountedCategories) -> _Disagreements:
+    frequencies = drawn.frequencies
+    # The mid-rank of a value: all ratings below it, and half of its own.
+    rank = np.cumsum(frequencies, axis=1) - frequencies / 2
+    distances = (rank[:, drawn.first] - rank[:, drawn.second]) ** 2
+    observed = (drawn.coincidences * distances).sum(axis=1)
+    n = frequencies.sum(axis=1)
+    sum_of_ranks = (frequencies * rank).sum(axis=1)
+    sum_of_squares = (frequencies * rank**2).sum(axis=1)
+    # Σ n_c n_k (r_c − r_k)² over all c and k, without the matrix of all pairs.
+    expected = 2 * (n * sum_of_squares - sum_of_ranks**2)
+    return _Disagreements(observed, expected)
+
+
+def _nominal_disagreements(drawn: _CountedCategories) -> _Disagreements:
+    # The distance of two different values is 1.
+    observed = drawn.coincidences.sum(axis=1)
+    n = drawn.frequencies.sum(axis=1)
+    expected = n * n - (drawn.frequencies**2).sum(axis=1)
+    return _Disagreements(observed, expected)
 
 
 def _category_counts(units: Floats) -> Floats:

@@ -68,13 +68,18 @@ class FailedJudgments:
 class Row:
     """The correlation of a judge's column, a baseline or one human rater with people's ratings.
 
-    A judge also has its `agreement` with people's mean (for kappa both are rounded to the scale)
-    and its `calibration`, or else `no_calibration` says why not. A rater's `agreement` is that of
-    all raters with one another. `few` says by level why a baseline has too few values to be
-    compared with. `failed` is None if no rated text failed. `alt_test` is None for all but judges,
-    if it was not asked for, and if the judge's scale is not people's. `directed` is false for a
-    baseline without a better direction. `passes` compares which texts pass, if the judge's column
-    has `pass_at`; `no_passes` says why people's ratings do not allow it.
+    Only judges have the following:
+
+    - `agreement` with people's mean; for kappa both are rounded to the scale.
+    - `calibration`, or `no_calibration` with the reason why there is none.
+    - `alt_test`, unless it was not requested or the judge's scale is not people's.
+    - `passes`, which texts pass, if the column has `pass_at`; `no_passes` says why people's ratings
+      do not allow that comparison.
+    - `exact`, the share of texts with the same label.
+
+    For a rater, `agreement` is that of all raters with one another. For a baseline, `few` says by
+    level why it has too few values, and `directed` is false if it has no better direction. `failed`
+    is None if no rated text failed.
     """
 
     name: str
@@ -97,8 +102,8 @@ class Row:
 class Versus:
     """The correlation with people of one judge minus that of another at a level.
 
-    Texts count if they have values of both. The intervals of a level hold together with 95%, for
-    all pairs of judges. `pearson` has the p of Williams' test with Holm's correction over these
+    Texts count if they have values of both. The intervals of a level have a joint confidence of 95%
+    over all pairs of judges. `pearson` has the p of Williams' test with Holm's correction over these
     pairs, except at level `within-items`, for which there is no such test.
     """
 
@@ -113,13 +118,17 @@ class Versus:
 class Rated:
     """One criterion that people rated on `texts` texts.
 
-    `rater` is each rater against the mean of the others, or else `no_rater` says why there is none.
-    `differences` are Spearman of a judge minus that of a baseline, by (judge, baseline, level), if
-    defined. `reversed` are those from a baseline without a better direction, if it agrees better
-    with people with the reverse sign. `versus` has every pair. `excluded` counts the ratings that
-    were used to make a prompt (`judge.data.ledger`). `raters` are the people, if asked for.
-    `behind` are Spearman of the column that agrees best minus that of each other column, by (other,
-    level): the intervals of a level hold together with 95%. Empty unless all columns are compared.
+    - `rater`: each rater against the mean of the others, or `no_rater` says why there is none.
+    - `differences`: Spearman of a judge minus that of a baseline, by (judge, baseline, level), if
+      defined.
+    - `reversed`: the same for a baseline without a better direction, if it agrees better with
+      people with the reverse sign.
+    - `versus`: every pair of judges.
+    - `behind`: Spearman of the column that agrees best minus that of each other column, by (other,
+      level). The intervals of a level have a joint confidence of 95%. Empty unless all columns are
+      compared.
+    - `excluded`: the number of ratings that were used to make a prompt (`judge.data.ledger`).
+    - `raters`: the people, if requested.
     """
 
     criterion: str
@@ -149,9 +158,9 @@ def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:
 
 
 def did_you_mean(ratings: Iterable[str], criteria: Collection[str]) -> str:
-    """Return a question for each name of ratings that is nearly that of a criterion.
+    """Return a question for each name of ratings that is nearly the name of a criterion.
 
-    It is ` Did you mean solved for sovled?`; "" without any.
+    For example ` Did you mean solved for sovled?`; "" if there is no such name.
     """
     questions: list[str] = []
     for rating_name in ratings:
@@ -166,7 +175,7 @@ def unknown_criteria(
     criteria: Sequence[str],
     sheet: str | PathLike[str] | None = None,
 ) -> str:
-    """Return a message if no criterion is called like one of the ratings.
+    """Return a message if no criterion has the name of one of the ratings.
 
     Return "" if there are no ratings, or if one belongs to a criterion. `sheet` is the file of the
     ratings, if they are not in the data.
@@ -183,8 +192,8 @@ def unknown_criteria(
     return f"{contrast}, so no judge is compared with them.{suggestion} {fix}"
 
 
-_FEWEST = 10  # items that a baseline needs, if the judges have as many
-_SHARE = 0.5  # of the judges' items, that a baseline needs
+_FEWEST = 10  # items with values that a baseline needs, if the judges have as many
+_SHARE = 0.5  # share of the judges' items for which a baseline needs values
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -200,10 +209,10 @@ def people(
 ) -> tuple[Rated, ...]:
     """Compare the judges' columns with people's ratings on this table's texts.
 
-    There is a result for every criterion that people rated. With `measure`, baselines that the
-    table lacks are computed. With `epsilon`, judges have the alternative annotator test, and the
-    raters a table, to which `sheet`, the file of the ratings, adds repeated ratings. Raises
-    DataError for a rating that a judge's criterion has seen.
+    There is a result for every criterion that people rated. With `measure`, also compute baselines
+    that the table lacks, and `Rated.behind`. With `epsilon`, also compute the judges' alternative
+    annotator test and `Rated.raters`; `sheet`, the file of the ratings, has the raters' repeated
+    ratings. Raises DataError for a rating that a judge's criterion has seen.
     """
     scales = [judge.scale for judge in judges if judge.scale]
     ledger.check(table.samples, ledger.seen_by(scales))
@@ -257,31 +266,29 @@ def _rated(
     rating_by_text = {sample.key: sample.human[rating_name] for sample in texts}
     ratings = matrix(texts, rating_by_text)
     against = CorrelationWithRatings(ratings, bootstrap)
-    judged = [(column, matrix(texts, column.values)) for column in judges]
-    judge_rows: list[Row] = []
-    for column, values in judged:
-        row = _row(column, "judge", texts, values, ratings, against=against)
-        judge_rows.append(row)
+    judged = _with_values(judges, texts)
+    judge_rows = [
+        _row(column, "judge", texts, values, ratings, against=against) for column, values in judged
+    ]
+    measured = _with_values(baselines, texts)
     judge_values = [values for _, values in judged]
-    measured = [(column, matrix(texts, column.values)) for column in baselines]
     baseline_rows = _baseline_rows(measured, judge_values, texts, ratings, against=against)
-    votes = votes_of(texts, rating_name)
-    rater, no_rater = _rater_row(votes, bootstrap)
     differences = _differences(judged, measured, baseline_rows, against)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
         all_columns = [*judged, *measured]
         all_rows = [*judge_rows, *baseline_rows]
         behind = _behind_the_best(all_columns, all_rows, against)
-    compared_rows: list[Row] = []
-    for (column, values), row in zip(judged, judge_rows, strict=True):
-        compared = _compared(column, row, values, texts, bootstrap, epsilon=epsilon)
-        compared_rows.append(compared)
     versus = _compare_judges(judged, judge_rows, against)
+    rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
+    complete_judge_rows = [
+        _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
+        for (column, values), row in zip(judged, judge_rows, strict=True)
+    ]
     return Rated(
         rating_name,
         len(texts),
-        judges=tuple(compared_rows),
+        judges=tuple(complete_judge_rows),
         baselines=tuple(baseline_rows),
         rater=rater,
         no_rater=no_rater,
@@ -292,8 +299,16 @@ def _rated(
     )
 
 
+_ColumnValues = tuple[RatedColumn, Floats]
+"""A column and its values of the rated texts, items × systems."""
+
+
+def _with_values(columns: Sequence[RatedColumn], texts: Sequence[Sample]) -> list[_ColumnValues]:
+    return [(column, matrix(texts, column.values)) for column in columns]
+
+
 def _baseline_rows(
-    measured: Sequence[tuple[RatedColumn, Floats]],
+    measured: Sequence[_ColumnValues],
     judge_values: Sequence[Floats],
     texts: Sequence[Sample],
     ratings: Floats,
@@ -333,8 +348,8 @@ class _Differences:
 
 
 def _differences(
-    judged: Sequence[tuple[RatedColumn, Floats]],
-    measured: Sequence[tuple[RatedColumn, Floats]],
+    judged: Sequence[_ColumnValues],
+    measured: Sequence[_ColumnValues],
     baseline_rows: Sequence[Row],
     against: CorrelationWithRatings,
 ) -> _Differences:
@@ -358,7 +373,7 @@ def _differences(
 
 
 def _behind_the_best(
-    columns: Sequence[tuple[RatedColumn, Floats]],
+    columns: Sequence[_ColumnValues],
     rows: Sequence[Row],
     against: CorrelationWithRatings,
 ) -> dict[tuple[str, Level], Estimate]:
@@ -386,7 +401,7 @@ def _behind_the_best(
 
 
 def _compare_judges(
-    judged: Sequence[tuple[RatedColumn, Floats]],
+    judged: Sequence[_ColumnValues],
     rows: Sequence[Row],
     against: CorrelationWithRatings,
 ) -> tuple[Versus, ...]:
@@ -501,7 +516,7 @@ def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
     return int(has_both.any(axis=1).sum())
 
 
-def _compared(
+def _with_agreement(
     judge: RatedColumn,
     row: Row,
     values: Floats,
@@ -510,7 +525,11 @@ def _compared(
     *,
     epsilon: float | None,
 ) -> Row:
-    """Add what needs ratings on the judge's scale."""
+    """Add to a judge's row the comparisons that need ratings on the judge's scale.
+
+    They are the passing texts, agreement, calibration, the share of equal labels and, with
+    `epsilon`, the alternative annotator test.
+    """
     rating_name = judge.criterion
     scale = judge.scale
     row = _with_passes(judge, row, texts, bootstrap)
