@@ -99,20 +99,26 @@ def _check_writable(flag: str, path: Path) -> None:
 
 
 def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:
-    """Write a file, or `add` to its end; `folders` creates its folders. Raises StorageError."""
+    """Write a whole file, or `add` to its end; `folders` creates its folders.
+
+    Raises StorageError.
+    """
+    write_bytes(flag, path, text.encode(), add=add, folders=folders)
+
+
+def write_bytes(
+    flag: str, path: Path, content: bytes, *, add: bool = False, folders: bool = False
+) -> None:
+    """Write a whole file, as `write`. Raises StorageError."""
+    from judge.core.files import append_whole, write_whole  # it loads pydantic
+
     try:
         if folders:
             path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a" if add else "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise StorageError(f"{flag} {path}: {error.strerror}") from error
-
-
-def write_bytes(flag: str, path: Path, content: bytes) -> None:
-    """Write a file. Raises StorageError."""
-    try:
-        path.write_bytes(content)
+        if add:
+            append_whole(path, content)
+        else:
+            write_whole(path, content)
     except OSError as error:
         raise StorageError(f"{flag} {path}: {error.strerror}") from error
 

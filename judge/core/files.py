@@ -138,16 +138,17 @@ def is_same_file(file: FileIO, path: Path) -> bool:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
+def replacing(path: Path, *, private: bool = True) -> Iterator[IO[bytes]]:
     """Open a new file that replaces this one, with its permissions, when it is complete.
 
-    Raises OSError.
+    If there is none yet, only its owner can read it, unless it is not `private`. Raises OSError.
     """
     new_path = path.with_name(path.name + ".new")
     # A killed process may have left one. A link is removed and not followed.
     new_path.unlink(missing_ok=True)
     try:
-        with open(new_path, "xb", opener=private_opener) as file:
+        opener = private_opener if private else None
+        with open(new_path, "xb", opener=opener) as file:
             if path.exists():
                 new_path.chmod(path.stat().st_mode & 0o777)
             yield file
@@ -156,6 +157,34 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         new_path.replace(path)
     except BaseException:
         new_path.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a report or another file that is not private: a full disk leaves the old one or none.
+
+    Raises OSError.
+    """
+    # Nothing can replace a pipe, a device such as /dev/stdout, or a file in a folder that takes no
+    # new files.
+    is_replaceable = path.is_file() and os.access(path.resolve().parent, os.W_OK)
+    if path.exists() and not is_replaceable:
+        path.write_bytes(content)
+        return
+    # A link stays a link: the file behind it is replaced.
+    with replacing(path.resolve(), private=False) as file:
+        file.write(content)
+
+
+def append_whole(path: Path, content: bytes) -> None:
+    """Add to the end of a file, all or nothing. Raises OSError."""
+    old_size = path.stat().st_size if path.is_file() else 0
+    try:
+        with path.open("ab") as file:
+            file.write(content)
+    except OSError:
+        if path.is_file():
+            os.truncate(path, old_size)
         raise
 
 

@@ -22,7 +22,7 @@ from judge.core.errors import (
     Reached,
     StorageError,
 )
-from judge.core.files import claim_folder, store
+from judge.core.files import claim_folder, store, write_whole
 from judge.core.format import listed, plural, to_json
 from judge.core.generated_system import GeneratedSystem
 from judge.core.records import UNWRITTEN, Failure, Sample
@@ -129,7 +129,7 @@ class Outputs:
         path = Path(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(self.lines(), encoding="utf-8")
+            write_whole(path, self.lines().encode())
         except OSError as error:
             raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
 

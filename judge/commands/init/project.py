@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from judge.core.errors import ConfigError, StorageError
+from judge.core.files import write_whole
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -40,7 +41,7 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
     for path, file in origin_by_path.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(file.read_bytes())
+            write_whole(path, file.read_bytes())
         except OSError as error:
             raise StorageError(f"{path}: {error.strerror or error}") from error
     return list(origin_by_path)
