@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 
 from judge import text
-from judge.core.records import Choice, Request, Response, Sample
+from judge.core.records import Choice, Request, Response, Sample, Usage
 from judge.providers import Provider
+from judge.providers.pricing import cost_of
+from judge.providers.scripted import ScriptedProvider
 
 
 def write_jsonl(path: Path | str, rows: Iterable[Any]) -> Path:
@@ -59,6 +61,14 @@ def complete_all(provider: Provider, *requests: Request) -> list[Response]:
             await provider.aclose()
 
     return asyncio.run(send())
+
+
+def cost_usd(
+    model: str, endpoint: str, usage: Usage, *, batched: Usage | None = None
+) -> float | None:
+    """Return US dollars for the tokens of requests to this model at its published price."""
+    provider = ScriptedProvider(lambda _: "", model=model, endpoint=endpoint)
+    return cost_of(provider, usage, batched=batched or Usage())
 
 
 async def no_sleep(_: float) -> None:

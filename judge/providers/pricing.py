@@ -33,26 +33,15 @@ class TokenPrices(NamedTuple):
     output: float
 
 
-def cost_usd(
-    model: str, endpoint: str, usage: Usage, *, batched: Usage = _NO_USAGE
-) -> float | None:
-    """Return US dollars for the tokens of many requests, None if the prices are unknown.
-
-    Nothing used costs 0. A server of the user's own has no known price. `batched` is the part of
-    the usage that was answered in batches.
-
-    The price is that of requests of ordinary length. Some models charge more for a single request
-    of several hundred thousand tokens; the total of many short requests does not cost more.
-    """
-    if usage == Usage():
-        return 0.0
-    return _discounted(usage, batched, per_token(model, endpoint))
-
-
 def cost_of(provider: Provider, usage: Usage, *, batched: Usage = _NO_USAGE) -> float | None:
     """Return US dollars for the tokens of many requests to a provider.
 
-    The price is the user's, or else the published one. None if neither is known.
+    The price is the user's, or else the published one. None if neither is known, as for a server
+    of the user's own; nothing used costs 0. `batched` is the part of the usage that was answered
+    in batches.
+
+    The price is that of requests of ordinary length. Some models charge more for a single request
+    of several hundred thousand tokens; the total of many short requests does not cost more.
     """
     if usage == Usage():
         return 0.0

@@ -17,7 +17,7 @@ def only_table(document: Document, table_name: str | None, columns: Sequence[str
 
     With `columns`, it has only these columns, as `with_columns` selects them. Raises ConfigError.
     """
-    tables = {table.name: table for table in _tables_of(document) if table.name}
+    tables = tables_by_name(document)
     if table_name is None:
         if not tables:
             raise ConfigError(f"{_FLAG}: this report has no table")
@@ -31,10 +31,9 @@ def only_table(document: Document, table_name: str | None, columns: Sequence[str
     return Document(title=document.title, sections=(section,), language=document.language)
 
 
-def table_names(document: Document) -> tuple[str, ...]:
-    """Return the names of all tables, in the order of the report."""
-    names = [table.name for table in _tables_of(document)]
-    return tuple(dict.fromkeys(filter(None, names)))
+def tables_by_name(document: Document) -> dict[str, Table]:
+    """Return all tables that have a name, in the order of the report."""
+    return {table.name: table for table in _tables_of(document) if table.name}
 
 
 def with_columns(table: Table, column_names: Sequence[str]) -> Table:

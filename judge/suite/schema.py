@@ -6,7 +6,6 @@ it collects mistakes and reports them all with their lines.
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -149,10 +148,6 @@ def schema() -> dict[str, Any]:
     properties = options | document["properties"]
     definitions = run_document["$defs"] | document["$defs"]
     return document | {"properties": properties, "$defs": definitions}
-
-
-def schema_text() -> str:
-    return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
 
 
 _MAX_MISTAKES = 20

@@ -20,13 +20,13 @@ from judge.core.format import dollars, duration
 from judge.core.records import Request, Response, Usage
 from judge.core.request_options import TokenPrice
 from judge.execution import token_estimates
-from judge.providers.pricing import DEFAULT_URL, cost_usd
+from judge.providers.pricing import DEFAULT_URL
 from judge.providers.scripted import ScriptedProvider
 from judge.run.cost_estimate import one_line_estimate
 from judge.run.dry_run import count_requests
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import PreparedRun, prepare
-from tests.factories import has_line
+from tests.factories import cost_usd, has_line
 
 ROWS = [
     {

@@ -22,7 +22,7 @@ from judge.execution import token_estimates
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.run.preparation import prompt
-from tests.factories import has_line
+from tests.factories import cost_usd, has_line
 
 KIND = """---
 title: Kindness
@@ -243,7 +243,7 @@ def test_diff_cost_counts_input_and_estimated_output_tokens(write: Write) -> Non
     prompts = diff(old, new, ROWS, model=model, weighting="single", cache=False).prompts
     assert prompts.cost is not None
     for cost, read in zip(prompts.cost, prompts.tokens, strict=True):
-        usd = pricing.cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
+        usd = cost_usd(model.model, model.endpoint, Usage(round(1000 * read), 4000))
         assert cost == pytest.approx(usd)
     report = diff(old, new, ROWS, model=model, cache=False).report()
     assert "cost of 1,000 judgments $" in " ".join(report.split())

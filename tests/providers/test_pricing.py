@@ -6,8 +6,9 @@ import pytest
 
 from judge.core.records import Usage
 from judge.providers.decisions import DecisionsProvider
-from judge.providers.pricing import DEFAULT_URL, cost_of, cost_usd, is_own, why_unknown
+from judge.providers.pricing import DEFAULT_URL, cost_of, is_own, why_unknown
 from judge.providers.scripted import ScriptedProvider
+from tests.factories import cost_usd
 
 
 def typed(model: str, url: str) -> DecisionsProvider:

@@ -17,10 +17,9 @@ from judge.core.errors import ConfigError
 from judge.core.records import Request, Response, Usage
 from judge.core.request_options import Judge
 from judge.providers.openai import OpenAIProvider
-from judge.providers.pricing import cost_usd
 from judge.providers.vendors import VENDORS, Vendor, host_of_another, signed, wrong_server_reason
 from judge.run.judge_models import open_judge
-from tests.factories import complete_all
+from tests.factories import complete_all, cost_usd
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/models.md"
 KEY = "a-key-of-some-length"

@@ -11,7 +11,7 @@ import pytest
 
 import judge
 from judge.core import plugins
-from judge.report.table_selection import only_table, table_names
+from judge.report.table_selection import only_table, tables_by_name
 from judge.results.result import Result
 
 _PACKAGES = ("booktabs.sty", "graphicx.sty")
@@ -95,7 +95,7 @@ def test_every_single_table_compiles(result: Result, tmp_path: Path) -> None:
     reports: list[str] = []
     for finished in (result, judge.validate(result, calibrate=True)):
         document = plugins.document(finished)
-        tables = [only_table(document, name) for name in table_names(document)]
+        tables = [only_table(document, name) for name in tables_by_name(document)]
         reports += [plugins.write(table, "latex") for table in tables]
     assert len(reports) > 10
     _compile(tmp_path, *reports)

@@ -37,11 +37,11 @@ from judge.execution.layers.retried import Policy
 from judge.execution.progress import JudgeProgress
 from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
-from judge.providers.pricing import DEFAULT_URL, TokenPrices, cost_usd
+from judge.providers.pricing import DEFAULT_URL, TokenPrices
 from judge.providers.scripted import ScriptedProvider
 from judge.run.cost_estimate import one_line_estimate
 from judge.run.preparation import prepare
-from tests.factories import has_line, user_request, write_jsonl
+from tests.factories import cost_usd, has_line, user_request, write_jsonl
 from tests.senders import Sender
 
 KEY = "sk-secret-of-the-batch-tests"
