@@ -118,14 +118,28 @@ def estimate_text(column: Column, estimate: Estimate, places: int) -> str:
     return f"{mean} {interval}".rstrip()
 
 
-def score_text(column: Column, value: float, places: int = 2) -> str:
-    """Write the score of one text: `4.25`, or the nearest label of a scale of words."""
+def score_text(column: Column, value: float, places: int | None = None) -> str:
+    """Write the score of one text: `4.25`, or the nearest label of a scale of words.
+
+    It has this many decimals, or as many as it needs, at most 2. The scores of a list have equally
+    many (`shortest_places`).
+    """
     if in_words(column):
         levels = zip(column.labels, column.values, strict=True)
         nearest, _ = min(levels, key=lambda level: abs(level[1] - value))
         return nearest
-    text = number(value, places)
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if places is None:
+        places = shortest_places([value])
+    return number(value, places)
+
+
+def shortest_places(values: Iterable[float], most: int = 2) -> int:
+    """Return the decimals that a list of scores needs: 0 for 2 and 4, 1 for 1.5 and 2."""
+    needed = 0
+    for value in values:
+        _, _, decimal_digits = number(value, most).partition(".")
+        needed = max(needed, len(decimal_digits.rstrip("0")))
+    return needed
 
 
 def scale_text(column: Column) -> str:

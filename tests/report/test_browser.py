@@ -415,7 +415,7 @@ def test_a_win_rate_opens_the_texts_that_lose_first(ranking: Result, opened: Ope
     page.locator("#ranking-overall tr, main tr").filter(has_text="lead").locator("a").first.click()
     page.wait_for_timeout(100)
     assert state(page) == {"system": ["lead"], "column": ["overall: preferred"]}
-    assert page.locator(".item > summary > .chip").all_inner_texts() == ["0.45", "0.53", "0.7"]
+    assert page.locator(".item > summary > .chip").all_inner_texts() == ["0.45", "0.53", "0.70"]
 
 
 def test_a_heading_sorts_its_column(tested: Result, opened: Opened) -> None:

@@ -158,7 +158,7 @@ def test_an_item_shows_the_judges_words_before_and_after(two: RunComparison) -> 
     first = section.blocks[0]
     assert isinstance(first, Details)
     assert first.title.startswith("doc-1 (25% of the scale): ")
-    assert "4.2 → 3.2" in first.title
+    assert "4.20 → 3.20" in first.title
     (facts, *_) = first.blocks
     assert isinstance(facts, Facts)
     # A reply is not the score: the score of token probabilities is their mean.

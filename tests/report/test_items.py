@@ -83,9 +83,9 @@ def test_the_worst_item_has_the_highest_score_if_lower_is_better() -> None:
 def test_equal_lowest_scores_are_ordered_by_the_texts_mean(result: Result) -> None:
     lowest = [item.lowest for item in browsed(result).items]
     assert [(one.text, one.system, one.column) for one in lowest if one] == [
-        ("1", "evil|<b>*sys*", "coherence"),
+        ("1.00", "evil|<b>*sys*", "coherence"),
         ("1", "lead", "一貫性"),
-        ("2", "evil|<b>*sys*", "coherence"),
+        ("2.00", "evil|<b>*sys*", "coherence"),
     ]
 
 

@@ -49,7 +49,7 @@ from judge.report.format import (
     score_text,
     share_label,
 )
-from judge.report.views.columns import p_cell
+from judge.report.views.columns import p_cell, score_places
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
@@ -483,6 +483,9 @@ def _values(comparison: RunComparison, shift: Shift) -> str:
     if column is None:
         column = Measured(shift.column, "metric", Signature())
     places = decimal_places(column, [shift.before, shift.after])
+    if column.kind == "criterion":
+        runs = (comparison.before, comparison.after)
+        places = max(score_places(run, column) for run in runs)
     text_before = score_text(column, shift.before, places)
     text_after = score_text(column, shift.after, places)
     return f"{text_before} → {text_after}"

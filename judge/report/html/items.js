@@ -24,9 +24,9 @@ if (byId("list")) {
     return better === "lower" ? 1 - part : part;
   };
   const shown = (m, value) => {
-    const { labels, ends, places } = data.measures[m], text = value.toFixed(places).replace("-", "−");
+    const { labels, ends, places } = data.measures[m];
     if (labels.length) return labels[ends.reduce((best, end, k) => (Math.abs(end - value) < Math.abs(ends[best] - value) ? k : best), 0)];
-    return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
+    return value.toFixed(places).replace("-", "−");
   };
   const scores = (item, m) => outputs(item).map((o) => ({ o, m, value: data.measures[m].values[o.place] })).filter((s) => typeof s.value === "number");
   const mean = (o) => { // of the criteria, as in the order that the page comes in; 0 if one is missing

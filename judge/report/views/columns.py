@@ -10,7 +10,7 @@ from judge.core.format import format_interval, format_p, number, signed
 from judge.core.records import Column, Estimate
 from judge.core.scale_words import pass_text
 from judge.report.document import Cell, Tone
-from judge.report.format import decimal_places, interval_text, mean_text
+from judge.report.format import decimal_places, interval_text, mean_text, shortest_places
 from judge.results.result import Result
 from judge.stats.analyze import pass_columns
 from judge.stats.calibration import Calibrated
@@ -209,6 +209,16 @@ def places(result: Result, column: Column) -> int:
         estimate.value for (_, column_name), estimate in estimates if column_name == column.name
     ]
     return decimal_places(column, means)
+
+
+def score_places(result: Result, column: Column) -> int:
+    """Return the number of decimals of a column's single scores, the same all over a report."""
+    if column.kind != "criterion":
+        return places(result, column)
+    values = [score.value for score in result.table.column_scores(column.name)]
+    # A mean of draws or of token probabilities lies between the labels.
+    most = max(2, decimal_places(column, values))
+    return shortest_places(values, most)
 
 
 def estimate_cell(

@@ -23,7 +23,7 @@ from judge.report.document import (
     Table,
     table,
 )
-from judge.report.format import column_title, mean_text, score_text, share_label
+from judge.report.format import column_title, mean_text, score_text, share_label, shortest_places
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
 from judge.results.result import Result
@@ -81,10 +81,10 @@ def _blocks_of_judge(
         lower += [_ShownGap(comparison, gap) for gap in comparison.lower[:longest]]
     if higher:
         yield Heading(f"Judge higher than people{suffix}")
-        yield _excerpts(higher, "high" if linked else None)
+        yield _excerpts(higher, (*higher, *lower), "high" if linked else None)
     if lower:
         yield Heading(f"Judge lower than people{suffix}")
-        yield _excerpts(lower, "" if linked else None)
+        yield _excerpts(lower, (*higher, *lower), "" if linked else None)
     for comparison in compared:
         if comparison.confusion:
             yield _confusion_table(comparison.criterion, comparison.confusion)
@@ -145,12 +145,17 @@ class _ShownGap:
             return f"{signed(100 * self.gap.size, 0)}%"
         return signed(self.gap.size, 1 if self.span > 1 else 2)
 
-    @property
-    def scores_text(self) -> str:
-        """Both sides in points of the scale, or in percent for the probability of a label."""
+    def scores_text(self, listed: Sequence[_ShownGap]) -> str:
+        """Return both sides in points of the scale, or in percent for the probability of a label.
+
+        Each side has the same number of decimals in all texts that are `listed` together.
+        """
         column = self.compared.column
-        judge = mean_text(column, self.gap.judge, 2).removesuffix(".00")
-        people = mean_text(column, self.gap.people, 2).removesuffix(".00")
+        in_points = [shown.gap for shown in listed if not share_label(shown.compared.column)]
+        judge_places = shortest_places(gap.judge for gap in in_points)
+        people_places = shortest_places(gap.people for gap in in_points)
+        judge = mean_text(column, self.gap.judge, judge_places)
+        people = mean_text(column, self.gap.people, people_places)
         return f"judge {judge}, people {people}"
 
     @property
@@ -166,16 +171,19 @@ class _ShownGap:
         return ", ".join(ratings)
 
 
-def _excerpts(gaps: Iterable[_ShownGap], order: str | None) -> Excerpts:
+def _excerpts(
+    gaps: Iterable[_ShownGap], listed: Sequence[_ShownGap], order: str | None
+) -> Excerpts:
     """Return the texts, the largest gap first.
 
-    With an `order`, a text links to the items in this order of the gaps.
+    `listed` are those of both sides. With an `order`, a text links to the items in this order of
+    the gaps.
     """
     largest_first = sorted(gaps, key=lambda gap: -gap.share)
-    return Excerpts("", tuple(_excerpt(gap, order) for gap in largest_first))
+    return Excerpts("", tuple(_excerpt(gap, listed, order) for gap in largest_first))
 
 
-def _excerpt(text: _ShownGap, order: str | None) -> Excerpt:
+def _excerpt(text: _ShownGap, listed: Sequence[_ShownGap], order: str | None) -> Excerpt:
     gap = text.gap
     criterion = text.compared.criterion
     link = ""
@@ -184,7 +192,7 @@ def _excerpt(text: _ShownGap, order: str | None) -> Excerpt:
         link = items.link(item=gap.item, system=gap.system, column=column, order=order)
     quote = f"“{gap.quote}”" if gap.quote else ""
     reason = " ".join(filter(None, (gap.reason, quote)))
-    note = " · ".join(filter(None, (text.scores_text, text.ratings_text)))
+    note = " · ".join(filter(None, (text.scores_text(listed), text.ratings_text)))
     return Excerpt(
         text.size_text,
         "" if gap.system == UNNAMED_SYSTEM else gap.system,
@@ -209,7 +217,7 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
         largest = max(gaps, key=lambda gap: gap.share)
         system = "" if largest.gap.system == UNNAMED_SYSTEM else largest.gap.system
         text = ", ".join(filter(None, (largest.gap.item, system, largest.compared.criterion)))
-        yield f"Largest disagreement: {text}: {largest.scores_text}."
+        yield f"Largest disagreement: {text}: {largest.scores_text([largest])}."
 
 
 def _confusion_table(criterion: str, confusion: Confusion) -> Table:

@@ -26,7 +26,7 @@ from judge.report.document import (
     text_table,
 )
 from judge.report.format import column_title
-from judge.report.views.columns import places
+from judge.report.views.columns import places, score_places
 from judge.report.views.item_scores import (
     CLAIM_HEADS,
     CLAIMS,
@@ -297,8 +297,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
             value = Cell("failed", tone="bad")
             reason = f"{row.error}: {row.message}"
         else:
-            decimals = max(2, places(item.result, column))
-            finding = build_finding(row, column, decimals)
+            finding = build_finding(row, column, score_places(item.result, column))
             value = _score_cell(row, finding)
             quote = f"“{finding.quote}”" if finding.quote else ""
             reason = " ".join(filter(None, (finding.reason, quote)))

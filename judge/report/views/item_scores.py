@@ -80,8 +80,10 @@ class Finding:
         return self.failure is not None and self.failure.error == ABSTAINED
 
 
-def build_finding(row: Score | Failure, column: Column, places: int = 2, **names: Any) -> Finding:
-    """Lay out a row; its value has this many decimals."""
+def build_finding(
+    row: Score | Failure, column: Column, places: int | None = None, **names: Any
+) -> Finding:
+    """Lay out a row; its value has this many decimals, or as many as it needs (`score_text`)."""
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
         replies = _replies(row)
@@ -97,7 +99,7 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
     if column.passes(row.value) is False:
         limit = pass_text(column)
         # The rounded score may read like the limit: 3.996 is "just below 4".
-        just = "just " if text == limit else ""
+        just = "just " if _without_zeros(text) == limit else ""
         side = "above" if column.better == "lower" else "below"
         fails = f"{just}{side} {limit}"
     return Finding(
@@ -107,13 +109,18 @@ def build_finding(row: Score | Failure, column: Column, places: int = 2, **names
         bars=distribution.bars,
         shares=distribution.shares,
         labels=distribution.n_labels,
-        method=_method_text(provenance, places),
+        method=_method_text(provenance, max(2, places or 0)),
         reason=provenance.reason or "",
         fails=fails,
         answers=_answers(provenance),
         quote=provenance.quote or "",
         **names,
     )
+
+
+def _without_zeros(text: str) -> str:
+    """Return a number without zeros at its end: `4` for `4.00`."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 @dataclass(frozen=True, slots=True)

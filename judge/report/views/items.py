@@ -23,8 +23,8 @@ from judge.data.answers import asked_in, column_of, first_column, texts_of
 from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
-from judge.report.format import column_title, score_text
-from judge.report.views.columns import groups, in_display_order, places
+from judge.report.format import column_title, score_text, shortest_places
+from judge.report.views.columns import groups, in_display_order, score_places
 from judge.report.views.item_scores import (
     CLAIMS,
     PREFERENCE,
@@ -373,7 +373,7 @@ def _measures_of_columns(result: Result, rows: _TextRows) -> dict[str, Measure]:
                 values[sample.key] = _value(column, of_text)
             judge = group.parts[column.name] if column.judge else ""
             title = column_title(group.name)
-            decimals = places(result, column)
+            decimals = score_places(result, column)
             measures[column.name] = Measure(title, column, decimals, values, judge=judge)
     return measures
 
@@ -418,10 +418,8 @@ def _scored_output(
     for column_name, row in rows.items():
         measure = measure_by_column[column_name]
         if measure.column.kind == "criterion":
-            # A mean of draws or of token probabilities lies between the labels.
-            decimals = max(2, measure.places)
             names = {"name": measure.title, "judge": measure.judge}
-            findings.append(build_finding(row, measure.column, decimals, **names))
+            findings.append(build_finding(row, measure.column, measure.places, **names))
         elif isinstance(row, Score):
             value = number(row.value, measure.places)
             metrics.append((measure.title, value))
@@ -475,7 +473,7 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
             values[text] = max(numbers) - min(numbers) if is_complete else None
         column = Column(spread_name(criterion), "metric", Signature(), 0.0, width, better="lower")
         title = f"{column_title(criterion)}: judges apart"
-        spreads.append(Measure(title, column, 2, values))
+        spreads.append(_difference_measure(title, column, values))
     return spreads
 
 
@@ -499,7 +497,13 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
                 values[text] = score - rating_by_text[text]
         width = (column.high or 0.0) - (column.low or 0.0)
         gaps = Column(gap_name(criterion_name), "metric", Signature(), -width, width, better="")
-        yield Measure(gap_name(measure.name), gaps, 2, values)
+        yield _difference_measure(gap_name(measure.name), gaps, values)
+
+
+def _difference_measure(title: str, column: Column, values: _Values) -> Measure:
+    """Return a measure with as many decimals as its values need."""
+    measure = Measure(title, column, 0, values)
+    return replace(measure, places=shortest_places(measure.numbers.values()))
 
 
 def _ranked(result: Result) -> Items:

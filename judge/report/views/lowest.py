@@ -7,6 +7,7 @@ from judge.core.records import Score
 from judge.report.document import Excerpt
 from judge.report.format import column_title, score_text
 from judge.report.views import items
+from judge.report.views.columns import score_places
 from judge.results.result import Result
 from judge.results.worst_texts import LowScore
 
@@ -20,16 +21,17 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
     """Show a low score with its reason, and the other systems' scores of the item."""
     score = lowest.score
     column = lowest.column
+    places = score_places(result, column)
     notes = []
     for other_score in result.table.column_scores(column.name):
         if other_score.item == score.item and other_score.system != score.system:
-            value = score_text(column, other_score.value)
+            value = score_text(column, other_score.value, places)
             notes.append(f"{other_score.system} {value}")
     is_bad = column.passes(score.value) is False or lowest.share < NEUTRAL
     reason = score.provenance.reason or score.provenance.quote or _output(result, score)
     has_several_systems = len(result.table.systems) > 1
     return Excerpt(
-        score_text(column, score.value),
+        score_text(column, score.value, places),
         score.system if has_several_systems else "",
         score.item,
         column_title(column.name),

@@ -15,7 +15,7 @@ from judge.report.document import (
     table,
 )
 from judge.report.document import Column as Head
-from judge.report.format import column_title, score_text
+from judge.report.format import column_title, score_text, shortest_places
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
 from judge.results.result import Result
@@ -72,17 +72,19 @@ def _blocks(result: Result) -> Iterator[Block]:
     widest = []
     for row in splits:
         column = columns[row.criterion]
-        widest += [_excerpt(column, split) for split in row.widest]
+        values = [value for split in row.widest for value in split.values.values()]
+        places = shortest_places(values)
+        widest += [_excerpt(column, split, places) for split in row.widest]
     if widest:
         yield Excerpts("Widest splits", tuple(widest))
 
 
-def _excerpt(column: Column, split: Split) -> Excerpt:
+def _excerpt(column: Column, split: Split, places: int) -> Excerpt:
     """Return a text with the lowest and the highest score, and that of each judge."""
     values = split.values
-    lowest = score_text(column, min(values.values()))
-    highest = score_text(column, max(values.values()))
-    scores = [f"{judge} {score_text(column, value)}" for judge, value in values.items()]
+    lowest = score_text(column, min(values.values()), places)
+    highest = score_text(column, max(values.values()), places)
+    scores = [f"{judge} {score_text(column, value, places)}" for judge, value in values.items()]
     system = split.system
     if split.opponent:
         system = f"{system} against {split.opponent}"

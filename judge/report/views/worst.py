@@ -8,13 +8,14 @@ from functools import partial
 from typing import Any
 
 from judge.core.format import cut_middle, one_line, plural
-from judge.core.records import Column, Failure, Sample, Score
+from judge.core.records import Sample, Score
 from judge.core.stored_records import json_cell
 from judge.data.answers import asked_in, first_column
 from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import Block, Document, Facts, Section
 from judge.report.format import column_title, score_text
+from judge.report.views.columns import score_places
 from judge.report.views.provenance import build_provenance
 from judge.results.worst_list import WorstList
 from judge.results.worst_texts import LowScore, worst_texts
@@ -52,7 +53,8 @@ def view(listed: WorstList) -> Document:
 def _sections(listed: WorstList) -> Iterator[Section]:
     for index, low_score in enumerate(listed.lowest, 1):
         score = low_score.score
-        value = score_text(low_score.column, score.value)
+        places = score_places(listed.result, low_score.column)
+        value = score_text(low_score.column, score.value, places)
         column_name = column_title(low_score.column.name)
         title = f"{column_name} {value}: item {one_line(score.item)}"
         if len(listed.result.table.systems) > 1:
@@ -123,13 +125,12 @@ def _other_values(listed: WorstList, low_score: LowScore) -> Iterator[tuple[str,
         column = columns[row.column]
         if column.name != low_score.column.name and column.kind == "criterion" and not column.judge:
             column_name = column_title(column.name)
-            values.append(f"{column_name} {_value(column, row)}")
+            value = "failed"
+            if isinstance(row, Score):
+                value = score_text(column, row.value, score_places(listed.result, column))
+            values.append(f"{column_name} {value}")
     if values:
         yield "other scores", " · ".join(values)
-
-
-def _value(column: Column, row: Score | Failure) -> str:
-    return score_text(column, row.value) if isinstance(row, Score) else "failed"
 
 
 def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
