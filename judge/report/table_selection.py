@@ -8,6 +8,7 @@ from dataclasses import replace
 from judge.core.errors import ConfigError
 from judge.core.plugins import require_known, unknown_name_message
 from judge.report.document import Block, Details, Document, Section, Table
+from judge.report.format import column_title
 
 _FLAG = "--columns"
 
@@ -132,8 +133,11 @@ def _positions(column_names: Sequence[str], name_by_position: dict[int, str]) ->
 
 
 def _folded(name: str) -> str:
-    """Return the form of a name for comparisons: `rouge1` for `ROUGE-1`."""
-    without_marks = name.casefold().replace("-", "").replace("_", "")
+    """Return the form of a name for comparisons: `rouge1` for `ROUGE-1`.
+
+    The name of a metric's column has the form of its heading: `bertscore` for `bertscore_f1`.
+    """
+    without_marks = column_title(name).casefold().replace("-", "").replace("_", "")
     return "".join(without_marks.split())
 
 

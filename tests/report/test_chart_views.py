@@ -209,7 +209,7 @@ def test_a_correlation_has_its_interval_and_sign(tested: Result) -> None:
     matrix = Matrix(
         "within-items",
         "spearman",
-        ("a", "b"),
+        ("fluency", "delta"),
         ((1.0, -0.5), (-0.5, 1.0)),
         *ends,
         size,

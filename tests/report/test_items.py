@@ -182,7 +182,7 @@ def test_metrics_that_failed_for_the_same_reason_share_an_entry() -> None:
         Failure("1", "a", name, "metric", "NoReference", "there is no reference") for name in names
     )
     (item,) = browsed(Result(Table((Sample("1", "a", "text"),), columns, (), failures))).items
-    assert [finding.name for finding in item.outputs[0].findings] == ["rouge1 and 3 more"]
+    assert [finding.name for finding in item.outputs[0].findings] == ["ROUGE-1 and 3 more"]
     assert item.failed == 4
 
 

@@ -80,7 +80,7 @@ def test_panel_columns_are_grouped_by_criterion(panel: Result) -> None:
         "\\cmidrule(lr){2-4}",
     ]
     assert lines[at + 3].startswith(
-        "{}system & panel mean $\\uparrow$ & a $\\uparrow$ & org/b $\\uparrow$ & rougeL"
+        "{}system & panel mean $\\uparrow$ & a $\\uparrow$ & org/b $\\uparrow$ & ROUGE-L"
     )
 
 

@@ -320,3 +320,12 @@ def test_printed_places_are_in_order() -> None:
     ranks = (Rank("a", 1, 1, 1), Rank("b", 2, 3, 4), Rank("c", 3, 2, 4), Rank("d", 4, 2, 4))
     order = _in_printed_order(Comparison("fluency", ranks=ranks, partly_scored=("c",)))
     assert list(order) == ["a", "d", "c", "b"]
+
+
+def test_a_report_calls_a_metric_by_one_name(result: Result) -> None:
+    for format in ("markdown", "latex", "html"):
+        # The script and the links of a page have the names of columns.
+        text = re.sub(r"<script.*?</script>|<[^>]*>", "", result.report(format), flags=re.DOTALL)
+        # A signature begins with the name of the column.
+        names = re.findall(r"\brouge-?l\b(?!\\?\|)", text, re.IGNORECASE)
+        assert set(names) == {"ROUGE-L"}, format

@@ -60,7 +60,7 @@ def test_the_full_report_heads_a_column_with_criterion_and_judge(panel: Result) 
         "↑",
         "org/b",
         "↑",
-        "rougeL",
+        "ROUGE-L",
         "↑",
     ]
 

@@ -64,7 +64,7 @@ def test_columns_say_how_many_scores_each_way_gave(result: Result, panel: Result
         ("fluency", "mean of 2 judges (panel 2)"),
         ("fluency/a", "a (samples 2)"),
         ("fluency/org/b", "b (single 2, decisions 1)"),
-        ("rougeL", "rougeL"),
+        ("ROUGE-L", "rougeL"),
     )
 
 

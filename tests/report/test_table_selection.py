@@ -34,6 +34,14 @@ def test_case_and_hyphens_do_not_matter() -> None:
     assert _texts(with_columns(SCORES, ["rouge1"]))[0] == ["system", "ROUGE-1"]
 
 
+def test_a_metric_is_named_by_its_column_or_by_its_heading() -> None:
+    metrics = table(("system", "BERTScore", "corpus BLEU"), (("a", 1, 2),))
+    for names in ("bertscore_f1,bleu_corpus", "BERTScore,corpus BLEU"):
+        assert _texts(with_columns(metrics, [names])) == _texts(metrics)
+        turned = _texts(with_columns(metrics.turned, [names]))
+        assert [row[1:] for row in turned] == [["BERTScore", "corpus BLEU"], ["1", "2"]]
+
+
 def test_a_column_without_heading_comes_with_the_one_before_it() -> None:
     assert _texts(with_columns(SCORES, ["best"])) == [
         ["system", "best", ""],

@@ -429,7 +429,9 @@ def _scored_output(
         qags = qags or qags_table(measure.column, row)
         claims[column_name] = checked_claims(text.sample, measure.column, row)
     for failure, *more in failures_by_reason.values():
-        title = f"{failure.column} and {len(more)} more" if more else failure.column
+        title = column_title(failure.column)
+        if more:
+            title = f"{title} and {len(more)} more"
         findings.append(Finding(title, "", Replies(), failure=failure))
     claims_of_output = (claims[column_name] for column_name in CLAIMS if claims.get(column_name))
     return replace(

@@ -275,7 +275,7 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     for group in board.groups:
         group_name = group.name if len(group.columns) > 1 else ""
         for column in group.columns:
-            title = group.parts[column.name] or column.name
+            title = group.parts[column.name] or column_title(column.name)
             note = scale_text(column)
             about = tuple(abouts[column.name])
             head = Head(title, group_name, better=column.better, note=note, about=about)

@@ -106,6 +106,7 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
     matrices = {
         matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
     }
+    title_by_column = titles(result)
     for level in LEVELS:
         if level not in matrices:
             continue
@@ -122,7 +123,8 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
             caption = f"Spearman's rho {OVER[level]}.{note}"
             title = f"Correlation of the columns, {_TITLES[level]}"
             chart_name = f"correlations-{level}"
-            yield heat_map(chart_name, title, matrix.names, matrix.names, cells, caption=caption)
+            heads = [title_by_column[column_name] for column_name in matrix.names]
+            yield heat_map(chart_name, title, heads, heads, cells, caption=caption)
 
 
 def _as_sentence(note: str) -> str:

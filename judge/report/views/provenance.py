@@ -26,6 +26,7 @@ from judge.report.document import (
     Section,
     table,
 )
+from judge.report.format import column_title
 from judge.report.views.servers import (
     methods_by_column,
     refusals,
@@ -184,7 +185,7 @@ def _signatures(result: Result) -> Iterator[tuple[str, str]]:
             continue
         counts = methods.get(column.name)
         text = f"({_method_counts(counts)})" if counts else ""
-        yield one_line(column.name), _joined(signature, text, sep=" ")
+        yield column_title(column.name), _joined(signature, text, sep=" ")
 
 
 def _banners(result: Result) -> Iterator[str]:
