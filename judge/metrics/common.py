@@ -36,10 +36,6 @@ _FORMS = (
     "have words in another Unicode form than the texts that they are compared with, so that equal "
     "words differ: normalise the data, for example to NFKC"
 )
-_BY_PACKAGE = (
-    "{language} words are those of {signature}, which is installed here; without it judge counts "
-    "characters, and values differ. To use it everywhere: {option}"
-)
 _BY_CHARACTER = (
     "{language} is split into characters for lack of {modules}; values differ where these are "
     "installed. To use characters everywhere: {option}"
@@ -116,20 +112,15 @@ def tokenizer_note(
     return Note(metric, some, len(distinct), problem)
 
 
-def chosen_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> list[str]:
-    """Return notes on the tokenizers that were chosen or not chosen because of installed packages.
+def missing_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> list[str]:
+    """Return a note for each language that was split into characters for lack of its packages.
 
-    The text is the same for all metrics, so that a report shows it once.
+    The text is the same for all metrics, so that a report shows it once. An installed tokenizer
+    needs no note: the signature names it.
     """
     rows = text.LANGUAGES.values()
     language_by_tokenizer = {row.tokenizer: row for row in rows if row.tokenizer in text.TOOLS}
     notes: list[str] = []
-    for tokenizer, row in language_by_tokenizer.items():
-        if tokenizer in used:
-            signed = text.signature(tokenizer)
-            everywhere = option("set", {"METRIC": {"tokenizer": tokenizer}})
-            note = _BY_PACKAGE.format(language=row.name, signature=signed, option=everywhere)
-            notes.append(note)
     missing = [tokenizer for tokenizer in language_by_tokenizer if not text.installed(tokenizer)]
     if missing and "char" in used:
         in_cjk = [string for string in {*strings} if text.is_cjk(string)]
@@ -487,7 +478,7 @@ class WordMetric(ReferenceMetric):
     tokenizer: str | None = setting(None, tokenizer)
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
-        """Return how many texts the tokenizer does not suit, and which packages were chosen."""
+        """Return how many texts the tokenizer does not suit, and which packages are missing."""
         texts = list(all_texts(samples))
-        chosen = [] if self.tokenizer else chosen_tokenizer_notes(used, texts)
-        return (tokenizer_note(self.name, self.tokenizer, texts), *chosen)
+        missing = [] if self.tokenizer else missing_tokenizer_notes(used, texts)
+        return (tokenizer_note(self.name, self.tokenizer, texts), *missing)

@@ -53,9 +53,9 @@ from judge.metrics.common import (
     CannotScore,
     choice_option,
     choices_option,
-    chosen_tokenizer_notes,
     failure,
     format_number,
+    missing_tokenizer_notes,
     no_reference,
     number,
     paired,
@@ -372,7 +372,7 @@ class Rouge(BaseMetric):
             rows += self._rows(sample, compared_scores)
         notes: list[str | Note] = [self._note(compared)]
         if not (self.tokenizer or self.preset or self.package):
-            notes += chosen_tokenizer_notes(used, compared)
+            notes += missing_tokenizer_notes(used, compared)
         nrefs = reference_count(samples)
         columns = tuple(self._column(column, used, nrefs) for column in self._columns)
         return MetricResult(columns, tuple(rows), tuple(notes))
