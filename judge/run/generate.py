@@ -1,5 +1,7 @@
-"""Systems that are a prompt and a model write their outputs: for a run, or alone (`judge run
---generate-only`).
+"""Let systems that are a prompt and a model write their outputs.
+
+`with_outputs` does so before a run, `generate` alone (`judge run --generate-only`). `plan_outputs`
+estimates what that takes.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ from judge.run.system_writer import SystemWriter, TextsByItem, WriterTools
 if TYPE_CHECKING:
     import pandas as pd
 
-_OF_OUTPUT_FILES = frozenset({"item", "system", "output", "generation"})
-"""The fields that are read from a file of outputs."""
+_FIELDS_OF_OUTPUT_FILES = frozenset({"item", "system", "output", "generation"})
+"""The fields that are read from a file of outputs; all others are the data's."""
 FILE = "outputs.jsonl"
 """The outputs in the folder of a run."""
 OPTIONS = (
@@ -68,12 +70,13 @@ OPTIONS = (
     "ray_workers",
 )
 """The options of a run that apply if nothing is judged."""
+Display = Callable[[Mapping[str, Provider]], AbstractContextManager[None]]
+"""Shows the progress of these models while the context is open."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outputs:
-    """What the systems wrote: a sample for each text, and a failure for each text that was not
-    written.
+    """What the systems wrote: a sample for each text, and a failure for each missing text.
 
     `info` describes each system: prompt, model, settings, and the requests and tokens that it used.
     """
@@ -113,9 +116,8 @@ class Outputs:
                 **sample.extra,
             }
             if sample.cluster:
-                # `2` of the item `doc-1 (2)`
-                prefix = f"{sample.cluster} ("
-                number = sample.item.removeprefix(prefix).removesuffix(")")
+                # The second generation of the item `doc-1` has the item `doc-1 (2)`.
+                number = sample.item.removeprefix(f"{sample.cluster} (").removesuffix(")")
                 fields["generation"] = number
             if sample.source:
                 fields["source"] = sample.source
@@ -157,7 +159,7 @@ async def generate(
     if config.out is not None:
         check_output_dir(config.out)
         claim_folder(config.out)
-    # A writer renders all its prompts, before anything is paid.
+    # A writer renders all its prompts, and a file is read, before anything is paid.
     writers: dict[str, SystemWriter] = {}
     for system, spec in config.systems.items():
         if isinstance(spec, GeneratedSystem):
@@ -168,17 +170,10 @@ async def generate(
         if not isinstance(spec, GeneratedSystem):
             texts_by_system[system] = list(_from_file(system, spec, items, config))
             info_by_system[system] = SystemInfo(outputs=spec.name)
-    notes: list[str] = []
     ledger = ledger if ledger is not None else BudgetLedger(config.budget)
     progress = progress if progress is not None else Progress()
-    progress.notes = []
-    progress.unstored = None
-    with (
-        _noting_outputs(config, progress),
-        _open_tools(config, ledger, progress, records=bool(writers)) as tools,
-    ):
-        texts_by_system |= await _write_all(writers, tools, progress, display)
-    notes += progress.notes
+    texts_by_system |= await _run_writers(writers, config, ledger, progress, display=display)
+    notes = list(progress.notes)
     for system, writer in writers.items():
         info_by_system[system] = writer.info
         notes += [f"{system}: {remark}" for remark in writer.counts.remarks]
@@ -187,6 +182,24 @@ async def generate(
     ordered_info = {system: info_by_system[system] for system in config.systems}
     written, failures = _item_by_item(ordered_texts)
     return Outputs(written, failures, ordered_info, tuple(notes))
+
+
+async def _run_writers(
+    writers: Mapping[str, SystemWriter],
+    config: RunConfig,
+    ledger: BudgetLedger,
+    progress: Progress,
+    *,
+    display: Display,
+) -> dict[str, TextsByItem]:
+    """Return the texts of the systems that write, by system; the notes are in `progress`."""
+    progress.notes = []
+    progress.unstored = None
+    with (
+        _noting_outputs(config, progress),
+        _open_tools(config, ledger, progress, records=bool(writers)) as tools,
+    ):
+        return await _write_all(writers, tools, progress, display)
 
 
 def _item_by_item(
@@ -203,7 +216,7 @@ def _item_by_item(
 
 @contextmanager
 def _noting_outputs(config: RunConfig, progress: Progress) -> Iterator[None]:
-    """Add to an error how many outputs are written, and how to resume."""
+    """Add to an error of the block how many outputs are written, and how to resume."""
     try:
         yield
     except (Reached, ProviderError, StorageError) as error:
@@ -219,10 +232,7 @@ def _noting_outputs(config: RunConfig, progress: Progress) -> Iterator[None]:
 def _open_tools(
     config: RunConfig, ledger: BudgetLedger, progress: Progress, *, records: bool
 ) -> Iterator[WriterTools]:
-    """Open the cache and the recording, and close them in the end.
-
-    Without `records` nothing is recorded, as no system writes.
-    """
+    """Open the cache and the recording for the block. Without `records`, there is no recording."""
     with ExitStack() as stack:
         recording = None
         if config.record is not None and records:
@@ -232,14 +242,10 @@ def _open_tools(
         yield WriterTools(config, replies, limits)
 
 
-Display = Callable[[Mapping[str, Provider]], AbstractContextManager[None]]
-"""Shows the progress of these models while the context is open."""
-
-
 async def _write_all(
     writers: Mapping[str, SystemWriter], tools: WriterTools, progress: Progress, display: Display
 ) -> dict[str, TextsByItem]:
-    """Generate system by system; in batches, which take hours, all at once."""
+    """Let the systems write one after the other; with batches, which take hours, all at once."""
     config = tools.config
     for writer in writers.values():
         # An engine that cannot run is an error before anything is paid.
@@ -261,6 +267,7 @@ async def _write_all(
                 for system_name, writer in writers.items():
                     tasks[system_name] = group.create_task(write(writer))
     except BaseExceptionGroup as errors:
+        # The first error cancelled the other tasks.
         raise errors.exceptions[0] from None
     progress.stage = "judging"
     return {system: task.result() for system, task in tasks.items()}
@@ -291,7 +298,7 @@ async def with_outputs(
     *,
     check: Callable[[RunConfig, Any], object] = lambda config, data: None,
 ) -> DataWithOutputs:
-    """Return a configuration and data that have outputs, written first if systems generate them.
+    """Return a configuration and data that have outputs. Systems that generate them write first.
 
     `check` prepares the run on assumed outputs, so that its mistakes are reported before anything
     is paid. Raises JudgeError.
@@ -316,8 +323,9 @@ async def with_outputs(
 
 
 def require_criteria(config: RunConfig) -> None:
-    """Raise ConfigError if the criteria are the default ones, which the unwritten outputs would
-    decide.
+    """Raise ConfigError if outputs are not written yet and no criteria are named.
+
+    The texts decide whether there are default criteria.
     """
     systems: Iterable[Any] = ()
     if isinstance(config.systems, dict):
@@ -333,10 +341,10 @@ OUTPUTS_NOTE = (
 
 
 def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
-    """Return stored or assumed outputs, and what writing the others takes.
+    """Return stored or assumed outputs, and the estimate of writing those that are not stored.
 
-    Sends nothing. Outputs that the cache has are used. Any other is assumed to be as long as its
-    source, or as `max_tokens` allow.
+    Sends nothing. Outputs come from the cache if it has them. Any other is assumed to be as long as
+    its source, or as `max_tokens` allow.
     """
     if not isinstance(config.systems, dict):
         return PlannedOutputs(config, data, [])
@@ -364,7 +372,7 @@ def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
 def _without_systems(config: RunConfig) -> RunConfig:
     """Return the configuration of the run that judges the outputs."""
     columns = config.map.items()
-    # The outputs have the product's own column names. Only ratings keep the data's.
+    # Outputs have judge's own field names. Only the columns of ratings have the data's names.
     mapping = {
         field_name: column for field_name, column in columns if field_name.startswith("rating")
     }
@@ -372,9 +380,9 @@ def _without_systems(config: RunConfig) -> RunConfig:
 
 
 def hand_over(outputs: Outputs | None, prepared: PreparedRun) -> PreparedRun:
-    """Return the prepared run with its outputs' failures, notes and information.
+    """Write the outputs into the run's folder, if it has one.
 
-    Write the outputs into its folder.
+    Return the run with the failures and notes of the outputs, and the descriptions of the systems.
     """
     if outputs is None:
         return prepared
@@ -395,11 +403,11 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
     if data is None:
         raise ConfigError("no data: name a file with the texts that the prompts read")
     # The systems write these, whatever columns the data have.
-    not_mapped = ("output", "system")
+    generated_fields = ("output", "system")
     mapping = {
         field_name: column
         for field_name, column in config.map.items()
-        if field_name not in not_mapped
+        if field_name not in generated_fields
     }
     without_outputs = map(_without_output, rows(data))
     items = samples.load(without_outputs, mapping=mapping, where=config.where)
@@ -407,6 +415,7 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
 
 
 def _without_output(row: Sample | RawRow) -> Sample | RawRow:
+    """Return a row of the data without its system and with an empty output."""
     if isinstance(row, Sample):
         return replace(row, system="", output="")
     cells = {
@@ -420,8 +429,11 @@ def _from_file(
 ) -> Iterator[list[Sample | Failure]]:
     """Yield for each item its outputs in a file of one system, or a failure."""
     # The file needs no column that only the prompts of other systems read.
-    columns = config.map.items()
-    mapping = {field: column for field, column in columns if field in _OF_OUTPUT_FILES}
+    mapping = {
+        field_name: column
+        for field_name, column in config.map.items()
+        if field_name in _FIELDS_OF_OUTPUT_FILES
+    }
     loaded = samples.load(path, mapping=mapping)
     systems = list(dict.fromkeys(sample.system for sample in loaded))
     if len(systems) > 1:
@@ -434,7 +446,7 @@ def _from_file(
     for item in items:
         outputs: list[Sample | Failure] = []
         for row in outputs_by_item.get(item.item, ()):
-            # The data's item with the file's text: source, references and ratings are the data's.
+            # Only the text is the file's: source, references and ratings are the data's.
             text = replace(
                 item, item=row.item, cluster=row.cluster, system=system_name, output=row.output
             )
