@@ -32,7 +32,8 @@ from judge.data.rows import nearby
 from judge.suite.case import Case
 from judge.suite.evidence import Text
 from judge.suite.expectations import Expectation
-from judge.suite.schema import OPTIONS, Mistakes, Spec, Suite, YamlSource, unknown_key
+from judge.suite.schema import OPTIONS, Spec, Suite
+from judge.suite.yaml_source import Mistakes, YamlSource, unknown_key
 
 SUFFIX = ".judge.yaml"
 
