@@ -1,4 +1,4 @@
-"""How a run asks for the reply to a criterion."""
+"""Apply the options of a run to a criterion: the kind and form of its reply, and its pass mark."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from judge.criteria.header import pass_value
 
 
 def configured(criterion: Criterion, config: RunConfig) -> Criterion:
-    """Return the criterion with the kind and form of reply and the pass mark that a run wants.
+    """Return the criterion with the run's `reply`, `structured` and `pass_at`.
 
-    Raises ConfigError for a checklist that would have another kind of reply, and for a mark that is
-    not on the criterion's scale.
+    Raises ConfigError if `reply` changes the replies to a checklist, and for a mark that is not on
+    the criterion's scale.
     """
     criterion = with_pass_mark(criterion, config.pass_at)
     form = "json" if config.structured else criterion.form
@@ -43,9 +43,9 @@ def with_pass_mark(criterion: Criterion, mark: float | str | None) -> Criterion:
 def chosen_pass_value(
     mark: float | str, criterion_name: str, scale: Scale, better: Better
 ) -> float:
-    """Return the worst value that passes on a criterion, as the option `pass_at` of a run says.
+    """Return the worst value that passes on a criterion if the option `pass_at` is `mark`.
 
-    Raises ConfigError if it is not on the scale.
+    Raises ConfigError if the mark is not on the scale.
     """
     try:
         return pass_value(mark, scale, better)
@@ -54,9 +54,9 @@ def chosen_pass_value(
 
 
 def asked_by(criterion: Criterion, *, decides: bool) -> Criterion:
-    """Return the criterion in the form that a judge is asked.
+    """Return the criterion in the form in which a judge is asked.
 
-    `decides` tells that the judge is an endpoint of typed questions, which gets the material and
-    the question separately.
+    With `decides`, the judge is an endpoint of typed questions, which gets the material and the
+    question separately.
     """
     return replace(criterion, form="decision") if decides else criterion

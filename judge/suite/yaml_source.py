@@ -35,7 +35,7 @@ _LONGEST_VALUE = 60
 _LONGEST_KEY = 40
 """Characters of a key or number in a message."""
 _TEXT_TAG = "tag:yaml.org,2002:str"
-# of the key `<<`, which takes over the keys of another mapping: `<<: *defaults`
+# The key `<<` takes over the keys of another mapping: `<<: *defaults`.
 _MERGE_TAG = "tag:yaml.org,2002:merge"
 _INTEGER_TAG = "tag:yaml.org,2002:int"
 _FLOAT_TAG = "tag:yaml.org,2002:float"
@@ -118,7 +118,7 @@ class YamlSource(Mistakes):
         return int(line) + 1
 
     def report(self, message: str, *location: int | str) -> None:
-        """Keep a mistake for `raise_if_any`."""
+        """Add a mistake with the line of a key or value, for `raise_if_any`."""
         self.add(message, self.line(*location))
 
     def _check_keys(self, root: yaml.Node) -> None:
@@ -156,7 +156,7 @@ class YamlSource(Mistakes):
             self.add(message, key.start_mark.line + 1)
 
     def checked(self, model: type[Model], values: Mapping[str, Any]) -> Model:
-        """Return the model of these values; an empty one, and mistakes, if they are invalid."""
+        """Return the model of these values. Report invalid ones and return a model without values."""
         try:
             return model.model_validate(values)
         except ValidationError as error:

@@ -99,7 +99,7 @@ def serve(labelling: Labelling) -> None:
         thread.start()
         lines = [f"{rater}: {server.url(rater)}" for rater in labelling.raters]
         lines.append(f"Ratings go to {labelling.output}. Interrupt to end.")
-        # The raters need the addresses while the call runs.
+        # Printed, not returned, because the raters need the addresses while the call runs.
         print(*lines, sep="\n", flush=True)  # noqa: T201
         try:
             _wait_for_ratings(labelling)
@@ -109,13 +109,13 @@ def serve(labelling: Labelling) -> None:
         finally:
             server.shutdown()
             thread.join()
-    # A rating may be being written.
+    # A request may still be writing its rating, which holds the lock.
     with labelling.lock:
-        return
+        pass
 
 
 def _wait_for_ratings(labelling: Labelling) -> None:
-    """Wait until every rater has rated everything and takes nothing back."""
+    """Wait until every rater has rated everything, and then for `_GRACE_SECONDS`."""
     complete_since: float | None = None
     former_size = -1
     while complete_since is None or time.monotonic() - complete_since < _GRACE_SECONDS:
@@ -136,7 +136,7 @@ def _frame(labelling: Labelling) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for rating in labelling.ratings().every:
         row = asdict(rating)
-        # The row's place in the file is for messages about the file.
+        # The line of the rating in its file is only for error messages.
         del row["where"]
         rows.append(row)
     texts = ["first", "second"] if labelling.pairwise else ["system"]

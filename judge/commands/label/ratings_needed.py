@@ -1,9 +1,8 @@
-"""`judge label --plan`: how many items, and texts with two ratings, intervals of a wanted width
-need.
+"""`judge label --plan`: the number of ratings that intervals of a given width need.
 
-Ratings that exist are a pilot, whose variance and agreement count. Without them, ratings are
-assumed to be spread evenly over the scale, and correlation and agreement to be 0, where their
-intervals are widest.
+Existing ratings are a pilot study, whose variance and agreement are used. Without them, ratings are
+assumed to be spread evenly over the scale, and correlation and agreement to be 0, which gives the
+widest intervals.
 """
 
 from __future__ import annotations
@@ -29,8 +28,9 @@ Values = dict[str, dict[tuple[str, str], float]]
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What the interval of a measure needs: a number of `unit` (items, or texts rated by two),
-    under an assumption.
+    """The number of `unit` (items, or texts rated by two) that the interval of a measure needs.
+
+    `assumes` is the assumption about the ratings.
     """
 
     measure: str
@@ -92,8 +92,8 @@ def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Ne
         means_by_system[system].append(fmean(votes))
     pilot_means = [means for means in means_by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
     if pilot_means:
-        # The pooled standard deviation within systems: how far apart the systems are does not
-        # matter for the mean of one of them.
+        # The pooled standard deviation within systems, because differences between systems do not
+        # widen the interval of one system's mean.
         sum_of_squares = sum(variance(means) * (len(means) - 1) for means in pilot_means)
         degrees_of_freedom = sum(len(means) - 1 for means in pilot_means)
         deviation = sqrt(sum_of_squares / degrees_of_freedom)
@@ -144,8 +144,9 @@ def _pilot_alpha(values: Values) -> float | None:
 
 
 def items_for_mean(sd: float, half_width: float) -> int:
-    """Return the items at which Student's t interval of a mean with this standard deviation is ±
-    `half_width` wide.
+    """Return the items with which Student's t interval of a mean is ± `half_width` wide.
+
+    `sd` is the standard deviation of the items' values.
     """
     return _fewest(lambda t: (t * sd / half_width) ** 2)
 
@@ -180,8 +181,9 @@ def texts_for_agreement(alpha: float, half_width: float) -> int:
 
 
 def _fewest(needed: Callable[[float], float]) -> int:
-    """Return the fewest items that are enough with their own quantile of Student's t. `needed`
-    rises with it.
+    """Return the fewest items that are enough, with the quantile of Student's t for that number.
+
+    `needed` returns the items for a quantile, and rises with it.
     """
     tail = (1 - CONFIDENCE) / 2
     # Student's t needs at least as many items as the normal distribution.

@@ -1,4 +1,4 @@
-"""Logs of Inspect: JSON, or the zip archive `.eval` with one JSON file per sample.
+"""Read logs of Inspect: JSON, or the zip archive `.eval` with one JSON file per sample.
 
 Both have the model in `eval.model`; a sample has its scores by scorer.
 https://inspect.aisi.org.uk/eval-logs.html
@@ -31,7 +31,7 @@ _VERDICTS: dict[str, Value] = {
 
 
 def claims(opening: Opening) -> bool:
-    """Return whether this is a log."""
+    """Return whether a file is a log of Inspect."""
     if opening.members:
         return _HEADER in opening.members or _STARTED in opening.members
     log_object = opening.document
@@ -49,20 +49,22 @@ def read(opening: Opening) -> Iterator[JudgedText]:
     model = _model(log_object, opening.name)
     samples = member(log_object, "samples", opening.name, list)
     for number, sample in enumerate(samples, 1):
-        yield from _texts(sample, model, f"{opening.name} sample {number}")
+        yield _judged_text(sample, model, f"{opening.name} sample {number}")
 
 
 def _read_archive(opening: Opening, archive: zipfile.ZipFile) -> Iterator[JudgedText]:
+    """Yield the samples of an archive. Raises DataError for one without a header."""
     if _HEADER not in opening.members:
         raise DataError(f"{opening.name}: the log of a run that did not finish; finish it first")
     model = _model(_parsed(archive, _HEADER, opening.name), opening.name)
     for member_name in opening.members:
         if member_name.startswith(_SAMPLES) and member_name.endswith(".json"):
             sample = _parsed(archive, member_name, opening.name)
-            yield from _texts(sample, model, f"{opening.name} {member_name}")
+            yield _judged_text(sample, model, f"{opening.name} {member_name}")
 
 
 def _parsed(archive: zipfile.ZipFile, member_name: str, file_name: str) -> Any:
+    """Return the JSON of a member of an archive. Raises DataError."""
     try:
         return json.loads(read_member(archive, member_name))
     except (ValueError, RecursionError, OSError, zipfile.BadZipFile) as error:
@@ -70,6 +72,7 @@ def _parsed(archive: zipfile.ZipFile, member_name: str, file_name: str) -> Any:
 
 
 def _model(log: Any, file_name: str) -> str:
+    """Return the model that a log is about. Raises DataError for another version of the format."""
     version = log.get("version") if isinstance(log, Mapping) else None
     if version != _VERSION:
         raise DataError(
@@ -78,7 +81,8 @@ def _model(log: Any, file_name: str) -> str:
     return str(member(member(log, "eval", file_name, dict), "model", file_name, str))
 
 
-def _texts(sample: Any, system: str, location: str) -> Iterator[JudgedText]:
+def _judged_text(sample: Any, system: str, location: str) -> JudgedText:
+    """Return a sample of a log with its scores. Raises DataError."""
     if not isinstance(sample, Mapping) or "id" not in sample:
         raise DataError(f"{location}: not a sample, which has an id")
     attachments = sample.get("attachments") or {}
@@ -103,11 +107,11 @@ def _texts(sample: Any, system: str, location: str) -> Iterator[JudgedText]:
     scores = sample.get("scores") or {}
     for scorer, score_value in scores.items():
         _add_score(text, scorer, score_value)
-    yield text
+    return text
 
 
 def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
-    """Return a value with the long texts that a log keeps once, at its end."""
+    """Return a value with the attachments that it refers to: long texts that a log stores once."""
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         return attachments.get(value.removeprefix(_ATTACHMENT), value)
     if isinstance(value, list):
@@ -128,6 +132,7 @@ def _completion(output: Any) -> str:
 
 
 def _error(sample: Mapping[str, Any]) -> str:
+    """Return the message of a sample that failed, "" if it did not."""
     error = sample.get("error")
     if isinstance(error, Mapping):
         return str(error.get("message") or "error")
@@ -135,7 +140,7 @@ def _error(sample: Mapping[str, Any]) -> str:
 
 
 def _add_score(text: JudgedText, scorer: str, score_value: Any) -> None:
-    """Add a scorer's value, which may be an object of several."""
+    """Add a scorer's value; an object of several values adds one for each, `SCORER.NAME`."""
     if not isinstance(score_value, Mapping) or "value" not in score_value:
         raise DataError(f"{text.where}: the score of {scorer} has no value")
     value = score_value["value"]
