@@ -86,59 +86,81 @@ if TYPE_CHECKING:
     from judge.suite.evaluate import Outcomes as Outcomes
     from judge.table import Table as Table
 
-_NAMES = {
-    "judge.commands.card.card": "JudgeCard",
-    "judge.commands.card.command": "card card_async",
-    "judge.commands.compare.command": "compare",
-    "judge.commands.criteria_diff.command": "diff",
-    "judge.commands.criteria_diff.record": "CriterionDiff",
-    "judge.commands.evaluate": "evaluate evaluate_async rank rank_async",
-    "judge.commands.generate": "generate",
-    "judge.commands.improve.call": "improve",
-    "judge.commands.improve.record": "Improvement",
-    "judge.commands.label.call": "label",
-    "judge.commands.loaders": "load_criterion load_result load_samples render",
-    "judge.commands.plan.command": "plan",
-    "judge.commands.plan.record": "Forecast",
-    "judge.commands.slices.command": "slices",
-    "judge.commands.test": "test test_async",
-    "judge.commands.validate.command": "validate",
-    "judge.commands.validate.record": "Validation",
+_NAMES_BY_MODULE: dict[str, tuple[str, ...]] = {
+    "judge.commands.card.card": ("JudgeCard",),
+    "judge.commands.card.command": ("card", "card_async"),
+    "judge.commands.compare.command": ("compare",),
+    "judge.commands.criteria_diff.command": ("diff",),
+    "judge.commands.criteria_diff.record": ("CriterionDiff",),
+    "judge.commands.evaluate": ("evaluate", "evaluate_async", "rank", "rank_async"),
+    "judge.commands.generate": ("generate",),
+    "judge.commands.improve.call": ("improve",),
+    "judge.commands.improve.record": ("Improvement",),
+    "judge.commands.label.call": ("label",),
+    "judge.commands.loaders": ("load_criterion", "load_result", "load_samples", "render"),
+    "judge.commands.plan.command": ("plan",),
+    "judge.commands.plan.record": ("Forecast",),
+    "judge.commands.slices.command": ("slices",),
+    "judge.commands.slices.record": ("Slices",),
+    "judge.commands.test": ("test", "test_async"),
+    "judge.commands.validate.command": ("validate",),
+    "judge.commands.validate.record": ("Validation",),
     "judge.core.errors": (
-        "BudgetReached ConfigError CriterionError DataError DeadlineReached JudgeError "
-        "MissingExtra ParseError ProviderError Reached Refused StorageError Transient"
+        "BudgetReached",
+        "ConfigError",
+        "CriterionError",
+        "DataError",
+        "DeadlineReached",
+        "JudgeError",
+        "MissingExtra",
+        "ParseError",
+        "ProviderError",
+        "Reached",
+        "Refused",
+        "StorageError",
+        "Transient",
     ),
-    "judge.core.records": "Column Criterion Estimate Example Failure Provenance Sample Scale Score",
-    "judge.core.signature": "Signature",
-    "judge.execution.progress": "Progress",
-    "judge.providers": "Provider",
-    "judge.providers.scripted": "ScriptedProvider",
-    "judge.results.comparison": "RunComparison",
-    "judge.results.power": "RunPower",
-    "judge.results.result": "Result",
-    "judge.results.run_info": "RunInfo",
-    "judge.commands.slices.record": "Slices",
-    "judge.run.generate": "Outputs",
-    "judge.stats.pairwise": "Ranking",
-    "judge.stats.system_differences": "Comparison",
-    "judge.suite.evaluate": "Outcomes",
-    "judge.table": "Table",
+    "judge.core.records": (
+        "Column",
+        "Criterion",
+        "Estimate",
+        "Example",
+        "Failure",
+        "Provenance",
+        "Sample",
+        "Scale",
+        "Score",
+    ),
+    "judge.core.signature": ("Signature",),
+    "judge.execution.progress": ("Progress",),
+    "judge.providers": ("Provider",),
+    "judge.providers.scripted": ("ScriptedProvider",),
+    "judge.results.comparison": ("RunComparison",),
+    "judge.results.power": ("RunPower",),
+    "judge.results.result": ("Result",),
+    "judge.results.run_info": ("RunInfo",),
+    "judge.run.generate": ("Outputs",),
+    "judge.stats.pairwise": ("Ranking",),
+    "judge.stats.system_differences": ("Comparison",),
+    "judge.suite.evaluate": ("Outcomes",),
+    "judge.table": ("Table",),
 }
-_WHERE = {name: module for module, names in _NAMES.items() for name in names.split()} | {
-    "metrics": "judge.metrics"
-}
+"""The public names of each module, imported at their first use."""
+_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 _FORMER = {"audit": "judge.card", "audit_async": "judge.card_async"}
-"""What replaced a public name of an earlier version."""
-__all__ = ["__version__", *sorted(_WHERE)]
+"""The replacement of each public name of an earlier version."""
+__all__ = ["__version__", *sorted([*_MODULE_BY_NAME, "metrics"])]
 
 
 def __getattr__(name: str) -> Any:
     if name in _FORMER:
         raise AttributeError(f"judge.{name} is gone; use {_FORMER[name]}", name=name)
-    if name not in _WHERE:
+    if name == "metrics":
+        return import_module("judge.metrics")
+    if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module 'judge' has no attribute {name!r}")
-    module = import_module(_WHERE[name])
-    return module if name == "metrics" else getattr(module, name)
+    module = import_module(_MODULE_BY_NAME[name])
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

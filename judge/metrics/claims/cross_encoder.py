@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_EXTRA = "qags"  # has the same packages
+_EXTRA = "qags"  # the extra that installs the packages needed here
 # As MNLI, FEVER (supports), FactCC (correct) and AlignScore (aligned) call the class
 _ENTAILMENT = frozenset((
     "entailment", "entailed", "entails", "supported", "supports", "support", "consistent",
@@ -129,14 +129,10 @@ class CrossEncoder:
         replies: list[list[float] | ModelError] = []
         for _, claims in jobs:
             values_of_job = [next(remaining) for _ in claims]
-            trouble = None
-            probabilities: list[float] = []
-            for value in values_of_job:
-                if not isinstance(value, ModelError):
-                    probabilities.append(value)
-                elif trouble is None:
-                    trouble = value
-            replies.append(trouble or probabilities)
+            errors = [value for value in values_of_job if isinstance(value, ModelError)]
+            probabilities = [value for value in values_of_job if not isinstance(value, ModelError)]
+            # A text has no score if one of its claims has no probability.
+            replies.append(errors[0] if errors else probabilities)
         return replies
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float | ModelError]:
@@ -176,16 +172,12 @@ class CrossEncoder:
         both = (text, claim)
         windows = list(pair_tokenizer.windows(both, 0, size=size, overlap=overlap))
         for index, text_kind in enumerate(("text", "claim")):
-            ids: list[int] = []
-            for window in windows:
-                numbered = zip(window.ids, window.sequence_ids, strict=True)
-                ids += [token_id for token_id, sequence in numbered if sequence == index]
-            trouble = self._unknown(text_kind, ids)
-            if trouble:
-                return trouble
+            unreadable = self._why_unreadable(text_kind, _ids_of_sequence(windows, index))
+            if unreadable:
+                return unreadable
         return windows
 
-    def _unknown(self, text_kind: str, ids: Sequence[int]) -> ModelError | None:
+    def _why_unreadable(self, text_kind: str, ids: Sequence[int]) -> ModelError | None:
         """Return why the model cannot read the tokens of a text or a claim, None if it can."""
         if not ids:
             return ModelError(
@@ -218,9 +210,19 @@ class CrossEncoder:
         return float(probabilities.max())
 
 
+def _ids_of_sequence(windows: Sequence[Any], index: int) -> list[int]:
+    """Return the tokens of the text (0) or of the claim (1) in all windows."""
+    ids: list[int] = []
+    for window in windows:
+        numbered = zip(window.ids, window.sequence_ids, strict=True)
+        ids += [token_id for token_id, sequence in numbered if sequence == index]
+    return ids
+
+
 def locate(model: str, *, who: str, cache: Path | None) -> huggingface.ModelFiles:
     """Return the files of a folder or of a name on the hub. Raises ConfigError and MissingExtra."""
-    huggingface.runtime(who, _EXTRA)  # names the extra
+    # Called only for its error, which names the extra to install.
+    huggingface.runtime(who, _EXTRA)
     return huggingface.resolve(model, who=who, role="model", cache=cache)
 
 

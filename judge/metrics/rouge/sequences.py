@@ -8,8 +8,9 @@ weighted ones.
 from __future__ import annotations
 
 import re
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import compress
 from operator import ge
@@ -29,7 +30,7 @@ PLTRDY = "pltrdy"
 _WORD = re.compile("[A-Za-z0-9]+")
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
-_LONG_ENOUGH = 3  # longer words are stemmed, in rouge-score and in ROUGE-1.5.5
+_LONGEST_UNSTEMMED = 3  # characters; longer words are stemmed, as in rouge-score and ROUGE-1.5.5
 _MOST_WORDS = 200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
 _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
 
@@ -96,7 +97,7 @@ class Text:
 
 
 class Vocabulary:
-    """Words to characters by one set of rules, and the references read with them."""
+    """Maps words to characters by one set of rules, and keeps the texts that it has read."""
 
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
@@ -116,7 +117,10 @@ class Vocabulary:
         return has_many_words or self._size > _MOST_KEPT_TOKENS
 
     def read(self, string: str) -> Text:
-        """Return a text, which is kept, because a reference returns with every system."""
+        """Return a text in the vocabulary's characters.
+
+        It is kept, because every system is compared with the same references.
+        """
         if string not in self._kept:
             character = self._words.__getitem__
             lines = []
@@ -143,15 +147,22 @@ def vocabulary(rules: Rules) -> Vocabulary:
 
     Only texts of the same vocabulary can be compared.
     """
-    shelf = _current_vocabulary(rules)
-    if shelf[0].full:
-        shelf[0] = Vocabulary(rules)
-    return shelf[0]
+    current = _current_vocabulary(rules)
+    if current.vocabulary.full:
+        current.vocabulary = Vocabulary(rules)
+    return current.vocabulary
+
+
+@dataclass(slots=True)
+class _CurrentVocabulary:
+    """Holds the vocabulary of some rules, so that a new one can replace a full one in the cache."""
+
+    vocabulary: Vocabulary
 
 
 @lru_cache(maxsize=8)
-def _current_vocabulary(rules: Rules) -> list[Vocabulary]:
-    return [Vocabulary(rules)]  # a list, so that a new vocabulary can replace a full one
+def _current_vocabulary(rules: Rules) -> _CurrentVocabulary:
+    return _CurrentVocabulary(Vocabulary(rules))
 
 
 def script_words(string: str) -> list[str]:
@@ -189,7 +200,7 @@ class _Words(dict[str, str]):
         return character
 
     def _stem(self, word: str) -> str:
-        if self._porter and len(word) > _LONG_ENOUGH:
+        if self._porter and len(word) > _LONGEST_UNSTEMMED:
             return self._exceptions.get(word) or self._porter(word)
         return word
 
@@ -224,6 +235,7 @@ def length(first: str, second: str) -> int:
 
 
 def too_long(computation: str) -> CannotScore:
+    """Return the error of texts for which a computation would take too long."""
     return CannotScore(
         "TextTooLong", f"has texts too long for {computation}: shorten them or leave this type out"
     )
@@ -322,11 +334,14 @@ def best_lengths(lines: Sequence[str], candidate_lines: Sequence[str]) -> int:
 def weighted(reference: str, candidate: str, weight: float) -> float:
     """Return WLCS (Lin 2004, section 4): the weight of a common subsequence.
 
-    A run of k words counts k^weight. In the paper's dynamic programme a match always continues the
-    diagonal. Raise CannotScore.
+    A run of k words counts k^weight. As in the paper's dynamic programme, a match always extends
+    the run before it. Raise CannotScore.
     """
-    last = deque(_weighted_rows(reference, candidate, weight), maxlen=1)
-    return last[0][0][-1] if last else 0.0
+    score = 0.0
+    # The last cell of the last row has the weight of the whole texts.
+    for weights, _ in _weighted_rows(reference, candidate, weight):
+        score = weights[-1]
+    return score
 
 
 def weighted_path(reference: str, candidate: str, weight: float) -> int:
