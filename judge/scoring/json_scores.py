@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import LabelIndex, fold, label_index
+from judge.core.label_spellings import LabelIndex, fold, is_number, label_index
 from judge.core.records import Reading, Scale
 from judge.scoring import json_reply, prose
 from judge.scoring.grammar import CLOSE, Grammar
@@ -37,9 +37,9 @@ _TOP = re.compile(
     r"(?:max(?:imum)?(?: (?:possible )?(?:score|rating|points))?|(?:score )?out of|scale|満点|满分|만점)",
     re.IGNORECASE,
 )
-# `adjusted`, `final`: a score under such a key replaces another
+# `adjusted`, `final`, `total`: a score under such a key replaces another
 _REVISED = re.compile(
-    r"(?:the |my )?(?:final|revised|corrected|adjusted|updated)"
+    r"total|(?:the |my )?(?:final|revised|corrected|adjusted|updated)"
     r"(?: (?:score|rating|grade|result|value))?"
     r"|(?:최종|수정|조정)(?: ?(?:점수|평점|평가|등급|결과))?"
     r"|(?:最終|修正後?|調整後?)の?(?:スコア|[点分]数|得点|評[価点分]|結果)?"
@@ -147,26 +147,46 @@ def _check_agrees(
 ) -> None:
     """Raise ParseError if another member is another score, or states another scale.
 
-    {"score": 4, "final_score": 3}, {"score": 4, "adjusted": {"score": 3}}, {"score": 4, "max": 10},
+    {"score": 4, "overall": 3}, {"score": 4, "adjusted": {"score": 3}}, {"score": 4, "max": 10},
     {"score": true, "final_score": 0}
     """
     key = _spaced_key(member)
     value = fold(text[member.start : member.end].strip('"'))
-    is_score = key.endswith("score") and _names_score(member, grammar)
-    if is_score or _REVISED.fullmatch(key):
-        label = grammar.prose_spellings.label(value)
-        if grammar.digits is not None and value in ("0", "1"):
-            label = grammar.truth["true" if value == "1" else "false"]
-        is_container = member.kind == "container"
-        if is_container:
-            label = _label_inside(member, grammar, text, depth)
-        if label != score.label and (label is not None or is_container):
+    revises = _REVISED.fullmatch(key) is not None
+    if revises or _names_score(member, grammar):
+        other = _score_written(member, value, grammar, text, depth)
+        # {"score": 4, "total": 5} on a scale from 1 to 5: a total of 5 points
+        states_top = key == "total" and other == grammar.spellings.ends[1]
+        is_unclear = other is None and revises and member.kind == "container"
+        if is_unclear or not (other in (None, score.label) or states_top):
             raise ParseError("the JSON object has two different scores", text)
     top = _LAST_NUMBER.search(value)
     if top is None or not _TOP.fullmatch(key):
         return
     if grammar.spellings.label(top[0]) != grammar.spellings.ends[1]:
         raise ParseError(f"{score.label} out of {top[0]} is off the scale", text)
+
+
+def _score_written(
+    member: json_reply.Member,
+    value: str,
+    grammar: Grammar,
+    text: str,
+    depth: int,
+) -> str | None:
+    """Return the label of a member, or its number off the scale; None if it gives no score."""
+    if member.kind == "container":
+        return _label_inside(member, grammar, text, depth)
+    truth_label = _truth_label(member, grammar)
+    if truth_label is not None:
+        return truth_label
+    if grammar.digits is not None and value in ("0", "1"):
+        return grammar.truth["true" if value == "1" else "false"]
+    try:
+        return score_alone(text, member.start, member.end, grammar).label
+    except ParseError:
+        off_scale = value if is_number(value) else None
+        return grammar.prose_spellings.label(value) or off_scale
 
 
 def _label_inside(

@@ -27,7 +27,6 @@ KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score
         ("{'score': 4, 'reason': 'It is \\'fine\\', \"ok\"'}", "It is 'fine', \"ok\""),
         ('{"reason": "Good.", "score": 4,}', "Good."), ('{"reason": ["a", "b",], "score": 4}', None),
         ("{reason: “Good.”, score: 4}", "Good."), ("{‘reason’: ‘Good.’， ‘score’：4}", "Good."),
-        ("{'score': 4, 'rating': 3}", None),
         ('{"sure": True, "more": None, "score": 4.0}', None), ('{"score": 4/5, "reason": "Good."}', "Good."),
         ('{\n  "score": 4, // of 5, not 3\n  # "score": 1\n  "reason": "a \\_b"\n}', "a _b"),
         ('Here is my evaluation: {"score": 4, "reason": "Good."}', "Good."),
@@ -95,6 +94,17 @@ def test_refuses_an_object_with_an_ambiguous_score(text: str, message: str) -> N
         ('{"score": 4, "최종 점수": 3}', "two different scores"),
         ('{"score": 4, "final_score": {"value": 3}}', "two different scores"),
         ('{"coherence": {"score": 4, "final_score": 3}, "comment": "so"}', "two different scores"),
+        ('{"score": 4, "overall": 3}', "two different scores"),
+        ('{"score": 4, "total": 3}', "two different scores"),
+        ('{"score": 4, "total": 10}', "two different scores"),
+        ('{"score": 4, "rating": 3}', "two different scores"),
+        ('{"score": 4, "coherence": 3}', "two different scores"),
+        ('{"score": 4, "overall": "3/5"}', "two different scores"),
+        ('{"score": 4, "final_score": 4.5}', "two different scores"),
+        ('{"score": 4, "总分": 3}', "two different scores"),
+        ('{"score": 4, "総合": 3}', "two different scores"),
+        ('{"score": 4, "총점": "3점"}', "two different scores"),
+        ('{"score": 4, "evaluation": {"score": 3}}', "two different scores"),
         ('{"score": 4, "max": 10}', "4 out of 10"),
         ('{"score": 4, "out_of": "10 points"}', "4 out of 10"),
         ('{"score": 4, "scale": "1-10"}', "4 out of 10"),
@@ -107,7 +117,34 @@ def test_refuses_an_object_with_another_score_or_scale(text: str, message: str) 
 
 
 @pytest.mark.parametrize(
-    "other", ['"final_score": 4', '"max_score": 5', '"fluency_score": 2', '"scale": "1-5"']
+    ("text", "scale"),
+    [
+        ('{"score": "A", "winner": "B"}', Scale(("A", "B"), (1.0, 0.0))),
+        ('{"score": "yes", "verdict": "no"}', Scale(("no", "yes"), (0.0, 1.0))),
+        ('{"score": "yes", "pass": false}', Scale(("no", "yes"), (0.0, 1.0))),
+    ],
+)
+def test_refuses_an_object_with_another_label(text: str, scale: Scale) -> None:
+    for kind in KINDS:
+        with pytest.raises(ParseError):
+            find(text, kind, scale, "Coherence", judged="It rained.")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        '"final_score": 4',
+        '"max_score": 5',
+        '"fluency_score": 2',
+        '"scale": "1-5"',
+        '"total": 5',
+        '"total": 4',
+        '"overall": "good"',
+        '"rating": "4/5"',
+        '"evaluation": {"clarity": "good", "flow": 3}',
+        '"points": ["clear", "short"]',
+        '"pass": true',
+    ],
 )
 def test_an_object_may_repeat_its_score_or_state_its_scale(other: str) -> None:
     text = f'{{"score": 4, {other}}}'
