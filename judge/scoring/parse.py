@@ -28,6 +28,7 @@ from judge.scoring.thinking import (
     is_blank,
     reply_start,
 )
+from judge.scoring.tick_boxes import blank_unticked, has_boxes
 from judge.scoring.written_score import (
     NotInForm,
     ParsedScore,
@@ -186,9 +187,36 @@ def find(
         # The judge may have copied the channel mark from the text, and a score after it.
         raise ParseError("judge cannot determine where the reply's thinking ends", text)
     grammar = grammar_of(scale, title, cite)
+    if has_boxes(text[start:]) and not OBJECT.match(text, start):
+        return _find_among_options(text, start, reply, grammar, judged, strict=strict)
     if not cite or OBJECT.match(text, start):
         return _find(text, start, reply, grammar, judged, strict=strict)
     return _find_beside_quotes(text, start, reply, grammar, judged, strict=strict)
+
+
+def _find_among_options(
+    text: str,
+    start: int,
+    reply: ReplyKind,
+    grammar: Grammar,
+    judged: str | None,
+    *,
+    strict: bool,
+) -> ParsedScore:
+    """Return the score of a reply that lists options and ticks one: "[ ] yes\\n[x] no"."""
+    # A reason may have such a list, and the last line still be in the requested form.
+    may_be_in_form = reply == "reason_then_score"
+    if not may_be_in_form and (judged is None or strict):
+        raise ParseError("the reply lists options instead of giving one", text)
+    ticked = text[:start] + blank_unticked(text[start:])
+    if is_blank(ticked[start:]):
+        raise ParseError("the reply lists options and ticks none", text)
+    try:
+        score = _find(ticked, start, reply, grammar, judged, strict=strict)
+    except ParseError as error:
+        error.raw = text
+        raise
+    return score if may_be_in_form else replace(score, reading="prose")
 
 
 def _find_beside_quotes(

@@ -132,7 +132,6 @@ def test_refuses_two_scores(remark: str) -> None:
         "Score: 3\nIt is clear.\nScore: 5",
         "3\n**Final score: 5**\nIt is clear.",
         "3\n5",
-        "[ ] 1\n[x] 2\n[ ] 3",
     ],
 )
 def test_refuses_a_reason_that_gives_another_score(reply: str) -> None:
@@ -323,6 +322,38 @@ def test_refuses_a_score_with_another_scale_behind_it(text: str) -> None:
             assert label(text.format(low=low, top=top), kind) is None
     if "scale" in text:
         assert label(text.format(low=1, top=5), "score") == "4"
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "expected"),
+    [
+        ("[x] yes\n[ ] no", ANSWERS, "yes"),
+        ("[ ] yes\n[x] no", ANSWERS, "no"),
+        ("- [ ] Yes\n- [X] No", ANSWERS, "no"),
+        ("( ) yes (x) no", ANSWERS, "no"),
+        ("☐ yes ☑ no", ANSWERS, "no"),
+        ("☐ はい\n☑ いいえ", ANSWERS, "no"),
+        ("[x] yes", ANSWERS, "yes"),
+        ("[ ] yes", ANSWERS, None),
+        ("[x] yes\n[x] no", ANSWERS, None),
+        ("[ ] 1\n[x] 2\n[ ] 3", FIVE, "2"),
+        ("[ ] A\n[x] B\n\nB names both.", PAIR, "B"),
+        ("Checks:\n- [x] names both\n- [ ] has 5 links\n\nScore: 4", FIVE, "4"),
+        ('{"errors": [ ], "score": 4, "notes": [ ] }', FIVE, "4"),
+    ],
+)
+def test_only_a_ticked_option_counts(text: str, scale: Scale, expected: str | None) -> None:
+    kinds = KINDS[1:] if text[0] == "{" else KINDS
+    assert {label(text, kind, scale) for kind in kinds} == {expected}
+
+
+def test_options_are_not_in_the_requested_form_but_a_reason_may_have_some() -> None:
+    for kind in KINDS:
+        with pytest.raises(ParseError):
+            find("[ ] yes\n[x] no", kind, ANSWERS, judged=JUDGED, strict=True)
+    reply = "- [x] names both\n- [ ] has 5 links\nScore: 4"
+    score = find(reply, "reason_then_score", FIVE, judged=JUDGED, strict=True)
+    assert (score.label, score.reading) == ("4", "strict")
 
 
 @pytest.mark.parametrize("text", ["1. It is clear. 2. It is short.", "1) Clear text. 2) Short."])
