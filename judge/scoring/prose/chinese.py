@@ -93,7 +93,11 @@ DOUBT_AFTER = (
 
 SENTENCE = Grammar(
     # "内容完整，因此我给这篇摘要打5分。"
-    assertion=rf"(?<![0-9][.,/])(?<![0-9./~〜-])SCORE\s*+{_ENDING}(?![一-龥0-9%/+~〜-])",
+    # In "是否" and "是不是" (whether), the label 否 or 不是 is none.
+    assertion=(
+        r"(?<![0-9][.,/])(?<![0-9./~〜<≤≥≈≠±-])(?<!是(?=[否不]))"
+        rf"SCORE\s*+{_ENDING}(?![一-龥0-9%/+~〜-])"
+    ),
     lead=_LEAD_IN,
     clause=_CLAUSE_END,
     doubt=rf"{_CONDITION}|{_OTHERS}|{_OTHER_QUALITY}",

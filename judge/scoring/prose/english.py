@@ -202,7 +202,7 @@ DOUBT_AFTER = (
     r"|required?|needed|target|until|once|after"
     r"|(?:unable|not able|refuse|impossible) to (?:rate|judge|score|assess|evaluate|grade))\b"
     # "4, n/a": the words take the number back
-    r"|\A\W*(?:n/a|not applicable|pending|tbd)\b"
+    r"|\A\W*(?:n/a|not applicable|pending|tbd|placeholder)\b"
     rf"|\?|\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
 )
 
@@ -340,6 +340,7 @@ WITH_A_SCORE = Grammar(
     doubt=(
         rf"{PARTICIPLE.doubt}"
         r"|\b(?:match|game|half|won|lost|beat|exam|test|season|requested|and|or)\W*\Z"
+        r"|\b(?:for (?:example|instance)|e\.g\.|such as)\W*\Z"
     ),
     after=AFTER,
     doubt_after=DOUBT_AFTER,

@@ -90,7 +90,8 @@ _QUALITY = (
     r"|优秀|很好|较好|良|好|一般|中等|较差|差)"
     r"\s*+[(\[,–—-]\s*+"
 )
-_BRACKETS = r"[\s(\[{【〔「<*]*+"
+# "(", "【", and "<" if it is closed: "<4>", but not "<4" (less than 4)
+_BRACKETS = r"(?:[\s(\[{【〔「*]|<(?=[^<>\n]{1,40}>))*+"
 _CLOSES = r"(?:\s*+[)\]}】〕」>]++)*+"
 # "です", "입니다": the verb after the number
 _COPULA = (

@@ -113,7 +113,7 @@ DOUBT_AFTER = (
 SENTENCE = Grammar(
     # "誤りがないため、この要約には5点を付けます。"
     assertion=(
-        rf"(?<![0-9][.,/])(?<![0-9./~〜-])SCORE\s*+{_ENDING}(?![ぁ-んァ-ヶー一-龥0-9%/+~〜-])"
+        rf"(?<![0-9][.,/])(?<![0-9./~〜<≤≥≈≠±-])SCORE\s*+{_ENDING}(?![ぁ-んァ-ヶー一-龥0-9%/+~〜-])"
     ),
     lead=_LEAD_IN,
     clause=_CLAUSE_END,

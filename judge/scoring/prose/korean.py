@@ -124,7 +124,7 @@ DOUBT_AFTER = (
 
 SENTENCE = Grammar(
     # "오류가 없으므로 이 요약에 5점을 부여합니다."
-    assertion=rf"(?<![0-9][.,/])(?<![0-9./~〜-])SCORE\s*+{_ENDING}(?![가-힣0-9%/+~〜-])",
+    assertion=rf"(?<![0-9][.,/])(?<![0-9./~〜<≤≥≈≠±-])SCORE\s*+{_ENDING}(?![가-힣0-9%/+~〜-])",
     lead=_LEAD_IN,
     clause=_CLAUSE_END,
     doubt=rf"{_CONDITION}|(?:\A|[,\s]){_OTHERS}|{_OTHER_QUALITY}",
