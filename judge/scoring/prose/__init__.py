@@ -18,7 +18,7 @@ from typing import Literal
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import LabelIndex, fold
-from judge.scoring.prose import chinese, english, japanese, korean
+from judge.scoring.prose import chinese, english, japanese, korean, other_languages
 from judge.scoring.prose.forms import Forms, forms, table_cells
 from judge.scoring.prose.language import Reader, reader
 from judge.scoring.prose.masks import mask_quotations
@@ -147,7 +147,9 @@ _TAKEN_BACK = re.compile(
 )
 
 _DOUBTS = re.compile(
-    "|".join(language.DOUBT_AFTER.replace("TITLE", "(?!)") for language in _LANGUAGES),
+    "|".join(
+        language.DOUBT_AFTER.replace("TITLE", "(?!)") for language in (*_LANGUAGES, other_languages)
+    ),
     re.IGNORECASE,
 )
 """What makes a reason behind a named score doubtful, in any language."""
