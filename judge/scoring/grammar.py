@@ -37,12 +37,17 @@ _FENCE = rf"(?:(?<=```)\w++{MARK})?"
 # `- `, `### `
 _BULLET = r"(?:(?:[-•+–>]|\#{1,6})\s++)?"
 _NUMBER = r"[0-9]++(?:\.[0-9]++)?"
-_UNIT = rf"[{UNITS}]|points?|pts?|stars?|★|⭐"
+_UNIT = (
+    rf"[{UNITS}]|points?|pts?|stars?|★|⭐"
+    r"|punkten?|punkte?|puntos?|pontos?|punti|sternen?|sterne?|étoiles?|estrellas?|estrelas?|stelle"
+)
 # B級, B등급: letters alone have these, because 1級 is the best of a scale and 4級 may be its worst
 _LETTER_UNIT = "級|级|等级?|등급|ランク|評価"
 _PERCENT = "%|percent|パーセント|퍼센트"
 # 5点満点, 5점 만점, 5段階評価
 _FULL = r"(?:満点|满分|滿分|만점|段階(?:評価)?)"
+# "4 out of 5", also in German, French, Spanish, Italian, Dutch and Russian
+_OUT_OF = r"(?:(?:out\s++)?of|sur|von|de|su|van|из)"
 # The colon of "Score: 4", or a particle instead of it: スコアは4
 _IS = r"(?::|は|[은는]|[为為是])"
 # The verb after the number: 4点です, 4점입니다
@@ -280,8 +285,8 @@ def _top_pattern(spellings: LabelIndex, after: str, *, in_prose: bool = False) -
     number_or_word = rf"(?:{_stated_pattern(spellings)}|{_counted_pattern(spellings)})"
     stated = _top_words(spellings) if in_prose else number_or_word
     unit = _unit_pattern(spellings)
-    # "/5", "out of 5", "满分5分"
-    top_after_sign = rf"(?:/|out\s++of|{_FULL}{_IS}?){MARK}(?P<out_of_{after}>{stated}){unit}"
+    # "/5", "out of 5", "sur 5", "满分5分"
+    top_after_sign = rf"(?:/|{_OUT_OF}\s|{_FULL}{_IS}?){MARK}(?P<out_of_{after}>{stated}){unit}"
     # "5点満点"
     top_before_sign = rf"(?P<full_{after}>{stated}){unit}\s*+{_FULL}"
     return rf"(?:{top_after_sign}|{top_before_sign})"

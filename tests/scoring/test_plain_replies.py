@@ -378,6 +378,56 @@ def test_options_are_not_in_the_requested_form_but_a_reason_may_have_some() -> N
     assert (score.label, score.reading) == ("4", "strict")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4, sur une échelle de {low} à {top}",
+        "4, sur une échelle de {top}",
+        "4 - auf einer Skala von {low} bis {top}",
+        "4, auf einer Skala von {low}-{top}",
+        "4, en una escala del {low} al {top}",
+        "4, em uma escala de {low} a {top}",
+        "4, su una scala da {low} a {top}",
+        "4, op een schaal van {low} tot {top}",
+        "4, по шкале от {low} до {top}",
+        "4 of {top}",
+        "4 sur {top}",
+        "4 von {top}",
+        "4 von {top} Punkten",
+        "4 de {top}",
+        "4 su {top}",
+        "4 из {top}",
+        "Note finale : 4 sur {top}",
+        "Bewertung: 4 von {top}",
+        "Puntuación: 4 de {top}",
+    ],
+)
+def test_a_scale_may_be_stated_in_other_languages(text: str) -> None:
+    for kind in KINDS:
+        assert label(text.format(low=1, top=5), kind) == "4"
+        assert label(text.format(low=1, top=10), kind) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4 of 5 facts",
+        "It covers 4 of 5.",
+        "Most facts are right, 4 of 5.",
+        "4 de 5 hechos",
+        "4 von 5 Teams",
+        "4 Punkte Abzug",
+    ],
+)
+def test_some_of_several_things_are_no_score(text: str) -> None:
+    assert {label(text, kind) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize("text", ["4 Punkte", "4 puntos", "4 étoiles", "4 Sterne", "4 punti"])
+def test_a_unit_may_be_in_another_language(text: str) -> None:
+    assert {label(text, kind) for kind in KINDS} == {"4"}
+
+
 @pytest.mark.parametrize("text", ["1. It is clear. 2. It is short.", "1) Clear text. 2) Short."])
 def test_the_number_of_an_entry_is_no_score(text: str) -> None:
     assert {label(text, kind) for kind in KINDS} == {None}

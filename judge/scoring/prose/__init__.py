@@ -83,9 +83,12 @@ _END_OF_SCALE = (
     r"(?:[0-9]+|(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred)\b"
     r"|[一二三四五六七八九十百]+|다섯|일곱|열|[오칠십백])"
 )
-# What states a scale beside a score: "out of 10", "on a scale of one to ten", "a 10-point scale"
+# What states a scale beside a score: "out of 10", "on a scale of one to ten", "a 10-point scale",
+# "sur une échelle de 1 à 10"
 _STATED_SCALE = re.compile(
-    r"\A\W*(?:out )?(?:of|from) (?:a possible )?(?P<top>END)"
+    r"\A\W*(?:(?:out )?(?:of|from)|sur|von|de|su|из) (?:a possible )?(?P<top>END)"
+    r"|\b(?:échelle|skala|escala|scala|schaal|шкал\w)(?: (?:de|von|del|da|van|от|di|av))?"
+    r"(?: (?P<low_abroad>END) ?(?:à|a|al|bis|tot|до|-|–))? ?(?P<high_abroad>END)"
     r"|\b(?:scale|range)(?: is|:)?(?: of| from)? (?P<low>END) ?(?:to|-|–) ?(?P<high>END)"
     r"|\b(?P<low_before>END) ?(?:to|-|–) ?(?P<high_before>END) scale"
     r"|\b(?P<points>END)[- ]points?(?: likert)? scale"

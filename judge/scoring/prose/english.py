@@ -374,7 +374,8 @@ FRACTION = Grammar(
         r"(?P<fraction>)SCORE(?<=[0-9e☆★⭐])"
         # A lookbehind needs a fixed width: \x20 is a single space.
         r"(?:(?<=/[0-9])|(?<=/[0-9][0-9])|(?<=/100)"
-        r"|(?<=of\x20[0-9])|(?<=of\x20[0-9][0-9])|(?<=of\x20five)|(?<=of\x20ten))"
+        r"|(?<=out\x20of\x20[0-9])|(?<=out\x20of\x20[0-9][0-9])"
+        r"|(?<=out\x20of\x20five)|(?<=out\x20of\x20ten))"
         r"\s*+[.!]?[\s)]*+\Z"
     ),
     lead=rf"\s*+(?:(?:{_CONCLUSION}|{_THEREFORE})(?:\s*+[,:–—-]\s*+| ))*+",

@@ -56,7 +56,7 @@ _BEFORE = (
 # The same behind the name: "note finale"
 _AFTER = (
     r"(?:\s++(?:final|finale|finali|global|globale|total|totale|general|générale|complessivo|geral"
-    r"|overall|akhir|số|النهائية?|النهائي|итоговая))*+"
+    r"|overall|akhir|số|النهائية?|النهائي|итоговая)\b)*+"
 )
 # "- ", "1. ", "=> ", but not the sign of "-4"
 _BULLET = (
