@@ -33,6 +33,7 @@ from judge.providers.http_errors import (
 )
 from judge.providers.key_command import CommandKey
 from judge.providers.pricing import DEFAULT_URL
+from judge.providers.proxies import check_proxy, wrong_proxy
 from judge.providers.reply_body import MAX_REPLY_BYTES, read_body, read_whole_body
 from judge.providers.sdk import sdk, tls_context
 from judge.providers.server_capabilities import Caching
@@ -458,12 +459,17 @@ class HttpClient:
             max_keepalive_connections=connections,
         )
         certificates = tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-        self._transport = openai.DefaultAioHttpClient(
-            verify=certificates,
-            limits=connection_limits,
-            timeout=openai.Timeout(self._options["timeout"], connect=_CONNECT_SECONDS),
-            follow_redirects=False,
-        )
+        check_proxy(self.url)
+        try:
+            self._transport = openai.DefaultAioHttpClient(
+                verify=certificates,
+                limits=connection_limits,
+                timeout=openai.Timeout(self._options["timeout"], connect=_CONNECT_SECONDS),
+                follow_redirects=False,
+            )
+        except (ValueError, sdk().http.InvalidURL) as error:
+            # It reads all proxies of the environment, also those of no use here.
+            raise wrong_proxy() from error
         key = (not self._keys.command and _key(self._key_env)) or "no-key"
         client = openai.AsyncOpenAI(
             api_key=key,

@@ -15,6 +15,7 @@ from typing import Any
 
 from judge.core.errors import ProviderError, Refused, Stops, Transient
 from judge.core.messages import in_python, option
+from judge.providers.proxies import proxy_variable
 from judge.providers.sdk import sdk
 
 # Timeout, conflict and rate limit. A server error (5xx) is retried as well.
@@ -103,11 +104,14 @@ def status_error(
         message = f"{sentence}; turn it off with {_without_thinking()}"
     elif _WRONG_MODEL.search(reason):
         message = f"{sentence}; check {option('model')}"
+    elif status == 407:
+        variable = proxy_variable(url) or "HTTP_PROXY"
+        message = f"{sentence}; a proxy needs a name and a password in ${variable}"
     elif 300 <= status < 400:
         # Redirects are not followed: the texts go to no host that the user did not name.
         target = redact_and_truncate(headers.get("location", "another place"), secrets)
         message = f"{url} answered {status}: moved to {target}; name it with {named_by}"
-    stops_the_run = is_wrong_key or status in (404, 405) or status < 400
+    stops_the_run = is_wrong_key or status in (404, 405, 407) or status < 400
     stops: Stops = "always" if stops_the_run else "never"
     # A server may send anything there.
     refused_parameter = param if isinstance(param, str) else None
@@ -205,13 +209,9 @@ def connection_error(
             cause,
             aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL,
         ):
-            reason = getattr(cause, "strerror", None) or type(cause).__name__
-            advice = f"{named_by or option('base_url')} names another address"
-            return Transient(
-                f"cannot connect to {url} ({reason}): is it running? {advice}",
-                unreachable=True,
-                stops="if_first",
-            )
+            return _no_connection(cause, url, named_by or option("base_url"))
+        if isinstance(cause, aiohttp.ClientHttpProxyError):
+            return _refused_by_proxy(cause.status, url)
         if isinstance(cause, TimeoutError):
             return Transient(
                 f"{url} did not answer within {timeout:g} s (see {option('timeout')})",
@@ -225,6 +225,36 @@ def connection_error(
     else:
         problem = "dropped the connection"
     return Transient(f"{url} {problem}", stops="if_first")
+
+
+def _no_connection(error: Exception, url: str, named_by: str) -> Transient:
+    """Return the error of an address that cannot be reached, perhaps because of a proxy."""
+    reason = getattr(error, "strerror", None) or type(error).__name__
+    advice = f"is it running? {named_by} names another address"
+    variable = proxy_variable(url)
+    if variable:
+        advice = (
+            f"is the proxy that ${variable} names running? $NO_PROXY lists the hosts that "
+            "are reached without it"
+        )
+    elif "WRONG_VERSION_NUMBER" in reason:
+        # A server that answers a TLS greeting in plain text
+        advice = f"it speaks no TLS; does the address of {named_by} begin with http://?"
+    return Transient(
+        f"cannot connect to {url} ({reason}): {advice}", unreachable=True, stops="if_first"
+    )
+
+
+def _refused_by_proxy(status: int, url: str) -> Transient:
+    """Return the error of a proxy that opens no connection to an address."""
+    advice = f"check ${proxy_variable(url)}"
+    if status == 407:
+        advice = f"${proxy_variable(url)} needs a name and a password: http://NAME:PASSWORD@HOST"
+    return Transient(
+        f"cannot connect to {url}: the proxy answered {status}; {advice}",
+        unreachable=True,
+        stops="if_first",
+    )
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

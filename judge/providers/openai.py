@@ -168,9 +168,11 @@ class OpenAIProvider:
             if isinstance(error, Refused) and error.status is None and error.param in body:
                 self._adapter = replace(self._adapter, too_short=body[error.param])
                 return await self._send(self._adapter, request)
-            if not may_refuse_parameter(error, body, self._accepted):
-                raise
-            return await self._search(adapter, request, error)
+            if may_refuse_parameter(error, body, self._accepted):
+                return await self._search(adapter, request, error)
+            if isinstance(error, Refused) and error.status is not None:
+                self._note_refused_text(request, error)
+            raise
 
     async def _search(
         self, adapter: RequestAdapter, request: Request, refused: ProviderError

@@ -207,6 +207,7 @@ def test_endless_hidden_reasoning_names_the_option_to_change(
         (403, "never", "it said so"),
         (404, "always", "--model"),
         (405, "always", "--base-url"),
+        (407, "always", "a password"),
     ],
 )
 def test_refusals(chat_server: Any, status: int, stops: str, hint: str) -> None:
@@ -917,6 +918,55 @@ def test_errors_of_a_model_entry_address_blame_the_entry(
     model = {"name": "vllm/m", "base_url": chat_server.url}
     with pytest.raises(Refused, match=r"and base_url of vllm/m$"):
         judge.evaluate([{"output": "a", "source": "b"}], "fluency", model=model, metrics=[])
+
+
+@pytest.mark.parametrize("address", ["socks5://127.0.0.1:1080", "socks://h:1", "http://[::1"])
+def test_a_proxy_that_is_no_http_proxy_is_refused_by_its_variable(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", address)
+    provider = OpenAIProvider("m", base_url="https://judge.example/v1")
+    with pytest.raises(ConfigError, match=r"\$HTTPS_PROXY: .* http://") as caught:
+        complete_all(provider, request())
+    assert address not in str(caught.value)
+
+
+def test_a_proxy_that_is_not_running_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        proxy = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        monkeypatch.setenv("https_proxy", proxy)
+        provider = OpenAIProvider("m", base_url="https://judge.example/v1")
+        with pytest.raises(Transient, match=r"\$https_proxy .*running") as caught:
+            complete_all(provider, request())
+    assert caught.value.unreachable
+
+
+def test_a_host_in_no_proxy_blames_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    provider = OpenAIProvider("m", base_url="http://127.0.0.1:9/v1")
+    with pytest.raises(Transient, match=r"cannot connect .* --base-url"):
+        complete_all(provider, request())
+
+
+@pytest.mark.parametrize(("status", "words"), [(407, "a password"), (403, "check $HTTPS_PROXY")])
+def test_a_proxy_that_refuses_is_named(
+    monkeypatch: pytest.MonkeyPatch, status: int, words: str
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:3128")
+    monkeypatch.delenv("https_proxy", raising=False)
+    error = aiohttp.ClientHttpProxyError(Any, (), status=status)
+    described = connection_error(error, "https://judge.example/v1", 1.0, 0)
+    assert f"the proxy answered {status}" in str(described)
+    assert words in str(described)
+
+
+def test_a_server_without_tls_is_called_so() -> None:
+    why = ssl.SSLError(1, "[SSL: WRONG_VERSION_NUMBER] wrong version number")
+    error = aiohttp.ClientConnectorSSLError(Any, why)
+    described = connection_error(error, "https://127.0.0.1:8000/v1", 1.0, 0)
+    assert "begin with http://" in str(described)
 
 
 def test_a_certificate_of_an_own_authority_is_called_so() -> None:

@@ -538,9 +538,12 @@ def test_once_a_request_was_accepted_a_refused_text_costs_one_request(
     assert len(chat_server.bodies) == 3
 
 
-def test_the_run_stops_with_the_first_message_after_three_refused_texts(chat_server: Any) -> None:
+@pytest.mark.parametrize("status", [400, 410, 451])
+def test_the_run_stops_with_the_first_message_after_three_refused_texts(
+    chat_server: Any, status: int
+) -> None:
     chat_server.answer = lambda body: (
-        400,
+        status,
         {},
         {"error": {"message": f"no such thing for {body['messages'][-1]['content']}"}},
     )
