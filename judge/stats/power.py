@@ -53,11 +53,11 @@ def min_items(alpha: float) -> int:
 
 
 def items_needed(estimate: Estimate) -> int | None:
-    """Return the items at which a statistic is detectable.
+    """Return the items that are needed to detect a statistic, given its estimate.
 
-    Its standard error is assumed to follow its bootstrap interval. For statistics without
-    differences by item, such as a correlation. Return None if it is zero, has no interval of
-    positive width, or has fewer than 6 items.
+    This is for statistics without differences by item, such as a correlation: their standard error
+    is taken from the width of the bootstrap interval. Return None if the statistic is zero, has no
+    interval of positive width, or has fewer than 6 items.
     """
     lower_bound = estimate.low
     upper_bound = estimate.high
@@ -93,8 +93,8 @@ class Spread:
 
         The difference is the given one, or the observed one. The power is that of Student's t test
         (Johnson and Welch 1940) of the difference less step / n, a continuity correction, times the
-        probability of `min_items` nonzero differences. If there are no more, all must have the same
-        sign.
+        probability of more than `min_items` nonzero differences. With exactly that many, all must
+        also have the same sign. With fewer, nothing is significant.
         """
         items = items or self.items
         least = min_items(self.level)
@@ -104,16 +104,16 @@ class Spread:
         effect = difference / self.sd
         zeros = self._share_of_zeros(effect)
         # Binomial probabilities of 0, 1, …, `least` nonzero differences.
-        few: list[float] = []
+        p_of_numbers: list[float] = []
         for number in range(least + 1):
-            of_nonzero = (1 - zeros) ** number
-            of_zeros = zeros ** (items - number)
-            few.append(comb(items, number) * of_nonzero * of_zeros)
-        enough = max(0.0, 1 - fsum(few))
+            p_of_nonzero = (1 - zeros) ** number
+            p_of_zeros = zeros ** (items - number)
+            p_of_numbers.append(comb(items, number) * p_of_nonzero * p_of_zeros)
+        p_of_more = max(0.0, 1 - fsum(p_of_numbers))
         power = self._t_power(items, difference)
-        same_sign = NORMAL.cdf(effect) ** least
-        power_of_few = few[-1] * min(power, same_sign)
-        return enough * power + power_of_few
+        p_same_sign = NORMAL.cdf(effect) ** least
+        power_of_least = min(power, p_same_sign)
+        return p_of_more * power + p_of_numbers[-1] * power_of_least
 
     def _share_of_zeros(self, effect: float) -> float:
         """Return the share of items without a difference, for a mean of `effect` deviations.
@@ -139,9 +139,9 @@ class Spread:
         return above + below
 
     def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
-        """Return the smallest detectable difference; None if there are too few items.
+        """Return the smallest difference that `items` (default: all) detect with this power.
 
-        The items are the present ones, or `items`.
+        None if there are too few items.
         """
         from scipy.optimize import brentq
 
@@ -196,17 +196,17 @@ class Scatter:
 
     @property
     def tests(self) -> int:
-        """Return the number of pairs for which a run corrects its tests."""
+        """The number of pairs for which a run corrects its tests."""
         return tests(self.systems, against=bool(self.against))
 
     @property
     def median(self) -> Spread:
-        """Return the pair with the median standard deviation, the larger of two."""
+        """The pair with the median standard deviation, the larger of two."""
         return self.pairs[len(self.pairs) // 2]
 
     @property
     def worst(self) -> Spread:
-        """Return the pair with the largest standard deviation.
+        """The pair with the largest standard deviation.
 
         `hardest` may be another one, with more equal scores.
         """
@@ -241,15 +241,12 @@ class Scatter:
 
     @property
     def least(self) -> int:
-        """Return the fewest items at which a run can find a significant difference.
-
-        It depends on the number of systems.
-        """
+        """The fewest items with which a run of so many systems can find a significant difference."""
         return min_items(self.level)
 
     @property
     def level(self) -> float:
-        """Return the level of the smallest p: Holm's first step over all pairs."""
+        """The level of the smallest p: Holm's first step over all pairs."""
         return ALPHA / max(1, self.tests)
 
 
@@ -259,9 +256,9 @@ def scatter(
     pair: tuple[str, str] | None = None,
     against: str = "",
 ) -> list[Scatter]:
-    """Return the spread of these columns' paired differences.
+    """Return the spread of these columns' paired differences, of one `pair` of systems or of all.
 
-    It has all pairs that a run tests, or one `pair`.
+    All pairs are those that a run tests; `against` is the system that a run compares all with.
     """
     row_against = row_of(table.systems, against)
     scatters: list[Scatter] = []

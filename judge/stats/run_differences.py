@@ -25,20 +25,23 @@ _MAX_SHIFTS = 12  # values of each named item
 
 @dataclass(frozen=True, slots=True)
 class MeanChange:
-    """The mean of a column before and after.
+    """The mean of a column before and after, of one system or, if `system` is "", of all systems.
 
-    It is that of one system or, if `system` is empty, of all systems. It covers the texts that have
-    a value in both runs; `up`, `same` and `down` count those whose value rose, stayed or fell.
-    Means are over items; for all systems, over the means of the items. `estimate` is the mean
-    difference, after minus before, with its interval and p (see `mean_differences`). `adjusted` is
-    p after Holm's correction over all systems and columns in which any value differs; for all
-    systems together, over the columns. A value of all texts together, such as corpus BLEU, has no
-    interval and no test.
+    The mean is over the items whose texts have a value in both runs. For all systems, it is over
+    the means of the items.
 
-    `judge` is the part of the change that is the judge's, measured on texts that are the same in
-    both runs, and `system_change` the rest; `system_adjusted` is its p after Holm's correction over
-    the rows that have one. If no text changed, the whole change is the judge's. Both are None for
-    metrics, and if fewer than five items have such a text.
+    - `up`, `same`, `down`: the number of texts whose value rose, stayed or fell.
+    - `estimate`: the mean difference, after minus before, with its interval and p (see
+      `mean_differences`). A value of all texts together, such as corpus BLEU, has neither.
+    - `adjusted`: p after Holm's correction over all systems and columns in which any value differs;
+      for all systems together, over the columns.
+    - `judge`: the part of the change that comes from the judge, measured on texts that are the same
+      in both runs. If no text changed, it is the whole change.
+    - `system_change`: the rest of the change; None if no text changed.
+    - `system_adjusted`: p of `system_change` after Holm's correction over the rows that have one.
+
+    `judge` and `system_change` are None for metrics, and if fewer than five items have a text that
+    is the same in both runs.
     """
 
     column: str
@@ -61,7 +64,7 @@ class MeanChange:
 
     @property
     def system_changed(self) -> bool:
-        """Whether the difference without the judge's part is significant."""
+        """Whether the change that does not come from the judge is significant."""
         return self.system_adjusted is not None and self.system_adjusted < ALPHA
 
 
@@ -102,12 +105,15 @@ class Unshared:
 class Runs:
     """Differences of two runs on the `texts` texts of `items` items that both have.
 
-    `means` has, column by column, all systems together (if there are several) and then each one.
-    `changed_items` has the 50 items that changed most. `appeared` are failures of the second run
-    for which the first has a score, `vanished` the reverse. `edited` counts texts with another
-    output, source or references, `anchors` the items with a text that is the same in both runs.
-    `unanswered` counts values of the first run that the second neither has nor failed at, and the
-    reverse. `incomparable` says by column why it is left out, `only` what just one run has.
+    - `means`: column by column, all systems together (if there are several) and then each one.
+    - `changed_items`: the 50 items that changed most.
+    - `appeared`: failures of the second run where the first has a score; `vanished`: the reverse.
+    - `edited`: the number of texts with another output, source or references.
+    - `anchors`: the number of items with a text that is the same in both runs.
+    - `unanswered`: the number of scores of the first run for which the second has neither a score
+      nor a failure, and the reverse.
+    - `incomparable`: each column that is left out, with the reason.
+    - `only`: the names that only one of the runs has.
     """
 
     texts: int
@@ -139,7 +145,7 @@ class _ColumnInBoth:
 
     @property
     def span(self) -> float:
-        """Return the width of the scale, or the range of the values."""
+        """The width of the scale, or the range of the values."""
         if self.column.low is not None and self.column.high is not None:
             return self.column.high - self.column.low
         values = np.concatenate([self.before.ravel(), self.after.ravel()])
@@ -151,7 +157,8 @@ class _ColumnInBoth:
 def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
     """Compare two tables of scores.
 
-    Items are the unit; all systems and columns share the sign flips.
+    The unit of tests and intervals is the item. Tests of all systems and columns flip the signs of
+    the same items.
     """
     systems = _shared_names(before.systems, after.systems)
     items = _shared_names(before.items, after.items)
@@ -187,7 +194,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
 
 @dataclass(frozen=True, slots=True)
 class _SharedTexts:
-    """The texts of both runs: their keys, how many were edited, and the items of the others."""
+    """The texts of both runs: their keys, how many were edited, and the items of the unedited ones."""
 
     keys: set[tuple[str, str]]
     edited: int
@@ -306,7 +313,7 @@ def _matrix_of(
 
 
 def _positions(names: Sequence[str], shared: Sequence[str]) -> list[int]:
-    """Return where each of the shared names is among `names`."""
+    """Return the position of each of the shared names among `names`."""
     position = {name: index for index, name in enumerate(names)}
     return [position[name] for name in shared]
 

@@ -34,11 +34,14 @@ _MAX_CAUSE = 200
 class Outcome:
     """The result of a suite: verdicts of its cases in order, of its limits, and of the baseline.
 
-    `result` has the scores of single texts, `ranked` the pairwise comparisons; each is None if no
-    case needs it. `comparison` compares `result` with the baseline. `trouble` says why the suite
-    could not run; it then has no verdicts. `warnings` qualify the summary, such as a missing
-    baseline. `seconds` is the duration. `earlier` names the run whose values verdicts show beside
-    their own: `baseline` or `last run`. `risk` is estimated only if that was asked for.
+    - `result`: the scores of single texts; `ranked`: the pairwise comparisons. Each is None if no
+      case needs it.
+    - `comparison`: `result` compared with the baseline.
+    - `trouble`: the reason why the suite could not run. It then has no verdicts.
+    - `seconds`: the duration.
+    - `warnings`: what qualifies the summary, such as a missing baseline.
+    - `earlier`: the run whose values verdicts show beside their own, `baseline` or `last run`.
+    - `risk`: how often verdicts would change, if requested.
     """
 
     suite: Suite
@@ -126,15 +129,15 @@ def limits(
 def _judged_rows(table: Table) -> list[Row]:
     """Return the rows that a judge produced.
 
-    A panel's own rows are left out, because they follow from the rows of its judges, and so are the
-    ties of equal texts.
+    Without the ties of equal texts, which no judge compared, and without a panel's own rows, which
+    follow from the rows of its judges.
     """
-    # A panel has a column for each judge and its own; the own one has the criterion's name.
+    # A panel has a column for each judge, and a column of its own with the criterion's name.
     criteria_of_panels = {column.criterion for column in table.columns if column.judge}
     judged_columns: set[str] = set()
     for column in table.columns:
-        is_panels_own = not column.judge and column.name in criteria_of_panels
-        if column.kind == "criterion" and not is_panels_own:
+        is_of_panel = not column.judge and column.name in criteria_of_panels
+        if column.kind == "criterion" and not is_of_panel:
             judged_columns.add(column.name)
     rows: list[Row] = []
     for row in table.rows():
@@ -181,14 +184,19 @@ def evaluate_case(
 ) -> Verdict:
     """Return the verdict on a case about `texts` (item and system).
 
-    The scores are in `result`, or in `ranked` if the case compares pairs. `passed` if the whole
-    interval is inside the expectation, `failed` if it is outside, else `undecided`, which counts as
-    the case or its kind says (see `Suite`). With one text, the interval is over its draws or bounds
-    unseen probability; a single reply decides by its value. From six items on it is over items,
-    with fewer over all draws (`judge.suite.mean_tests`). Shares of labels and flips are counted,
-    pass rates have Wilson's interval. A text without a score is an `error`, never met; among
-    several texts it is left out and named if `failures` allows that many. `n_resamples` and
-    `seed` are for its tests.
+    The scores are in `result`, or in `ranked` if the case compares pairs. The verdict is `passed` if
+    the whole interval is inside the expectation, `failed` if it is outside, and else `undecided`,
+    which passes or fails by the policy of the case or its kind (see `Suite`). The interval depends on
+    the texts (`judge.suite.mean_tests`):
+
+    - one text: over its draws, or the bounds of unseen probability. A single reply has none, and
+      its value decides.
+    - fewer than six items: over all draws.
+    - six items or more: over items.
+
+    Pass rates have Wilson's interval. Shares of labels and flips are only counted. A text without a score
+    is an `error`, which is never met. Among several texts it is left out and named if `failures`
+    allows that many. `seed` is for the tests.
 
     `earlier` is a run to show beside this one (default: the baseline). It may have other texts.
     """
@@ -231,7 +239,7 @@ def decide_case(case: Case, context: CaseContext, failures: Limits) -> Decision:
 def _with_failures(
     case: Case, context: CaseContext, decision: Decision, failures: Limits
 ) -> Decision:
-    """Return the decision in view of failed judgments: too many, or hiding that the case fails."""
+    """Return the decision, unless too many judgments failed, or the failed ones could change it."""
     case_scores = context.scored()
     rows = _expected_rows(context)
     n_lost = sum(case_scores.score(*row) is None for row in rows)
