@@ -1,4 +1,4 @@
-"""Models of random weights, small enough to be made for a test."""
+"""Build models of random weights that are small enough for a test."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 
 class Tiny:
-    """Makes tokenizers of some texts' words and models of them, and saves them; skips without transformers."""
+    """Build and save tiny tokenizers and networks. Skip the test if transformers is not installed."""
 
     def __init__(self) -> None:
         self.torch = pytest.importorskip("torch")
@@ -20,14 +20,14 @@ class Tiny:
         self.tokenizers = pytest.importorskip("tokenizers")
 
     def word_pieces(self, folder: Path, texts: Sequence[str]) -> Any:
-        """A BERT tokenizer that knows the words of the texts."""
+        """Return a BERT tokenizer that knows the words of the texts."""
         words = {word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())}
         special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
         (folder / "vocab.txt").write_text("\n".join([*special, *sorted(words)]), "utf-8")
         return self.transformers.BertTokenizer.from_pretrained(str(folder))
 
     def byte_pairs(self, folder: Path, texts: Sequence[str], **options: Any) -> Any:
-        """A RoBERTa tokenizer of 400 tokens that puts no space before the first word."""
+        """Return a RoBERTa tokenizer of 400 tokens that puts no space before the first word."""
         trained = self.tokenizers.ByteLevelBPETokenizer()
         special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
         trained.train_from_iterator(
@@ -37,7 +37,10 @@ class Tiny:
         return self.transformers.RobertaTokenizer.from_pretrained(str(folder), **options)
 
     def made(self, kind: str, head: str, seed: int, **fields: Any) -> Any:
-        """A network such as BertModel, by kind and head, the same for the same seed; of 2 layers and 32 dimensions."""
+        """Return a network by kind and head, such as BertModel, with 2 layers and 32 dimensions.
+
+        The same seed gives the same weights.
+        """
         self.torch.manual_seed(seed)
         sizes = {
             "hidden_size": 32,
@@ -49,7 +52,7 @@ class Tiny:
         return getattr(self.transformers, f"{kind}{head}")(config)
 
     def saved(self, folder: Path, *parts: Any, **options: Any) -> str:
-        """The folder, with what save_pretrained writes of model and tokenizer."""
+        """Save model and tokenizer in the folder and return its path."""
         bars = self.transformers.utils.logging
         bars.disable_progress_bar()
         for part in parts:
@@ -58,7 +61,7 @@ class Tiny:
         return str(folder)
 
     def copied(self, folder: str, to: Path, **files: dict[str, Any]) -> str:
-        """A model's folder again, with other entries in its JSON files."""
+        """Copy a model's folder, change entries of its JSON files, and return the copy's path."""
         to.mkdir(exist_ok=True)
         for file in Path(folder).iterdir():
             (to / file.name).write_bytes(file.read_bytes())
@@ -70,13 +73,13 @@ class Tiny:
 
 @pytest.fixture(scope="session")
 def tiny() -> Tiny:
-    """The maker of tiny models."""
+    """Return the builder of tiny models."""
     return Tiny()
 
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
-    """For models this small, threads that wait for one another are all of the time."""
+    """Let torch use one thread: with models this small, most time goes into synchronising threads."""
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(1)

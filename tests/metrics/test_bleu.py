@@ -1,4 +1,4 @@
-"""BLEU. Oracles: numbers by hand, published values of sacrebleu, sacrebleu itself."""
+"""BLEU. Oracles: numbers by hand, published values of sacrebleu, and sacrebleu."""
 
 from __future__ import annotations
 
@@ -53,17 +53,18 @@ def needs(tokenizer: str) -> None:
 
 
 def rectangular(references: Sequence[Sequence[str]]) -> list[list[str | None]]:
-    """sacrebleu's form of references that vary in number."""
-    width = max(map(len, references))
-    return [[each[n] if n < len(each) else None for each in references] for n in range(width)]
+    """Return references that vary in number in the form sacrebleu needs: padded with None, and transposed."""
+    most = max(map(len, references))
+    padded = [[*each, *[None] * (most - len(each))] for each in references]
+    return [list(column) for column in zip(*padded, strict=True)]
 
 
-def test_by_hand() -> None:
+def test_values_by_hand() -> None:
     """Precisions 3/4, 2/3, 1/2 and, smoothed, 1/2 of one 4-gram; no brevity penalty: 100 · (1/8)^(1/4)."""
     assert value("red green blue grey", "red green blue black") == pytest.approx(100 * 0.125**0.25)
 
 
-def test_short_text_by_hand() -> None:
+def test_a_short_text_by_hand() -> None:
     """Two of two words; effective order leaves out 3- and 4-grams; penalty e^(1 - 3/2)."""
     assert value("red green", "red green blue") == pytest.approx(100 * 2.718281828459045**-0.5)
 
@@ -80,8 +81,10 @@ def test_clipped_precision_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize(("tokenizer", "expected"), [("char", 37.16), ("ja-mecab", 35.09)])
-def test_japanese_pair(tokenizer: str, expected: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """sacrebleu 2.6.0; its default 13a leaves each sentence one token and scores 0."""
+def test_a_japanese_pair_uses_the_japanese_tokenizer(
+    tokenizer: str, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The value is from sacrebleu 2.6.0. Its default 13a reads each sentence as one token and gives 0."""
     if tokenizer == "char":
         monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
     else:
@@ -92,9 +95,9 @@ def test_japanese_pair(tokenizer: str, expected: float, monkeypatch: pytest.Monk
 
 
 @given(WORDS, st.lists(WORDS, min_size=1, max_size=3))
-def test_english_is_sacrebleu(output: str, references: list[str]) -> None:
-    theirs = BLEU(effective_order=True, force=True).sentence_score(output, references).score
-    assert value(output, *references) == min(theirs, 100.0)
+def test_english_values_equal_sacrebleu(output: str, references: list[str]) -> None:
+    by_sacrebleu = BLEU(effective_order=True, force=True).sentence_score(output, references).score
+    assert value(output, *references) == min(by_sacrebleu, 100.0)
 
 
 @settings(max_examples=100)
@@ -104,11 +107,11 @@ def test_english_is_sacrebleu(output: str, references: list[str]) -> None:
     pairs=PAIRS,
     lowercase=st.booleans(),
 )
-def test_options_are_sacrebleus(
+def test_options_equal_those_of_sacrebleu(
     smooth: str, max_order: int, pairs: list[tuple[str, list[str]]], lowercase: bool
 ) -> None:
     outputs, references = [output for output, _ in pairs], [scores for _, scores in pairs]
-    theirs = BLEU(
+    by_sacrebleu = BLEU(
         lowercase=lowercase,
         force=True,
         smooth_method=smooth,
@@ -118,7 +121,7 @@ def test_options_are_sacrebleus(
     scores = bleu.sentence(
         outputs, references, smooth=smooth, max_order=max_order, lowercase=lowercase
     )
-    assert scores == [min(theirs.sentence_score(*pair).score, 100.0) for pair in pairs]
+    assert scores == [min(by_sacrebleu.sentence_score(*pair).score, 100.0) for pair in pairs]
 
 
 @pytest.mark.parametrize(
@@ -128,24 +131,22 @@ def test_options_are_sacrebleus(
         ("배가 오후에 늦게 도착했다", "배가 오후 세 시에 도착했다", "ko-mecab", "ko"),
         ("船は午後に港へ着いた", "船は午後三時に港に着いた", "ja-mecab", "ja"),
         ("паром пришёл в порт днём", "паром пришёл в порт вечером", "13a", "en"),
-        (
-            "ferry",
-            "船は午後三時に港に着いた",
-            "ja-mecab",
-            "ja",
-        ),  # the reference decides, for every system alike
+        # The reference decides, so that all systems have the same tokenizer.
+        ("ferry", "船は午後三時に港に着いた", "ja-mecab", "ja"),
     ],
 )
-def test_tokenizer_by_script(output: str, reference: str, tokenizer: str, needed: str) -> None:
+def test_the_script_of_the_reference_selects_the_tokenizer(
+    output: str, reference: str, tokenizer: str, needed: str
+) -> None:
     needs(needed)
     scorer = BLEU(effective_order=True, tokenize=tokenizer)
-    theirs = scorer.sentence_score(output, [reference]).score
-    assert value(output, reference) == pytest.approx(theirs, abs=1e-9)
+    by_sacrebleu = scorer.sentence_score(output, [reference]).score
+    assert value(output, reference) == pytest.approx(by_sacrebleu, abs=1e-9)
     signature = str(Bleu().score([sample(output, reference)]).columns[0].signature)
     assert f"|tok={scorer.tokenizer_signature}|" in signature
 
 
-def test_missing_dictionaries_fall_back_on_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_dictionaries_fall_back_to_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
     names = [
         bleu.tokenizer_for([each])
@@ -154,15 +155,15 @@ def test_missing_dictionaries_fall_back_on_characters(monkeypatch: pytest.Monkey
     assert names == ["13a", "zh", "char", "char"]
 
 
-def test_signature_is_sacrebleus_own() -> None:
-    theirs = BLEU(effective_order=True, smooth_method="floor", lowercase=True)
-    theirs.sentence_score("x", ["y", "z"])
+def test_signature_has_the_parts_of_sacrebleus() -> None:
+    by_sacrebleu = BLEU(effective_order=True, smooth_method="floor", lowercase=True)
+    by_sacrebleu.sentence_score("x", ["y", "z"])
     metric = Bleu(smooth="floor", lowercase=True)
     (column,) = metric.score([sample("x", "y", " ", "z"), sample("w")]).columns
     name, kind, *parts, version = str(column.signature).split("|")
     assert (name, kind) == ("bleu", "sentence")
     assert "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:") == str(
-        theirs.get_signature()
+        by_sacrebleu.get_signature()
     )
 
 
@@ -176,21 +177,22 @@ def test_signature_of_mixed_data(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "|smooth=exp|order=2|sacrebleu " in str(column.signature)
 
 
-def test_tokenized_stops_are_not_complained_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_space_before_a_full_stop_logs_no_warning(caplog: pytest.LogCaptureFixture) -> None:
     Bleu().score([sample(f"line {n} .", "a line .") for n in range(150)])
     assert caplog.records == []
 
 
 @given(PAIRS)
-def test_corpus_is_sacrebleu_with_varying_references(pairs: list[tuple[str, list[str]]]) -> None:
-    outputs, references = [output for output, _ in pairs], [skip for _, skip in pairs]
-    theirs = BLEU(force=True).corpus_score(outputs, rectangular(references))
-    if theirs.totals[-1]:
-        assert bleu.corpus(outputs, references) == min(theirs.score, 100.0)
+def test_corpus_values_equal_sacrebleu(pairs: list[tuple[str, list[str]]]) -> None:
+    outputs = [output for output, _ in pairs]
+    references = [listed for _, listed in pairs]
+    by_sacrebleu = BLEU(force=True).corpus_score(outputs, rectangular(references))
+    if by_sacrebleu.totals[-1]:
+        assert bleu.corpus(outputs, references) == min(by_sacrebleu.score, 100.0)
 
 
-def test_corpus_column() -> None:
-    """Order, number of texts and value of each system; the interval by resampling the texts themselves."""
+def test_a_system_has_one_corpus_value_with_an_interval() -> None:
+    """The interval lies between the values of corpora that repeat one of the three texts."""
     samples = [
         sample(near, long, system=system)
         for near, long in zip(NEAR, LONG, strict=True)
@@ -205,8 +207,8 @@ def test_corpus_column() -> None:
     assert isinstance(b, Score)
     assert isinstance(a, Score)
     assert isinstance(c, Score)
-    theirs = BLEU().corpus_score(NEAR, [LONG]).score
-    assert a.value == b.value == theirs
+    by_sacrebleu = BLEU().corpus_score(NEAR, [LONG]).score
+    assert a.value == b.value == by_sacrebleu
     assert (a.provenance, b.provenance.n) == (b.provenance, 3)
     assert (c.value, c.provenance.n, c.provenance.low, c.provenance.high) == (100.0, 1, None, None)
     (note,) = parallel.merge_results([result]).notes
@@ -225,7 +227,7 @@ def test_score_parts_equal_sacrebleu(tokenize: str | None) -> None:
         BLEU(tokenize=tokenize or "13a", effective_order=effective) for effective in (True, False)
     )
     by_text = [single.sentence_score(near, [long]) for near, long in zip(NEAR, LONG, strict=True)]
-    for metric, theirs in (
+    for metric, by_sacrebleu in (
         (Bleu(values=names, tokenize=tokenize), by_text),
         (CorpusBleu(values=names, tokenize=tokenize), [pooled.corpus_score(NEAR, [LONG])]),
     ):
@@ -235,61 +237,65 @@ def test_score_parts_equal_sacrebleu(tokenize: str | None) -> None:
             metric.name + suffix for suffix in suffixes
         ]
         assert [column.high for column in result.columns] == [100.0] * 5 + [1.0]
-        expected = [value for each in theirs for value in (each.score, *each.precisions, each.bp)]
+        expected = [
+            value for each in by_sacrebleu for value in (each.score, *each.precisions, each.bp)
+        ]
         assert [row.value for row in result.rows if isinstance(row, Score)] == pytest.approx(
             expected, abs=1e-12
         )
         assert metric.score(texts).rows[::6] == type(metric)(tokenize=tokenize).score(texts).rows
 
 
-def test_a_precision_of_no_ngrams_is_a_failure_and_lists_have_one_column() -> None:
+def test_a_precision_without_ngrams_is_a_failure() -> None:
     p1, p2, p3 = Bleu(values="p1,p2,p3").score([sample("red boat", "a red boat")]).rows
     assert [row.value for row in (p1, p2) if isinstance(row, Score)] == pytest.approx([100, 100])
     assert isinstance(p3, Failure)
     assert "no output has 3 tokens" in p3.message
     (p4,) = CorpusBleu(values="p4").score([sample("red", "blue")]).rows
     assert isinstance(p4, Failure)
+
+
+def test_the_function_for_lists_returns_one_column() -> None:
     assert bleu.sentence(["red boat"], ["a red boat"], values="bp") == [
         pytest.approx(math.exp(-1 / 2))
     ]
     with pytest.raises(ConfigError, match="one of bleu, bleu_bp"):
         bleu.sentence(["x"], ["x"], values="score,bp")
+
+
+def test_a_precision_above_max_order_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"bleu\.values: p3 .*bleu\.max_order of 3"):
         Bleu(values="p3", max_order=2)
 
 
-def test_corpus_interval_is_seeded() -> None:
+def test_the_corpus_interval_depends_only_on_the_seed() -> None:
     samples = [sample(near, long) for near, long in zip(NEAR * 4, LONG * 3 + NEAR, strict=True)]
-    first, repeated, other = (CorpusBleu(seed=seed).score(samples).rows[0] for seed in (1, 1, 2))
-    assert first == repeated != other
+    first = CorpusBleu(seed=1).score(samples).rows[0]
+    assert CorpusBleu(seed=1).score(samples).rows[0] == first
+    assert CorpusBleu(seed=2).score(samples).rows[0] != first
 
 
 @pytest.mark.slow
-def test_corpus_interval_covers() -> None:
-    """95% intervals over texts that are right or wrong as by a coin: nearly all hold the value of very many texts."""
+def test_corpus_intervals_contain_the_value_of_a_large_corpus() -> None:
+    """Each output is right or wrong by the toss of a coin. At least 35 of 40 intervals of 95% must cover the value."""
     import random
 
     coin = random.Random(5)
     truth = bleu.corpus(LONG * 200 + NEAR * 200, LONG * 400, max_order=1)
-    held = 0
+    n_covering = 0
     for seed in range(40):
         outputs = [coin.choice((LONG, NEAR))[n % 3] for n in range(60)]
-        (row,) = (
-            CorpusBleu(max_order=1, seed=seed)
-            .score(
-                [
-                    Sample(str(n), "a", output, references=(LONG[n % 3],))
-                    for n, output in enumerate(outputs)
-                ]
-            )
-            .rows
-        )
+        samples = [
+            Sample(str(n), "a", output, references=(LONG[n % 3],))
+            for n, output in enumerate(outputs)
+        ]
+        (row,) = CorpusBleu(max_order=1, seed=seed).score(samples).rows
         assert isinstance(row, Score)
         low, high = row.provenance.low, row.provenance.high
         assert low is not None
         assert high is not None
-        held += low <= truth <= high
-    assert held >= 35
+        n_covering += low <= truth <= high
+    assert n_covering >= 35
 
 
 @pytest.mark.parametrize(
@@ -320,7 +326,7 @@ def test_corpus_interval_covers() -> None:
     ],
 )
 def test_signatures_are_stable(name: str, options: dict[str, object], signature: str) -> None:
-    """Stored runs compare by them: each has its own order of parts."""
+    """Stored runs are compared by their signatures, so even the order of the parts must not change."""
     texts = [
         Sample(item, "a", "a ferry came in late", source="a ferry", references=("a ferry",))
         for item in "12"
@@ -329,8 +335,8 @@ def test_signatures_are_stable(name: str, options: dict[str, object], signature:
     assert str(column.signature) == f"{signature}|sacrebleu {version('sacrebleu')}"
 
 
-def test_one_tokenizer_for_a_system() -> None:
-    """Most letters are Chinese: the English reference is cut by `zh` as well, and the signature names no other."""
+def test_a_system_has_one_tokenizer_for_all_its_texts() -> None:
+    """Most letters are Chinese, so `zh` also splits the English text, and the signature names only `zh`."""
     samples = [
         sample(x, x)
         for x in ("渡轮下午很晚才到达港口", "渡轮下午两点到达港口", "a small boat sank")
@@ -339,8 +345,8 @@ def test_one_tokenizer_for_a_system() -> None:
     assert "|tok=zh|" in str(column.signature)
 
 
-def test_corpus_without_the_longest_ngram_has_no_score() -> None:
-    """sacrebleu gives 0.0, since 0 of 0 4-grams match; where nothing matches at all, 0 is right."""
+def test_a_corpus_of_texts_shorter_than_max_order_is_a_failure() -> None:
+    """sacrebleu gives 0.0, as 0 of 0 4-grams match. If no word matches, 0 is the right value."""
     result = CorpusBleu().score(
         [
             sample("red boat", "red boat"),
@@ -348,27 +354,27 @@ def test_corpus_without_the_longest_ngram_has_no_score() -> None:
             sample("x", system="c"),
         ]
     )
-    short, wrong, none = result.rows
+    short, wrong, without_reference = result.rows
     assert isinstance(short, Failure)
     assert short.error == "TextsTooShort"
     assert has_line(short.message, "system a", "4 tokens")
     assert isinstance(wrong, Score)
     assert wrong.value == 0.0
-    assert isinstance(none, Failure)
-    assert none.error == "NoReference"
+    assert isinstance(without_reference, Failure)
+    assert without_reference.error == "NoReference"
     assert bleu.corpus(["red boat"], ["red boat"], max_order=2) == 100.0
     with pytest.raises(DataError, match="at least max_order = 4 tokens"):
         bleu.corpus(["red boat"], ["red boat"])
 
 
-def test_missing_packages_give_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_name_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
     bleu._scorer.cache_clear()
     with pytest.raises(MissingExtra, match=r"ja-mecab .*: pip install 'textjudge\[cjk\]'$"):
         Bleu(tokenize="ja-mecab")
 
 
-def test_lists_are_checked() -> None:
+def test_the_function_for_lists_refuses_unusable_lists() -> None:
     with pytest.raises(DataError, match=r"outputs\[1\] has only blank references"):
         bleu.sentence(["x", "y"], ["x", " "])
     with pytest.raises(DataError, match="lists of equal length"):
@@ -376,7 +382,7 @@ def test_lists_are_checked() -> None:
 
 
 def test_untokenized_texts_are_noted() -> None:
-    """Asked for, or one for a system of several languages: 13a leaves a Japanese sentence one word."""
+    """13a reads a Japanese sentence as one word, if it is the option or the tokenizer of most texts of a system."""
     japanese = sample("船は港に着いた", "船は港へ着いた")
     for metric in (Bleu(tokenize="13a"), CorpusBleu(tokenize="13a")):
         (note,) = parallel.merge_results(

@@ -1,4 +1,4 @@
-"""chrF. Oracles: numbers by hand, sacrebleu itself."""
+"""chrF. Oracles: numbers by hand and sacrebleu."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ def value(output: str, *references: str) -> float:
 @pytest.mark.parametrize(
     ("output", "reference"), [("ab", "abc"), ("배가", "배가왔"), ("a b", "ab c")]
 )
-def test_by_hand(output: str, reference: str) -> None:
-    """Both precisions 1, recalls 2/3 and 1/2, so P = 1, R = 7/12 and F2 = 5PR / (4P + R) = 7/11."""
+def test_values_by_hand(output: str, reference: str) -> None:
+    """Both precisions are 1, the recalls 2/3 and 1/2: P = 1, R = 7/12 and F2 = 5PR / (4P + R) = 7/11."""
     assert value(output, reference) == pytest.approx(700 / 11)
 
 
-def test_beta_by_hand() -> None:
-    """As above with F1 = 2PR / (P + R) = 14/19, and with beta 0 the precision alone."""
+def test_values_of_beta_by_hand() -> None:
+    """P and R are those of the test above. F1 = 2PR / (P + R) = 14/19, and with beta 0 the value is P."""
     assert chrf.score(["ab"], ["abc"], beta=1) == [pytest.approx(1400 / 19)]
     assert chrf.score(["ab"], ["abc"], beta=0) == [pytest.approx(100)]
 
 
 @given(SHORT, REFERENCES)
-def test_is_sacrebleu_and_the_best_reference(output: str, references: list[str]) -> None:
-    theirs = max(sentence_chrf(output, [reference]).score for reference in references)
-    assert value(output, *references) == pytest.approx(theirs, abs=1e-9)
+def test_values_equal_sacrebleu_for_the_best_reference(output: str, references: list[str]) -> None:
+    by_sacrebleu = max(sentence_chrf(output, [reference]).score for reference in references)
+    assert value(output, *references) == pytest.approx(by_sacrebleu, abs=1e-9)
 
 
 @given(
@@ -50,7 +50,7 @@ def test_is_sacrebleu_and_the_best_reference(output: str, references: list[str])
     st.sampled_from([0.5, 1, 3]),
     st.booleans(),
 )
-def test_options_are_sacrebleus(
+def test_options_equal_those_of_sacrebleu(
     output: str,
     references: list[str],
     char_order: int,
@@ -58,7 +58,9 @@ def test_options_are_sacrebleus(
     beta: float,
     lowercase: bool,
 ) -> None:
-    theirs = CHRF(char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase)
+    by_sacrebleu = CHRF(
+        char_order=char_order, word_order=word_order, beta=beta, lowercase=lowercase
+    )
     scores = chrf.score(
         [output],
         [references],
@@ -67,19 +69,19 @@ def test_options_are_sacrebleus(
         beta=beta,
         lowercase=lowercase,
     )
-    assert scores == [min(theirs.sentence_score(output, references).score, 100.0)]
+    assert scores == [min(by_sacrebleu.sentence_score(output, references).score, 100.0)]
 
 
-def test_signature_is_sacrebleus_own() -> None:
-    theirs = CHRF(word_order=2, lowercase=True)
-    theirs.sentence_score("x", ["y"])
+def test_signature_has_the_parts_of_sacrebleus() -> None:
+    by_sacrebleu = CHRF(word_order=2, lowercase=True)
+    by_sacrebleu.sentence_score("x", ["y"])
     (column,) = (
         Chrf(word_order=2, lowercase=True).score([Sample("1", "a", "x", references=("y",))]).columns
     )
     name, kind, *parts, version = str(column.signature).split("|")
     assert (name, kind) == ("chrf", "sentence")
     assert "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:") == str(
-        theirs.get_signature()
+        by_sacrebleu.get_signature()
     )
     (column,) = Chrf(beta=1).score([]).columns
     assert "|space=no|beta=1|sacrebleu " in str(column.signature)

@@ -1,4 +1,4 @@
-"""CIDEr-D. Oracles: numbers by hand, values of the authors' code (`cider` of pycocoevalcap 1.2)."""
+"""CIDEr-D. Oracles: numbers by hand and values of the authors' code (`cider` of pycocoevalcap 1.2)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ REFERENCES = [
     ["the harbour by night", "night over the harbour", "a dark harbour"],
     ["boat", "a boat"],
 ]
-# cider_scorer of pycocoevalcap 1.2 on the texts above, which its tokens are as well
-THEIRS = [2.5985646834286924, 2.3105579465465844, 1.2463790264291303, 2.482758895929895]
+# values of cider_scorer of pycocoevalcap 1.2 on the texts above, whose words are also its tokens
+RECORDED = [2.5985646834286924, 2.3105579465465844, 1.2463790264291303, 2.482758895929895]
 
 
 def samples(system: str = "a") -> list[Sample]:
@@ -41,12 +41,12 @@ def cider_values(*data: Sample) -> list[float | str]:
     return [row.value if isinstance(row, Score) else row.error for row in Cider().score(data).rows]
 
 
-def test_is_the_authors_code() -> None:
-    assert cider.score(OUTPUTS, REFERENCES) == pytest.approx(THEIRS, abs=1e-12)
+def test_values_equal_those_of_the_authors_code() -> None:
+    assert cider.score(OUTPUTS, REFERENCES) == pytest.approx(RECORDED, abs=1e-12)
 
 
-def test_by_hand() -> None:
-    """Two items, idf ln 2 for each word: cosines of 2 words with 3 and of 1 bigram with 2, lengths 1 and 2."""
+def test_values_by_hand() -> None:
+    """There are two items, so each idf is ln 2. The texts have 2 and 3 words, and lengths of 1 and 2 bigrams."""
     unigrams, bigrams = 2 / math.sqrt(6), 1 / math.sqrt(2)
     expected = 10 * (unigrams + bigrams) / 4 * math.exp(-1 / 72)
     assert cider.score(["red boat", "x"], ["red boat sank", "y"]) == [pytest.approx(expected), 0.0]
@@ -60,33 +60,31 @@ def test_by_hand() -> None:
 
 
 def test_repeated_words_are_clipped() -> None:
-    """By hand: min(3, 1) · 1 / (3 · 1) of unigrams, and two bigrams too many."""
+    """By hand: min(3, 1) · 1 / (3 · 1) for unigrams, and the penalty of a length that differs by two bigrams."""
     assert cider.score(["boat boat boat", "x"], ["boat", "y"], max_order=1)[0] == pytest.approx(
         10 / 3 * math.exp(-4 / 72)
     )
 
 
 def test_an_item_counts_once_for_all_systems() -> None:
-    """The idf of one system's data is that of three systems' data."""
+    """Data of one system and of three systems have the same idf."""
     rows = Cider().score([*samples("a"), *samples("b"), *samples("c")]).rows
     values = [row.value for row in rows if isinstance(row, Score)]
-    assert values == pytest.approx(THEIRS * 3, abs=1e-12)
+    assert values == pytest.approx(RECORDED * 3, abs=1e-12)
     assert cider.score(OUTPUTS * 2, REFERENCES * 2, items=list("0123") * 2) == pytest.approx(
-        THEIRS * 2, abs=1e-12
+        RECORDED * 2, abs=1e-12
     )
 
 
-def test_stems() -> None:
-    plain, stemmed = (
-        cider.score(["boats", "x"], ["boat", "y"], stem=stem)[0] for stem in (False, True)
-    )
-    assert (plain, stemmed) == (0.0, pytest.approx(2.5))
+def test_the_option_stem_matches_word_forms() -> None:
+    assert cider.score(["boats", "x"], ["boat", "y"], stem=False)[0] == 0.0
+    assert cider.score(["boats", "x"], ["boat", "y"], stem=True)[0] == pytest.approx(2.5)
 
 
 @pytest.mark.parametrize(
     "same", ["the old ferry came late", "配達は夕方に遅れて着いた", "паром пришёл поздно вечером"]
 )
-def test_equal_texts_are_10(same: str) -> None:
+def test_equal_texts_score_10(same: str) -> None:
     assert cider.score([same, "x"], [same, "y"])[0] == pytest.approx(10)
 
 
@@ -100,24 +98,28 @@ WORDS = st.lists(st.sampled_from("abcde"), max_size=8).map(" ".join)
         max_size=4,
     )
 )
-def test_range_and_order_of_references(pairs: list[tuple[str, list[str]]]) -> None:
+def test_scores_are_from_0_to_10_in_any_order_of_references(
+    pairs: list[tuple[str, list[str]]],
+) -> None:
     def data(step: int) -> list[Sample]:
         return [
             Sample(str(n), "a", output, references=tuple(each[::step]))
             for n, (output, each) in enumerate(pairs)
         ]
 
-    for row, turned in zip(Cider().score(data(1)).rows, Cider().score(data(-1)).rows, strict=True):
+    rows = Cider().score(data(1)).rows
+    rows_of_reversed = Cider().score(data(-1)).rows
+    for row, row_of_reversed in zip(rows, rows_of_reversed, strict=True):
         if isinstance(row, Score):
-            assert isinstance(turned, Score)
-            assert row.value == pytest.approx(turned.value, abs=1e-12)
+            assert isinstance(row_of_reversed, Score)
+            assert row.value == pytest.approx(row_of_reversed.value, abs=1e-12)
             assert 0 <= row.value <= 10
         else:
             assert row.error == "NoIdf"
 
 
-def test_one_item_has_no_score() -> None:
-    """Every idf is ln(1/1) = 0 there; the authors' code returns 0.0 for equal texts."""
+def test_a_single_item_is_a_failure() -> None:
+    """With one item, every idf is ln(1/1) = 0. The authors' code returns 0.0 even for equal texts."""
     data = [
         Sample("1", system, "a boat", references=("a boat",), where="d.jsonl:1") for system in "ab"
     ]
@@ -129,7 +131,7 @@ def test_one_item_has_no_score() -> None:
         cider.score(["a"], ["a"])
 
 
-def test_references_without_anything_of_their_own() -> None:
+def test_references_without_distinctive_words_are_a_failure() -> None:
     data = [
         Sample(str(n), "a", "a boat", references=(text,))
         for n, text in enumerate(["a boat", "a boat", "a boat sank"])
@@ -138,14 +140,14 @@ def test_references_without_anything_of_their_own() -> None:
     assert cider_values(*samples(), Sample("9", "a", "x", references=("?!",)))[-1] == "NoIdf"
 
 
-def test_an_output_in_another_script_is_not_lost() -> None:
-    """The English rules would see `llm` alone in it."""
-    lost = cider.score(["x", "llm"], ["a boat", "an llm"])[1]
-    assert lost == pytest.approx(10 / 4 / math.sqrt(2) * math.exp(-1 / 72))
-    assert 0 < cider.score(["x", "배가 왔다 llm"], ["a boat", "an llm"])[1] < lost / 1.5
+def test_words_of_an_output_in_another_script_count() -> None:
+    """The English rules would read only `llm` in the second output."""
+    llm_alone = cider.score(["x", "llm"], ["a boat", "an llm"])[1]
+    assert llm_alone == pytest.approx(10 / 4 / math.sqrt(2) * math.exp(-1 / 72))
+    assert 0 < cider.score(["x", "배가 왔다 llm"], ["a boat", "an llm"])[1] < llm_alone / 1.5
 
 
-def test_signature() -> None:
+def test_signature_names_every_option() -> None:
     result = Cider(stem=True, sigma=4).score([*samples(), Sample("9", "a", "x")])
     (column,) = result.columns
     assert (column.name, column.low, column.high, column.better) == ("cider", 0.0, 10.0, "higher")

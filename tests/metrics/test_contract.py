@@ -1,4 +1,4 @@
-"""What every metric of the registry promises."""
+"""Test the contract of every registered metric."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ with_any_text = settings(max_examples=15, suppress_health_check=[HealthCheck.too
 
 
 class Sure:
-    """A verifier of claims that believes everything."""
+    """A verifier that gives every claim a probability of 1."""
 
     signature = "sure 1"
 
@@ -85,7 +85,7 @@ def values(name: str, output: str, *references: str) -> list[float]:
     return [row.value for row in rows if isinstance(row, Score)]
 
 
-def good(column: Column) -> float | None:
+def best_value(column: Column) -> float | None:
     return column.high if column.better == "higher" else column.low
 
 
@@ -139,7 +139,7 @@ def test_empty_samples_give_no_rows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [n for n in plugins.METRICS if plugins.load("metrics", n).rowwise])
-def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
+def test_a_rowwise_metric_gives_the_same_rows_in_parts_and_after_pickling(name: str) -> None:
     samples = [
         Sample(
             str(n),
@@ -152,12 +152,14 @@ def test_row_by_row_in_parts_and_elsewhere(name: str) -> None:
     ]
     scorer = metric(name)
     whole = scorer.score(samples)
-    elsewhere = pickle.loads(pickle.dumps(scorer))
-    pieces = parallel.merge_results([elsewhere.score(samples[:7]), elsewhere.score(samples[7:])])
-    assert pieces.rows == whole.rows
-    assert [set(str(c.signature).replace("|", "+").split("+")) for c in pieces.columns] == [
-        set(str(c.signature).replace("|", "+").split("+")) for c in whole.columns
-    ]
+    unpickled = pickle.loads(pickle.dumps(scorer))
+    in_parts = parallel.merge_results([unpickled.score(samples[:7]), unpickled.score(samples[7:])])
+    assert in_parts.rows == whole.rows
+    assert list(map(signature_parts, in_parts.columns)) == list(map(signature_parts, whole.columns))
+
+
+def signature_parts(column: Column) -> set[str]:
+    return set(str(column.signature).replace("|", "+").split("+"))
 
 
 @with_comparing
@@ -180,19 +182,19 @@ def test_a_missing_reference_is_a_failure(
 
 
 @pytest.mark.parametrize("name", [name for name in OF_TEXTS if name not in ("bertscore", "ter")])
-def test_empty_output_scores_the_lowest(name: str) -> None:
+def test_an_empty_output_has_the_lowest_score(name: str) -> None:
     columns = metric(name).score([]).columns
     for output in ("", " \n"):
         assert values(name, output, TEXTS[0]) == [column.low for column in columns]
 
 
 @with_comparing
-def test_equal_texts_score_the_best(name: str) -> None:
+def test_equal_texts_have_the_best_score(name: str) -> None:
     for whole in TEXTS:
-        equal_texts_score_the_best(name, whole)
+        check_equal_texts_have_the_best_score(name, whole)
 
 
-def equal_texts_score_the_best(name: str, whole: str) -> None:
+def check_equal_texts_have_the_best_score(name: str, whole: str) -> None:
     columns = metric(name).score([]).columns
     if name == "bertscore" and whole in TEXTS[1:]:
         rows = metric(name).score([Sample("1", "a", whole, references=(whole,))]).rows
@@ -201,21 +203,20 @@ def equal_texts_score_the_best(name: str, whole: str) -> None:
         )
         return
     scores = values(name, whole, "x y z", whole)
-    tolerance = (
-        0.01 if name == "meteor" else 1e-5
-    )  # METEOR takes a little off for the one chunk there is
-    assert scores == pytest.approx([good(column) for column in columns], abs=tolerance)
+    # METEOR deducts a little even for a single chunk.
+    tolerance = 0.01 if name == "meteor" else 1e-5
+    assert scores == pytest.approx([best_value(column) for column in columns], abs=tolerance)
 
 
 @with_each_light
 @with_any_text
-@given(output=ANY_TEXT, other=ANY_TEXT, references=REFERENCES)
-def test_any_text_scores_in_range_or_fails_with_words(
-    name: str, output: str, other: str, references: list[str]
+@given(output=ANY_TEXT, source=ANY_TEXT, references=REFERENCES)
+def test_any_text_scores_in_range_or_fails_with_a_message(
+    name: str, output: str, source: str, references: list[str]
 ) -> None:
     samples = [
-        Sample(item, "a", text, source=other, references=tuple(references))
-        for item, text in (("1", output), ("2", other), ("3", "the ferry came late"))
+        Sample(item, "a", text, source=source, references=tuple(references))
+        for item, text in (("1", output), ("2", source), ("3", "the ferry came late"))
     ]
     result = metric(name).score(samples)
     ends = {column.name: (column.low, column.high) for column in result.columns}
@@ -277,16 +278,16 @@ NATIVE = [
     lines=st.lists(st.sampled_from(NATIVE), min_size=2, max_size=4, unique=True),
 )
 def test_every_unicode_form_scores_the_same(name: str, form: str, lines: list[str]) -> None:
-    """The plain rows, and those of outputs in another form; CIDEr needs two items."""
+    """There are two or more items, as CIDEr needs two."""
     plain = [
         Sample(str(n), "a", line, f"{lines[n - 1]} {line}", (line,)) for n, line in enumerate(lines)
     ]
-    other = [replace(sample, output=FORMS[form](sample.output)) for sample in plain]
-    assert metric(name).score(other).rows == metric(name).score(plain).rows
+    in_form = [replace(sample, output=FORMS[form](sample.output)) for sample in plain]
+    assert metric(name).score(in_form).rows == metric(name).score(plain).rows
 
 
 @pytest.mark.parametrize("name", ["bleu", "bleu_corpus", "chrf", "ter", "source_bleu"])
-def test_values_of_sacrebleu_come_with_a_note_on_unicode_forms(name: str) -> None:
+def test_metrics_of_sacrebleu_note_texts_in_unequal_unicode_forms(name: str) -> None:
     def notes(output: str, *references: str) -> list[str]:
         samples = [Sample("1", "a", output, source=references[0], references=references)]
         return [
@@ -356,10 +357,10 @@ def test_ter_and_space_tokenizers_note_untokenized_texts() -> None:
 
 
 @pytest.mark.parametrize("name", ["rouge", "meteor", "cider"])
-def test_notes_the_packages_of_a_tokenizer_only_if_they_are_missing(
+def test_a_note_names_the_packages_of_a_tokenizer_only_if_they_are_missing(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The texts of the notes are those of all metrics, so that a report says it once."""
+    """All metrics write the same note, so that a report shows it once."""
     samples = [
         Sample(str(n), "a", output, references=(output,)) for n, output in enumerate(TEXTS[:4])
     ]
@@ -388,7 +389,7 @@ def test_the_functions_for_lists_name_the_tokenizers(module: Any) -> None:
 
 
 def test_umlauts_are_letters() -> None:
-    """rouge-score reads both as `m ller`; a row in English keeps its rules."""
+    """rouge-score reads both words as `m ller`. A row in English is still scored by its rules."""
     for name in ("rouge", "meteor"):
         assert set(values(name, "Müller", "Möller")) == {0.0}
     assert values("rouge", "Müller won the cup", "Möller won the cup")[0] == 1.0
@@ -401,7 +402,7 @@ def _process(code: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_import_brings_no_package() -> None:
+def test_importing_a_metric_imports_no_optional_package() -> None:
     heavy = ["numpy", "torch", "nltk", "rouge_score", "sacrebleu", "rapidfuzz", "MeCab"]
     code = (
         f"import sys; from judge.core import plugins;"
@@ -422,7 +423,7 @@ def test_import_brings_no_package() -> None:
     ids=str,
 )
 @pytest.mark.slow
-def test_nothing_is_written_to_the_terminal(names: list[str]) -> None:
+def test_scoring_prints_nothing_to_the_terminal(names: list[str]) -> None:
     code = (
         "from judge.core import plugins; from judge.core.records import Sample;"
         "samples = [Sample(str(n), 'a', f'x {n} .', source='y', references=('y .',)) for n in range(150)];"
@@ -508,7 +509,7 @@ RANGES = {
 
 
 @pytest.mark.parametrize("name", RANGES)
-def test_columns_have_the_ends_and_the_better_end_of_the_definition(name: str) -> None:
+def test_columns_have_the_range_and_direction_of_the_definition(name: str) -> None:
     samples = [
         Sample(f"i{n}", s, f"{s} cat {n} sat", "the cat sat down", ("a cat sat",))
         for n in range(3)

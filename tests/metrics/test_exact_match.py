@@ -24,7 +24,7 @@ from judge.metrics import exact_match
         ("", "Paris", {}, 0),
     ],
 )
-def test_values(
+def test_values_by_hand(
     output: str, references: str | list[str], options: dict[str, bool], value: float
 ) -> None:
     assert exact_match.score([output], [references], **options) == [value]

@@ -1,4 +1,4 @@
-"""Models found, checked, loaded and fed, for both metrics that use them."""
+"""Models are resolved, checked, loaded and run for the metrics that use them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def resolve_model(
 
 
 class Online:
-    """A hub: what it keeps is in `folder`, which a download fills with `files` unless it is down."""
+    """A fake hub. A download writes `files` to `folder`, its cache, or raises `down`."""
 
     def __init__(self, folder: Path, files: dict[str, str], down: Exception | None = None) -> None:
         self.folder, self.files, self.down = folder, files, down
@@ -80,7 +80,7 @@ def online(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Online:
     return hub
 
 
-def test_a_folder_is_signed_by_its_own_name_and_digest(tmp_path: Path) -> None:
+def test_a_folder_is_signed_by_its_name_and_digest(tmp_path: Path) -> None:
     files = resolve_model(filled(tmp_path / "my|model", WHOLE))
     assert files.signed == f"my_model@{files.digest[:8]}"
     assert files.config() == {"num_hidden_layers": 4}
@@ -172,7 +172,7 @@ def test_an_incomplete_model_folder_names_the_missing_files(
         resolve_model(folder, **asker)
 
 
-def test_weights_in_parts_are_whole_with_all_of_them(tmp_path: Path) -> None:
+def test_weights_in_several_files_are_all_part_of_the_digest(tmp_path: Path) -> None:
     shards = {f"model-0000{n}-of-00002.safetensors": "x" for n in (1, 2)}
     folder = filled(tmp_path / "parts", PARTS | shards)
     before = resolve_model(folder).digest
@@ -180,7 +180,7 @@ def test_weights_in_parts_are_whole_with_all_of_them(tmp_path: Path) -> None:
     assert resolve_model(folder).digest != before
 
 
-def test_a_model_of_the_hubs_cache_is_not_downloaded(online: Online) -> None:
+def test_a_model_in_the_hub_cache_is_not_downloaded(online: Online) -> None:
     filled(online.folder, WHOLE)
     assert resolve_model("someone/reads").signed.startswith("someone/reads@")
     assert online.downloads == 0
@@ -208,7 +208,7 @@ def test_files_missing_on_the_hub_are_an_error(online: Online) -> None:
 
 
 class Cut(Exception):
-    """Of an HTTP library."""
+    """An exception of an HTTP library."""
 
 
 @pytest.mark.parametrize("asker", ASKERS)
@@ -225,12 +225,12 @@ def test_an_unreachable_hub_names_the_variable_to_set(
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "3"])
-def test_a_damaged_configuration_is_named(tmp_path: Path, content: str) -> None:
+def test_a_damaged_configuration_names_its_file(tmp_path: Path, content: str) -> None:
     with pytest.raises(ConfigError, match=r"^qags: reader model \(.*\): config\.json"):
         resolve_model(filled(tmp_path / "model", WHOLE | {"config.json": content}))
 
 
-def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(
+def test_a_missing_package_names_the_metric_and_the_pip_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def absent(package: str) -> str:
@@ -249,18 +249,18 @@ def test_a_package_that_is_not_there_names_the_metric_and_the_pip_line(
 
 
 @given(st.lists(st.integers(1, 60), max_size=50), st.integers(1, 200), st.booleans())
-def test_batches_hold_every_text_once_and_little_padding(
+def test_batches_contain_every_text_once_with_little_padding(
     lengths: list[int], tokens: int, mixed: bool
 ) -> None:
     batches = huggingface.batches(lengths, tokens, mixed=mixed)
-    assert sorted(place for batch in batches for place in batch) == list(range(len(lengths)))
+    assert sorted(index for batch in batches for index in batch) == list(range(len(lengths)))
     for batch in batches:
-        longest = max(lengths[place] for place in batch)
+        longest = max(lengths[index] for index in batch)
         assert len(batch) == 1 or len(batch) * longest <= tokens
-        assert mixed or all(lengths[place] >= longest - longest // 8 for place in batch)
+        assert mixed or all(lengths[index] >= longest - longest // 8 for index in batch)
 
 
-def test_mixed_batches_are_as_few_as_can_be() -> None:
+def test_mixed_batches_are_as_few_as_possible() -> None:
     assert huggingface.batches([8, 4, 2, 1], 32, mixed=True) == [[0, 1, 2, 3]]
     assert huggingface.batches([8, 4, 2, 1], 32) == [[0], [1], [2], [3]]
 
@@ -301,7 +301,7 @@ def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.mark.torch
-def test_weights_in_parts_are_loaded_as_those_in_one(tiny: Any, bert: str, tmp_path: Path) -> None:
+def test_weights_in_several_files_are_loaded(tiny: Any, bert: str, tmp_path: Path) -> None:
     tokenizer, network = huggingface.load(resolve_model(bert), "AutoModel")
     parts = resolve_model(tiny.saved(tmp_path, network, tokenizer, max_shard_size="20KB"))
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
@@ -311,7 +311,7 @@ def test_weights_in_parts_are_loaded_as_those_in_one(tiny: Any, bert: str, tmp_p
 
 @pytest.mark.torch
 @pytest.mark.parametrize("asker", ASKERS)
-def test_a_tokenizer_that_is_not_the_models_is_refused(
+def test_a_tokenizer_of_another_model_is_an_error(
     tiny: Any, bert: str, tmp_path: Path, asker: dict[str, str]
 ) -> None:
     folder = tiny.copied(bert, tmp_path / "bare")
@@ -322,7 +322,7 @@ def test_a_tokenizer_that_is_not_the_models_is_refused(
 
 
 @pytest.mark.torch
-def test_weights_that_are_missing_are_named_but_for_spare_ones(
+def test_missing_weights_are_named_unless_they_are_unused(
     tiny: Any, bert: str, tmp_path: Path
 ) -> None:
     folder = tiny.copied(bert, tmp_path)
@@ -340,7 +340,7 @@ def test_weights_that_are_missing_are_named_but_for_spare_ones(
 @pytest.mark.parametrize(
     ("file", "part"), [("tokenizer.json", "tokenizer"), ("model.safetensors", "network")]
 )
-def test_a_damaged_file_is_one_line(
+def test_a_damaged_file_is_an_error_in_one_line(
     tiny: Any, bert: str, tmp_path: Path, file: str, part: str
 ) -> None:
     folder = tiny.copied(bert, tmp_path)
@@ -352,14 +352,14 @@ def test_a_damaged_file_is_one_line(
 @pytest.mark.torch
 @pytest.mark.parametrize("who", ["bertscore", "qags"])
 @pytest.mark.parametrize("name", ["nonsense", "cuda:99", "meta"])
-def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
+def test_an_unusable_device_is_an_error(who: str, name: str) -> None:
     with pytest.raises(ConfigError, match=rf"^{who}: device '{name}' cannot"):
         huggingface.device(name, who=who)
 
 
 @pytest.mark.torch
 @pytest.mark.parametrize(
-    ("error", "why"),
+    ("error", "message"),
     [
         (
             MemoryError(),
@@ -373,16 +373,18 @@ def test_a_device_that_cannot_compute_is_refused(who: str, name: str) -> None:
         (ConfigError("already said"), "^already said"),
     ],
 )
-def test_errors_of_a_network_name_the_option_to_set(bert: str, error: Exception, why: str) -> None:
+def test_errors_of_a_network_name_the_option_to_set(
+    bert: str, error: Exception, message: str
+) -> None:
     with (
-        pytest.raises(ConfigError, match=why),
+        pytest.raises(ConfigError, match=message),
         huggingface.translated_errors(resolve_model(bert), 64),
     ):
         raise error
 
 
 @pytest.mark.torch
-def test_other_packages_are_quiet_meanwhile_and_not_afterwards(
+def test_output_of_other_packages_is_silenced_only_inside_the_block(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     from transformers.utils import logging as bars
@@ -397,13 +399,13 @@ def test_other_packages_are_quiet_meanwhile_and_not_afterwards(
 
 
 class Large:
-    """A network that fits nowhere."""
+    """A network that fits on no device."""
 
     def to(self, device: object) -> None:
         raise RuntimeError("CUDA out of memory.")
 
 
-def test_a_network_without_room_on_its_device_is_named(tmp_path: Path) -> None:
+def test_a_network_too_large_for_the_device_is_an_error(tmp_path: Path) -> None:
     files = resolve_model(filled(tmp_path / "large", WHOLE))
     with pytest.raises(
         ConfigError,

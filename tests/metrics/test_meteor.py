@@ -1,4 +1,4 @@
-"""METEOR. Oracles: numbers by hand, the value of NLTK's documentation, NLTK itself."""
+"""METEOR. Oracles: numbers by hand, the value in NLTK's documentation, and NLTK."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Synset(NamedTuple):
 
 
 class Wordnet:
-    """Two synsets in the shape of NLTK's reader; the real data are not part of this repository."""
+    """A fake of NLTK's reader with two synsets, as the real data are not part of this repository."""
 
     _synsets = (Synset(("boat", "ship", "water_craft")), Synset(("ship", "vessel", "send")))
 
@@ -76,7 +76,7 @@ class NoWordnet:
 
 @pytest.fixture(autouse=True)
 def without_wordnet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """This machine's data decide nothing."""
+    """Hide the WordNet data of this machine."""
     monkeypatch.setattr(meteor, "_has_wordnet", lambda: False)
     yield
     meteor._synonyms.cache_clear()
@@ -84,7 +84,7 @@ def without_wordnet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def wordnet() -> Iterator[Wordnet]:
-    """The synsets above in place of NLTK's, for a whole hypothesis test."""
+    """Replace NLTK's reader for all examples of a hypothesis test."""
     patch = pytest.MonkeyPatch()
     reader = Wordnet()
     meteor._synonyms.cache_clear()
@@ -96,29 +96,26 @@ def wordnet() -> Iterator[Wordnet]:
 @pytest.mark.parametrize(
     ("output", "reference", "expected"),
     [
-        ("red boat", "red boat", 1 - 0.5 / 8),  # one chunk of two matches
-        ("boat", "boat", 0.5),  # one of one: the penalty is whole
-        (
-            "on the mat sat the cat",
-            "the cat sat on the mat",
-            0.5,
-        ),  # six chunks of six, as `the` is matched from behind
-        (
-            "red boat",
-            "red boat sank",
-            (1 - 0.5 / 8) * (2 / 3) / (0.9 + 0.1 * 2 / 3),
-        ),  # P = 1, R = 2/3
-        ("boats", "boat", 0.5),  # by their stem
+        # one chunk of two matches
+        ("red boat", "red boat", 1 - 0.5 / 8),
+        # one chunk of one match, so the full penalty
+        ("boat", "boat", 0.5),
+        # six chunks of six matches, as `the` is matched from the end
+        ("on the mat sat the cat", "the cat sat on the mat", 0.5),
+        # P = 1, R = 2/3
+        ("red boat", "red boat sank", (1 - 0.5 / 8) * (2 / 3) / (0.9 + 0.1 * 2 / 3)),
+        # the same stem
+        ("boats", "boat", 0.5),
         ("red", "blue", 0.0),
         ("", "blue", 0.0),
     ],
 )
-def test_by_hand(output: str, reference: str, expected: float) -> None:
+def test_values_by_hand(output: str, reference: str, expected: float) -> None:
     assert meteor.score([output], [reference]) == [pytest.approx(expected)]
 
 
-def test_value_of_nltks_documentation() -> None:
-    """NLTK documents 0.6944 for this pair, and the same with two worse references beside it."""
+def test_the_value_in_nltks_documentation() -> None:
+    """NLTK documents 0.6944 for this pair, also with two worse references."""
     references = [
         "It is a guide to action that ensures that the military will forever heed Party commands",
         "It is the guiding principle which guarantees the military forces always being under the command of the Party",
@@ -131,10 +128,10 @@ def test_value_of_nltks_documentation() -> None:
 
 
 @given(WORDS, st.lists(WORDS.filter(len), min_size=1, max_size=3))
-def test_is_nltk(output: list[str], references: list[list[str]]) -> None:
-    theirs = meteor_score(references, output, wordnet=NoWordnet())
+def test_values_equal_nltk(output: list[str], references: list[list[str]]) -> None:
+    by_nltk = meteor_score(references, output, wordnet=NoWordnet())
     assert meteor.score([" ".join(output)], [list(map(" ".join, references))]) == [
-        pytest.approx(theirs, abs=1e-12)
+        pytest.approx(by_nltk, abs=1e-12)
     ]
 
 
@@ -143,19 +140,19 @@ def test_is_nltk(output: list[str], references: list[list[str]]) -> None:
     references=st.lists(WORDS.filter(len), min_size=1, max_size=3),
     alpha=st.floats(0.1, 0.9),
 )
-def test_is_nltk_with_synonyms(
+def test_values_with_synonyms_equal_nltk(
     wordnet: Wordnet, output: list[str], references: list[list[str]], alpha: float
 ) -> None:
-    theirs = meteor_score(references, output, wordnet=wordnet, alpha=alpha, beta=2, gamma=0.25)
+    by_nltk = meteor_score(references, output, wordnet=wordnet, alpha=alpha, beta=2, gamma=0.25)
     metric = Meteor(alpha=alpha, beta=2, gamma=0.25)
     pairs = [
         metric._value(output, reference, stems=True, synonyms=True) for reference in references
     ]
-    assert max(pairs) == pytest.approx(theirs, abs=1e-12)
+    assert max(pairs) == pytest.approx(by_nltk, abs=1e-12)
 
 
-def test_synonyms_by_hand(wordnet: Wordnet, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`ship` is a vessel in one synset and a boat in another; a vessel is no boat."""
+def test_values_of_synonyms_by_hand(wordnet: Wordnet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ship` shares a synset with `vessel` and another with `boat`, but `vessel` and `boat` share none."""
     assert meteor.score(["ship", "ship", "vessel"], ["vessel", "boat", "boat"]) == [0.0, 0.0, 0.0]
     monkeypatch.setattr(meteor, "_has_wordnet", lambda: True)
     assert meteor.score(["ship", "ship", "vessel"], ["vessel", "boat", "boat"]) == [0.5, 0.5, 0.0]
@@ -164,32 +161,32 @@ def test_synonyms_by_hand(wordnet: Wordnet, monkeypatch: pytest.MonkeyPatch) -> 
     assert "|stages=exact+stem|" in str(Meteor(wordnet=False).score([]).columns[0].signature)
 
 
-def test_wordnet_that_is_not_there() -> None:
+def test_missing_wordnet_data_name_the_download_command() -> None:
     with pytest.raises(MissingExtra, match=r"python -m nltk\.downloader wordnet"):
         Meteor(wordnet=True)
 
 
-def test_wordnet_is_looked_for_where_nltk_looks(
+def test_wordnet_data_are_searched_in_nltks_folders(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     import nltk
 
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path)])
 
-    def there() -> bool:
+    def is_installed() -> bool:
         HAS_WORDNET.cache_clear()
         return HAS_WORDNET()
 
-    assert not there()
+    assert not is_installed()
     (tmp_path / "corpora" / "wordnet").mkdir(parents=True)
-    assert there()
+    assert is_installed()
     monkeypatch.setattr(meteor, "find_spec", lambda name: None)
-    assert not there()
+    assert not is_installed()
     HAS_WORDNET.cache_clear()
     assert "wordnet" in repr(READER())
 
 
-def test_signature_and_scripts() -> None:
+def test_signature_names_every_option() -> None:
     samples = [
         Sample("1", "a", "a boat", references=("a ship", " ")),
         Sample("2", "a", "배가 왔다 llm", references=("a boat with an llm", "x")),
@@ -199,13 +196,13 @@ def test_signature_and_scripts() -> None:
     assert str(result.columns[0].signature).startswith(
         "meteor|sentence|nrefs=var|stages=exact+stem|alpha=0.9|beta=3|gamma=0.5|tok=char|form=nfkc|refs=best|judge "
     )
-    *_, last = Meteor().score(samples).rows
-    assert isinstance(last, Failure)
-    assert last.error == "NoReference"
+    *_, without_reference = Meteor().score(samples).rows
+    assert isinstance(without_reference, Failure)
+    assert without_reference.error == "NoReference"
 
 
-def test_an_output_in_another_script_is_not_lost() -> None:
-    """The English rules would see `llm` alone, and a precision of 1."""
+def test_words_of_an_output_in_another_script_count() -> None:
+    """The English rules would read only `llm`, with a precision of 1."""
     precision, recall = 1 / 5, 1 / 3
     expected = 0.5 * precision * recall / (0.9 * precision + 0.1 * recall)
     assert meteor.score(["배가 왔다 llm"], ["a new llm"], tokenizer="char") == [
@@ -215,7 +212,7 @@ def test_an_output_in_another_script_is_not_lost() -> None:
     assert 0 < score < 0.3
 
 
-def test_references_without_a_word_give_no_score() -> None:
+def test_references_without_words_are_a_failure() -> None:
     (row,) = Meteor(tokenizer="en").score([Sample("1", "a", "船", references=("！", "!"))]).rows
     assert isinstance(row, Failure)
     assert (row.error, "the tokenizer en" in row.message) == ("NoTokens", True)

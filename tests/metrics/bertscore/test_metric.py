@@ -1,4 +1,4 @@
-"""The metric from samples to rows, with an encoder of the test's own in the model's place."""
+"""The metric from samples to rows, with a fake encoder instead of a model."""
 
 from __future__ import annotations
 
@@ -24,9 +24,12 @@ LIMIT = 8
 
 
 class Letters:
-    """A model whose tokens are words, with a vector each; 1 and 2 stand around a text. It notes what it computes."""
+    """A fake encoder with a token and a vector for each word. It puts 1 before a text and 2 after it.
 
-    made: ClassVar[list[Letters]] = []
+    `loaded` lists the encoders of a test, and `seen` the rows of tokens that an encoder computed.
+    """
+
+    loaded: ClassVar[list[Letters]] = []
     seen: list[list[int]]
 
     def __init__(self, model: object, precision: str, device: str | None) -> None:
@@ -35,7 +38,7 @@ class Letters:
         )
         self.batch_tokens = 64
         self.seen = []
-        Letters.made.append(self)
+        Letters.loaded.append(self)
 
     def tokens(self, text: str) -> list[int]:
         return [3 + zlib.crc32(word.encode()) % 1000 for word in text.split() if word != "~"]
@@ -43,22 +46,26 @@ class Letters:
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         self.seen += [list(row) for row in ids]
         assert all(len(row) <= LIMIT for row in ids)
-        return [np.stack([vector(token, place) for place, token in enumerate(row)]) for row in ids]
+        embeddings = []
+        for row in ids:
+            vectors = [vector(token, position) for position, token in enumerate(row)]
+            embeddings.append(np.stack(vectors))
+        return embeddings
 
 
-def vector(token: int, place: int) -> npt.NDArray[np.float32]:
-    """A vector, not of unit length, that depends on the place in the window, as a model's would."""
+def vector(token: int, position: int) -> npt.NDArray[np.float32]:
+    """Return a vector that is not of unit length and depends on the position in the window, as a model's does."""
     embedding: npt.NDArray[np.float32] = (
         np.random.default_rng(token).uniform(0, 1, 6).astype(np.float32)
     )
-    embedding[0] += place / 10
+    embedding[0] += position / 10
     return embedding
 
 
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """A folder that looks like a model's."""
-    Letters.made = []
+    """Return a folder that looks like a model's, and replace the encoder."""
+    Letters.loaded = []
     monkeypatch.setattr(embedder, "TorchEncoder", Letters)
     monkeypatch.setattr(embedder, "huggingface_runtime", lambda who: "torch 1.0|transformers 1.0")
     folder = tmp_path / "letters"
@@ -78,7 +85,7 @@ def values(rows: Sequence[Score | Failure]) -> list[list[float | str]]:
     return [flat[n : n + 4] for n in range(0, len(flat), 4)]
 
 
-def test_four_columns_are_signed_with_all_that_makes_them(model: str) -> None:
+def test_signatures_of_the_four_columns_name_every_option(model: str) -> None:
     result = BertScore(model=model, layer=2).score([sample("a b", "a c")])
     digest = str(result.columns[0].signature).split("|")[2].removeprefix("letters@")
     end = "nrefs=1|refs=max|long=window8|fp32|torch 1.0|transformers 1.0"
@@ -138,10 +145,10 @@ def test_an_empty_text_is_a_failure_in_each_column(model: str) -> None:
     assert has_line(message.message, "data.jsonl:5", "reference without words")
 
 
-def test_loads_no_model_without_a_pair(model: str) -> None:
+def test_no_model_is_loaded_without_a_pair(model: str) -> None:
     result = BertScore(model=model, layer=2).score([sample("", "a b")])
     assert values(result.rows) == [["EmptyOutput"] * 4]
-    assert Letters.made == []
+    assert Letters.loaded == []
 
 
 def test_each_distinct_text_is_encoded_once(model: str) -> None:
@@ -150,7 +157,7 @@ def test_each_distinct_text_is_encoded_once(model: str) -> None:
         for n, (out, ref) in enumerate([("x", "y"), ("x ", "z"), ("y", "x"), ("x", "y")])
     ]
     BertScore(model=model, layer=2).score(samples)
-    assert len(Letters.made[0].seen) == len({"x", "y", "z", "a b"})
+    assert len(Letters.loaded[0].seen) == len({"x", "y", "z", "a b"})
 
 
 def test_scores_in_parts_equal_scores_of_all(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +184,8 @@ def test_long_texts_are_read_in_windows_with_a_note(model: str) -> None:
     result = BertScore(model=model, layer=2).score(
         [sample(long, "a"), sample("a b", "a"), sample("b", long)]
     )
-    pieces = [row for row in Letters.made[0].seen if len(row) == LIMIT]
-    tokens = Letters.made[0].tokens(long)
+    pieces = [row for row in Letters.loaded[0].seen if len(row) == LIMIT]
+    tokens = Letters.loaded[0].tokens(long)
     assert pieces == [[1, *tokens[:6], 2], [1, *tokens[3:], 2]]
     (note,) = result.notes
     assert has_line(note, "bertscore: 1 text", "8 tokens", "windows", "long: cut")
@@ -190,17 +197,17 @@ def test_long_texts_are_read_in_windows_with_a_note(model: str) -> None:
 def test_a_token_embedding_comes_from_its_most_central_window(model: str) -> None:
     (value,) = score(["a b c d e f g h i"], ["a"], model=model, layer=2)
     assert isinstance(value, BertScoreValue)
-    tokens = Letters.made[0].tokens("a b c d e f g h i")
-    # Six tokens fit: 0-5 and 3-8 are read; the middle of all nine, the token at place 4, is equally near to both.
-    places = [1, 2, 3, 4, 5, 3, 4, 5, 6]
-    rows = [vector(token, place) for token, place in zip(tokens, places, strict=True)]
+    tokens = Letters.loaded[0].tokens("a b c d e f g h i")
+    # Six tokens fit, so the windows are 0-5 and 3-8. Token 4, the middle of all nine, is equally central in both.
+    positions = [1, 2, 3, 4, 5, 3, 4, 5, 6]
+    rows = [vector(token, position) for token, position in zip(tokens, positions, strict=True)]
     reference = [vector(1, 0), vector(tokens[0], 1), vector(2, 2)]
     unit = [[row / np.linalg.norm(row) for row in side] for side in (rows, reference)]
     expected = sum(max(float(x @ y) for y in unit[1]) for x in unit[0]) / 9
     assert value.precision == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_cut_text_keeps_its_beginning_with_a_note(model: str) -> None:
+def test_a_cut_text_is_scored_by_its_beginning_with_a_note(model: str) -> None:
     metric = BertScore(model=model, layer=2, long="cut")
     result = metric.score([sample("a b c d e f g h i", "b c")])
     assert values(result.rows) == values(metric.score([sample("a b c d e f", "b c")]).rows)
@@ -208,31 +215,26 @@ def test_a_cut_text_keeps_its_beginning_with_a_note(model: str) -> None:
     assert "|long=cut8|" in str(result.columns[0].signature)
 
 
-def test_idf_of_one_document_has_no_weights_and_says_so(model: str) -> None:
+def test_idf_of_one_document_is_a_failure(model: str) -> None:
     rows = BertScore(model=model, layer=2, idf=True).score([sample("a b", "a b")]).rows
     assert values(rows) == [["NoWeight"] * 4]
     assert isinstance(rows[0], Failure)
     assert "the one document for idf" in rows[0].message
 
 
-def test_idf_counts_the_references_of_all_samples_or_the_texts_given(model: str) -> None:
+def test_idf_counts_the_references_of_all_samples_or_the_texts_of_the_option(model: str) -> None:
     samples = [sample("a b", "a c"), sample("a d", "a e"), sample("a d", "a e"), sample("", "a f")]
     counted = BertScore(model=model, layer=2, idf=True).score(samples)
-    of_own_references = BertScore(model=model, layer=2, idf=["a c", "a e", "a e", "a f"]).score(
-        samples
-    )
+    listed = BertScore(model=model, layer=2, idf=["a c", "a e", "a e", "a f"]).score(samples)
     fewer = BertScore(model=model, layer=2, idf=["a c", "a e"]).score(samples)
-    assert counted.rows == of_own_references.rows != fewer.rows
-    assert [
-        str(r.columns[0].signature).split("|")[4][:5] for r in (counted, of_own_references, fewer)
-    ] == [
-        "idf=r",
-        "idf=o",
-        "idf=o",
+    assert counted.rows == listed.rows != fewer.rows
+    idf_parts = [
+        str(result.columns[0].signature).split("|")[4] for result in (counted, listed, fewer)
     ]
+    assert [part[:5] for part in idf_parts] == ["idf=r", "idf=o", "idf=o"]
 
 
-def test_rescaled_columns_are_signed_and_correction_is_of_the_plain_f(
+def test_rescaled_columns_are_signed_and_the_correction_uses_the_plain_f(
     model: str, tmp_path: Path
 ) -> None:
     (tmp_path / "own.tsv").write_text("LAYER,P,R,F\n0,0,0,0\n2,0.5,0.6,0.7\n")
@@ -248,7 +250,7 @@ def test_rescaled_columns_are_signed_and_correction_is_of_the_plain_f(
     assert result.columns[0].low is None
 
 
-def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -> None:
+def test_the_function_for_lists_returns_values_and_failures_in_order(model: str) -> None:
     values = score(["a b", "", "a"], ["a b", "a", ["b", "a"]], model=model, layer=2)
     assert isinstance(values[1], Failure)
     assert values[1].item == "1"
@@ -259,7 +261,7 @@ def test_the_notebooks_function_gives_values_and_failures_in_order(model: str) -
         score(["a", "b"], ["a"], model=model, layer=2)
 
 
-def test_a_lone_surrogate_is_read_as_the_sign_for_it(model: str) -> None:
+def test_a_lone_surrogate_is_read_as_the_replacement_character(model: str) -> None:
     values = score(["a \ud800", "a \ufffd"], ["a b", "a b"], model=model, layer=2)
     assert values[0] == values[1]
 
@@ -274,7 +276,7 @@ def test_an_embedding_with_nan_is_a_failure(model: str, monkeypatch: pytest.Monk
     assert value.error == "NotFinite"
 
 
-def test_a_text_of_many_windows_is_matched(model: str) -> None:
+def test_a_text_of_many_windows_is_scored(model: str) -> None:
     many = " ".join(f"w{n}" for n in range(5000))
     (value,) = score([many], [many + " end"], model=model, layer=2)
     assert isinstance(value, BertScoreValue)

@@ -1,4 +1,4 @@
-"""Models, layers and baselines by name, without loading any."""
+"""Models, layers and baselines are resolved by name without loading a model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_folder_and_its_layer_are_the_model(folder: Path) -> None:
+def test_a_local_folder_and_a_layer_select_the_model(folder: Path) -> None:
     model = models.resolve(Options(model=str(folder), layer=2), None)
     assert model.signed == f"my model@{model.digest[:8]}"
     assert model.label == "bertscore: model my model"
@@ -36,7 +36,7 @@ def test_a_folder_and_its_layer_are_the_model(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("layer", [None, 5])
-def test_a_layer_has_to_be_known_and_there(folder: Path, layer: int | None) -> None:
+def test_a_missing_or_too_high_layer_is_an_error(folder: Path, layer: int | None) -> None:
     with pytest.raises(ConfigError, match=r"layer.* to 4"):
         models.resolve(Options(model=str(folder), layer=layer), None)
 
@@ -53,22 +53,16 @@ def test_default_model_without_the_package_names_the_pip_command(
     assert models.default_layers() == {}
 
 
-def test_the_layers_of_known_models_are_bert_scores() -> None:
+def test_default_layers_equal_those_of_bert_score() -> None:
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("needs bert-score")
     layers = models.default_layers()
-    assert (
-        layers["roberta-large"],
-        layers["bert-base-uncased"],
-        layers["microsoft/deberta-xlarge-mnli"],
-    ) == (
-        17,
-        9,
-        40,
-    )
+    assert layers["roberta-large"] == 17
+    assert layers["bert-base-uncased"] == 9
+    assert layers["microsoft/deberta-xlarge-mnli"] == 40
 
 
-def test_bert_scores_baseline_is_found_by_language_and_model() -> None:
+def test_the_baseline_of_bert_score_depends_on_language_and_model() -> None:
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("needs bert-score")
     baseline = models.baseline(Options(model="roberta-large", rescale=True, lang="en"), 17)
@@ -81,7 +75,7 @@ def test_bert_scores_baseline_is_found_by_language_and_model() -> None:
 
 @pytest.mark.parametrize("lang", ["en", "zh", "tr", "en-sci", "fr", "ja", "EN"])
 def test_a_language_chooses_the_model_of_bert_score(lang: str) -> None:
-    """As `lang2model` of its 0.3.13 has them."""
+    """The models are those of `lang2model` in bert-score 0.3.13."""
     if importlib.util.find_spec("bert_score") is None:
         pytest.skip("needs bert-score")
     known = {
@@ -107,7 +101,7 @@ def test_a_custom_baseline_is_read_by_layer(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("content", "message"),
     [
         (BASELINE.replace("1,0.4", "2,0.4"), "no row for layer 1"),
         (BASELINE.replace("0.5", "x"), "not all numbers"),
@@ -119,17 +113,17 @@ def test_a_custom_baseline_is_read_by_layer(tmp_path: Path) -> None:
     ],
 )
 def test_a_baseline_that_cannot_be_used_stops_the_run(
-    tmp_path: Path, content: str | None, why: str
+    tmp_path: Path, content: str | None, message: str
 ) -> None:
     path = tmp_path / "own.tsv"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(ConfigError, match=why):
+    with pytest.raises(ConfigError, match=message):
         models.baseline(Options(rescale=True, baseline=str(path)), 1)
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    ("options", "message"),
     [
         ({"precision": "int8"}, "precision.*fp32, bf16"),
         ({"long": "drop"}, "long must be"),
@@ -150,6 +144,6 @@ def test_a_baseline_that_cannot_be_used_stops_the_run(
         ({"low": 0.9}, "less than high"),
     ],
 )
-def test_a_wrong_option_lists_the_allowed_values(options: dict[str, Any], why: str) -> None:
-    with pytest.raises(ConfigError, match=why):
+def test_a_wrong_option_lists_the_allowed_values(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         Options(**options)

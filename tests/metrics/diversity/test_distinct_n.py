@@ -28,7 +28,7 @@ def grams(texts: list[str], n: int) -> list[tuple[str, ...]]:
 
 
 @given(TEXTS, st.integers(1, 9))
-def test_is_the_definition(texts: list[str], n: int) -> None:
+def test_values_equal_the_definition(texts: list[str], n: int) -> None:
     every = grams(texts, n)
     if every:
         assert distinct(texts, n, tokenize="none") == pytest.approx(len(set(every)) / len(every))
@@ -41,7 +41,7 @@ def test_is_the_definition(texts: list[str], n: int) -> None:
 
 @pytest.mark.parametrize(("tokens", "options"), [("13a", {}), ("whitespace", {"tokenize": "none"})])
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_recorded_values(
+def test_values_equal_recorded_values(
     n: int, tokens: str, options: dict[str, Any], shared_data: Callable[[str], Path]
 ) -> None:
     gold = json.loads(shared_data("gold_selfbleu.json").read_text())
@@ -63,7 +63,7 @@ def test_recorded_values(
         (["红色的船到了港口。", "红色的船离开港口。"], "zh"),
     ],
 )
-def test_script_picks_the_tokenizer(texts: list[str], language: str) -> None:
+def test_the_script_selects_the_tokenizer(texts: list[str], language: str) -> None:
     name = "zh" if language == "zh" else f"{language}-mecab" if text.installed(language) else "char"
     cut = BLEU(tokenize=name).tokenizer
     words = grams([cut(each) for each in texts], 1)
@@ -73,7 +73,7 @@ def test_script_picks_the_tokenizer(texts: list[str], language: str) -> None:
     )
 
 
-def test_rows_of_a_system() -> None:
+def test_a_system_has_one_row_for_each_order() -> None:
     result = Distinct(orders=[2, 1], per="tokens").score(samples_of("a b a", "a b", ""))
     rows = [row for row in result.rows if isinstance(row, Score)]
     assert [(row.item, row.system, row.column, row.value) for row in rows] == [
@@ -106,6 +106,6 @@ def test_a_text_without_ngrams_is_a_failure(outputs: list[str], kinds: list[str]
     assert all(row.message.startswith("system a: ") for row in failures)
 
 
-def test_wrong_order() -> None:
+def test_a_wrong_order_is_an_error() -> None:
     with pytest.raises(ConfigError, match=r"^distinct\.n .*from 1 to 9"):
         distinct(["a"], 10)

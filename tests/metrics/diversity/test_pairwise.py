@@ -39,7 +39,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def naive(groups: Sequence[Sequence[str]], **options: Any) -> tuple[float, float]:
-    """The definitions, by sacrebleu: mean and pooled."""
+    """Return the mean and the pooled value by the definitions, computed with sacrebleu."""
     settings = {"effective_order": True, "tokenize": "13a"} | options
     settings["smooth_method"] = settings.pop("smooth", "exp")
     settings["max_ngram_order"] = settings.pop("max_order", 4)
@@ -62,14 +62,14 @@ def values(metric: PairwiseBleu, data: Sequence[Sample]) -> list[float]:
 
 
 @given(GROUPS, OPTIONS)
-def test_is_the_definition(groups: list[list[str]], options: dict[str, Any]) -> None:
+def test_values_equal_the_definition(groups: list[list[str]], options: dict[str, Any]) -> None:
     mean, pooled = naive(groups, **options)
     assert pairwise_bleu(groups, **options) == pytest.approx(mean, abs=1e-9)
     assert pairwise_bleu(groups, pooled=True, **options) == pytest.approx(pooled, abs=1e-9)
 
 
 @given(GROUPS)
-def test_blocks_change_nothing(groups: list[list[str]]) -> None:
+def test_the_block_size_does_not_change_the_value(groups: list[list[str]]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         whole = pairwise_bleu(groups)
         patch.setattr(pairwise, "_PAIRS", 3)
@@ -77,7 +77,7 @@ def test_blocks_change_nothing(groups: list[list[str]]) -> None:
 
 
 @pytest.mark.slow
-def test_recorded_values(shared_data: Callable[[str], Path]) -> None:
+def test_values_equal_recorded_values(shared_data: Callable[[str], Path]) -> None:
     gold = json.loads(shared_data("gold_selfbleu.json").read_text())["pairwise_bleu"]
     lines = shared_data("summeval.jsonl").read_text().splitlines()
     groups: dict[str, list[str]] = {}
@@ -97,7 +97,7 @@ def test_recorded_values(shared_data: Callable[[str], Path]) -> None:
         )
 
 
-def test_texts_of_one_source_are_a_group() -> None:
+def test_texts_are_grouped_by_source() -> None:
     outputs, sources = ["a b", "a c", "d e", "d e", "z"], ["s", "s", "t", "t", "u"]
     result = PairwiseBleu(max_order=1).score(samples(*outputs, sources=sources))
     assert [(row.item, row.system, row.column) for row in result.rows] == [
@@ -117,8 +117,10 @@ def test_texts_of_one_source_are_a_group() -> None:
 
 
 @pytest.mark.parametrize("sources", [(), [None, " ", " ", "s"], ["s", "s", "t", "u", "v"]])
-def test_else_all_texts_are_one_group(sources: Sequence[str | None]) -> None:
-    """A source that two of five texts happen to share does not leave the three others out."""
+def test_all_texts_are_one_group_if_sources_do_not_group_them(
+    sources: Sequence[str | None],
+) -> None:
+    """If only two of five texts share a source, the texts are not grouped by source."""
     outputs = ["a b", "a c", "d e", "d e", "z"][: len(sources) or 5]
     result = PairwiseBleu(max_order=1).score(samples(*outputs, sources=sources))
     first = result.rows[0]
@@ -129,7 +131,7 @@ def test_else_all_texts_are_one_group(sources: Sequence[str | None]) -> None:
     assert "|groups=system|" in str(result.columns[0].signature)
 
 
-def test_groups_follow_the_option() -> None:
+def test_the_option_groups_selects_the_groups() -> None:
     data = samples("a b", "a c", "d e", "d e", sources=["s", "s", "t", "t"])
     assert values(PairwiseBleu(max_order=1, groups="source"), data)[0] == pytest.approx(75)
     assert values(PairwiseBleu(max_order=1, groups="system"), data)[0] == pytest.approx(
@@ -183,7 +185,7 @@ def test_a_missing_value_is_a_failure(
 
 
 @pytest.mark.parametrize("texts", [[], ["a"], [["a", "b"], ["c"]], ["", ""]])
-def test_function_raises(texts: Any) -> None:
+def test_the_function_for_lists_refuses_unusable_texts(texts: Any) -> None:
     with pytest.raises(
         DataError, match=r"fewer than two texts|2 or more are needed|without any token"
     ):

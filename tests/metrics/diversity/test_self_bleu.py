@@ -49,29 +49,28 @@ CHINESE = ["红色的船到了港口。", "红色的船离开港口。", "白色
 
 
 def naive(texts: Sequence[str], **options: Any) -> list[float]:
-    """The definition, by sacrebleu."""
+    """Return the value of each text by the definition, computed with sacrebleu."""
     settings = {"effective_order": True, "tokenize": "13a"} | options
     settings["smooth_method"] = settings.pop("smooth", "exp")
     settings["max_ngram_order"] = settings.pop("max_order", 4)
     scorer = BLEU(force=True, **settings)
-    return [
-        scorer.corpus_score(
-            [hypothesis], [[other] for k, other in enumerate(texts) if k != place]
-        ).score
-        for place, hypothesis in enumerate(texts)
-    ]
+    values = []
+    for index, hypothesis in enumerate(texts):
+        references = [[reference] for k, reference in enumerate(texts) if k != index]
+        values.append(scorer.corpus_score([hypothesis], references).score)
+    return values
 
 
 @given(
     st.lists(TEXTS, min_size=2, max_size=7).filter(lambda texts: any(t.strip() for t in texts)),
     OPTIONS,
 )
-def test_is_the_definition(texts: list[str], options: dict[str, Any]) -> None:
+def test_values_equal_the_definition(texts: list[str], options: dict[str, Any]) -> None:
     assert self_bleu_each(texts, **options) == pytest.approx(naive(texts, **options), abs=1e-9)
 
 
 @pytest.mark.parametrize("variant", GOLD)
-def test_recorded_values(variant: str, shared_data: Callable[[str], Path]) -> None:
+def test_values_equal_recorded_values(variant: str, shared_data: Callable[[str], Path]) -> None:
     gold = json.loads(shared_data("gold_selfbleu.json").read_text())
     lines = shared_data("summeval.jsonl").read_text().splitlines()
     rows = {(row["doc_id"], row["system"]): row["summary"] for row in map(json.loads, lines)}
@@ -82,23 +81,23 @@ def test_recorded_values(variant: str, shared_data: Callable[[str], Path]) -> No
     assert self_bleu(texts, **GOLD[variant]) == pytest.approx(gold["self_bleu"][variant], abs=1e-9)
 
 
-def test_by_hand() -> None:
+def test_values_by_hand() -> None:
     """`a b` has 2 of 2 words and 0 of 1 pair in `a c` and `b c`: √(100 · 100/2)."""
     assert self_bleu_each(["a b", "a c", "b c"], max_order=2) == pytest.approx([5000**0.5] * 3)
 
 
 @pytest.mark.parametrize(("texts", "language"), [(JAPANESE, "ja"), (KOREAN, "ko"), (CHINESE, "zh")])
-def test_script_picks_the_tokenizer(texts: list[str], language: str) -> None:
+def test_the_script_selects_the_tokenizer(texts: list[str], language: str) -> None:
     name = "zh" if language == "zh" else f"{language}-mecab" if text.installed(language) else "char"
     expected = naive(texts, tokenize=name, max_order=1)
     assert self_bleu_each(texts, max_order=1) == pytest.approx(expected, abs=1e-9)
     result = SelfBleu().score(samples_of(*texts))
     assert f"|tok={BLEU(tokenize=name).tokenizer.signature()}|" in str(result.columns[0].signature)
-    # 13a takes a Japanese or Chinese sentence for one word, and leaves Korean particles with theirs.
+    # 13a reads a Japanese or Chinese sentence as one word, and does not split Korean particles from their words.
     assert max(self_bleu_each(texts, max_order=1, tokenize="13a")) < min(expected[:2])
 
 
-def test_rows_of_systems() -> None:
+def test_a_system_has_one_row() -> None:
     data = [
         Sample(str(n), system, f"{word} b c d")
         for n in (1, 2)
@@ -129,8 +128,8 @@ def test_empty_texts_are_noted() -> None:
     assert has_line(note, "self_bleu: 2 texts without", "a 2", "0", "more diverse")
 
 
-def test_groups_compare_the_texts_of_one_source_alone() -> None:
-    """As the mean of each source's own Self-BLEU; a text alone with its source is left out."""
+def test_groups_compare_only_texts_of_the_same_source() -> None:
+    """The value is the mean of each source's Self-BLEU. A text whose source has no second text is left out."""
     ferries = [
         f"the ferry {n} came {'late' * (n % 3)} to the {'old' * (n % 2)} harbour" for n in range(10)
     ]
@@ -140,11 +139,9 @@ def test_groups_compare_the_texts_of_one_source_alone() -> None:
         for n, group in enumerate(groups)
         for text in group
     ]
-    (row,) = (
-        result := SelfBleu(groups="source").score(
-            [*rows, Sample("9", "a", ferries[9], source="s9")]
-        )
-    ).rows
+    text_without_a_partner = Sample("9", "a", ferries[9], source="s9")
+    result = SelfBleu(groups="source").score([*rows, text_without_a_partner])
+    (row,) = result.rows
     assert isinstance(row, Score)
     assert (
         row.value

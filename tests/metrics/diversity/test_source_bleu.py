@@ -25,11 +25,11 @@ TEXT = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
     st.sampled_from(["exp", "floor", "add-k", "none"]),
     st.integers(1, 5),
 )
-def test_is_sacrebleu(output: str, source: str, smooth: str, order: int) -> None:
+def test_values_equal_sacrebleu(output: str, source: str, smooth: str, order: int) -> None:
     scorer = BLEU(force=True, effective_order=True, smooth_method=smooth, max_ngram_order=order)
-    theirs = scorer.sentence_score(output, [source]).score
+    by_sacrebleu = scorer.sentence_score(output, [source]).score
     assert source_bleu([output], [source], smooth=smooth, max_order=order) == pytest.approx(
-        [theirs], abs=1e-9
+        [by_sacrebleu], abs=1e-9
     )
 
 
@@ -42,16 +42,21 @@ def test_is_sacrebleu(output: str, source: str, smooth: str, order: int) -> None
         ("boat", "红色的船离开港口。", "zh"),  # the source decides
     ],
 )
-def test_script_of_the_source_picks_the_tokenizer(output: str, source: str, language: str) -> None:
+def test_the_script_of_the_source_selects_the_tokenizer(
+    output: str, source: str, language: str
+) -> None:
     name = "zh" if language == "zh" else f"{language}-mecab" if text.installed(language) else "char"
-    theirs = BLEU(effective_order=True, tokenize=name).sentence_score(output, [source]).score
+    by_sacrebleu = BLEU(effective_order=True, tokenize=name).sentence_score(output, [source]).score
     result = SourceBleu().score(
         [Sample("1", "a", output, source), Sample("2", "a", "a copy", "a copy")]
     )
     first, second = result.rows
     assert isinstance(first, Score)
     assert isinstance(second, Score)
-    assert (first.value, second.value) == (pytest.approx(theirs, abs=1e-9), pytest.approx(100))
+    assert (first.value, second.value) == (
+        pytest.approx(by_sacrebleu, abs=1e-9),
+        pytest.approx(100),
+    )
     signed = "+".join(sorted(["13a", BLEU(tokenize=name).tokenizer.signature()]))
     assert f"|tok={signed}|smooth=exp|sacrebleu " in str(result.columns[0].signature)
 
@@ -95,6 +100,6 @@ def test_a_missing_source_is_a_failure(source: str | None, lacking: str) -> None
 @pytest.mark.parametrize(
     ("sources", "message"), [([], "1 outputs .*0 sources"), ([" "], "pair 0 .*blank source")]
 )
-def test_function_raises(sources: list[str], message: str) -> None:
+def test_the_function_for_lists_refuses_unusable_sources(sources: list[str], message: str) -> None:
     with pytest.raises(DataError, match=message):
         source_bleu(["x"], sources)

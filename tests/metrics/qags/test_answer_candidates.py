@@ -1,4 +1,4 @@
-"""Themes by language. Expected nouns were read by a person; the first are those of the described example."""
+"""Themes by language. A person has checked the expected nouns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUSSIAN = "Паром пришёл в порт поздно вечером."
 
 @pytest.fixture(autouse=True, scope="module")
 def _no_spacy() -> Iterator[None]:
-    """No model of spaCy, whatever is installed."""
+    """Hide the spaCy models of this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answer_candidates, "find_spec", lambda name: None)
         yield
@@ -43,13 +43,13 @@ def themes(text: str, tool: str = "nouns", **options: Any) -> list[str] | ModelE
 
 @pytest.mark.parametrize("compounds", [True, False])
 @pytest.mark.parametrize("tool", ["nouns", "ja", "sudachi"])
-def test_the_described_example(tool: str, compounds: bool) -> None:
+def test_nouns_of_a_japanese_sentence_are_themes(tool: str, compounds: bool) -> None:
     needs("sudachi" if tool == "sudachi" else "ja")
     assert themes("交番の隣に喫茶店がある", tool, compounds=compounds) == ["交番", "隣", "喫茶店"]
 
 
 @pytest.mark.parametrize(
-    ("tool", "text_given", "together", "single"),
+    ("tool", "passage", "together", "single"),
     [
         (
             "ja",
@@ -72,15 +72,15 @@ def test_the_described_example(tool: str, compounds: bool) -> None:
     ],
 )
 def test_compounds_and_amounts(
-    tool: str, text_given: str, together: list[str], single: list[str]
+    tool: str, passage: str, together: list[str], single: list[str]
 ) -> None:
     needs(tool)
-    assert themes(text_given) == together
-    assert themes(text_given, tool, compounds=False) == single
+    assert themes(passage) == together
+    assert themes(passage, tool, compounds=False) == single
 
 
 @pytest.mark.parametrize(
-    ("tool", "text_given", "expected"),
+    ("tool", "passage", "expected"),
     [
         ("ja", "昨年七月、東京で会議があった。", ["昨年七月", "東京", "会議"]),
         (
@@ -113,10 +113,10 @@ def test_compounds_and_amounts(
     ],
 )
 def test_times_are_themes_and_empty_nouns_are_not(
-    tool: str, text_given: str, expected: list[str]
+    tool: str, passage: str, expected: list[str]
 ) -> None:
     needs(tool)
-    assert themes(text_given, tool) == expected
+    assert themes(passage, tool) == expected
 
 
 def test_a_time_alone_is_a_theme_without_compounds() -> None:
@@ -125,7 +125,7 @@ def test_a_time_alone_is_a_theme_without_compounds() -> None:
 
 
 @pytest.mark.slow
-def test_kiwi() -> None:
+def test_kiwi_finds_nouns_and_names() -> None:
     needs("kiwi")
     assert themes("사과 세 개를 이창용 총재가 샀다.", "kiwi") == ["사과", "이창용 총재"]
 
@@ -144,7 +144,7 @@ def test_english_without_a_model_names_spacy_and_the_judge() -> None:
     Nouns("ja" if text.installed("ja") else "nouns").check(["交番"])
 
 
-def test_an_unknown_script_is_a_model_error() -> None:
+def test_a_script_without_a_noun_finder_is_a_model_error() -> None:
     error = themes(RUSSIAN)
     assert isinstance(error, ModelError)
     assert error.error == "NoNounFinder"
@@ -167,7 +167,7 @@ def test_signature_names_the_tools_used() -> None:
     assert finder.signature == text.signature("ja").replace("-mecab", "") + "-single"
 
 
-def test_few_han_are_japanese_among_japanese_texts() -> None:
+def test_a_short_han_text_among_japanese_texts_is_japanese() -> None:
     assert languages(["交番の隣に喫茶店がある" * 2, "東京大学", "北京" * 11, "a"]) == [
         "ja",
         "ja",
@@ -177,7 +177,7 @@ def test_few_han_are_japanese_among_japanese_texts() -> None:
     assert languages(["清华大学", "北京大学"]) == ["zh", "zh"]
 
 
-def test_surrogates_and_nul_do_no_harm() -> None:
+def test_surrogates_and_nul_are_accepted() -> None:
     needs("ja")
     assert themes("交番\0の隣に\ud800ある") == ["交番", "隣"]
 
@@ -205,7 +205,7 @@ def test_themes_are_parts_of_the_text(given_text: str, compounds: bool) -> None:
     assert len({theme.casefold() for theme in listed}) == len(listed)
 
 
-# spaCy, with a pipeline of the test's own in its place
+# spaCy, replaced by a fake pipeline
 
 
 LONGEST = 60
@@ -217,7 +217,7 @@ class Token(SimpleNamespace):
 
 
 def pipeline(parts: str, chunks: Any, entities: list[tuple[int, int]], lang: str = "en") -> Any:
-    """A pipeline that has tagged one text, `word/POS word/POS`, whose chunks and entities are spans of words."""
+    """Return a pipeline that has tagged one text: `word/POS word/POS`. Chunks and entities are spans of words."""
 
     class Doc(list[Token]):
         ents = tuple(SimpleNamespace(start=start, end=end) for start, end in entities)
@@ -254,13 +254,13 @@ PLAIN = "The old ferry left New York and they slept"
             [(0, 3), (4, 6), (7, 8)],
             True,
             ["old ferry", "New York"],
-        ),  # without determiners, nothing of a pronoun
+        ),  # determiners and pronouns are not part of a theme
         ([(0, 3), (5, 6)], True, ["old ferry", "New York"]),  # the entity is longer than the chunk
         (ValueError("no parser"), True, ["ferry", "New York"]),
         ([], False, ["ferry", "New", "York"]),
     ],
 )
-def test_spacy(
+def test_spacy_chunks_and_entities_are_themes(
     monkeypatch: pytest.MonkeyPatch, chunks: Any, compounds: bool, expected: list[str]
 ) -> None:
     nlp = pipeline(ENGLISH, chunks, [(4, 6)])
@@ -272,7 +272,7 @@ def test_spacy(
     answer_candidates._spacy.cache_clear()
 
 
-def test_spacy_reads_as_much_as_its_model_may(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spacy_reads_only_the_characters_its_model_accepts(monkeypatch: pytest.MonkeyPatch) -> None:
     nlp = pipeline(ENGLISH, [(0, 3)], [(4, 6)])
     monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name: nlp))
     answer_candidates._spacy.cache_clear()
@@ -300,7 +300,7 @@ def test_english_uses_the_largest_installed_model(
     monkeypatch.setattr(answer_candidates, "find_spec", lambda name: name in installed or None)
     answer_candidates._spacy.cache_clear()
     finder = Nouns()
-    assert loaded == []  # not before a text needs it
+    assert loaded == []  # a model is loaded when a text needs it
     assert finder.themes([PLAIN]) == [["New York"]]
     assert loaded == [expected]
     assert finder.signature.startswith("spacy-en_tiny1.0")
@@ -328,7 +328,7 @@ def test_spacy_of_a_language_without_spaces_uses_nouns(monkeypatch: pytest.Monke
     answer_candidates._spacy.cache_clear()
 
 
-def test_spacy_or_its_model_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_spacy_or_model_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def load(name: str) -> Any:
         raise OSError(f"no {name} anywhere")
 
@@ -351,7 +351,7 @@ def test_spacy_or_its_model_is_not_there(monkeypatch: pytest.MonkeyPatch) -> Non
         "Prom opuścił Oslo w poniedziałek z dwustu pasażerami na pokładzie.",
     ],
 )
-def test_other_languages_in_latin_letters(passage: str) -> None:
+def test_another_language_in_latin_letters_is_recognised(passage: str) -> None:
     assert answer_candidates.is_other_language(passage)
 
 

@@ -1,4 +1,4 @@
-"""What of a text is shown to a generator."""
+"""An excerpt is the part of a text that the generator of questions reads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def at_most(count: int) -> Callable[[Excerpt], bool]:
 
 
 @pytest.mark.parametrize(
-    ("room", "shown"),
+    ("room", "expected"),
     [
         (200, RIVER),
         (len(RIVER), RIVER),
@@ -36,12 +36,12 @@ def at_most(count: int) -> Callable[[Excerpt], bool]:
         (6, "closed"),
     ],
 )
-def test_the_themes_sentence_and_its_neighbours_are_shown_if_they_fit(
-    room: int, shown: str
+def test_an_excerpt_has_the_themes_sentence_and_the_neighbours_that_fit(
+    room: int, expected: str
 ) -> None:
     passage = excerpt(RIVER, "closed", at_most(room))
     assert passage is not None
-    assert passage.context == shown
+    assert passage.context == expected
     assert passage.marked == "closed"
 
 
@@ -74,9 +74,7 @@ def test_a_theme_is_marked_at_its_first_whole_word(whole: str, theme: str, befor
     st.text(alphabet="ab 字", max_size=4),
     st.integers(0, 60),
 )
-def test_an_excerpt_is_a_passage_that_fits_and_holds_the_theme(
-    whole: str, theme: str, room: int
-) -> None:
+def test_an_excerpt_fits_and_contains_the_theme(whole: str, theme: str, room: int) -> None:
     passage = excerpt(whole, theme, at_most(room))
     if passage is None:
         assert room < max(len(theme), 1) or theme not in whole

@@ -1,4 +1,4 @@
-"""From samples to rows, with stages of the test's own."""
+"""QAGS from samples to rows, with fake stages."""
 
 from __future__ import annotations
 
@@ -33,23 +33,28 @@ def sample(output: str, source: str | None = SOURCE, item: str = "1", **fields: 
 
 
 class Stage:
-    """A stage that looks up what it says and notes what it is asked; `shout` for what is not there."""
+    """A fake stage that looks up its results in a table and records its inputs.
+
+    `default` computes the result of an input that the table does not have.
+    """
 
     signature = "table|v1"
 
-    def __init__(self, table: dict[Any, Any], shout: Callable[[Any], Any]) -> None:
-        self.table, self.shout, self.seen = table, shout, list[Any]()
+    def __init__(self, table: dict[Any, Any], default: Callable[[Any], Any]) -> None:
+        self.table = table
+        self.default = default
+        self.inputs: list[Any] = []
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
-        self.seen += inputs
-        return [self.table.get(one, self.shout(one)) for one in inputs]
+        self.inputs += inputs
+        return [self.table.get(each, self.default(each)) for each in inputs]
 
     themes = questions = answers = __call__
 
 
 @pytest.fixture
 def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
-    """Those of the back end `llm`: words as themes, `theme?` as question, the theme as the answer."""
+    """Replace the stages of the back end `llm`: themes are words, the question is `theme?`, the answer the theme."""
     fakes = (
         Stage({}, str.split),
         Stage({}, lambda pair: f"{pair[0]}?"),
@@ -63,7 +68,7 @@ def stages(monkeypatch: pytest.MonkeyPatch) -> tuple[Stage, Stage, Stage]:
 
 
 class Silent:
-    """A judge that nothing asks, as the stages are the test's own."""
+    """A judge that the fake stages never ask."""
 
     signature = "silent"
 
@@ -93,7 +98,7 @@ def test_the_mean_of_the_similarities_of_the_answers(stages: tuple[Stage, Stage,
     }
 
 
-def test_columns_are_signed(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_signatures_name_every_option(stages: tuple[Stage, Stage, Stage]) -> None:
     result = Qags(context=MetricContext(ask=silent), similarity=["f1", "rougeL"], most=5).score(
         [sample(FAITHFUL)]
     )
@@ -127,7 +132,7 @@ def test_an_unmeasurable_output_is_a_failure(
     assert re.search(message, failure.message)
 
 
-def test_unanswerable_from_one_text_is_0_and_from_both_is_left_out(
+def test_a_question_counts_0_if_one_text_answers_and_not_if_neither_does(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
     stages[2].table |= {("b?", "a b c"): "", ("c?", "a b c"): " "}
@@ -142,7 +147,9 @@ def test_unanswerable_from_one_text_is_0_and_from_both_is_left_out(
     ]
 
 
-def test_nothing_asked(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_an_output_without_a_counted_question_is_a_failure(
+    stages: tuple[Stage, Stage, Stage],
+) -> None:
     stages[2].table |= {("x?", "x y"): "", ("y?", "x y"): ""}
     first, second = by_llm([sample("x y", "a b")], similarity=["f1", "exact"])
     assert isinstance(first, Failure)
@@ -162,13 +169,13 @@ def test_a_model_error_drops_a_theme_or_fails_the_output(
     stages[1].table |= {("b", "a b c"): long, ("c", "a b c"): " ", ("x", "x"): long}
     stages[2].table[("d?", "a d")] = long
     rows = by_llm([sample(output, "a b c d") for output in ("bad", "a b c", "x", "a d")])
-    assert [one.error if isinstance(one, Failure) else one.value for one in rows] == [
+    assert [row.error if isinstance(row, Failure) else row.value for row in rows] == [
         long.error,
         1,
         "NothingAsked",
         1,
     ]
-    notes = [one.provenance.note or "" for one in rows if isinstance(one, Score)]
+    notes = [row.provenance.note or "" for row in rows if isinstance(row, Score)]
     several = ("2 of 3 questions", "1 NoQuestion", "1 QuestionTooLong")
     assert lines_hold(notes, [several, ("1 of 2 questions", "1 QuestionTooLong")])
     assert isinstance(rows[2], Failure)
@@ -184,7 +191,7 @@ def test_a_judge_error_is_a_failure_with_its_details(
     result = Qags(context=MetricContext(ask=silent), backend="llm").score(
         [sample("a b c", "a b d"), sample("a", "a", "2")]
     )
-    failure, other = result.rows
+    failure, score_of_item_2 = result.rows
     assert isinstance(failure, Failure)
     assert failure.error == "Refused"
     assert has_line(failure.message, "1 of 3 themes", "no question or answer", "the server said no")
@@ -193,11 +200,11 @@ def test_a_judge_error_is_a_failure_with_its_details(
         [{}, "Refused: the server said no"],
         [{"f1": 0}, ""],
     ]
-    assert isinstance(other, Score)
-    assert result.notes == (), "it is among the failures"
+    assert isinstance(score_of_item_2, Score)
+    assert result.notes == (), "a failure needs no note"
 
 
-def test_a_question_that_the_output_answers_otherwise_may_be_left_out(
+def test_the_option_consistent_leaves_out_questions_the_output_answers_differently(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
     stages[2].table |= {("y?", "x y z w"): "z", ("z?", "x y z w"): "", ("w?", "x y z w"): "The W!"}
@@ -215,7 +222,7 @@ def test_a_question_that_the_output_answers_otherwise_may_be_left_out(
     assert "|most=20|consistent|similarity=" in str(filtered.columns[0].signature)
 
 
-def test_each_distinct_thing_is_asked_once(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_each_stage_gets_each_distinct_input_once(stages: tuple[Stage, Stage, Stage]) -> None:
     themes, questions, answers = stages
     samples = [
         sample("a b", "a b c"),
@@ -224,21 +231,27 @@ def test_each_distinct_thing_is_asked_once(stages: tuple[Stage, Stage, Stage]) -
         sample("a", "a b c", "4"),
     ]
     by_llm(samples)
-    assert themes.seen == ["a b", "a"]
-    assert questions.seen == [("a", "a b"), ("b", "a b"), ("a", "a")]
-    assert len(answers.seen) == len(set(answers.seen)) == 7
-    assert set(answers.seen) == {
-        (f"{t}?", text) for t in "ab" for text in ("a b c", "a b", "b")
-    } | {("a?", "a")}
+    assert themes.inputs == ["a b", "a"]
+    assert questions.inputs == [("a", "a b"), ("b", "a b"), ("a", "a")]
+    assert len(answers.inputs) == len(set(answers.inputs)) == 7
+    assert set(answers.inputs) == {
+        ("a?", "a b c"),
+        ("a?", "a b"),
+        ("a?", "b"),
+        ("b?", "a b c"),
+        ("b?", "a b"),
+        ("b?", "b"),
+        ("a?", "a"),
+    }
 
 
-def test_a_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_each_stage_is_one_part_of_the_signature(stages: tuple[Stage, Stage, Stage]) -> None:
     stages[1].signature, stages[2].signature = "gpt:en@1", "t5@1|beams=4"
     (column,) = Qags(context=MetricContext(ask=silent), backend="llm").score([]).columns
     assert "|themes=table v1|questions=gpt:en@1|answers=t5@1 beams=4|" in str(column.signature)
 
 
-def test_limits_themes_and_spreads_them_evenly(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_the_option_most_selects_themes_evenly(stages: tuple[Stage, Stage, Stage]) -> None:
     (score,) = by_llm([sample("a b c d e f g h", "a b c d e f g h")], most=4)
     assert isinstance(score, Score)
     assert [line[0] for line in json.loads(score.provenance.raw or "")["qags"]] == [
@@ -284,7 +297,7 @@ def test_answers_that_bertscore_cannot_compare_fail_in_its_column(
     assert (exact.error, "'late'" in exact.message) == ("NotCompared", True)
 
 
-def test_models_are_opened_early_and_stages_are_signed(
+def test_models_are_loaded_once_when_the_metric_is_made(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     opened: list[Qags] = []
@@ -295,12 +308,15 @@ def test_models_are_opened_early_and_stages_are_signed(
 
     monkeypatch.setattr(metric_module, "open_models", fake)
     progress: list[tuple[int, int]] = []
-    tell = lambda done, total: progress.append((done, total))  # noqa: E731
+
+    def record_progress(done: int, total: int) -> None:
+        progress.append((done, total))
+
     monkeypatch.setattr(
         metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: ["ferry"])
     )
     metric = Qags(
-        context=MetricContext(cache="c", progress=tell),
+        context=MetricContext(cache="c", progress=record_progress),
         backend="models",
         questions="t5",
         answers="qa",
@@ -309,17 +325,17 @@ def test_models_are_opened_early_and_stages_are_signed(
     )
     assert opened == [metric]
     result = metric.score([sample(FAITHFUL)])
-    assert [one.value for one in result.rows if isinstance(one, Score)] == [1.0]
+    assert [row.value for row in result.rows if isinstance(row, Score)] == [1.0]
     assert "|questions=table v1|answers=table v1|most=20|" in str(result.columns[0].signature)
     assert metric.score([sample(FAITHFUL)]) == result
     assert len(opened) == 1
-    assert progress == []  # the models tell
+    assert progress == []  # the models report progress, and these are fakes
     monkeypatch.setattr(judge_model, "open", lambda ask, language: Stages(*[Stage({}, str)] * 3))
-    Qags(context=MetricContext(ask=silent, progress=tell)).score([])
+    Qags(context=MetricContext(ask=silent, progress=record_progress)).score([])
     assert progress == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
-def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None:
+def test_stages_may_use_different_back_ends(stages: tuple[Stage, Stage, Stage]) -> None:
     languages: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
@@ -329,11 +345,11 @@ def test_stages_of_several_back_ends(stages: tuple[Stage, Stage, Stage]) -> None
             metric_module, "Nouns", lambda tool, compounds=True: Stage({}, lambda output: [tool])
         )
         Qags(context=MetricContext(ask=silent), language="ko").score([sample(FAITHFUL)])
-        assert stages[0].seen == [FAITHFUL]
+        assert stages[0].inputs == [FAITHFUL]
         Qags(context=MetricContext(ask=silent), themes="ja").score([sample(FAITHFUL)])
     assert languages == ["ko", "en"]
-    assert stages[0].seen == [FAITHFUL]
-    assert stages[1].seen[-1] == ("ja", FAITHFUL)
+    assert stages[0].inputs == [FAITHFUL]
+    assert stages[1].inputs[-1] == ("ja", FAITHFUL)
 
 
 @pytest.mark.parametrize(
@@ -387,10 +403,10 @@ def test_a_text_in_decomposed_letters_is_composed_before_it_is_read(
     stages: tuple[Stage, Stage, Stage],
 ) -> None:
     by_llm([sample(normalize("NFD", "연락선이 항구에 도착했다."), "연락선")])
-    assert stages[0].seen == ["연락선이 항구에 도착했다."]
+    assert stages[0].inputs == ["연락선이 항구에 도착했다."]
 
 
-def test_the_notebooks_function(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_function_for_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     stages = Stage({}, lambda pair: f"{pair[0]}?"), Stage({}, lambda pair: "ferry")
     monkeypatch.setattr(metric_module, "open_models", lambda options: stages)
     nouns = Stage({"They were there.": []}, lambda output: ["ferry"])
@@ -400,7 +416,7 @@ def test_the_notebooks_function(monkeypatch: pytest.MonkeyPatch) -> None:
     assert isinstance(values[0], QagsValue)
     assert values[0].similarity == {"f1": 1.0}
     assert values[0].lines == (QagsLine("ferry", "ferry?", "ferry", "ferry", {"f1": 1.0}),)
-    assert [(one.item, one.error) for one in values[1:] if isinstance(one, Failure)] == [
+    assert [(value.item, value.error) for value in values[1:] if isinstance(value, Failure)] == [
         ("1", "NoThemes"),
         ("2", "NoSource"),
     ]

@@ -1,4 +1,4 @@
-"""Questions and answers by tiny models of random weights, beside transformers one by one and every span tried."""
+"""Compare questions and answers by tiny models of random weights with transformers and a search over all spans."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ LENGTH = 8  # of a question, in tokens
 
 @pytest.fixture(scope="session")
 def t5(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A T5 with a SentencePiece-like tokenizer."""
+    """Return the folder of a T5 with a SentencePiece-like tokenizer."""
     words = sorted({f"▁{word}" for text in [*TEXTS, "answer: context:"] for word in text.split()})
     letters = sorted({letter for word in words for letter in word})
     scored = [
@@ -85,7 +85,7 @@ def t5(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A BERT reader of 48 tokens at most."""
+    """Return the folder of a BERT reader with a window of 48 tokens."""
     folder = tmp_path_factory.mktemp("bert")
     tokenizer = tiny.word_pieces(folder, [*TEXTS, *QUESTIONS])
     fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 48, "initializer_range": 0.5}
@@ -96,7 +96,10 @@ def bert(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A RoBERTa reader of 48 tokens at most: bytes, no segments, two tokens between question and text."""
+    """Return the folder of a RoBERTa reader with a window of 48 tokens.
+
+    Its tokens are bytes, it has no segments, and two tokens separate question and text.
+    """
     folder = tmp_path_factory.mktemp("roberta")
     tokenizer = tiny.byte_pairs(folder, TEXTS)
     fields = {"vocab_size": 400, "max_position_embeddings": 50, "initializer_range": 0.5}
@@ -107,7 +110,7 @@ def roberta(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="session")
 def seeker(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A BERT reader of 48 tokens that always points at the word `treasure`, and without it at [CLS]."""
+    """Return a BERT reader of 48 tokens that points at the word `treasure`, or else at [CLS]."""
     folder = tmp_path_factory.mktemp("seeker")
     tokenizer = tiny.word_pieces(folder, [*TEXTS, *QUESTIONS, "treasure"])
     fields = {"vocab_size": len(tokenizer), "max_position_embeddings": 48, "num_hidden_layers": 0}
@@ -157,7 +160,7 @@ def loaded(folder: str, head: str) -> tuple[Any, Any]:
 def one_by_one(
     folder: str, pairs: Sequence[tuple[str, str]], beams: int = 4
 ) -> list[str | ModelError]:
-    """What transformers writes for each theme and output by itself."""
+    """Return the question that transformers writes for each theme and output, one at a time."""
     tokenizer, model = loaded(folder, "AutoModelForSeq2SeqLM")
     texts: list[str | ModelError] = []
     for theme, output in pairs:
@@ -173,7 +176,7 @@ def one_by_one(
 def by_all_spans(
     folder: str, pairs: Sequence[tuple[str, str]], window: int, stride: int, null: bool
 ) -> list[str]:
-    """Every span of every window, in windows cut by transformers, read one at a time."""
+    """Return the best of all spans of all windows. transformers cuts the windows and reads them one at a time."""
     tokenizer, model = loaded(folder, "AutoModelForQuestionAnswering")
     answers = []
     for question, text in pairs:
@@ -217,37 +220,39 @@ def test_questions_equal_transformers_one_by_one(t5: str, beams: int) -> None:
     )
 
 
-def test_questions_of_batches_of_one_are_the_same(t5: str) -> None:
+def test_batches_of_one_give_the_same_questions(t5: str) -> None:
     assert generator(t5, batch_tokens=1).questions(ASKED) == generator(t5).questions(ASKED)
 
 
-def test_each_input_is_written_of_once(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    writing = generator(t5)
+def test_equal_inputs_are_generated_once(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = generator(t5)
     rows: list[int] = []
-    write = writing._generated
-    monkeypatch.setattr(writing, "_generated", lambda ids: rows.append(len(ids)) or write(ids))
-    written = writing.questions([*ASKED, *ASKED, (" river ", TEXTS[0])])
+    generate = writer._generated
+    monkeypatch.setattr(writer, "_generated", lambda ids: rows.append(len(ids)) or generate(ids))
+    questions = writer.questions([*ASKED, *ASKED, (" river ", TEXTS[0])])
     assert sum(rows) == len(ASKED)
-    assert written[: len(ASKED)] == written[len(ASKED) : -1]
-    assert written[-1] == written[0]
+    assert questions[: len(ASKED)] == questions[len(ASKED) : -1]
+    assert questions[-1] == questions[0]
 
 
 def test_the_input_is_cut_around_the_themes_sentence(
     t5: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[str] = []
+    prompts_sent: list[str] = []
     writer = generator(t5, input_tokens=32)
     monkeypatch.setattr(
-        writer, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+        writer,
+        "_written",
+        lambda prompts: prompts_sent.extend(prompts) or dict.fromkeys(prompts, "?"),
     )
     writer.questions([("Rain", " ".join(TEXTS * 3)), ("river", TEXTS[0])])
-    assert "Rain is likely until Sunday night." in shown[0]
-    assert len(shown[0]) < 200
-    assert 20 <= len(writer._ids(shown[0])) <= 32
-    assert shown[1] == f"answer: river context: {TEXTS[0]}"
+    assert "Rain is likely until Sunday night." in prompts_sent[0]
+    assert len(prompts_sent[0]) < 200
+    assert 20 <= len(writer._ids(prompts_sent[0])) <= 32
+    assert prompts_sent[1] == f"answer: river context: {TEXTS[0]}"
 
 
-def test_a_template_may_mark_the_theme_in_its_place(
+def test_a_template_may_mark_the_theme_inside_the_text(
     t5: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = generator(t5, template="ask: {before}<hl>{theme}<hl>{after}")
@@ -296,7 +301,7 @@ def test_a_theme_longer_than_the_input_is_a_model_error(t5: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "habits",
+    "settings",
     [
         {
             "do_sample": True,
@@ -311,10 +316,10 @@ def test_a_theme_longer_than_the_input_is_a_model_error(t5: str) -> None:
         {"return_dict_in_generate": True, "output_scores": True},
     ],
 )
-def test_a_models_own_habits_are_not_followed(
-    tiny: Any, t5: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], habits: dict[str, Any]
+def test_the_generation_config_of_a_model_is_ignored(
+    tiny: Any, t5: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], settings: dict[str, Any]
 ) -> None:
-    assert generator(tiny.copied(t5, tmp_path, generation_config=habits)).questions(
+    assert generator(tiny.copied(t5, tmp_path, generation_config=settings)).questions(
         ASKED
     ) == generator(t5).questions(ASKED)
     assert capfd.readouterr() == ("", "")
@@ -323,28 +328,30 @@ def test_a_models_own_habits_are_not_followed(
 def test_a_models_window_is_the_limit_of_the_input(
     tiny: Any, t5: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shown: list[str] = []
+    prompts_sent: list[str] = []
     writer = generator(tiny.copied(t5, tmp_path, tokenizer_config={"model_max_length": 24}))
     monkeypatch.setattr(
-        writer, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+        writer,
+        "_written",
+        lambda prompts: prompts_sent.extend(prompts) or dict.fromkeys(prompts, "?"),
     )
     writer.questions([("Rain", " ".join(TEXTS * 3))])
-    assert 12 <= len(writer._ids(shown[0])) <= 24
+    assert 12 <= len(writer._ids(prompts_sent[0])) <= 24
 
 
-def test_special_tokens_in_an_output_are_letters_and_in_a_template_tokens(
+def test_special_tokens_in_a_template_are_tokens_and_in_an_output_text(
     tiny: Any, t5: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = generator(t5, template="{context} <unk> {theme}")
-    shown: list[str] = []
+    prompts_sent: list[str] = []
     monkeypatch.setattr(
-        writer, "_written", lambda prompts: shown.extend(prompts) or dict.fromkeys(prompts, "?")
+        writer,
+        "_written",
+        lambda prompts: prompts_sent.extend(prompts) or dict.fromkeys(prompts, "?"),
     )
     writer.questions([("river</s>", "The <unk>river</s> rose.<pad>")])
-    assert shown == ["The < unk>river< /s> rose.< pad> <unk> river< /s>"]
-    assert [n for n in writer._ids(shown[0]) if n < 2] == [1], (
-        "the end is there once, and nothing is padding"
-    )
+    assert prompts_sent == ["The < unk>river< /s> rose.< pad> <unk> river< /s>"]
+    assert [n for n in writer._ids(prompts_sent[0]) if n < 2] == [1], "one end token and no padding"
 
 
 def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,12 +402,12 @@ def test_answers_are_the_best_of_all_spans(
 
 
 @pytest.mark.parametrize("kind", ["bert", "roberta"])
-def test_answers_of_batches_of_one_are_the_same(request: pytest.FixtureRequest, kind: str) -> None:
+def test_batches_of_one_give_the_same_answers(request: pytest.FixtureRequest, kind: str) -> None:
     folder = request.getfixturevalue(kind)
     assert reader(folder, batch_tokens=1).answers(PAIRS) == reader(folder).answers(PAIRS)
 
 
-def test_an_answer_in_the_last_window_is_found(seeker: str) -> None:
+def test_an_answer_is_read_from_any_window(seeker: str) -> None:
     answerer = reader(seeker, null=True, stride=8)
     filler = "the river rose and the road was open . " * 20
     texts = [f"{filler}Treasure", f"Treasure {filler}", f"{filler}TREASURE {filler}", filler]
@@ -412,7 +419,7 @@ def test_an_answer_in_the_last_window_is_found(seeker: str) -> None:
     ]
 
 
-def test_unanswerable_only_if_null_is_allowed(seeker: str) -> None:
+def test_a_question_is_unanswerable_only_if_null_is_allowed(seeker: str) -> None:
     pairs = [("What rose?", "The river rose.")]
     assert reader(seeker, null=True).answers(pairs) == [UNANSWERABLE]
     (answer,) = reader(seeker, null=False).answers(pairs)
@@ -421,7 +428,7 @@ def test_unanswerable_only_if_null_is_allowed(seeker: str) -> None:
     assert answer in "The river rose."
 
 
-def test_special_tokens_in_a_text_are_letters(seeker: str) -> None:
+def test_special_tokens_in_a_text_are_read_as_text(seeker: str) -> None:
     answerer = reader(seeker, null=True)
     text = "[CLS] the river [SEP] rose [PAD]"
     assert not {0, 2, 3} & set(answerer._model.tokenizer.encode("river")[1:-1])
@@ -446,7 +453,7 @@ def test_a_question_longer_than_the_window_is_a_model_error(bert: str) -> None:
 
 
 @pytest.mark.parametrize("null", [True, False])
-def test_a_blank_text_answers_nothing(bert: str, null: bool) -> None:
+def test_a_blank_text_has_no_answer(bert: str, null: bool) -> None:
     assert (
         reader(bert, null=null).answers([("What rose?", ""), ("What rose?", " \n")])
         == [UNANSWERABLE] * 2
@@ -485,7 +492,7 @@ def test_each_pair_is_read_once_and_counted(bert: str, monkeypatch: pytest.Monke
     assert progress[-1] == (6, 6)
 
 
-def test_open_gives_both_stages_and_says_nothing(
+def test_open_returns_both_stages_and_prints_nothing(
     t5: str, bert: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     progress: list[tuple[int, int]] = []
@@ -507,7 +514,7 @@ def test_open_gives_both_stages_and_says_nothing(
 
 
 @pytest.mark.parametrize(
-    ("options", "why"),
+    ("options", "message"),
     [
         ({"questions": " "}, "questions must be a text"),
         ({"beams": 0}, "beams must be"),
@@ -520,8 +527,8 @@ def test_open_gives_both_stages_and_says_nothing(
         ({"template": 3}, "template must be a text"),
     ],
 )
-def test_a_wrong_setting_is_named(t5: str, bert: str, options: dict[str, Any], why: str) -> None:
-    with pytest.raises(ConfigError, match=f"^qags(: |.){why}"):
+def test_a_wrong_option_is_named(t5: str, bert: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=f"^qags(: |.){message}"):
         Qags(**({"backend": "models", "questions": t5, "answers": bert} | options))
 
 
@@ -556,9 +563,7 @@ def test_refuses_a_reader_with_an_unusable_tokenizer(
         reader(tiny.saved(tmp_path, model, tokenizer), null=True).answers(PAIRS)
 
 
-def test_a_package_that_is_not_there_names_the_pip_line(
-    monkeypatch: pytest.MonkeyPatch, t5: str
-) -> None:
+def test_a_missing_package_names_the_pip_command(monkeypatch: pytest.MonkeyPatch, t5: str) -> None:
     def absent(package: str) -> str:
         raise PackageNotFoundError(package)
 
@@ -610,7 +615,7 @@ ASKED_IN_JAPANESE = "何が閉鎖されたか"
 
 @pytest.fixture(scope="session")
 def japanese(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A reader with MeCab's words and no token places that points at 宝物, and does not know 川."""
+    """Return a reader that points at 宝物 and does not know 川. Its tokens are MeCab's words without offsets."""
     fugashi, unidic = pytest.importorskip("fugashi"), pytest.importorskip("unidic_lite")
     folder = tmp_path_factory.mktemp("japanese")
     tagger = fugashi.GenericTagger(f'-d "{unidic.DICDIR}" -r "{unidic.DICDIR}/mecabrc"')
@@ -639,7 +644,7 @@ def japanese(tiny: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(tiny.saved(folder, model, tokenizer))
 
 
-def test_a_japanese_reader_without_token_places_answers_in_the_texts_own_words(
+def test_a_reader_without_token_offsets_answers_with_the_words_of_the_text(
     japanese: str,
 ) -> None:
     answerer = reader(japanese)
@@ -651,7 +656,7 @@ def test_a_japanese_reader_without_token_places_answers_in_the_texts_own_words(
     assert reader(japanese, null=True).answers([(ASKED_IN_JAPANESE, "川。")]) == [UNANSWERABLE]
 
 
-def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) -> None:
+def test_windows_of_a_slow_tokenizer_contain_every_piece_in_order(japanese: str) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(japanese)
     slow = huggingface.SlowPairTokenizer(tokenizer)
     windows = slow.windows((ASKED_IN_JAPANESE, JAPANESE), 1, size=24, overlap=4)
@@ -659,8 +664,8 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
     read: list[int] = []
     for window in windows:
         of_text = [n for n, which in enumerate(window.sequence_ids) if which == 1]
-        places = [window.offsets[n] for n in of_text]
-        assert places == sorted(places)
+        offsets = [window.offsets[n] for n in of_text]
+        assert offsets == sorted(offsets)
         ids = [window.ids[n] for n in of_text]
         overlap = next(
             size for size in range(len(ids), -1, -1) if read[len(read) - size :] == ids[:size]
@@ -668,7 +673,7 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
         assert overlap == (4 if read else 0)
         read += ids[overlap:]
         assert len(window.ids) == len(window.type_ids) == len(window.offsets) <= 24
-        # The piece and the text at its place are the same letters.
+        # The piece has the letters of the text at its offsets.
         for n in of_text:
             start, stop = window.offsets[n]
             piece = tokenizer.convert_ids_to_tokens(window.ids[n])
@@ -688,13 +693,15 @@ def test_windows_of_a_slow_tokenizer_hold_every_piece_in_order(japanese: str) ->
         ("##", ["##"], ["##"]), ("a\0b", ["a", "b"], ["a", "b"]),
     ],
 )  # fmt: skip
-def test_pieces_are_found_in_their_text(text: str, pieces: list[str], expected: list[str]) -> None:
+def test_pieces_are_aligned_with_the_text(
+    text: str, pieces: list[str], expected: list[str]
+) -> None:
     spans = piece_spans(text, pieces, "[UNK]")
     assert [text[start:stop] for start, stop in spans] == expected
 
 
-def test_a_slow_tokenizer_cuts_windows_as_a_fast_one(bert: str) -> None:
-    """BERT's own pieces by a tokenizer that hides its places."""
+def test_a_slow_tokenizer_cuts_the_same_windows_as_a_fast_one(bert: str) -> None:
+    """The slow tokenizer has BERT's pieces without their offsets."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
     fast = huggingface.FastPairTokenizer(tokenizer.backend_tokenizer)
 
@@ -727,7 +734,7 @@ def test_a_slow_tokenizer_cuts_windows_as_a_fast_one(bert: str) -> None:
         assert by_slow == by_fast
 
 
-def test_a_t5_with_a_sentencepiece_model_alone_writes_questions(tiny: Any, tmp_path: Path) -> None:
+def test_a_t5_with_only_a_sentencepiece_model_writes_questions(tiny: Any, tmp_path: Path) -> None:
     sentencepiece = pytest.importorskip("sentencepiece")
     pytest.importorskip("google.protobuf")
     model = io.BytesIO()
@@ -753,7 +760,7 @@ def test_a_t5_with_a_sentencepiece_model_alone_writes_questions(tiny: Any, tmp_p
 
 
 @pytest.mark.parametrize("package", ["fugashi", "unidic_lite", "sentencepiece"])
-def test_a_package_that_a_tokenizer_lacks_is_named_with_its_extra(
+def test_a_package_missing_for_a_tokenizer_is_named_with_its_extra(
     bert: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def lacks(*_: Any, **__: Any) -> None:

@@ -1,4 +1,4 @@
-"""Similarities of answers, by hand, by rouge-score, and by SQuAD's definition written another way."""
+"""Similarities of answers. Oracles: numbers by hand, rouge-score, and SQuAD's definition written another way."""
 
 from __future__ import annotations
 
@@ -41,15 +41,19 @@ ANSWERS = st.one_of(
 )
 
 
-class Given:
-    """In BERTScore's place: F is the number that the output is; none where it is not. It notes what it is asked."""
+class FakeBertScore:
+    """A fake BERTScore: F is the number that the output states; any other output is a failure.
+
+    `pairs` records the references and outputs that it scored.
+    """
 
     def __init__(self, **options: Any) -> None:
-        self.options, self.seen = options, []
-        made.append(self)
+        self.options = options
+        self.pairs: list[tuple[str, str]] = []
+        fake_metrics.append(self)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        self.seen += [(sample.references[0], sample.output) for sample in samples]
+        self.pairs += [(sample.references[0], sample.output) for sample in samples]
         columns = tuple(
             Column(
                 name,
@@ -73,13 +77,13 @@ class Given:
         return MetricResult(columns, tuple(rows))
 
 
-made: list[Given] = []
+fake_metrics: list[FakeBertScore] = []
 
 
 @pytest.fixture
 def fake_bert(monkeypatch: pytest.MonkeyPatch) -> None:
-    made.clear()
-    monkeypatch.setattr(bertscore, "BertScore", Given)
+    fake_metrics.clear()
+    monkeypatch.setattr(bertscore, "BertScore", FakeBertScore)
 
 
 @pytest.mark.parametrize(
@@ -94,7 +98,7 @@ def fake_bert(monkeypatch: pytest.MonkeyPatch) -> None:
         ("to be to be", "to be", 0, 2 / 3),
     ],
 )
-def test_squad(first: str, second: str, exact: float, f: float) -> None:
+def test_exact_match_and_f1_are_squads(first: str, second: str, exact: float, f: float) -> None:
     assert similarities([(first, second)], ["exact", "f1"]) == [
         {"exact": exact, "f1": pytest.approx(f)}
     ]
@@ -147,7 +151,7 @@ def test_signature_names_the_units_of_f1_and_rouge() -> None:
     )
 
 
-def test_chrf_is_sacrebleus_of_normalised_answers() -> None:
+def test_chrf_equals_sacrebleu_on_normalised_answers() -> None:
     pairs = [
         ("喫茶店", "小さい喫茶店"),
         ("木曜", "火曜"),
@@ -167,7 +171,7 @@ def test_chrf_is_sacrebleus_of_normalised_answers() -> None:
     assert expected[1] == 1 / 4
 
 
-def test_rouge_is_rouge_scores() -> None:
+def test_rouge_equals_rouge_score() -> None:
     pairs = [
         ("the old ferries", "an old ferry"),
         ("Anna Berg of Oslo", "Oslo, Anna"),
@@ -183,18 +187,18 @@ def test_rouge_is_rouge_scores() -> None:
         }
 
 
-def test_answers_without_a_token_are_alike_or_not() -> None:
+def test_answers_without_a_token_are_similar_only_to_each_other() -> None:
     values = similarities(
         [("%", "%"), ("%", "Oslo"), ("Oslo", "%")], ["exact", "f1", "rouge1", "chrf"]
     )
-    assert [list(one.values()) for one in values] == [[1] * 4, [0] * 4, [0] * 4]
+    assert [list(by_name.values()) for by_name in values] == [[1] * 4, [0] * 4, [0] * 4]
 
 
 @pytest.mark.usefixtures("fake_bert")
 def test_a_missing_answer_has_similarity_zero() -> None:
     names = ["corrected", "exact", "f1", "rouge1", "rougeL", "chrf", "bertscore"]
     assert similarities([("", "Oslo"), ("Oslo", " ")], names) == [dict.fromkeys(names, 0.0)] * 2
-    assert made[0].seen == []
+    assert fake_metrics[0].pairs == []
 
 
 @pytest.mark.parametrize(("f", "expected"), CORRECTED.items())
@@ -203,20 +207,21 @@ def test_the_corrected_score_by_hand(f: float, expected: float) -> None:
 
 
 @pytest.mark.usefixtures("fake_bert")
-def test_bertscore_is_asked_once_for_each_distinct_pair() -> None:
+def test_bertscore_scores_each_distinct_pair_once() -> None:
     pairs = [("x", str(f)) for f in CORRECTED] * 2 + [("x", "none"), ("", "y")]
     values = similarities(pairs, ["bertscore", "corrected"])
-    assert made[0].seen == [("x", str(f)) for f in CORRECTED] + [("x", "none")]
-    assert [one["bertscore"] for one in values[:8]] == list(CORRECTED)
-    assert [one["corrected"] for one in values[8:16]] == pytest.approx(list(CORRECTED.values()))
+    assert fake_metrics[0].pairs == [("x", str(f)) for f in CORRECTED] + [("x", "none")]
+    assert [by_name["bertscore"] for by_name in values[:8]] == list(CORRECTED)
+    corrected = [by_name["corrected"] for by_name in values[8:16]]
+    assert corrected == pytest.approx(list(CORRECTED.values()))
     assert values[16:] == [{}, {"bertscore": 0.0, "corrected": 0.0}]
 
 
 @pytest.mark.usefixtures("fake_bert")
-def test_bertscores_options_and_signature() -> None:
+def test_options_of_bertscore_are_passed_on_and_signed() -> None:
     alike = Similarities(["corrected"], low=0.5, bert={"model": "tiny"})
     assert alike.compare([("x", "0.5")]) == [{"corrected": 0.0}]
-    assert made[0].options == {
+    assert fake_metrics[0].options == {
         "model": "tiny",
         "low": 0.5,
         "high": 0.85,
@@ -227,7 +232,7 @@ def test_bertscores_options_and_signature() -> None:
 
 
 @given(ANSWERS, ANSWERS)
-def test_similarity_is_in_range_and_one_with_itself(first: str, second: str) -> None:
+def test_similarity_is_from_0_to_1_and_1_for_equal_answers(first: str, second: str) -> None:
     names = ["exact", "f1", "rouge1", "rougeL", "chrf"]
     values, same = similarities([(first, second), (first, first)], names)
     assert all(0 <= value <= 1 for value in values.values())
@@ -235,7 +240,7 @@ def test_similarity_is_in_range_and_one_with_itself(first: str, second: str) -> 
 
 
 @pytest.mark.parametrize("names", [[], ["f1", "f1"], ["F1"], ["f1", "bleu"]])
-def test_unknown_similarities_are_refused(names: list[str]) -> None:
+def test_an_unknown_similarity_is_an_error(names: list[str]) -> None:
     with pytest.raises(ConfigError, match="similarity"):
         similarities([], names)
 

@@ -1,4 +1,4 @@
-"""rouge.implementation: the package rouge-score beside ours, on texts written here and in a run."""
+"""Compare rouge.implementation=rouge-score, which calls the package, with our code."""
 
 from __future__ import annotations
 
@@ -45,17 +45,18 @@ SAMPLES = [
 @pytest.mark.parametrize(
     "options", [{}, {"stem": False}, {"types": "rouge3,rougeLsum", "values": "f,p,r"}]
 )
-def test_the_package_gives_our_numbers(options: dict[str, Any]) -> None:
+def test_the_package_gives_our_values(options: dict[str, Any]) -> None:
     ours, theirs = (
         Rouge(implementation=name, **options).score(SAMPLES) for name in ("judge", "rouge-score")
     )
-    for mine, other in zip(ours.rows, theirs.rows, strict=True):
-        assert (mine.item, mine.system, mine.column) == (other.item, other.system, other.column)
-        if isinstance(mine, Score):
-            assert isinstance(other, Score)
-            assert other.value == pytest.approx(mine.value, abs=1e-12)
+    for our_row, their_row in zip(ours.rows, theirs.rows, strict=True):
+        assert (our_row.item, our_row.system) == (their_row.item, their_row.system)
+        assert our_row.column == their_row.column
+        if isinstance(our_row, Score):
+            assert isinstance(their_row, Score)
+            assert their_row.value == pytest.approx(our_row.value, abs=1e-12)
         else:
-            assert mine == other
+            assert our_row == their_row
     assert [column.name for column in theirs.columns] == [column.name for column in ours.columns]
 
 

@@ -34,8 +34,10 @@ def signatures(*samples: Sample) -> list[str]:
 
 
 @pytest.mark.parametrize(("stemmer", "variant"), [(True, "stem"), (False, "plain")])
-def test_gold_of_rouge_score_on_summeval(shared_data, stemmer: bool, variant: str) -> None:
-    """200 summaries against their first reference; rouge-score 0.1.2, rougeLsum with sentences on lines."""
+def test_values_on_summeval_equal_recorded_values_of_rouge_score(
+    shared_data, stemmer: bool, variant: str
+) -> None:
+    """200 summaries and their first reference, scored by rouge-score 0.1.2. rougeLsum has a sentence on each line."""
     gold = json.loads(shared_data("gold_google_rouge.json").read_text(encoding="utf-8"))["sample"]
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         rows = {(row["doc_id"], row["system"]): row for row in map(json.loads, file)}
@@ -54,8 +56,8 @@ def test_gold_of_rouge_score_on_summeval(shared_data, stemmer: bool, variant: st
         assert row.value == pytest.approx(item[variant][name][2], abs=1e-9)
 
 
-def test_each_type_takes_its_own_best_reference() -> None:
-    """By hand: the first reference has all words and no order, the second two of four words in order."""
+def test_types_may_have_different_best_references() -> None:
+    """By hand: the first reference has all words in another order, the second has two of four words in order."""
     scores = values("red green blue grey", "grey blue green red", "red green one two")
     assert scores == pytest.approx(
         {"rouge1": 1.0, "rouge2": 1 / 3, "rougeL": 0.5, "rougeLsum": 0.5}
@@ -63,7 +65,7 @@ def test_each_type_takes_its_own_best_reference() -> None:
 
 
 def test_lsum_compares_sentence_by_sentence() -> None:
-    """By hand: swapped sentences share half in one sequence and everything sentence by sentence."""
+    """By hand: two swapped sentences share half of their words as one sequence, and all sentence by sentence."""
     scores = values("Dogs ran home. Cats sat still.", "Cats sat still. Dogs ran home.")
     assert scores == pytest.approx({"rouge1": 1.0, "rouge2": 0.8, "rougeL": 0.5, "rougeLsum": 1.0})
 
@@ -81,22 +83,24 @@ def test_lsum_compares_sentence_by_sentence() -> None:
         ("паром пришёл", "паром поздно пришёл", (0.8, 0.0, 0.8, 0.8)),
     ],
 )
-def test_other_scripts_by_hand(output: str, reference: str, expected: tuple[float, ...]) -> None:
+def test_values_in_other_scripts_by_hand(
+    output: str, reference: str, expected: tuple[float, ...]
+) -> None:
     assert values(output, reference, tokenizer="char") == pytest.approx(
         dict(zip(TYPES, expected, strict=True))
     )
     english = RougeScorer(["rouge1"], use_stemmer=True).score(reference, output)
-    assert english["rouge1"].fmeasure == 0.0  # what the package's own rules make of them
+    assert english["rouge1"].fmeasure == 0.0  # by the rules of the package
 
 
-def test_output_in_another_script_than_its_reference() -> None:
-    """English rules would see `gpt` alone in the output (F 2/3); really one of its five tokens is one of two."""
+def test_an_output_in_another_script_than_its_reference_is_scored() -> None:
+    """The English rules would read only `gpt` in the output, with F 2/3. It is one of the output's five tokens."""
     scores = values("버스 왔다 gpt", "gpt bus", tokenizer="char")
     assert scores["rouge1"] == pytest.approx(2 * (1 / 5 * 1 / 2) / (1 / 5 + 1 / 2))
 
 
-def test_scripts_choose_their_tokenizers() -> None:
-    """As the tokenizer of that name gives; an alphabet without one is cut by `words`."""
+def test_the_script_selects_the_tokenizer() -> None:
+    """Values equal those of the tokenizer selected by name. An alphabet without a tokenizer uses `words`."""
     for output, reference in (
         ("버스 왔다", "버스가 왔다"),
         ("паром пришёл", "паром поздно пришёл"),
@@ -111,7 +115,7 @@ def test_scripts_choose_their_tokenizers() -> None:
     assert "|tok=words|" in signatures(Sample("1", "a", "паром", references=("паром",)))[0]
 
 
-def test_signatures_say_which_rules_were_used() -> None:
+def test_signatures_name_the_rules() -> None:
     english = Sample("1", "a", "x", references=("y",))
     russian = Sample("2", "a", "паром", references=("паром",))
     bare = Sample("3", "a", "паром")
@@ -146,7 +150,7 @@ def test_signatures_name_alpha_only_if_it_changes_the_value() -> None:
     assert signed("the cat", "a dog") == names
 
 
-def test_signatures_differ_for_different_lists(tmp_path: Path) -> None:
+def test_signatures_depend_on_the_lists_of_stopwords_and_exceptions(tmp_path: Path) -> None:
     (tmp_path / "x.exc").write_text("men man", encoding="utf-8")
     metrics = [
         Rouge(preset="rouge155", types=["ROUGE-W-1.2"], **options)  # type: ignore[arg-type]
@@ -158,7 +162,7 @@ def test_signatures_differ_for_different_lists(tmp_path: Path) -> None:
         )
     ]
     sample = Sample("1", "a", "x", references=("y",))
-    plain, two, one, exceptions = (
+    plain, two_words, one_word, exceptions = (
         str(metric.score([sample]).columns[0].signature) for metric in metrics
     )
     tail = f"preset=rouge155|judge {__version__}"
@@ -166,13 +170,13 @@ def test_signatures_differ_for_different_lists(tmp_path: Path) -> None:
         plain
         == f"ROUGE-W-1.2|f|nrefs=1|stem=en|tok=rouge155|sent=lines-or-stops|refs=pooled|{tail}"
     )
-    assert two.startswith(plain.removesuffix(tail) + "stop=")
+    assert two_words.startswith(plain.removesuffix(tail) + "stop=")
     assert exceptions.startswith(plain.removesuffix(tail) + "exc=")
-    assert two != one
+    assert two_words != one_word
     assert Rouge(stopwords=["a", "the"]).score([]) == Rouge(stopwords=("the", "a")).score([])
 
 
-def test_columns_of_precision_and_recall() -> None:
+def test_precision_and_recall_have_columns() -> None:
     result = Rouge(types=["rouge1"], values=["p", "r", "f"]).score(
         [Sample("1", "a", "x y", references=("x",))]
     )
@@ -186,7 +190,7 @@ def test_columns_of_precision_and_recall() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["precision", [], ["f", "f"], ["f", "x"], 3])
-def test_values_are_some_of_three(wrong: Any) -> None:
+def test_a_wrong_list_of_values_is_an_error(wrong: Any) -> None:
     with pytest.raises(ConfigError, match=r"rouge\.values must be "):
         Rouge(values=wrong)
 
@@ -206,22 +210,22 @@ def test_a_reference_without_a_token_is_a_failure(preset: str | None) -> None:
     assert "leave out the preset" in str(rows)
 
 
-def test_notes_texts_that_a_preset_drops() -> None:
+def test_a_note_counts_texts_whose_letters_a_preset_drops() -> None:
     samples = [
         Sample("1", "a", "버스 왔다 gpt", references=("버스가 왔다 gpt", "the café")),
         Sample("1", "b", "a bus", references=("버스가 왔다 gpt", "the café")),
-        Sample("2", "a", "버스"),  # without a reference nothing is compared
+        Sample("2", "a", "버스"),  # no reference, so not counted
     ]
     (note,) = parallel.score_in_parallel(Rouge(preset="rouge155"), samples).notes
     assert has_line(str(note), "rouge: 3 of 4 texts", "beyond a-z", "rouge155")
-    for metric, of in ((Rouge(tokenizer="char"), samples), (Rouge(tokenizer="en"), samples)):
-        assert parallel.score_in_parallel(metric, of).notes == ()
-    # Without the packages for Korean, a note says so.
+    for tokenizer in ("char", "en"):
+        assert parallel.score_in_parallel(Rouge(tokenizer=tokenizer), samples).notes == ()
     notes = parallel.score_in_parallel(Rouge(), samples).notes
+    # A note names the packages for Korean if they are missing.
     assert [str(note)[:7] for note in notes] == ([] if text.installed("ko") else ["Korean "])
 
 
-def test_scoring_english_loads_no_other_program() -> None:
+def test_scoring_english_imports_no_optional_package() -> None:
     code = (
         "import sys; from judge.metrics.rouge import score; score(['ran'], ['runs'], stem=True);"
         "print([name for name in ('nltk', 'rouge_score', 'numpy', 'MeCab', 'sacrebleu') if name in sys.modules])"
@@ -230,8 +234,8 @@ def test_scoring_english_loads_no_other_program() -> None:
     assert done.stdout == "[]\n"
 
 
-def test_an_empty_reference_counts_as_in_the_script() -> None:
-    """ROUGE-1.5.5 pools an empty second reference: precision 3/6; its ROUGE-W dies of it."""
+def test_an_empty_reference_counts_as_in_the_perl_script() -> None:
+    """ROUGE-1.5.5 pools an empty second reference, so precision is 3/6. The script crashes on it for ROUGE-W."""
     sample = Sample("1", "a", "the cat sat", references=("the cat sat down", ""))
     metric = Rouge(preset="rouge155", types="ROUGE-1,ROUGE-W-1.2", stem=False, values="r,p,f")
     recall, precision, f, *weighted = metric.score([sample]).rows
@@ -245,5 +249,5 @@ def test_an_empty_reference_counts_as_in_the_script() -> None:
 
 @pytest.mark.parametrize("separator", ["\u2028", "\x0c", "\r"])
 def test_only_a_line_feed_ends_a_line(separator: str) -> None:
-    """As in rouge-score, whose rougeLsum of these is 2/3."""
+    """rouge-score gives these texts a rougeLsum of 2/3."""
     assert values(f"a b{separator}c d\ne f", "c d a b\ne f")["rougeLsum"] == pytest.approx(2 / 3)

@@ -1,4 +1,4 @@
-"""Several references. Oracle: the definitions, from scores of single references."""
+"""Several references. Oracle: the definitions, applied to scores of single references."""
 
 from __future__ import annotations
 
@@ -30,57 +30,54 @@ def mean(scores: Sequence[RougeScore]) -> RougeScore:
 
 
 @given(TEXT, LISTED)
-def test_best_and_mean(output: str, references: list[str]) -> None:
-    singles = zip(
-        *(rouge_scores(output, [reference], "best_f") for reference in references), strict=True
-    )
-    for place, scores in enumerate(singles):
-        assert rouge_scores(output, references, "best_f")[place] == max(
-            scores, key=lambda score: score.fmeasure
-        )
-        assert rouge_scores(output, references, "best_recall")[place] == max(
-            scores, key=lambda score: score.recall
-        )
-        assert rouge_scores(output, references, "mean")[place] == pytest.approx(mean(scores))
+def test_best_and_mean_equal_the_definitions(output: str, references: list[str]) -> None:
+    best_f = rouge_scores(output, references, "best_f")
+    best_recall = rouge_scores(output, references, "best_recall")
+    means = rouge_scores(output, references, "mean")
+    by_reference = [rouge_scores(output, [reference], "best_f") for reference in references]
+    by_type = zip(*by_reference, strict=True)
+    for index, scores in enumerate(by_type):
+        assert best_f[index] == max(scores, key=lambda score: score.fmeasure)
+        assert best_recall[index] == max(scores, key=lambda score: score.recall)
+        assert means[index] == pytest.approx(mean(scores))
 
 
 @given(TEXT, LISTED.filter(lambda listed: len(listed) > 1), st.booleans())
-def test_jackknife(output: str, references: list[str], script: bool) -> None:
-    options = (
-        {"preset": "rouge155", "types": ["ROUGE-1", "ROUGE-L", "ROUGE-W-1.2"]} if script else {}
-    )
-    best = "best_recall" if script else "best_f"
-    left_out = [
-        rouge_scores(output, references[:place] + references[place + 1 :], best, **options)
-        for place in range(len(references))
+def test_jackknife_is_the_mean_over_references_left_out(
+    output: str, references: list[str], script: bool
+) -> None:
+    options = {}
+    best = "best_f"
+    if script:
+        options = {"preset": "rouge155", "types": ["ROUGE-1", "ROUGE-L", "ROUGE-W-1.2"]}
+        best = "best_recall"
+    by_reference_left_out = [
+        rouge_scores(output, references[:index] + references[index + 1 :], best, **options)
+        for index in range(len(references))
     ]
-    for got, scores in zip(
-        rouge_scores(output, references, "jackknife", **options),
-        zip(*left_out, strict=True),
-        strict=True,
-    ):
-        assert got == pytest.approx(mean(scores))
+    by_type = zip(*by_reference_left_out, strict=True)
+    jackknife = rouge_scores(output, references, "jackknife", **options)
+    for value, scores in zip(jackknife, by_type, strict=True):
+        assert value == pytest.approx(mean(scores))
 
 
 @given(TEXT, TEXT)
 def test_all_rules_agree_on_one_reference(output: str, reference: str) -> None:
-    (one, *others) = (
-        rouge_scores(output, [reference], multi)
-        for multi in ("best_f", "best_recall", "pooled", "mean", "jackknife")
-    )
-    assert all(other == one for other in others)
+    best_f = rouge_scores(output, [reference], "best_f")
+    for rule in ("best_recall", "pooled", "mean", "jackknife"):
+        assert rouge_scores(output, [reference], rule) == best_f
 
 
-def test_pooled_by_hand() -> None:
-    """`a b c`: 2 of 3 in `a b d`, 1 of 2 in `c x`; 3 of 5 of the references' words, 3 of twice its own three."""
+def test_pooled_values_by_hand() -> None:
+    """`a b c` has 2 of 3 words of `a b d` and 1 of 2 of `c x`. Recall is 3/5; precision is 3 of twice three words."""
     (got,) = rouge_scores("a b c", ["a b d", "c x"], "pooled", types=["rouge1"])
     assert got == pytest.approx((3 / 6, 3 / 5, 6 / 11))
 
 
-def test_the_first_of_equals() -> None:
-    """F is 1/2 for both; precision 1/3 and recall 1 for one, the other way round for the other."""
-    first, second = "a", "a b c d e f g h i"
-    (got,) = rouge_scores("a b c", [first, second], "best_f", types=["rouge1"])
-    assert got == (1 / 3, 1, 1 / 2)
-    (got,) = rouge_scores("a b c", [second, first], "best_f", types=["rouge1"])
-    assert got == (1, 1 / 3, 1 / 2)
+def test_the_first_of_equal_references_counts() -> None:
+    """F is 1/2 for both. Precision is 1/3 and recall 1 for the short one, and the reverse for the long one."""
+    short, long = "a", "a b c d e f g h i"
+    (value,) = rouge_scores("a b c", [short, long], "best_f", types=["rouge1"])
+    assert value == (1 / 3, 1, 1 / 2)
+    (value,) = rouge_scores("a b c", [long, short], "best_f", types=["rouge1"])
+    assert value == (1, 1 / 3, 1 / 2)

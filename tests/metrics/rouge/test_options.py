@@ -1,4 +1,4 @@
-"""Options, and the names of types."""
+"""Options and names of types."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_wrong_options_list_the_allowed_values(options: dict[str, Any], message:
         Rouge(**options)
 
 
-def test_refuses_a_binary_stopword_file(tmp_path) -> None:
+def test_a_binary_stopword_file_is_an_error(tmp_path) -> None:
     (tmp_path / "x").write_bytes(b"\xff\xfe\xff")
     with pytest.raises(ConfigError, match="stopwords: cannot read"):
         Rouge(stopwords=tmp_path / "x")

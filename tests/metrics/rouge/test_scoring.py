@@ -1,4 +1,4 @@
-"""ROUGE of lists of texts. Oracles: rouge-score itself, Lin's published examples, numbers by hand."""
+"""ROUGE of lists of texts. Oracles: rouge-score, Lin's published examples, and numbers by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS = [
     "cat",
     "sat,",
     "mats.",
-    "no-one",
+    "no-rouge_score_of",
     "ran?",
     "U.S.",
     "skies",
@@ -40,7 +40,9 @@ ENGLISH = st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join)
 TINY = st.text("ab\n", max_size=24).map(" ".join)  # ties everywhere
 
 
-def one(output: str, references: str | Sequence[str], kind: str, **options: object) -> RougeScore:
+def rouge_score_of(
+    output: str, references: str | Sequence[str], kind: str, **options: object
+) -> RougeScore:
     (value,) = score([output], [references], [kind], **options)[kind]  # type: ignore[arg-type, list-item]
     assert isinstance(value, RougeScore), value
     return value
@@ -54,7 +56,7 @@ def failure(output: str, references: str | Sequence[str], kind: str, **options: 
 
 
 def by_line(string: str) -> str:
-    """The sentences for rougeLsum on lines, as the package wants them."""
+    """Return the text with a sentence on each line, which the package needs for rougeLsum."""
     return "\n".join(text.sentences(string))
 
 
@@ -63,8 +65,8 @@ def lines(text: str) -> str:
 
 
 @pytest.mark.parametrize("stem", [True, False])
-def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
-    """Every twentieth of 1,600 summaries; precision, recall and F."""
+def test_values_on_summeval_equal_the_packages(shared_data, stem: bool) -> None:
+    """Compare precision, recall and F of every twentieth of 1,600 summaries."""
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         pairs = [
             (lines(row["summary"]), lines(row["references"][0]))
@@ -74,19 +76,16 @@ def test_all_of_summeval_as_the_package_has_it(shared_data, stem: bool) -> None:
     scores = score(
         [output for output, _ in pairs], [reference for _, reference in pairs], TYPES, stem=stem
     )
-    for place, (output, reference) in enumerate(pairs):
+    for index, (output, reference) in enumerate(pairs):
         expected = package.score(reference, output)
         for kind in TYPES:
-            got = scores[kind][place]
-            assert isinstance(got, RougeScore)
-            assert max(abs(a - b) for a, b in zip(got, expected[kind], strict=True)) < 1e-12, (
-                place,
-                kind,
-            )
+            value = scores[kind][index]
+            assert isinstance(value, RougeScore)
+            assert value == pytest.approx(expected[kind], abs=1e-12), (index, kind)
 
 
 @pytest.mark.parametrize("words", [ENGLISH, TINY], ids=["english", "tiny alphabet"])
-def test_any_words_as_the_package_has_them(words: st.SearchStrategy[str]) -> None:
+def test_values_of_random_words_equal_the_packages(words: st.SearchStrategy[str]) -> None:
     has_word = re.compile("[a-z0-9]").search
 
     @given(words, st.lists(words.filter(has_word), min_size=1, max_size=4), st.booleans())
@@ -107,7 +106,9 @@ ANY_TEXT = st.text(max_size=30).map(
 
 
 @given(ANY_TEXT, ANY_TEXT)
-def test_any_text_by_the_english_rules_as_the_package_has_it(output: str, reference: str) -> None:
+def test_values_of_random_texts_by_the_english_rules_equal_the_packages(
+    output: str, reference: str
+) -> None:
     expected = RougeScorer(TYPES, use_stemmer=True).score(by_line(reference), by_line(output))
     for kind, (value,) in score([output], [reference], TYPES, tokenizer="en").items():
         if isinstance(value, Failure):
@@ -130,26 +131,35 @@ POLICES = ["police kill the gunman", "the gunman kill police", "the gunman polic
     ],
 )
 def test_published_sentences_about_the_police(kind: str, expected: list[float]) -> None:
-    """Lin 2004, sections 3.1 and 4: ROUGE-2 of the first two equal, ROUGE-L .75, .5, .5, ROUGE-S .5, .167, .333."""
-    assert [one(text, POLICE, kind, stem=False).fmeasure for text in POLICES] == pytest.approx(
-        expected
-    )
+    """Lin 2004, sections 3.1 and 4: equal ROUGE-2 of the first two, ROUGE-L .75, .5, .5, ROUGE-S .5, .167, .333."""
+    assert [
+        rouge_score_of(text, POLICE, kind, stem=False).fmeasure for text in POLICES
+    ] == pytest.approx(expected)
 
 
 def test_published_union_lcs() -> None:
     """Lin 2004, section 3.2: w1 w2 and w1 w3 w5 cover four of the five words."""
-    assert one("w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5", "w1 w2 w3 w4 w5", "rougeLsum").recall == 4 / 5
+    assert (
+        rouge_score_of("w1 w2 w6 w7 w8\nw1 w3 w8 w9 w5", "w1 w2 w3 w4 w5", "rougeLsum").recall
+        == 4 / 5
+    )
 
 
 def test_published_weighted_lcs() -> None:
     """Lin 2004, section 4, f(k) = k²: .571 for four words in a row, .286 for the same words apart."""
     in_row, apart, reference = "a b c d h i k", "a h b k c i d", "a b c d e f g"
-    assert one(in_row, reference, "rougeW-2") == pytest.approx((0.571, 0.571, 0.571), abs=5e-4)
-    assert one(apart, reference, "rougeW-2") == pytest.approx((0.286, 0.286, 0.286), abs=5e-4)
-    assert one(apart, reference, "rougeW").fmeasure == pytest.approx(
+    assert rouge_score_of(in_row, reference, "rougeW-2") == pytest.approx(
+        (0.571, 0.571, 0.571), abs=5e-4
+    )
+    assert rouge_score_of(apart, reference, "rougeW-2") == pytest.approx(
+        (0.286, 0.286, 0.286), abs=5e-4
+    )
+    assert rouge_score_of(apart, reference, "rougeW").fmeasure == pytest.approx(
         0.45354, abs=5e-6
     )  # f(k) = k^1.2
-    assert one(apart, reference, "rougeW-1") == one(apart, reference, "rougeL")
+    assert rouge_score_of(apart, reference, "rougeW-1") == rouge_score_of(
+        apart, reference, "rougeL"
+    )
 
 
 EVERY = [
@@ -175,26 +185,26 @@ EVERY = [
 )
 def test_equal_texts_score_one(kind: str, text: str) -> None:
     if len(text.split()) > 1:
-        assert one(text, text, kind) == pytest.approx((1, 1, 1))
+        assert rouge_score_of(text, text, kind) == pytest.approx((1, 1, 1))
 
 
 @pytest.mark.parametrize("kind", EVERY)
 @given(TINY, TINY.filter(str.strip))
-def test_a_text_in_place_of_its_reference_swaps_precision_and_recall(
+def test_swapping_output_and_reference_swaps_precision_and_recall(
     kind: str, output: str, reference: str
 ) -> None:
-    there = one(output, reference, kind)
-    assert all(0 <= value <= 1 for value in there)
-    if output.strip() and kind != "rougeLsum":  # whose union is over the output's sentences alone
-        back = one(reference, output, kind)
-        assert (back.precision, back.recall) == pytest.approx((there.recall, there.precision))
+    value = rouge_score_of(output, reference, kind)
+    assert all(0 <= number <= 1 for number in value)
+    if output.strip() and kind != "rougeLsum":  # its union is over the output's sentences only
+        swapped = rouge_score_of(reference, output, kind)
+        assert (swapped.precision, swapped.recall) == pytest.approx((value.recall, value.precision))
 
 
 @given(TINY.map(str.split), TINY.map(str.split), st.integers(0, 4))
 def test_skip_bigrams_equal_a_count_of_pairs(
     output: list[str], reference: list[str], gap: int
 ) -> None:
-    """Counted here pair by pair (Lin 2004, section 5)."""
+    """The oracle counts pair by pair (Lin 2004, section 5)."""
 
     def pairs(text: list[str], most: int) -> list[tuple[str, str]]:
         return [
@@ -202,23 +212,28 @@ def test_skip_bigrams_equal_a_count_of_pairs(
         ]
 
     for kind, most in ((f"rougeS{gap}", gap), ("rougeS", 99)):
-        mine, theirs = pairs(output, most), pairs(reference, most)
-        shared = sum(min(mine.count(pair), theirs.count(pair)) for pair in set(mine))
+        in_output = pairs(output, most)
+        in_reference = pairs(reference, most)
+        shared = sum(
+            min(in_output.count(pair), in_reference.count(pair)) for pair in set(in_output)
+        )
         if reference:
-            recall = shared / len(theirs) if theirs else 0.0
-            assert one(" ".join(output), " ".join(reference), kind).recall == pytest.approx(recall)
+            recall = shared / len(in_reference) if in_reference else 0.0
+            assert rouge_score_of(
+                " ".join(output), " ".join(reference), kind
+            ).recall == pytest.approx(recall)
 
 
 def test_skip_bigrams_with_single_words_by_hand() -> None:
-    """`a b c` of `a c d`: one pair of three (a c), two words of three: 3 of 6. One equal word: 1 of 1."""
-    assert one("a b c", "a c d", "rougeSU") == pytest.approx((0.5, 0.5, 0.5))
-    assert one("cat", "cat", "rougeSU4") == (1, 1, 1)
-    assert one("cat", "cat", "rougeS4") == (0, 0, 0)  # has no pair
+    """`a b c` and `a c d` share one pair of three (a c) and two words of three: 3 of 6. One equal word is 1 of 1."""
+    assert rouge_score_of("a b c", "a c d", "rougeSU") == pytest.approx((0.5, 0.5, 0.5))
+    assert rouge_score_of("cat", "cat", "rougeSU4") == (1, 1, 1)
+    assert rouge_score_of("cat", "cat", "rougeS4") == (0, 0, 0)  # has no pair
 
 
 def test_lcs_of_mead_by_hand() -> None:
-    """Lin 2004, equation 8: `a b c` finds 2 and `a d` 1 in `a b`: 3 of 5 words; `a b` finds 2 of 2; 5 of 7."""
-    assert one("a b c\na d", "a b", "lcs_mead") == pytest.approx((3 / 5, 2 / 2, 5 / 7))
+    """Lin 2004, equation 8: `a b c` and `a d` share 2 and 1 words with `a b`, 3 of 5; `a b` shares 2 of 2: 5 of 7."""
+    assert rouge_score_of("a b c\na d", "a b", "lcs_mead") == pytest.approx((3 / 5, 2 / 2, 5 / 7))
 
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0, 8.0])
@@ -226,33 +241,37 @@ def test_lcs_of_mead_by_hand() -> None:
 def test_lcs_of_mead_weighs_precision_and_recall_by_beta(
     output: str, reference: str, beta: float
 ) -> None:
-    """Lin 2004: F = (1 + beta^2) R P / (R + beta^2 P); of the first pair .4444 at 1, .5556 at 2."""
-    row = one(output, reference, "lcs_mead", beta=beta)
+    """Lin 2004: F = (1 + beta^2) R P / (R + beta^2 P), which is .4444 at 1 and .5556 at 2 for the first pair."""
+    row = rouge_score_of(output, reference, "lcs_mead", beta=beta)
     expected = (1 + beta**2) * row.recall * row.precision / (row.recall + beta**2 * row.precision)
     assert row.fmeasure == pytest.approx(expected)
     if output == "a b d e f g":
         assert row.fmeasure == pytest.approx({1.0: 4 / 9, 2.0: 5 / 9}.get(beta, expected))
 
 
-def test_weights_of_f() -> None:
+def test_alpha_and_beta_weigh_precision_and_recall() -> None:
     output, reference = "a b c d", "a b x y z"  # P 1/2, R 2/5
     p, r = 1 / 2, 2 / 5
-    assert one(output, reference, "rouge1", alpha=1).fmeasure == pytest.approx(p)
-    assert one(output, reference, "rouge1", alpha=0).fmeasure == pytest.approx(r)
-    assert one(output, reference, "rouge1", alpha=0.5).fmeasure == pytest.approx(
+    assert rouge_score_of(output, reference, "rouge1", alpha=1).fmeasure == pytest.approx(p)
+    assert rouge_score_of(output, reference, "rouge1", alpha=0).fmeasure == pytest.approx(r)
+    assert rouge_score_of(output, reference, "rouge1", alpha=0.5).fmeasure == pytest.approx(
         2 * p * r / (p + r)
     )
-    assert one(output, reference, "rouge1", beta=2).fmeasure == pytest.approx(
+    assert rouge_score_of(output, reference, "rouge1", beta=2).fmeasure == pytest.approx(
         5 * p * r / (r + 4 * p)
     )  # Lin, eq. 4
-    assert one("q", reference, "rouge1", alpha=0.3).fmeasure == 0
+    assert rouge_score_of("q", reference, "rouge1", alpha=0.3).fmeasure == 0
 
 
-def test_stopwords_go_before_stemming(tmp_path) -> None:
+def test_stopwords_are_removed_before_stemming(tmp_path) -> None:
     file = tmp_path / "stop.txt"
     file.write_text("The\n\nrunning \n", encoding="utf-8")
     for stopwords in (file, str(file), ["The", "running"]):
-        assert one("the running runs", "runs", "rouge1", stopwords=stopwords) == (1, 1, 1)
+        assert rouge_score_of("the running runs", "runs", "rouge1", stopwords=stopwords) == (
+            1,
+            1,
+            1,
+        )
     assert failure("x", "the Running", "rouge1", stopwords=["the", "running"]).error == "NoTokens"
 
 
@@ -262,7 +281,7 @@ def test_stopwords_go_before_stemming(tmp_path) -> None:
 @pytest.mark.parametrize(
     "options", [{}, {"preset": "rouge155", "types": "ROUGE-L"}, {"implementation": "rouge-score"}]
 )
-def test_lists_and_a_run_find_the_same_sentences(output: str, options: dict[str, Any]) -> None:
+def test_lists_and_a_run_split_the_same_sentences(output: str, options: dict[str, Any]) -> None:
     options = {"types": "rougeLsum", **options}
     reference = "a sat b ran"
     (row,) = Rouge(**options).score([Sample("1", "a", output, references=(reference,))]).rows
@@ -277,17 +296,14 @@ def test_a_text_without_a_score_is_a_failure(multi: str) -> None:
     message = failure("a", ["", " \n"], "rouge1", multi=multi).message
     assert has_line(message, "output 0", "blank references")
     assert failure("a", "?!", "rougeLsum", multi=multi).error == "NoTokens"
-    assert one("", "a", "rougeLsum", multi=multi) == (0, 0, 0)
-    assert one("a b", ["", "...", "a b"], "rouge2", multi=multi) == (
-        1,
-        1,
-        1,
-    )  # nothing can be compared with the others
+    assert rouge_score_of("", "a", "rougeLsum", multi=multi) == (0, 0, 0)
+    # The blank references do not count.
+    assert rouge_score_of("a b", ["", "...", "a b"], "rouge2", multi=multi) == (1, 1, 1)
 
 
 @pytest.mark.slow
-def test_long_texts() -> None:
-    """A megabyte: a number, or a failure in little time."""
+def test_a_text_of_a_megabyte_is_scored_or_fails_fast() -> None:
+    """The time limit of the tests catches a type that takes too long."""
     million = "ab cd " * 170_000
     scores = score(
         [million, million],
@@ -299,29 +315,27 @@ def test_long_texts() -> None:
     assert scores["rougeL"][1].recall == scores["rougeLsum"][1].recall == 2 / 3  # type: ignore[union-attr]
     assert scores["rougeW"][1].recall == pytest.approx((2 / 3**1.2) ** (1 / 1.2))  # type: ignore[union-attr]
     for kind in ("rougeW", "rougeS"):
-        found_none = scores[kind][0]
-        assert isinstance(found_none, Failure)
-        assert found_none.error == "TextTooLong"
-        assert has_line(found_none.message, "shorten", "this type")
+        failure_of_long_text = scores[kind][0]
+        assert isinstance(failure_of_long_text, Failure)
+        assert failure_of_long_text.error == "TextTooLong"
+        assert has_line(failure_of_long_text.message, "shorten", "this type")
 
 
 @pytest.mark.slow
-def test_long_sentences_against_each_other() -> None:
-    ups, downs = (
-        " ".join(f"w{n} x" for n in range(50_000)),
-        " ".join(f"x w{n}" for n in range(50_000)),
-    )
-    assert one(ups, downs, "rougeL").fmeasure > 0.9
-    assert failure(ups, downs, "rougeLsum").error == "TextTooLong"
+def test_sentences_too_long_for_rouge_lsum_are_a_failure() -> None:
+    output = " ".join(f"w{n} x" for n in range(50_000))
+    reference = " ".join(f"x w{n}" for n in range(50_000))
+    assert rouge_score_of(output, reference, "rougeL").fmeasure > 0.9
+    assert failure(output, reference, "rougeLsum").error == "TextTooLong"
 
 
-def test_more_different_words_than_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_distinct_words_than_characters_are_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sequences, "_CHARACTERS", 3)
-    assert one("a b", "b c", "rouge1", stopwords=["q1"]).fmeasure == 0.5
+    assert rouge_score_of("a b", "b c", "rouge1", stopwords=["q1"]).fmeasure == 0.5
     assert failure("a b", "c d", "rouge1", stopwords=["q2"]).error == "TooManyWords"
 
 
-def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_caches_are_emptied_without_changing_values(monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = [f"w{n} w{n + 1} w{n + 2}" for n in range(50)]
     references = [f"w{n + 1} w{n + 2} w{n + 3}" for n in range(50)]
     monkeypatch.setattr(sequences, "_MOST_WORDS", 5)
@@ -340,7 +354,7 @@ def test_little_is_kept_and_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     ("outputs", "references"),
     [("a", ["a"]), (["a"], "a"), (["a"], ["a", "b"]), (["a", "b"], ["a"])],
 )
-def test_lists_that_do_not_fit(outputs: list[str], references: list[str]) -> None:
+def test_lists_of_unequal_length_are_an_error(outputs: list[str], references: list[str]) -> None:
     with pytest.raises(DataError, match=r"equal length|list of texts"):
         score(outputs, references)
 
@@ -355,7 +369,9 @@ def test_lists_that_do_not_fit(outputs: list[str], references: list[str]) -> Non
         ("lcs_mead", {"_MOST_STEPS": 0}),
     ],
 )
-def test_each_limit(monkeypatch: pytest.MonkeyPatch, kind: str, limits: dict[str, int]) -> None:
+def test_a_text_over_each_limit_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, kind: str, limits: dict[str, int]
+) -> None:
     for name, value in limits.items():
         monkeypatch.setattr(sequences, name, value)
     assert failure("a b c d", "b a d c", kind).error == "TextTooLong"
@@ -363,8 +379,8 @@ def test_each_limit(monkeypatch: pytest.MonkeyPatch, kind: str, limits: dict[str
 
 @pytest.mark.parametrize("words", [10, 13, 30, 31, 53])
 def test_the_first_of_two_references_of_equal_recall_counts(words: int) -> None:
-    """Both are wholly in the output, by ROUGE-1.5.5's rules 4 and 6; a root of a power would favour the second."""
-    whole = [f"w{place}" for place in range(60)]
+    """The output contains both references (rules 4 and 6 of ROUGE-1.5.5). Rounding must not favour the second."""
+    whole = [f"w{number}" for number in range(60)]
     references = [" ".join(whole[:words]), "w59"]
     (value,) = score(
         [" ".join(whole)],

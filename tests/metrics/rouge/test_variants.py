@@ -1,4 +1,4 @@
-"""The preset rouge155. Oracle: what the Perl script of 2005 printed."""
+"""The preset rouge155. Oracle: recorded output of the Perl script of 2005."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judge.core.records import Failure
 from judge.metrics.rouge import RougeScore, score
 
 MULTI = {"ref1/A": "best_f", "ref11/A": "pooled", "ref11/B": "best_recall", "jack11/B": "jackknife"}
-# Words of the edge cases that the script's own list, which is not at hand, has too
+# Words of the edge cases that are also in the script's list, which we cannot include
 STOPWORDS = [
     *"abcdefghijklmnopqrstuvwxyz",
     "the",
@@ -42,8 +42,10 @@ def gold(shared_data: Callable[[str], Path], name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("mode", MULTI)
 @pytest.mark.parametrize(("variant", "stem"), [("plain", False), ("stem_noexc", True)])
-def test_thirty_summaries(shared_data, mode: str, variant: str, stem: bool) -> None:
-    """Twelve types; of 1 and of 11 references. Stemmed by the script's own Porter, no exceptions."""
+def test_values_of_thirty_summaries_equal_the_scripts(
+    shared_data, mode: str, variant: str, stem: bool
+) -> None:
+    """Twelve types with 1 and with 11 references, stemmed by the script's Porter stemmer without exceptions."""
     data = gold(shared_data, "gold_rouge155_sample.json")
     refs, form = mode.split("/")
     expected = data["scores"][f"{refs}/{variant}/{form}"]
@@ -61,8 +63,8 @@ def test_thirty_summaries(shared_data, mode: str, variant: str, stem: bool) -> N
             assert numbers(got) == pytest.approx(value, abs=2e-7), kind
 
 
-def test_exceptions_of_wordnet_change_few(shared_data) -> None:
-    """The script's numbers with its database of exceptions, which is not at hand: most texts hold none of them."""
+def test_exceptions_of_wordnet_change_few_values(shared_data) -> None:
+    """The recorded values used WordNet's exceptions, which we cannot include. Most texts contain none of them."""
     data = gold(shared_data, "gold_rouge155_sample.json")
     outputs = ["\n".join(item["candidate"]) for item in data["items"]]
     references = ["\n".join(item["references"][0]) for item in data["items"]]
@@ -85,8 +87,10 @@ def test_exceptions_of_wordnet_change_few(shared_data) -> None:
         ("-s", {"stem": False, "stopwords": STOPWORDS}),
     ],
 )
-def test_edge_cases(shared_data, tmp_path, variant: str, options: dict[str, Any]) -> None:
-    """23 cases: empty texts, hyphens, other scripts, ties, Lin's examples, an empty reference among others."""
+def test_values_of_edge_cases_equal_the_scripts(
+    shared_data, tmp_path, variant: str, options: dict[str, Any]
+) -> None:
+    """The 23 cases include empty texts, hyphens, other scripts, ties, Lin's examples and an empty reference."""
     if variant == "-m":
         (tmp_path / "noun.exc").write_text("children childs\nbetter good\n", encoding="utf-8")
         (tmp_path / "more.exc").write_text(
@@ -105,19 +109,19 @@ def test_edge_cases(shared_data, tmp_path, variant: str, options: dict[str, Any]
             (got,) = scores[kind]
             if kind in expected:
                 assert numbers(got) == pytest.approx(expected[kind], abs=1e-9), (name, kind)
-            else:  # the script died
+            else:  # the script crashed
                 assert isinstance(got, Failure)
                 assert (kind, got.error) == ("ROUGE-W-1.2", "NoTokens")
                 assert "fails for ROUGE-W" in got.message
 
 
-def test_pooled_is_the_default_as_in_the_script() -> None:
+def test_references_are_pooled_by_default_as_in_the_script() -> None:
     """By hand: 2 + 0 hits, 2 + 3 words of the references, 2 · 2 of the output."""
     (value,) = score(["a b"], [["a b", "x y z"]], ["ROUGE-1"], preset="rouge155")["ROUGE-1"]
     assert numbers(value) == [0.4, 0.5, 0.44444]
 
 
-def test_alpha_weighs_as_its_option_p() -> None:
+def test_alpha_weighs_as_the_scripts_option_p() -> None:
     for alpha, value in ((0.0, 0.66667), (1.0, 0.5), (0.2, 0.625)):
         (rouge_value,) = score(["a b c d"], ["a b x"], ["ROUGE-1"], preset="rouge155", alpha=alpha)[
             "ROUGE-1"

@@ -1,4 +1,4 @@
-"""Features by hand, against scipy, and on SummEval against correlations measured before with other code."""
+"""Features. Oracles: numbers by hand, scipy, and correlations on SummEval measured earlier with other code."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ SOURCE = "Ann Field won the race in 2019. The race was in Oslo. Rain fell all da
 OUTPUT = "Field won the race in Oslo. Snow snow fell in 2020. In Oslo"
 
 
-def test_by_hand() -> None:
-    """Source and output are 16 and 13 words; copied are `field won the race in` and five shorter runs."""
+def test_values_by_hand() -> None:
+    """The source has 16 words and the output 13. It copies `field won the race in` and five shorter runs."""
     source, output = (
         [word.strip(".").lower() for word in text.split()] for text in (SOURCE, OUTPUT)
     )
-    # field won the race in (1-5), oslo (11), fell (13), in (5, the first), in oslo (10-11)
-    places = [1, 2, 3, 4, 5, 11, 13, 5, 10, 11]
+    # Positions in the source: field won the race in (1-5), oslo (11), fell (13), the first `in` (5), in oslo (10-11)
+    positions = [1, 2, 3, 4, 5, 11, 13, 5, 10, 11]
     features = Measure(SOURCE)(OUTPUT)
     assert (features.words, features.sentences, features.characters) == (13, 3, len(OUTPUT))
     assert features.coverage == pytest.approx(10 / 13)
     assert features.density == pytest.approx((25 + 1 + 1 + 1 + 4) / 13)
     assert features.compression == pytest.approx(16 / 13)
     assert features.novel1 == pytest.approx(3 / 13)  # snow, snow, 2020
-    assert features.novel2 == pytest.approx(
-        6 / 12
-    )  # all but field won, won the, the race, race in, in oslo twice
+    # all bigrams except field won, won the, the race, race in, and in oslo twice
+    assert features.novel2 == pytest.approx(6 / 12)
     assert features.novel3 == pytest.approx(8 / 11)
-    assert features.position == pytest.approx(sum(places) / 10 / 15)
+    assert features.position == pytest.approx(sum(positions) / 10 / 15)
     assert features.repeated2 == pytest.approx(1 / 12)  # in oslo
     assert features.repeated3 == 0
     assert features.adjacent_duplicates == 1
-    # field won the race in oslo: five words of the first sentence; snow fell in 2020: one of the third; in oslo: two
+    # `field won the race in oslo` shares five words with the first sentence, `snow fell in 2020` one with the third,
+    # and `in oslo` two.
     best = [2 * 5 / (6 + 7), 2 * 1 / (4 + 4), 2 * 2 / (2 + 5)]
     assert features.best_sentence == pytest.approx(sum(best) / 3)
     assert (features.number_support, features.entity_support) == (0, 1)  # 2020; Oslo, Oslo
@@ -52,20 +52,21 @@ def test_by_hand() -> None:
         1,
         3,
     )
-    assert [source[place] for place in places] == [
-        word for word in output if word not in ("snow", "2020")
-    ]
+    copied = [word for word in output if word not in ("snow", "2020")]
+    assert [source[position] for position in positions] == copied
 
 
-def test_a_copy_and_another_text() -> None:
+def test_features_of_a_copy_and_of_an_unrelated_text() -> None:
     same = Measure(SOURCE)(SOURCE)
     assert (same.coverage, same.density, same.compression, same.best_sentence) == (1, 16, 1, 1)
     assert (same.novel1, same.novel2, same.novel3) == (0, 0, 0)
     assert same.js_divergence == pytest.approx(0)
     assert same.position == pytest.approx(0.5)
-    other = Measure(SOURCE)("Quarterly profits doubled again.")
-    assert (other.coverage, other.density, other.best_sentence, other.position) == (0, 0, 0, None)
-    assert (other.novel1, other.novel2, other.novel3, other.js_divergence) == (1, 1, 1, 1)
+    unrelated = Measure(SOURCE)("Quarterly profits doubled again.")
+    assert (unrelated.coverage, unrelated.density) == (0, 0)
+    assert (unrelated.best_sentence, unrelated.position) == (0, None)
+    assert (unrelated.novel1, unrelated.novel2, unrelated.novel3) == (1, 1, 1)
+    assert unrelated.js_divergence == 1
 
 
 def test_case_and_punctuation_do_not_count() -> None:
@@ -74,7 +75,7 @@ def test_case_and_punctuation_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("source", [None, "", " \n", "!!! ..."])
-def test_features_of_the_source_are_none_without_a_source(source: str | None) -> None:
+def test_features_that_need_a_source_are_none_without_a_source(source: str | None) -> None:
     features = Measure(source)(OUTPUT)
     assert {
         field.name for field in fields(Features) if getattr(features, field.name) is None
@@ -86,17 +87,11 @@ def test_shares_of_an_empty_text_are_none() -> None:
     empty = Measure(SOURCE)(" ... ")
     assert (empty.words, empty.sentences, empty.characters, empty.defects) == (0, 0, 3, 0)
     shares = {"repeated2", "repeated3", "fragments", *OF_SOURCE}
-    assert {
-        field.name for field in fields(Features) if getattr(empty, field.name) is None
-    } == shares
-    one = Measure(SOURCE)("Rain")
-    assert (one.novel1, one.novel2, one.repeated2, one.coverage, one.position) == (
-        0,
-        None,
-        None,
-        1,
-        12 / 15,
-    )
+    missing = {field.name for field in fields(Features) if getattr(empty, field.name) is None}
+    assert missing == shares
+    one_word = Measure(SOURCE)("Rain")
+    assert (one_word.novel1, one_word.novel2, one_word.repeated2) == (0, None, None)
+    assert (one_word.coverage, one_word.position) == (1, 12 / 15)
     assert Measure(SOURCE)("it was of the").js_divergence is None  # function words alone
 
 
@@ -128,7 +123,7 @@ def test_other_scripts_have_words_and_sentences(source: str, output: str) -> Non
 
 
 @given(*[st.lists(st.sampled_from(["boat", "red", "sank", "noon"]), min_size=1, max_size=9)] * 2)
-def test_divergence_is_scipys(source: list[str], output: list[str]) -> None:
+def test_divergence_equals_scipy(source: list[str], output: list[str]) -> None:
     kinds = ["boat", "red", "sank", "noon"]
     p, q = [[words.count(kind) / len(words) for kind in kinds] for words in (output, source)]
     divergence = Measure(" ".join(source))(" ".join(output)).js_divergence
@@ -136,7 +131,7 @@ def test_divergence_is_scipys(source: list[str], output: list[str]) -> None:
 
 
 @given(st.text("ab. \n1", max_size=30), st.text("ab. \n1", max_size=30))
-def test_ranges(source: str, output: str) -> None:
+def test_features_are_in_their_range(source: str, output: str) -> None:
     features = Measure(source)(output)
     if (
         features.coverage is not None
@@ -161,7 +156,7 @@ def test_samples_come_back_in_order() -> None:
     assert used == {"en"}
 
 
-PUBLISHED = {  # a study made before this code: per-document Spearman, constant vectors skipped
+PUBLISHED = {  # from a study before this code: Spearman by document, without constant vectors
     "density": (
         1,
         {"coherence": 0.213, "consistency": 0.412, "fluency": 0.296, "relevance": 0.203},
@@ -186,7 +181,7 @@ PUBLISHED = {  # a study made before this code: per-document Spearman, constant 
 
 
 @pytest.mark.slow
-def test_summeval_gives_the_correlations_found_before(shared_data: Callable[[str], Path]) -> None:
+def test_correlations_on_summeval_equal_the_published(shared_data: Callable[[str], Path]) -> None:
     rows = [
         json.loads(line) for line in shared_data("summeval.jsonl").read_text("utf-8").splitlines()
     ]

@@ -1,4 +1,4 @@
-"""The columns of the features, and the notebook's function. Oracle: the features, tested beside this file."""
+"""The columns of the features, and the function for lists. Oracle: the features, which test_features.py tests."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def feature_values(
     return {row.column: row.value if isinstance(row, Score) else row.error for row in rows}
 
 
-def test_columns_are_the_features() -> None:
+def test_columns_have_the_values_of_the_features() -> None:
     features = Measure(SOURCE)(OUTPUT)
     values = feature_values(Stats(columns="all"), OUTPUT)
     assert list(values) == [f"stats_{name}" for name in NAMES]
@@ -37,7 +37,7 @@ def test_columns_are_the_features() -> None:
     }
 
 
-def test_shares_of_nothing_count_as_nothing_wrong() -> None:
+def test_a_share_of_no_parts_counts_as_faultless() -> None:
     values = feature_values(
         Stats(columns=["number_support", "entity_support", "novel2", "repeated3"]), "Rain"
     )
@@ -47,7 +47,7 @@ def test_shares_of_nothing_count_as_nothing_wrong() -> None:
 @pytest.mark.parametrize(
     ("source", "lacking"), [(None, "no source"), ("...", "a source without words")]
 )
-def test_columns_of_the_source_fail_without_a_source(source: str | None, lacking: str) -> None:
+def test_columns_that_need_a_source_fail_without_a_source(source: str | None, lacking: str) -> None:
     result = Stats(columns="words,novel2,defects,entity_support").score(
         [Sample("7", "a", OUTPUT, source)]
     )
@@ -90,7 +90,7 @@ def test_feature_columns_have_descriptions() -> None:
     assert str(novel.signature).startswith("stats_novel2|text|tok=en|form=nfkc|judge ")
 
 
-def test_the_tokenizer_that_is_asked_for_is_used() -> None:
+def test_the_option_tokenizer_overrides_the_script() -> None:
     result = Stats(columns=["words"], tokenizer="en").score(
         [Sample("1", "a", "船は港へ着いた。2019", "船は港へ着いた。")]
     )
@@ -106,7 +106,7 @@ def test_the_tokenizer_that_is_asked_for_is_used() -> None:
     assert [note.some for note in by_script.notes if isinstance(note, Note)] == [0]
 
 
-def test_features_in_a_notebook() -> None:
+def test_the_function_for_lists() -> None:
     first, second = text_features.score([OUTPUT, "Rain fell."], [SOURCE, None])
     assert first == Measure(SOURCE)(OUTPUT)
     assert (second.words, second.coverage) == (2, None)
@@ -115,6 +115,6 @@ def test_features_in_a_notebook() -> None:
 
 
 @pytest.mark.parametrize("sources", [[], [SOURCE, SOURCE], SOURCE])
-def test_lists_that_do_not_fit(sources: Any) -> None:
+def test_lists_of_unequal_length_are_an_error(sources: Any) -> None:
     with pytest.raises(DataError, match="lists of equal length"):
         text_features.score(["x"], sources)

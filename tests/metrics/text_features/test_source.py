@@ -1,4 +1,4 @@
-"""Fragments and the nearest sentence. Oracle: the algorithm of Grusky et al. 2018, figure 3, written out; by hand."""
+"""Fragments and the nearest sentence. Oracles: the algorithm of Grusky et al. 2018, figure 3, and numbers by hand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WORDS = st.lists(st.sampled_from("abcd"), max_size=14)
 
 
 def figure_3(article: list[str], summary: list[str]) -> list[list[str]]:
-    """F(A, S), line by line; indices from 0."""
+    """Return F(A, S), as the figure computes it line by line. Indices start at 0."""
     fragments: list[list[str]] = []
     i = j = 0
     while i < len(summary):
@@ -33,13 +33,13 @@ def figure_3(article: list[str], summary: list[str]) -> list[list[str]]:
     return fragments
 
 
-def prepared(words: list[str]) -> IndexedSource:
+def indexed(words: list[str]) -> IndexedSource:
     return IndexedSource(" ".join(words), "en")
 
 
 @given(WORDS, WORDS)
 def test_fragments_equal_figure_3_of_the_paper(article: list[str], summary: list[str]) -> None:
-    source = prepared(article)
+    source = indexed(article)
     fragments = source.fragments(summary)
     assert [article[start : start + size] for start, size in fragments] == figure_3(
         article, summary
@@ -53,18 +53,15 @@ def test_fragments_equal_figure_3_of_the_paper(article: list[str], summary: list
         ("a b x a b c", "a b c", [(3, 3)]),  # the longest, not the first
         ("a b x a b", "a b", [(0, 2)]),  # the first of two
         ("a b", "x y", []),
-        (
-            "a a a b",
-            "a a b",
-            [(0, 2), (3, 1)],
-        ),  # the figure goes on behind a match, and so misses a longer one in it
+        # The algorithm continues behind a match, and so misses a longer one that begins inside it.
+        ("a a a b", "a a b", [(0, 2), (3, 1)]),
     ],
 )
 def test_fragments_by_hand(article: str, summary: str, expected: list[tuple[int, int]]) -> None:
-    assert prepared(article.split()).fragments(summary.split()) == expected
+    assert indexed(article.split()).fragments(summary.split()) == expected
 
 
-def test_nearest_is_the_best_f1_of_different_words() -> None:
+def test_nearest_is_the_best_f1_of_distinct_words() -> None:
     source = IndexedSource("The red boat sailed. The blue boat sank at noon.", "en")
     assert source.nearest(["the", "blue", "boat", "boat"]) == 2 * 3 / (3 + 6)
     assert source.nearest(["the", "red", "boat"]) == 2 * 3 / (3 + 4)
@@ -72,7 +69,7 @@ def test_nearest_is_the_best_f1_of_different_words() -> None:
     assert source.nearest(["green"]) == 0
 
 
-def test_lines_end_sentences_and_stops_do_within_lines() -> None:
+def test_line_breaks_and_full_stops_end_sentences() -> None:
     sentences = Sentences.from_text("First point. Second one!\n\nA third\n***\n", "en")
     assert sentences.raw == ("First point.", "Second one!", "A third")
     assert sentences.words == ["first", "point", "second", "one", "a", "third"]

@@ -1,4 +1,4 @@
-"""Numbers, names and defects. Oracle: by hand."""
+"""Numbers, names and defects. Oracle: values by hand."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_numbers_are_written_in_digits(output: str, numbers: list[str]) -> None:
     [
         ("The mayor, Ann Field, met Bob. Yesterday Carl left.", ["ann", "field", "bob", "carl"]),
         ("A London man met J. Field.", ["london", "field"]),
-        ("She thinks I know NATO's plan.", ["nato"]),  # no single letters
+        ("She thinks I know NATO's plan.", ["nato"]),  # single letters are no names
         ("ドナルド・スミス氏はNATOの会議に出た。", ["ドナルド", "スミス", "nato"]),
         ("김 시장은 NATO 회의에 갔다.", ["nato"]),
         ("史密斯出席了NATO会议。", ["nato"]),
@@ -51,7 +51,7 @@ def test_names_are_capitals_within_sentences_or_katakana_and_latin(
         ("スミス氏は１２月に来日した。", "スミス氏は12月に来た。", (1, 1)),
     ],
 )
-def test_support_is_the_share_that_is_known(
+def test_support_is_the_share_that_the_source_contains(
     source: str, output: str, supported: tuple[float | None, ...]
 ) -> None:
     features = Measure(source)(output)
@@ -72,7 +72,7 @@ def test_support_is_the_share_that_is_known(
         ("", 0),
     ],
 )
-def test_texts_without_an_end_mark(output: str, no_end: int) -> None:
+def test_a_text_without_an_end_mark_is_a_defect(output: str, no_end: int) -> None:
     assert Measure()(output).no_end == no_end
 
 
@@ -87,7 +87,7 @@ def test_texts_without_an_end_mark(output: str, no_end: int) -> None:
         ("会議は終わった。", True, False),
     ],
 )
-def test_fragments(sentence: str, cjk: bool, fragment: bool) -> None:
+def test_sentence_fragments_are_recognised(sentence: str, cjk: bool, fragment: bool) -> None:
     assert is_fragment(sentence, Sentences.from_text(sentence, "char").words, cjk) is fragment
 
 
@@ -96,7 +96,7 @@ def test_fragments(sentence: str, cjk: bool, fragment: bool) -> None:
     [
         ("The the cat sat on on the mat.", 2),
         ("He had had enough; she said that that was it.", 0),
-        ("In Paris. Paris is large.", 0),  # a stop is between them
+        ("In Paris. Paris is large.", 0),  # a full stop separates them
         ("It was 10 10 times.", 0),
         ("회의가 회의가 끝났다.", 1),
         ("とりあえずとりあえず帰った。", 1),
@@ -104,5 +104,5 @@ def test_fragments(sentence: str, cjk: bool, fragment: bool) -> None:
         ("天天都研究研究。", 0),
     ],
 )
-def test_doubled_words(output: str, count: int) -> None:
+def test_doubled_words_are_counted(output: str, count: int) -> None:
     assert Measure()(output).doubled_words == count
