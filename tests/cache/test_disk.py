@@ -1,4 +1,4 @@
-"""The response cache: what goes in comes out, and nothing else ever does."""
+"""The response cache returns the stored replies and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def response(text: str = "4") -> Response:
 def test_stored_replies_are_read_by_a_new_handle(tmp_path: Path) -> None:
     with DiskCache(tmp_path) as first:
         first.put("a", response())
-        assert first.get_many(["a", "b"]) == {"a": response()}  # before it is written, too
+        assert first.get_many(["a", "b"]) == {"a": response()}  # not yet flushed
     with DiskCache(tmp_path) as second:
         assert second.get_many(["a", "b"]) == {"a": response()}
         assert second.stats()["responses"] == 1
@@ -46,11 +46,10 @@ def test_stored_replies_are_read_by_a_new_handle(tmp_path: Path) -> None:
 @given(
     st.text(), st.floats(allow_nan=False, allow_infinity=False), st.sampled_from(["stop", "length"])
 )
-def test_a_response_survives_its_json(text: str, logprob: float, finish: str) -> None:
-    there = Response(
-        (Choice(text, finish, (Token(text, logprob, ((text, logprob),)),)),), served_by=text
-    )
-    assert Response.from_json(there.to_json()) == there
+def test_a_response_is_unchanged_by_json(text: str, logprob: float, finish: str) -> None:
+    token = Token(text, logprob, ((text, logprob),))
+    original = Response((Choice(text, finish, (token,)),), served_by=text)
+    assert Response.from_json(original.to_json()) == original
 
 
 @pytest.mark.parametrize(
@@ -62,21 +61,21 @@ def test_invalid_response_json_raises_value_error(text: str) -> None:
 
 
 def test_nothing_is_evicted_from_a_cache_with_a_size_limit(tmp_path: Path) -> None:
-    careless = diskcache.Cache(
+    limited = diskcache.Cache(
         str(tmp_path / "responses"), size_limit=1000, eviction_policy="least-recently-used"
     )
-    careless.close()
+    limited.close()
     with DiskCache(tmp_path) as cache:
         for i in range(1200):
             cache.put(str(i), response("x" * 1000))
-        with DiskCache(tmp_path) as other:
-            assert other.stats()["responses"] == 1000, "many are written without a flush"
+        with DiskCache(tmp_path) as second:
+            assert second.stats()["responses"] == 1000, "1,000 replies are written without a flush"
         cache.flush()
         assert cache.stats()["responses"] == 1200
 
 
 class Bomb:
-    """Unpickling one of these would create the file."""
+    """An object that creates the file when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -86,8 +85,8 @@ class Bomb:
 
 
 @pytest.mark.parametrize("where", ["value", "key"])
-def test_a_pickle_is_not_read(tmp_path: Path, where: str) -> None:
-    """It counts as absent; all else of the cache is of use."""
+def test_a_pickled_row_is_ignored(tmp_path: Path, where: str) -> None:
+    """The row counts as absent, and the rest of the cache is still read."""
     with DiskCache(tmp_path) as cache:
         for key in ("a", "b"):
             cache.put(key, response())
@@ -109,7 +108,7 @@ def test_a_pickle_is_not_read(tmp_path: Path, where: str) -> None:
     assert not proof.exists()
 
 
-def test_a_file_that_a_row_names_is_neither_read_nor_removed(tmp_path: Path) -> None:
+def test_a_file_named_in_a_row_is_neither_read_nor_removed(tmp_path: Path) -> None:
     with DiskCache(tmp_path) as cache:
         cache.put("a", response())
         cache.put("b", response())
@@ -128,7 +127,7 @@ def test_a_file_that_a_row_names_is_neither_read_nor_removed(tmp_path: Path) -> 
     assert victim.exists()
 
 
-def test_a_file_in_the_way_is_a_storage_error(tmp_path: Path) -> None:
+def test_a_file_instead_of_the_cache_folder_is_a_storage_error(tmp_path: Path) -> None:
     (tmp_path / "c").write_text("")
     with pytest.raises(StorageError, match="--cache DIR"):
         DiskCache(tmp_path / "c")
@@ -145,8 +144,9 @@ def request_of(text: str, draw: int = 0) -> Request:
 
 
 def fill(folder: Path, count: int, size: int = 3000) -> dict[str, Response]:
-    """A cache of this many replies, each of this many characters; the first is longer than a page."""
-    cache, replies = DiskCache(folder), {}
+    """Fill a cache with replies of a number of characters and return them. The first reply is longer than a page."""
+    cache = DiskCache(folder)
+    replies = {}
     for n in range(count):
         request = request_of(f"text {n}" + "y" * size)
         replies[request.key()] = response(f"{n}" + "x" * (size if n else 9000))
@@ -155,7 +155,8 @@ def fill(folder: Path, count: int, size: int = 3000) -> dict[str, Response]:
     return replies
 
 
-def garbage(file: Path, start: int, length: int) -> None:
+def overwrite(file: Path, start: int, length: int) -> None:
+    """Overwrite part of a file with bytes that SQLite cannot read."""
     with file.open("r+b") as opened:
         opened.seek(start)
         opened.write(b"\xa5" * length)
@@ -171,49 +172,50 @@ def test_a_damaged_cache_file_is_renamed_and_replaced(
 ) -> None:
     written = fill(tmp_path, 200)
     file = tmp_path / "responses" / "cache.db"
-    garbage(file, start, length)
+    overwrite(file, start, length)
     cache = DiskCache(tmp_path)
     replies = cache.get_many(list(written))
-    assert replies.items() <= written.items()  # no reply is another's, and none is half a one
-    if not cache.notes:  # nothing that was read is damaged: what finds it is reading on
+    assert replies.items() <= written.items()  # each reply is complete and has its own key
+    if not cache.notes:  # none of these pages was damaged, so read all
         list(cache.iter_all())
     (note,) = cache.notes
     assert has_line(note, "new one", "begun")
     assert capsys.readouterr().err == f"judge: {note}\n"
-    (aside,) = (tmp_path / "responses").glob("cache.db.damaged-*[0-9]")
-    assert str(aside) in note
-    assert aside.read_bytes()[start : start + length] == b"\xa5" * length
+    (renamed,) = (tmp_path / "responses").glob("cache.db.damaged-*[0-9]")
+    assert str(renamed) in note
+    assert renamed.read_bytes()[start : start + length] == b"\xa5" * length
     cache.put("new", response())
     cache.close()
-    with DiskCache(tmp_path) as again:
-        assert again.notes == []
-        assert again.get_many([*written, "new"]) == {"new": response()}
+    with DiskCache(tmp_path) as reopened:
+        assert reopened.notes == []
+        assert reopened.get_many([*written, "new"]) == {"new": response()}
 
 
-def test_a_file_that_is_damaged_under_way_is_set_aside(tmp_path: Path) -> None:
+def test_a_cache_file_damaged_while_in_use_is_renamed_and_replaced(tmp_path: Path) -> None:
     written = fill(tmp_path, 50)
-    cache, other = DiskCache(tmp_path), DiskCache(tmp_path)
-    cache.put("mine", response())
-    other.put("its", response())
+    first, second = DiskCache(tmp_path), DiskCache(tmp_path)
+    first.put("of first", response())
+    second.put("of second", response())
     file = tmp_path / "responses" / "cache.db"
     file.write_bytes(b"\xa5" * 4096 + file.read_bytes()[4096:30_000])
-    cache.put("late", response())
-    replies = cache.get_many([*written, "mine"])
-    cache.flush()
-    other.flush()
-    assert replies.items() <= {**written, "mine": response()}.items()
-    assert [len(one.notes) for one in (cache, other)] == [1, 0]
-    for one in (cache, other):
-        assert set(one.get_many(["mine", "its", "late"])) == {"mine", "its", "late"}
-        one.close()
+    first.put("after damage", response())
+    replies = first.get_many([*written, "of first"])
+    first.flush()
+    second.flush()
+    assert replies.items() <= {**written, "of first": response()}.items()
+    assert (len(first.notes), len(second.notes)) == (1, 0)
+    keys = {"of first", "of second", "after damage"}
+    for cache in (first, second):
+        assert set(cache.get_many(keys)) == keys
+        cache.close()
 
 
-def test_a_folder_that_is_removed_under_way_is_made_again(tmp_path: Path) -> None:
+def test_a_cache_folder_removed_while_in_use_is_created_again(tmp_path: Path) -> None:
     with DiskCache(tmp_path) as cache:
         shutil.rmtree(tmp_path / "responses")
         cache.put("a", response())
-    with DiskCache(tmp_path) as again:
-        assert again.get_many(["a"]) == {"a": response()}
+    with DiskCache(tmp_path) as reopened:
+        assert reopened.get_many(["a"]) == {"a": response()}
 
 
 SHARING = """
@@ -227,7 +229,7 @@ cache = DiskCache(folder)
 for n in range(100):
     key = f"both {n}" if n % 2 else f"{mine} {n}"
     replies = cache.get_many([key, f"both {n - 2}"])
-    assert all(len(one.choices) == 1 for one in replies.values())
+    assert all(len(reply.choices) == 1 for reply in replies.values())
     cache.put(key, Response((Choice(key),)), Request("m", ({"role": "user", "content": key},)))
     cache.flush()
 cache.close()
@@ -238,32 +240,32 @@ cache.close()
 def test_two_processes_share_a_cache(tmp_path: Path, damaged: bool) -> None:
     written = fill(tmp_path, 60)
     if damaged:
-        garbage(tmp_path / "responses" / "cache.db", 4096 * 40, 4096)
+        overwrite(tmp_path / "responses" / "cache.db", 4096 * 40, 4096)
     start = str(time.time() + 0.5)
-    running = [
+    processes = [
         subprocess.Popen([sys.executable, "-c", SHARING, tmp_path, name, start])
         for name in ("a", "b")
     ]
-    assert [one.wait(120) for one in running] == [0, 0]
+    assert [process.wait(120) for process in processes] == [0, 0]
     keys = [f"both {n}" for n in range(1, 100, 2)] + [
         f"{name} {n}" for name in ("a", "b") for n in range(0, 100, 2)
     ]
     cache = DiskCache(tmp_path)
-    replies = {key: one.choices[0].text for key, one in cache.get_many(keys).items()}
+    replies = {key: reply.choices[0].text for key, reply in cache.get_many(keys).items()}
     assert replies.items() <= {key: key for key in keys}.items()
     assert damaged or (len(replies), len(cache.get_many(list(written)))) == (len(keys), 60)
     cache.close()
 
 
-def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
+def test_a_full_disk_loses_no_replies(tmp_path: Path) -> None:
     written = fill(tmp_path, 20)
     cache = DiskCache(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
         late = {f"late {n}": response("z" * 5000) for n in range(100)}
-        for key, one in late.items():
-            cache.put(key, one)
+        for key, reply in late.items():
+            cache.put(key, reply)
         for _ in range(2):
             with pytest.raises(StorageError, match="make room on the disk"):
                 cache.flush()
@@ -271,50 +273,51 @@ def test_a_full_disk_loses_nothing_that_was_put(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     cache.close()
-    with DiskCache(tmp_path) as again:
-        assert again.get_many([*written, *late]) == written | late
-        assert again.notes == []
+    with DiskCache(tmp_path) as reopened:
+        assert reopened.get_many([*written, *late]) == written | late
+        assert reopened.notes == []
 
 
-def test_a_cache_that_another_writes_to_is_waited_for(
+def test_replies_are_written_after_another_process_unlocks_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(disk, "_TIMEOUT", 0.01)
     cache = DiskCache(tmp_path)
-    other = sqlite3.connect(tmp_path / "responses" / "cache.db", isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
+    connection = sqlite3.connect(tmp_path / "responses" / "cache.db", isolation_level=None)
+    connection.execute("BEGIN IMMEDIATE")
     cache.put("a", response())
     with pytest.raises(StorageError, match="locked"):
         cache.flush()
-    other.execute("ROLLBACK")
-    other.close()
+    connection.execute("ROLLBACK")
+    connection.close()
     cache.close()
-    with DiskCache(tmp_path) as again:
-        assert again.get_many(["a"]) == {"a": response()}
+    with DiskCache(tmp_path) as reopened:
+        assert reopened.get_many(["a"]) == {"a": response()}
 
 
-def test_requests_are_stored_and_each_prompt_only_once(tmp_path: Path) -> None:
+def test_requests_are_stored_and_equal_prompts_only_once(tmp_path: Path) -> None:
     cache = DiskCache(tmp_path)
     prompt = "long, 長い \ud800 " * 2000
     requests = [request_of(prompt, draw) for draw in range(20)]
-    for one in requests:
-        cache.put(one.key(), response(str(one.draw)), one)
+    for request in requests:
+        cache.put(request.key(), response(str(request.draw)), request)
     cache.put("f" * 64, response("of an older version"))
     cache.flush()
     assert cache.stats()["bytes"] < 5 * len(prompt)
     entries = list(cache.iter_all())
-    assert [one for _, one in entries if one is not None] == requests
-    assert [one.key() for _, one in entries if one is not None] == [one.key() for one in requests]
-    assert [reply.choices[0].text for reply, one in entries if one is None] == [
-        "of an older version"
-    ]
-    assert len(cache.get_many([one.key() for one in requests])) == 20
+    stored = [request for _, request in entries if request is not None]
+    keys = [request.key() for request in requests]
+    assert stored == requests
+    assert [request.key() for request in stored] == keys
+    without_request = [reply.choices[0].text for reply, request in entries if request is None]
+    assert without_request == ["of an older version"]
+    assert len(cache.get_many(keys)) == 20
     assert cache.clear() == 21
     assert list(cache.iter_all()) == []
     cache.close()
 
 
-def test_no_cache_stores_nothing() -> None:
+def test_no_cache_stores_no_replies() -> None:
     cache = NoCache()
     cache.put("a", response())
     cache.flush()
@@ -322,7 +325,9 @@ def test_no_cache_stores_nothing() -> None:
     cache.close()
 
 
-def test_default_cache_location(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_default_cache_folder_depends_on_the_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "x")
     assert default_folder() == Path("x/judge")
     monkeypatch.delenv("XDG_CACHE_HOME")
@@ -332,20 +337,20 @@ def test_default_cache_location(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     assert default_folder() == Path("y")
 
 
-def test_a_row_is_intact_if_it_reads_as_a_reply_or_is_the_prompt_of_its_key() -> None:
+def test_a_row_is_intact_if_it_is_a_reply_or_the_prompt_of_its_key() -> None:
     request = Request("m", ({"role": "user", "content": "Hello"},))
     rows = base.encode(request.key(), text_response("4"), request)
     assert len(rows) == 2
     assert all(base.is_intact(key, text) for key, text in rows.items())
-    assert not any(
-        base.is_intact(key, text[:-1]) for key, text in rows.items() if key.startswith(base.PROMPT)
-    )
-    assert not any(
-        base.is_intact(request.key(), text) for text in ("", "[1]", "{", '[1,[["4","stop",null]]')
-    )
+    ((prompt_key, prompt),) = [
+        (key, text) for key, text in rows.items() if key.startswith(base.PROMPT)
+    ]
+    assert not base.is_intact(prompt_key, prompt[:-1])
+    for damaged_reply in ("", "[1]", "{", '[1,[["4","stop",null]]'):
+        assert not base.is_intact(request.key(), damaged_reply)
 
 
-def test_folders_of_replies_that_others_could_read_are_closed_to_them(tmp_path: Path) -> None:
+def test_folders_of_replies_are_readable_only_by_their_owner(tmp_path: Path) -> None:
     for _ in range(2):
         cache = DiskCache(tmp_path / "cache")
         cache.put("k", text_response("4"))
