@@ -1,4 +1,4 @@
-"""Which texts have default criteria, and what the message about the others names."""
+"""Texts with default criteria, and the error message for texts without."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ JAPANESE_ARTICLE = "市議会は月曜日に会合を開き、長い議論の末
 
 
 def texts(*pairs: tuple[str | None, str]) -> list[Sample]:
-    """Samples of sources and outputs."""
+    """Return a sample for each pair of a source and an output."""
     return [Sample(str(n), "s", output, source) for n, (source, output) in enumerate(pairs)]
 
 
@@ -54,12 +54,12 @@ def texts(*pairs: tuple[str | None, str]) -> list[Sample]:
     ],
     ids=["all", "one lacks its source", "one answer", "one is empty", "Japanese", "exactly twice"],
 )
-def test_texts_with_far_longer_sources_have_the_criteria_of_summaries(rows: list[Sample]) -> None:
+def test_texts_with_much_longer_sources_have_the_criteria_of_summaries(rows: list[Sample]) -> None:
     assert default_criteria(rows) == SUMMARY_CRITERIA
 
 
 @pytest.mark.parametrize(
-    ("rows", "looks"),
+    ("rows", "message"),
     [
         (texts((QUESTION, ANSWER)), "look like answers"),
         (texts((ARTICLE, ARTICLE)), "source is 1 times"),
@@ -72,13 +72,13 @@ def test_texts_with_far_longer_sources_have_the_criteria_of_summaries(rows: list
         (texts((ARTICLE, ""), (ARTICLE, "…")), "have no words"),
     ],
 )
-def test_other_texts_have_no_default_criteria(rows: list[Sample], looks: str) -> None:
-    with pytest.raises(ConfigError, match=looks):
+def test_other_texts_have_no_default_criteria(rows: list[Sample], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         default_criteria(rows)
 
 
 @pytest.mark.parametrize("language", TRANSLATIONS)
-def test_a_translation_is_not_taken_for_a_summary(language: str) -> None:
+def test_a_translation_is_not_a_summary(language: str) -> None:
     with pytest.raises(ConfigError, match="translations"):
         default_criteria(texts((ENGLISH, TRANSLATIONS[language])))
     with pytest.raises(ConfigError, match="translations"):
@@ -95,41 +95,43 @@ def test_a_summary_has_at_most_half_the_words_of_its_source(source: int, output:
             default_criteria(rows)
 
 
-def message(rows: list[Sample], **options: object) -> str:
-    with pytest.raises(ConfigError) as refused:
+def error_message(rows: list[Sample], **options: object) -> str:
+    with pytest.raises(ConfigError) as caught:
         default_criteria(rows, **options)  # type: ignore[arg-type]
-    return str(refused.value)
+    return str(caught.value)
 
 
-def test_the_message_names_criteria_that_the_texts_can_be_judged_on() -> None:
-    with_source = message(texts((QUESTION, ANSWER)), metrics=True)
+def test_the_message_names_criteria_that_suit_the_texts() -> None:
+    with_source = error_message(texts((QUESTION, ANSWER)), metrics=True)
     assert "--criteria answers_request,complete" in with_source
     assert "--criteria relevance,consistency,fluency" in with_source
     assert '--criteria "helpful: Does the answer help?"' in with_source
     assert "--criteria none" in with_source
-    without = message(texts((None, ANSWER)), metrics=True)
+    without = error_message(texts((None, ANSWER)), metrics=True)
     assert "--criteria fluency (" in without
     assert "like fluency_5, polite and safe)" in without
 
 
-def test_message_offers_metrics_only_to_commands_with_metrics() -> None:
-    assert "--criteria none" not in message(texts((QUESTION, ANSWER)))
+def test_the_message_suggests_metrics_only_to_commands_with_metrics() -> None:
+    assert "--criteria none" not in error_message(texts((QUESTION, ANSWER)))
 
 
-def test_message_suggests_the_rated_criteria() -> None:
-    assert "--criteria consistency (" in message(
+def test_the_message_suggests_the_rated_criteria() -> None:
+    assert "--criteria consistency (" in error_message(
         texts((QUESTION, ANSWER)), rated=["consistency", "helpful"]
     )
-    assert '--criteria "solved: QUESTION"' in message(texts((QUESTION, ANSWER)), rated=["solved"])
+    assert '--criteria "solved: QUESTION"' in error_message(
+        texts((QUESTION, ANSWER)), rated=["solved"]
+    )
 
 
 def test_the_message_for_pairs_names_the_criteria_that_compare() -> None:
-    assert "overall" in message(texts((QUESTION, ANSWER)), pairwise=True)
+    assert "overall" in error_message(texts((QUESTION, ANSWER)), pairwise=True)
 
 
-def test_message_in_python_uses_python_syntax() -> None:
+def test_the_message_in_python_has_python_syntax() -> None:
     with speaking_to("python"):
-        output = message(texts((QUESTION, ANSWER)), metrics=True)
+        output = error_message(texts((QUESTION, ANSWER)), metrics=True)
         unwritten = str(no_default_of_unwritten())
     for part in (
         "criteria=['relevance', 'consistency', 'fluency']",
@@ -141,7 +143,7 @@ def test_message_in_python_uses_python_syntax() -> None:
 
 
 def answers(**columns: object) -> list[Sample]:
-    """Two answers to a question, with more columns."""
+    """Return two answers to a question, with these columns."""
     extra = {"question": QUESTION, **columns}
     return [Sample("1", system, ANSWER, extra=extra) for system in ("x", "y")]
 
@@ -155,37 +157,37 @@ def answers(**columns: object) -> list[Sample]:
         ({"contexts": []}, "answers_request,complete"),
     ],
 )
-def test_the_message_proposes_what_fits_the_columns_of_answers(
+def test_the_message_proposes_criteria_that_fit_the_columns_of_answers(
     columns: dict[str, object], proposed: str
 ) -> None:
-    assert f"--criteria {proposed} (built in" in message(answers(**columns))
+    assert f"--criteria {proposed} (built in" in error_message(answers(**columns))
 
 
-def test_references_make_correct_fit() -> None:
+def test_correct_is_proposed_for_answers_with_references() -> None:
     rows = [replace(row, references=("On Friday.",)) for row in answers()]
-    assert "--criteria answers_request,complete,correct (" in message(rows)
+    assert "--criteria answers_request,complete,correct (" in error_message(rows)
 
 
-def test_a_column_that_looks_like_references_is_proposed_for_them() -> None:
-    said = message(answers(expected="On Friday."))
-    assert "and correct with --map references=expected" in said
+def test_the_message_suggests_to_map_a_column_that_looks_like_references() -> None:
+    message = error_message(answers(expected="On Friday."))
+    assert "and correct with --map references=expected" in message
 
 
-def test_answers_with_a_long_source_are_no_summaries() -> None:
+def test_answers_with_a_long_source_are_not_summaries() -> None:
     rows = [replace(row, source=ARTICLE * 10) for row in answers()]
-    said = message(rows)
-    assert "has the column question" in said
-    assert "relevance,consistency" not in said
+    message = error_message(rows)
+    assert "has the column question" in message
+    assert "relevance,consistency" not in message
 
 
 def test_the_message_for_pairs_of_answers_begins_with_overall() -> None:
     rows = texts((QUESTION, ANSWER))
-    assert "--criteria overall,complete (" in message(rows, pairwise=True)
+    assert "--criteria overall,complete (" in error_message(rows, pairwise=True)
 
 
 def test_overall_is_not_proposed_if_the_source_is_not_the_request() -> None:
     rows = [replace(row, source=ARTICLE) for row in answers()]
-    assert "--criteria complete,grounded (" in message(rows, pairwise=True)
+    assert "--criteria complete,grounded (" in error_message(rows, pairwise=True)
 
 
 def test_a_draft_of_answers_has_the_proposed_criteria() -> None:
@@ -197,6 +199,6 @@ def test_a_draft_of_summaries_has_the_default_criteria() -> None:
     assert proposed_criteria(texts((ARTICLE, SUMMARY))) == SUMMARY_CRITERIA
 
 
-def test_rated_criteria_of_answers_count_only_if_the_texts_have_what_they_read() -> None:
+def test_rated_criteria_of_answers_count_only_if_the_texts_have_their_inputs() -> None:
     rated = ["correct", "polite", "relevance", "mine"]
     assert builtin_rated(answers(), rated) == ("relevance", "polite")

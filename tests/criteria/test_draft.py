@@ -1,4 +1,4 @@
-"""criteria.draft: a draft of steps is asked for and read. Oracle: `render`."""
+"""criteria.draft: the prompt that asks for steps, and the parsing of its reply. Oracle: `render`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = "---\nscale: [1, 5]\n---\n"
 EXTENDS = '{% extends "layouts/pointwise.jinja" %}\n'
 
 
-def asked_of(criterion: Criterion) -> Prompt:
+def drafting_prompt(criterion: Criterion) -> Prompt:
     return render_drafting_prompt(criterion, criteria.drafting(criterion))
 
 
@@ -28,14 +28,14 @@ Write = Callable[[str], str]
 # ----------------------------------------------------------------------------------------------------------- the prompt
 
 
-def test_steps_are_asked_for_by_the_text_of_the_criterion_and_no_sample(write: Write) -> None:
+def test_the_prompt_for_steps_has_the_text_of_the_criterion_and_no_sample(write: Write) -> None:
     text = (
         "---\ntitle: Tone\ndescription: How it sounds.\nscale: {labels: [rude, polite], values: [0, 1]}\n"
         f"steps: [Old one.]\n---\n{EXTENDS}{{% block criterion %}}\nFit for {{{{ genre|fenced('x') }}}}"
         "{% for r in references %}{{ r }}{% endfor %}{% if genre %}?{% endif %}, "
         "up to {{ this.highest }}.\n{% endblock %}"
     )
-    request = asked_of(criteria.load(write(text)))
+    request = drafting_prompt(criteria.load(write(text)))
     prompt = request.messages[0]["content"]
     assert (request.item, request.system, request.criterion, request.question) == ("", "", "my", "")
     for part in (
@@ -49,19 +49,16 @@ def test_steps_are_asked_for_by_the_text_of_the_criterion_and_no_sample(write: W
     assert "judging one text" in prompt
 
 
-def test_drafted_steps_of_a_comparison_ask_for_the_better_text() -> None:
-    prompt = asked_of(criteria.load("fluency", pairwise=True)).messages[0]["content"]
+def test_the_prompt_for_steps_of_a_comparison_asks_for_the_better_text() -> None:
+    prompt = drafting_prompt(criteria.load("fluency", pairwise=True)).messages[0]["content"]
     assert "comparing two texts" in prompt
     assert "Which of the two texts is better by this criterion, A or B?" in prompt
 
 
-def test_a_draft_leaves_the_layouts_for_prompts_as_they_were(write: Write) -> None:
-    criterion = criteria.load(
-        write(
-            f"{HEAD}{EXTENDS}{{% block criterion %}}\nPolite to {{{{ output|fenced('to') }}}}?\n{{% endblock %}}"
-        )
-    )
-    asked_of(criterion)
+def test_a_draft_does_not_change_the_layouts_of_prompts(write: Write) -> None:
+    block = "{% block criterion %}\nPolite to {{ output|fenced('to') }}?\n{% endblock %}"
+    criterion = criteria.load(write(f"{HEAD}{EXTENDS}{block}"))
+    drafting_prompt(criterion)
     prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(
         Sample("i", "s", "Good morning.", "It dawns.")
     )
@@ -70,24 +67,23 @@ def test_a_draft_leaves_the_layouts_for_prompts_as_they_were(write: Write) -> No
 
 @pytest.mark.parametrize("language", criteria.languages())
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_draft_request_uses_the_text_of_the_prompt(language: str, pairwise: bool) -> None:
-    """The oracle is `render`: what stands between the title and the steps there stands here too."""
-    for one in criteria.builtin(language, pairwise=pairwise)[:2]:
-        known = Sample("i", "s", "o", source="x")
-        opponent = replace(known, system="t") if pairwise else None
-        whole = (
-            Renderer(one, criteria.template_bodies(one))
-            .render(known, opponent)
-            .messages[0]["content"]
-        )
+def test_the_prompt_for_steps_contains_the_text_of_the_criterions_prompt(
+    language: str, pairwise: bool
+) -> None:
+    """Both contain the text that `render` puts between the title and the steps."""
+    for criterion in criteria.builtin(language, pairwise=pairwise)[:2]:
+        sample = Sample("i", "s", "o", source="x")
+        opponent = replace(sample, system="t") if pairwise else None
+        renderer = Renderer(criterion, criteria.template_bodies(criterion))
+        whole = renderer.render(sample, opponent).messages[0]["content"]
         text = re.sub(
             r"\A.*?\n\n(.*?)\n\n[^\n]+\n1\. .*\Z",
             r"\1",
-            whole.partition(one.title)[2],
+            whole.partition(criterion.title)[2],
             flags=re.DOTALL,
         )
         assert len(text) > 100
-        assert text in asked_of(one).messages[0]["content"]
+        assert text in drafting_prompt(criterion).messages[0]["content"]
 
 
 @pytest.mark.parametrize(
@@ -105,11 +101,11 @@ def test_draft_request_uses_the_text_of_the_prompt(language: str, pairwise: bool
         ),
     ],
 )
-def test_criteria_without_a_text_of_their_own_have_no_draft(
+def test_a_draft_of_a_criterion_without_a_plain_text_is_an_error(
     write: Write, text: str, facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(CriterionError) as caught:
-        asked_of(criteria.load(write(HEAD + text)))
+        drafting_prompt(criteria.load(write(HEAD + text)))
     assert has_line(str(caught.value), *facts)
 
 
@@ -131,7 +127,7 @@ def test_criteria_without_a_text_of_their_own_have_no_draft(
         ),
     ],
 )
-def test_replies_that_are_lists_of_steps(reply: str, steps: tuple[str, ...]) -> None:
+def test_a_list_of_steps_is_read_in_any_form(reply: str, steps: tuple[str, ...]) -> None:
     assert criteria.read_steps(reply) == steps
 
 
@@ -159,7 +155,7 @@ def test_replies_that_are_lists_of_steps(reply: str, steps: tuple[str, ...]) -> 
         ("```\n1. Read.\n2. Score.\n```", ("not a step", "'```'")),
     ],
 )
-def test_a_reply_without_a_list_of_steps_is_returned_in_the_error(
+def test_a_reply_that_is_no_list_of_steps_is_an_error_with_the_reply(
     reply: str, facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(ParseError) as caught:

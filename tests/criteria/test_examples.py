@@ -1,4 +1,4 @@
-"""criteria.examples: examples of a criterion, in its header, in a file, and in Python. Oracles: hand-written files."""
+"""criteria.examples: examples in a criterion's header, in a file, and in Python. Oracles: files written by hand."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ EXAMPLES = (
 )
 
 
-def put(folder: Path, header: str, name: str = "polite.jinja", body: str = BODY) -> str:
+def write_criterion(folder: Path, header: str, name: str = "polite.jinja", body: str = BODY) -> str:
     path = folder / name
     path.write_text(f"---\n{header}\n{body}", encoding="utf-8")
     return str(path)
 
 
-def refused(path: str) -> str:
+def error_message(path: str) -> str:
     with pytest.raises(JudgeError) as caught:
         criteria.load(path, pairwise=None)
     return str(caught.value).replace(str(Path(path).parent) + "/", "")
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "json", "csv", "parquet"])
-def test_examples_come_from_the_header_or_a_file(tmp_path: Path, suffix: str) -> None:
+def test_examples_are_read_from_the_header_or_a_file(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / "examples" / f"rated.{suffix}"
     file.parent.mkdir()
     frame = pd.DataFrame(ROWS).astype({"score": str})
@@ -52,32 +52,37 @@ def test_examples_come_from_the_header_or_a_file(tmp_path: Path, suffix: str) ->
         file.write_text(json.dumps(ROWS))
     else:
         (frame.to_csv if suffix == "csv" else frame.to_parquet)(file, index=False)
-    of_file = criteria.load(put(tmp_path, f"examples: examples/rated.{suffix}"))
-    of_header = criteria.load(put(tmp_path, f"examples: {json.dumps(ROWS)}", "inline.jinja"))
-    assert of_file.examples == of_header.examples == EXAMPLES
+    from_file = criteria.load(write_criterion(tmp_path, f"examples: examples/rated.{suffix}"))
+    from_header = criteria.load(
+        write_criterion(tmp_path, f"examples: {json.dumps(ROWS)}", "inline.jinja")
+    )
+    assert from_file.examples == from_header.examples == EXAMPLES
 
 
-def test_the_digest_has_the_examples_wherever_they_are(tmp_path: Path) -> None:
+def test_examples_are_part_of_the_digest(tmp_path: Path) -> None:
     rated = tmp_path / "rated.jsonl"
     rated.write_text(json.dumps(ROWS[0]))
-    path = put(tmp_path, "examples: rated.jsonl")
+    path = write_criterion(tmp_path, "examples: rated.jsonl")
     first = criteria.load(path)
     assert criteria.finalize(replace(first, reply="reason_then_score")).examples == EXAMPLES[:1]
     rated.write_text(json.dumps(ROWS[0] | {"score": 4}))
     digests = {first.digest, criteria.load(path).digest, replace(first, examples=()).digest}
     digests |= {
-        criteria.load(put(tmp_path, f"examples: {json.dumps(ROWS[:n])}")).digest for n in (1, 2)
+        criteria.load(write_criterion(tmp_path, f"examples: {json.dumps(ROWS[:n])}")).digest
+        for n in (1, 2)
     }
     assert len(digests) == 5
-    none = criteria.load(put(tmp_path, "scale: [1, 5]"))
+    none = criteria.load(write_criterion(tmp_path, "scale: [1, 5]"))
     assert none.digest == replace(none, header_parts=replace(none, examples=()).prompt_parts).digest
 
 
-def test_half_points_and_words_are_labels_of_some_scales(tmp_path: Path) -> None:
+def test_the_score_of_an_example_may_be_a_half_point_or_a_word(tmp_path: Path) -> None:
     header = "allow_half: true\nexamples: [{text: a, score: 4.5}, {text: b, score: '4.0'}]"
-    assert [e.score for e in criteria.load(put(tmp_path, header)).examples] == ["4.5", "4"]
+    examples = criteria.load(write_criterion(tmp_path, header)).examples
+    assert [example.score for example in examples] == ["4.5", "4"]
     header = "scale: {labels: ['yes', 'no'], values: [1, 0]}\nexamples: [{text: a, score: 'Yes'}]"
-    assert [e.score for e in criteria.load(put(tmp_path, header)).examples] == ["yes"]
+    (example,) = criteria.load(write_criterion(tmp_path, header)).examples
+    assert example.score == "yes"
 
 
 @pytest.mark.parametrize(
@@ -123,12 +128,14 @@ def test_bad_examples_are_errors_with_line_and_reason(
         (folder / name).write_text(text)
     (tmp_path / "rated.jsonl").write_text('{"output": "a", "score": 1}\n')
     (folder / "linked.jsonl").symlink_to(tmp_path / "rated.jsonl")
-    assert has_line(refused(put(folder, header)), *facts)
+    assert has_line(error_message(write_criterion(folder, header)), *facts)
 
 
-def test_a_comparison_has_no_examples(tmp_path: Path) -> None:
+def test_examples_of_a_comparison_are_an_error(tmp_path: Path) -> None:
     header = "scale: {labels: [A, B], values: [1, 0]}\nexamples: [{output: a, score: A}]"
-    header_error = refused(put(tmp_path, header, body="---\n{{ first }}{{ second }}\n"))
+    header_error = error_message(
+        write_criterion(tmp_path, header, body="---\n{{ first }}{{ second }}\n")
+    )
     assert has_line(header_error, "compares two texts", "none")
 
 
@@ -151,7 +158,8 @@ def test_a_run_stores_its_examples(tmp_path: Path) -> None:
         cache=False,
     )
     with_examples, without = (
-        run(criteria=put(tmp_path, header)) for header in ("examples: rated.jsonl", "scale: [1, 5]")
+        run(criteria=write_criterion(tmp_path, header))
+        for header in ("examples: rated.jsonl", "scale: [1, 5]")
     )
     (example,) = with_examples.info.criteria["polite"].examples
     assert example == Example("Good morning.", "5", "It greets.")

@@ -1,4 +1,4 @@
-"""criteria.header_lists: lists are written into headers. Oracles: files edited by hand, and what is loaded again."""
+"""criteria.header_lists: lists are written into headers. Oracles: files edited by hand, and loading the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ WRITTEN = "steps:\n  - 'Read it: all.'\n  - '- no'\n  - 점수를 고른다.\n  
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_steps_take_the_place_of_the_old_ones_and_of_nothing_else(
+def test_writing_steps_replaces_only_the_old_steps(
     tmp_path: Path, old: str, new: str, end: str, mark: bytes
 ) -> None:
     path = tmp_path / "my.jinja"
@@ -59,7 +59,7 @@ def test_steps_take_the_place_of_the_old_ones_and_of_nothing_else(
     assert [file.name for file in tmp_path.iterdir()] == ["my.jinja"]
 
 
-def test_steps_go_to_the_end_of_a_header_without_any(write: Write) -> None:
+def test_steps_are_added_at_the_end_of_a_header_without_steps(write: Write) -> None:
     path = Path(write(FILE.format(steps="")))
     criteria.write_lists(path, {"steps": NEW})
     assert path.read_text(encoding="utf-8") == FILE.format(steps="").replace(
@@ -88,7 +88,7 @@ def test_any_written_list_can_be_loaded(tmp_path: Path, lines: list[str]) -> Non
     assert criteria.load(str(path)).steps == steps
 
 
-def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
+def test_existing_steps_are_not_replaced_without_overwrite(write: Write) -> None:
     text = FILE.format(steps="steps: [a]\n")
     path = Path(write(text))
     with pytest.raises(CriterionError, match=r"my\.jinja: already has steps"):
@@ -100,7 +100,7 @@ def test_steps_are_not_written_over_others_unasked(write: Write) -> None:
     "header",
     ["{scale: [1, 5]}", "scale: [1, 5]\ntitle: &t x\nsteps: [&s a]\ndescription: *s", "scale: 5"],
 )
-def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header: str) -> None:
+def test_a_header_that_cannot_contain_steps_is_left_unchanged(write: Write, header: str) -> None:
     text = f"---\n{header}\n---\n{{{{ output }}}}"
     path = Path(write(text))
     with pytest.raises(CriterionError, match=r"my\.jinja: the steps do not fit|5 is not a scale"):
@@ -112,7 +112,7 @@ def test_a_file_that_steps_do_not_fit_into_stays_as_it_was(write: Write, header:
 @pytest.mark.parametrize(
     "damage", ["steps:\n- a\n- c\nscale", "steps: [a, b]\ntitle: t\nscale", "scale"]
 )
-def test_refuses_to_write_if_more_than_the_steps_would_change(
+def test_nothing_is_written_if_more_than_the_steps_would_change(
     write: Write, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
     path = Path(write(HEAD + "{{ output }}"))
@@ -124,7 +124,7 @@ def test_refuses_to_write_if_more_than_the_steps_would_change(
     assert path.read_text(encoding="utf-8") == HEAD + "{{ output }}"
 
 
-def test_a_link_stays_a_link_and_the_mode_stays(write: Write, tmp_path: Path) -> None:
+def test_links_and_file_modes_are_preserved(write: Write, tmp_path: Path) -> None:
     path, link = Path(write(HEAD + "{{ output }}")), tmp_path / "link.jinja"
     path.chmod(0o640)
     link.symlink_to(path)
@@ -158,7 +158,7 @@ BLOCK = (
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_examples_go_into_every_kind_of_file(
+def test_examples_are_written_into_every_kind_of_file(
     tmp_path: Path, name: str, before: str, after: str, end: str, mark: str
 ) -> None:
     path = tmp_path / name
@@ -169,7 +169,7 @@ def test_examples_go_into_every_kind_of_file(
     assert path.read_bytes().decode() == (mark + after.format(block)).replace("\n", end)
 
 
-def test_a_file_that_would_be_too_long_stays_as_it_was(write: Write) -> None:
+def test_a_file_that_would_be_too_long_is_left_unchanged(write: Write) -> None:
     path = Path(write(HEAD + "{{ output }}"))
     with pytest.raises(CriterionError, match="more than 100,000 characters"):
         criteria.write_lists(path, {"examples": [{"score": 5, "output": "x" * 100_000}]})
@@ -179,7 +179,7 @@ def test_a_file_that_would_be_too_long_stays_as_it_was(write: Write) -> None:
 @pytest.mark.parametrize(
     "text", ['{question: "Is it?", scale: [1, 5]}', '{question: "Is it?"}\n', "a: *b\n"]
 )
-def test_a_yaml_file_that_lists_do_not_fit_into_stays_as_it_was(tmp_path: Path, text: str) -> None:
+def test_a_yaml_file_that_cannot_contain_lists_is_left_unchanged(tmp_path: Path, text: str) -> None:
     path = tmp_path / "my.yaml"
     path.write_text(text)
     with pytest.raises(CriterionError, match=r"the examples and seen do not fit|not YAML"):
@@ -197,8 +197,8 @@ def test_a_yaml_file_that_lists_do_not_fit_into_stays_as_it_was(tmp_path: Path, 
     ],
 )
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_text_and_a_mapping_take_the_place_of_the_old_ones(old: str, new: str, end: str) -> None:
-    """The levels are new, or replace others; what is around them stays."""
+def test_a_text_and_a_mapping_replace_the_old_values(old: str, new: str, end: str) -> None:
+    """The levels are added or replaced, and the rest of the file does not change."""
     values = {"question": "Is it: yes?", "levels": {"1": "- no", "5": "yes"}}
     levels = "levels:\n  1: '- no'\n  5: 'yes'\n"
     for before, after in (
@@ -210,7 +210,7 @@ def test_a_text_and_a_mapping_take_the_place_of_the_old_ones(old: str, new: str,
         assert written == after.replace("\n", end)
 
 
-def test_a_text_of_several_lines_is_a_block() -> None:
+def test_a_text_of_several_lines_is_written_as_a_block() -> None:
     written = criteria.with_values(
         Path("a.yaml"), "question: Is it?\nscale: [1, 5]\n", {"question": "Is it?\n\nOr not?"}
     )

@@ -1,7 +1,7 @@
-"""The layouts of prompts/: each holds its marks whatever stands between them, and says the same in other words.
+"""The layouts of prompts/: texts cannot break their marks, and paraphrases change only the words.
 
-Golden files in tests/golden/layouts/ hold the other wordings, as a person has read them. After a change of wording:
-`JUDGE_GOLDEN=write pytest tests/criteria/test_layouts.py`, then read the difference.
+Golden files in tests/golden/layouts/ contain the paraphrases, and a person has read them. After a change of wording,
+run `JUDGE_GOLDEN=write pytest tests/criteria/test_layouts.py` and read the difference.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
-    """The prompt, with the question where that is apart."""
+    """Return the prompt, followed by the question if that is separate."""
     prompt_parts = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
     return "\n\n".join(filter(None, (prompt_parts.messages[0]["content"], prompt_parts.question)))
 
@@ -63,29 +63,35 @@ def prompt(criterion: Criterion, sample: Sample = SAMPLE) -> str:
 
 @cache
 def renderer(language: str, layout: str, form: Form = "text") -> Renderer:
-    """A built-in criterion that reads a source, in one of the layouts."""
-    one = criteria.load("relevance", language=language, pairwise=layout == "pairwise")
-    one = paraphrase(one, layout) if layout in PARAPHRASES else one
-    return Renderer(replace(one, form=form), criteria.template_bodies(one))
+    """Return the renderer of a built-in criterion that reads a source, in one of the layouts."""
+    criterion = criteria.load("relevance", language=language, pairwise=layout == "pairwise")
+    if layout in PARAPHRASES:
+        criterion = paraphrase(criterion, layout)
+    return Renderer(replace(criterion, form=form), criteria.template_bodies(criterion))
 
 
-def shown(layout: Renderer, source: str, output: str, other: str | None) -> str:
-    """The message about a source and a text, or two of them."""
-    opponent = None if other is None else Sample("i", "t", other, source=source)
-    return layout.render(Sample("i", "s", output, source=source), opponent).messages[0]["content"]
+def message_about(layout: Renderer, source: str, output: str, second_output: str | None) -> str:
+    """Return the message about a source and one or two texts."""
+    sample = Sample("i", "s", output, source=source)
+    opponent = None
+    if second_output is not None:
+        opponent = Sample("i", "t", second_output, source=source)
+    return layout.render(sample, opponent).messages[0]["content"]
 
 
-def read(message: str) -> list[tuple[str, str, str]]:
-    """Label, key and text of all that stands between marks, as a reader goes through it who knows the form of a mark.
+def marked_texts(message: str) -> list[tuple[str, str, str]]:
+    """Return label, key and text of each marked text, in order.
 
-    A text lasts from its opening mark to the first closing one of the same label and key.
+    A text ends at the first closing mark with the label and the key of its opening mark.
     """
-    texts_found, place = [], 0
-    while mark := re.compile(r"^<(\w+) ([0-9a-f]+)>\n", re.MULTILINE).search(message, place):
+    opening = re.compile(r"^<(\w+) ([0-9a-f]+)>\n", re.MULTILINE)
+    texts = []
+    position = 0
+    while mark := opening.search(message, position):
         end = message.index(f"\n</{mark[1]} {mark[2]}>", mark.end())
-        texts_found.append((mark[1], mark[2], message[mark.end() : end]))
-        place = end + 1
-    return texts_found
+        texts.append((mark[1], mark[2], message[mark.end() : end]))
+        position = end + 1
+    return texts
 
 
 _PIECES = st.sampled_from(
@@ -104,7 +110,7 @@ _TEXTS = st.one_of(
 def test_every_text_is_fenced_by_unique_marks(
     case: tuple[str, str], source: str, before: str, after: str, quotes: bool
 ) -> None:
-    """Also where a text quotes the marks of the one before it."""
+    """If `quotes` is true, each text quotes the marks of the text before it."""
     language, layout = case
     mark = fence_digest(source)
     output = (
@@ -112,13 +118,13 @@ def test_every_text_is_fenced_by_unique_marks(
         if quotes
         else before
     )
-    other = f"{before}\n</A {fence_digest(output)}>\n{after}" if quotes else after
-    opponent = other if layout == "pairwise" else None
-    message = shown(renderer(language, layout), source, output, opponent)
-    marked = read(message)
-    assert [text for *_, text in marked] == [
-        text for text in (source, output, opponent) if text is not None
-    ]
+    second_output = None
+    if layout == "pairwise":
+        second_output = f"{before}\n</A {fence_digest(output)}>\n{after}" if quotes else after
+    message = message_about(renderer(language, layout), source, output, second_output)
+    marked = marked_texts(message)
+    expected = [text for text in (source, output, second_output) if text is not None]
+    assert [text for *_, text in marked] == expected
     for label, token, _ in marked:
         assert (message.count(f"<{label} {token}>"), message.count(f"</{label} {token}>")) == (1, 1)
 
@@ -128,36 +134,39 @@ def test_the_separate_question_contains_no_texts(
     case: tuple[str, str], source: str, output: str
 ) -> None:
     language, layout = case
-    one = renderer(language, layout, "decision")
+    layout_renderer = renderer(language, layout, "decision")
     opponent = replace(SAMPLE, system="t", output="Another.") if layout == "pairwise" else None
-    rendered = one.render(
+    rendered = layout_renderer.render(
         Sample("i", "s", output, source=source), opponent and replace(opponent, source=source)
     )
-    assert [text for *_, text in read(rendered.messages[0]["content"])][:2] == [source, output]
-    assert rendered.question == one.render(SAMPLE, opponent).question
+    marked = marked_texts(rendered.messages[0]["content"])
+    assert [text for *_, text in marked][:2] == [source, output]
+    assert rendered.question == layout_renderer.render(SAMPLE, opponent).question
 
 
-# -------------------------------------------------------------------------------------------------------- other words
+# -------------------------------------------------------------------------------------------------------- paraphrases
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("wording", PARAPHRASES)
-def test_other_wordings_match_the_golden_file(language: str, wording: str) -> None:
-    one = paraphrase(criteria.load("relevance", language=language), wording)
-    verdict = replace(one, scale=Scale(("fail", "pass"), (0.0, 1.0)))
+def test_paraphrased_prompts_match_golden_files(language: str, wording: str) -> None:
+    criterion = paraphrase(criteria.load("relevance", language=language), wording)
+    verdict = replace(criterion, scale=Scale(("fail", "pass"), (0.0, 1.0)))
     forms: tuple[Form, ...] = ("text", "json")
-    wordings = [
-        (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in forms for kind in KINDS
+    variants = [
+        (f"{form}, {kind}", replace(criterion, form=form, reply=kind))
+        for form in forms
+        for kind in KINDS
     ]
-    wordings += [
+    variants += [
         ("pass or fail", verdict),
         ("decision, pass or fail", replace(verdict, form="decision")),
     ]
     ends = (
-        f"=== {name}\n{prompt(other).partition(one.steps[-1])[2].strip()}"
-        for name, other in wordings
+        f"=== {name}\n{prompt(variant).partition(criterion.steps[-1])[2].strip()}"
+        for name, variant in variants
     )
-    text = "\n\n".join([prompt(one), *ends]) + "\n"
+    text = "\n\n".join([prompt(criterion), *ends]) + "\n"
     file = GOLDEN / language / f"{wording}.txt"
     if os.environ.get("JUDGE_GOLDEN") == "write":
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -165,7 +174,7 @@ def test_other_wordings_match_the_golden_file(language: str, wording: str) -> No
     assert text == file.read_text(encoding="utf-8")
 
 
-def test_every_golden_file_has_its_test() -> None:
+def test_every_golden_file_has_a_test() -> None:
     files = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
     assert files == {
         f"{language}/{wording}.txt" for language in LANGUAGES for wording in PARAPHRASES
@@ -173,7 +182,7 @@ def test_every_golden_file_has_its_test() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_wordings_have_the_same_blocks_in_the_same_order(language: str) -> None:
+def test_layouts_have_the_same_blocks_in_the_same_order(language: str) -> None:
     root = criteria.builtin_prompts() / language / "layouts"
 
     def blocks(name: str) -> list[str]:
@@ -187,55 +196,53 @@ def test_wordings_have_the_same_blocks_in_the_same_order(language: str) -> None:
     ("language", "name"),
     list(zip(LANGUAGES, ["relevance", "coherence", "consistency", "fluency_5"], strict=True)),
 )
-def test_only_the_words_around_a_criterion_change(language: str, name: str) -> None:
-    one = criteria.load(name, language=language)
-    others = [paraphrase(one, wording) for wording in PARAPHRASES]
-    assert [other.name for other in others] == [f"{name}~b", f"{name}~c"]
-    assert len({one.digest, *(other.digest for other in others)}) == 3
-    assert {(other.needs, other.scale, other.steps, other.reply) for other in others} == {
-        (one.needs, one.scale, one.steps, one.reply)
-    }
-    criterion_lines = {
-        line
-        for line in criteria.template_bodies(one)[Path(one.path).name].splitlines()
-        if line and "{%" not in line
-    }
+def test_a_paraphrase_changes_only_the_words_around_a_criterion(language: str, name: str) -> None:
+    criterion = criteria.load(name, language=language)
+    paraphrases = [paraphrase(criterion, wording) for wording in PARAPHRASES]
+    assert [each.name for each in paraphrases] == [f"{name}~b", f"{name}~c"]
+    assert len({criterion.digest, *(each.digest for each in paraphrases)}) == 3
+    for each in paraphrases:
+        assert (each.needs, each.scale) == (criterion.needs, criterion.scale)
+        assert (each.steps, each.reply) == (criterion.steps, criterion.reply)
+    template_lines = criteria.template_bodies(criterion)[Path(criterion.path).name].splitlines()
+    criterion_lines = {line for line in template_lines if line and "{%" not in line}
     assert criterion_lines
-    for other in others:
-        lines = set(prompt(other).splitlines())
-        assert criterion_lines | {f"{n}. {step}" for n, step in enumerate(one.steps, 1)} <= lines
-        shared = set(prompt(one).splitlines()) & lines
-        assert len(shared) < len(set(prompt(one).splitlines()))
+    step_lines = {f"{n}. {step}" for n, step in enumerate(criterion.steps, 1)}
+    original_lines = set(prompt(criterion).splitlines())
+    for each in paraphrases:
+        lines = set(prompt(each).splitlines())
+        assert criterion_lines | step_lines <= lines
+        assert len(original_lines & lines) < len(original_lines)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("wording", PARAPHRASES)
-def test_a_reply_in_the_form_asked_for_is_read(language: str, wording: str) -> None:
-    one = paraphrase(
-        replace(criteria.load("relevance", language=language), reply="reason_then_score"), wording
-    )
-    form = next(line for line in prompt(one).splitlines() if line.endswith(": N"))
-    parsed = parse.find(f"Because.\n{form.removesuffix('N')}4", one.reply, one.scale, one.title)
+def test_a_reply_in_the_form_of_a_paraphrase_is_read(language: str, wording: str) -> None:
+    relevance = criteria.load("relevance", language=language)
+    criterion = paraphrase(replace(relevance, reply="reason_then_score"), wording)
+    form = next(line for line in prompt(criterion).splitlines() if line.endswith(": N"))
+    reply = f"Because.\n{form.removesuffix('N')}4"
+    parsed = parse.find(reply, criterion.reply, criterion.scale, criterion.title)
     assert parsed.label == "4"
 
 
-def test_a_criterion_of_a_user_that_extends_the_layout_is_reworded(write: Write) -> None:
+def test_a_users_criterion_that_extends_the_layout_is_paraphrased(write: Write) -> None:
     path = write(HEAD + EXTENDS.replace('"', "'"))
-    one = paraphrase(criteria.load(path), "c")
-    assert one.path == path
-    assert prompt(one).startswith("Read the text below carefully")
-    assert "Polite?" in prompt(one)
+    criterion = paraphrase(criteria.load(path), "c")
+    assert criterion.path == path
+    assert prompt(criterion).startswith("Read the text below carefully")
+    assert "Polite?" in prompt(criterion)
 
 
 @pytest.mark.parametrize("template", ["Is this polite? {{ output }}", "{% extends 'mine.jinja' %}"])
-def test_a_template_without_the_layout_has_no_other_wordings(write: Write, template: str) -> None:
+def test_a_template_without_the_layout_has_no_paraphrase(write: Write, template: str) -> None:
     write("{{ output }}{% block criterion %}{% endblock %}", "mine.jinja")
     path = write(HEAD + template)
     with pytest.raises(CriterionError, match=r"polite\.jinja: .*not extend"):
         paraphrase(criteria.load(path), "b")
 
 
-def test_a_layout_of_the_users_own_of_that_name_is_not_swapped_for_ours(write: Write) -> None:
+def test_a_users_layout_of_the_same_name_has_no_paraphrase(write: Write) -> None:
     write(
         "My words. {{ output|fenced('output') }}{% block criterion %}{% endblock %}",
         "layouts/pointwise.jinja",

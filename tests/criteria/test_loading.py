@@ -1,4 +1,4 @@
-"""criteria: files to criteria. Oracles: hand-written files with their known faults, and Jinja's own rendering."""
+"""Criteria are loaded from files. Oracles: files written by hand with known faults, and Jinja's rendering."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ OTHER_NEEDS = {
     "polite": set(),
     "safe": set(),
 }
-"""What criteria read that do not read a source, beside the texts to judge."""
+"""The inputs of criteria that do not read a source, beside the texts to judge."""
 TITLES = {
     "en": {
         "coherence": "Coherence",
@@ -79,8 +79,8 @@ PAIR_EXTENDS = '{% extends "layouts/pairwise.jinja" %}\n'
 Write = Callable[..., str]
 
 
-def refused(path: str, language: str = "en", pairwise: bool = False) -> str:
-    """The message with which a file is refused, its folder left out."""
+def error_message(path: str, language: str = "en", pairwise: bool = False) -> str:
+    """Return the error message of a file, without its folder."""
     with pytest.raises(CriterionError) as caught:
         criteria.load(path, language=language, pairwise=pairwise)
     return str(caught.value).replace(str(Path(path).parent) + "/", "")
@@ -90,7 +90,7 @@ def sample(item: str = "a", system: str = "s", **fields: object) -> Sample:
     return Sample(item, system, "The pass is shut.", **fields)  # type: ignore[arg-type]
 
 
-# ------------------------------------------------------------------------------------------------------ built-in ones
+# -------------------------------------------------------------------------------------------------- built-in criteria
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -100,23 +100,28 @@ def test_built_in_criteria_have_the_known_titles_scales_and_needs(
 ) -> None:
     by_name = {c.name: c for c in criteria.builtin(language, pairwise=pairwise)}
     assert tuple(by_name) == (PAIRWISE if pairwise else NAMES)
-    for name, one in by_name.items():
+    for name, criterion in by_name.items():
         if name.removesuffix("_5") in TITLES[language]:
-            assert one.title == TITLES[language][name.removesuffix("_5")]
+            assert criterion.title == TITLES[language][name.removesuffix("_5")]
         whole = Scale.integers(1, 3 if name == "fluency" else 5)
-        assert one.scale == (Scale(("A", "B"), (1.0, 0.0)) if pairwise else whole)
-        shown = {"first", "second"} if pairwise else {"output"}
-        assert one.needs == shown | OTHER_NEEDS.get(name, {"source"})
-        assert (one.language, one.reply, one.weight, one.version) == (language, "score", 1.0, 1)
-        assert one.pairwise == pairwise
-        assert one.description
-        assert 3 <= len(one.steps) <= 5
+        assert criterion.scale == (Scale(("A", "B"), (1.0, 0.0)) if pairwise else whole)
+        texts = {"first", "second"} if pairwise else {"output"}
+        assert criterion.needs == texts | OTHER_NEEDS.get(name, {"source"})
+        assert (criterion.language, criterion.reply, criterion.weight, criterion.version) == (
+            language,
+            "score",
+            1.0,
+            1,
+        )
+        assert criterion.pairwise == pairwise
+        assert criterion.description
+        assert 3 <= len(criterion.steps) <= 5
         fields = {
             "source": "s",
             "references": ("r",),
             "extra": {"question": "q", "contexts": ["c"]},
         }
-        criteria.check_samples(one, [sample(**fields)])
+        criteria.check_samples(criterion, [sample(**fields)])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -126,60 +131,55 @@ def test_criteria_do_not_mention_each_other(language: str, pairwise: bool) -> No
         "coherence": ("coheren", "首尾一貫", "응집", "连贯"), "consistency": ("consisten", "整合", "일치", "一致"),
         "fluency": ("fluen", "流暢", "유창", "流畅"), "relevance": ("relevan", "関連", "관련", "相关"),
     }  # fmt: skip
-    for one in criteria.builtin(language, pairwise=pairwise):
-        bodies = criteria.template_bodies(one).values()
-        text = " ".join([*bodies, one.title, one.description, *one.steps]).lower()
+    for criterion in criteria.builtin(language, pairwise=pairwise):
+        bodies = criteria.template_bodies(criterion).values()
+        text = " ".join([*bodies, criterion.title, criterion.description, *criterion.steps]).lower()
         for name, words in stems.items():
             count = sum(text.count(word) for word in words)
-            assert (count > 0) == one.name.startswith(name), (one.name, name)
+            assert (count > 0) == criterion.name.startswith(name), (criterion.name, name)
 
 
 def test_fluency_5_has_the_question_of_fluency() -> None:
     for language in LANGUAGES:
-        three, five = (
-            criteria.load("fluency", language=language),
-            criteria.load("fluency_5", language=language),
-        )
-        assert (three.title, three.description, three.steps) == (
-            five.title,
-            five.description,
-            five.steps,
-        )
-        assert criteria.template_texts(five)["summarization/fluency.jinja"] == three.template
+        fluency = criteria.load("fluency", language=language)
+        fluency_5 = criteria.load("fluency_5", language=language)
+        assert fluency_5.title == fluency.title
+        assert fluency_5.description == fluency.description
+        assert fluency_5.steps == fluency.steps
+        assert criteria.template_texts(fluency_5)["summarization/fluency.jinja"] == fluency.template
 
 
-def test_a_name_means_the_set_that_is_asked_for() -> None:
-    one, two = criteria.load("relevance"), criteria.load("relevance", pairwise=True)
-    assert (one.pairwise, two.pairwise) == (False, True)
-    assert criteria.load("summarization/relevance") == one
-    assert criteria.load("pairwise/relevance", pairwise=True) == two
-    assert criteria.load("relevance", pairwise=None) == one
+def test_pairwise_selects_among_built_in_criteria_of_the_same_name() -> None:
+    pointwise = criteria.load("relevance")
+    pairwise = criteria.load("relevance", pairwise=True)
+    assert (pointwise.pairwise, pairwise.pairwise) == (False, True)
+    assert criteria.load("summarization/relevance") == pointwise
+    assert criteria.load("pairwise/relevance", pairwise=True) == pairwise
+    assert criteria.load("relevance", pairwise=None) == pointwise
     assert criteria.load("overall", pairwise=None) == criteria.load("overall", pairwise=True)
 
 
-def test_a_pairwise_criterion_is_refused_by_single_scoring_and_vice_versa(write: Write) -> None:
-    run, rank = (
-        "compares two texts; judge rank does that",
-        "judges one text; judge rank takes a criterion that",
-    )
-    pair, single = write(PAIR + PAIR_EXTENDS, "pair.jinja"), write(HEAD + EXTENDS, "single.jinja")
+def test_a_criterion_for_the_wrong_number_of_texts_is_an_error(write: Write) -> None:
+    pair = write(PAIR + PAIR_EXTENDS, "pair.jinja")
+    single = write(HEAD + EXTENDS, "single.jinja")
     for name in ("overall", "pairwise/relevance", pair):
-        assert run in refused(name)
+        assert "compares two texts; judge rank does that" in error_message(name)
     for name in ("fluency_5", "summarization/relevance", single):
-        assert rank in refused(name, pairwise=True)
+        message = error_message(name, pairwise=True)
+        assert "judges one text; judge rank takes a criterion that" in message
     assert criteria.load(pair, pairwise=True).pairwise
-    assert has_line(refused("relevanse", pairwise=True), "'relevanse'", "'relevance'")
+    assert has_line(error_message("relevanse", pairwise=True), "'relevanse'", "'relevance'")
 
 
-def test_an_unknown_name_or_language_gets_the_nearest() -> None:
-    message = refused("coherance")
+def test_an_unknown_name_or_language_suggests_the_nearest() -> None:
+    message = error_message("coherance")
     assert has_line(message, "'coherance'", "'coherence'")
     assert has_line(message, "a sentence", "'coherance: QUESTION'")
-    assert has_line(refused("relevance", language="de"), "language 'de'", "en, ja, ko, zh")
+    assert has_line(error_message("relevance", language="de"), "language 'de'", "en, ja, ko, zh")
     assert criteria.languages() == list(LANGUAGES)
 
 
-def test_prompts_inside_the_package_come_before_those_beside_it(
+def test_prompts_inside_the_package_take_precedence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     module = tmp_path / "judge" / "criteria" / "template.py"
@@ -192,40 +192,32 @@ def test_prompts_inside_the_package_come_before_those_beside_it(
 # --------------------------------------------------------------------------------------------------------- user files
 
 
-def test_a_user_file_is_all_it_takes(write: Write) -> None:
+def test_every_key_of_a_header_is_read(write: Write) -> None:
     text = (
         "---\ntitle: Tone\ndescription: How it sounds.\nscale: {labels: [rude, polite], values: [-1, 0.5]}\n"
         "reply: reason_then_score\nweight: 2\nversion: 3\nsteps: [Read it., Hear it.]\n---\n{{ output }} {{ tone }}\n"
     )
     path = write(text)
-    one = criteria.load(path)
-    assert (one.name, one.title, one.description, one.path) == (
-        "my",
-        "Tone",
-        "How it sounds.",
-        path,
-    )
-    assert one.scale == Scale(("rude", "polite"), (-1.0, 0.5))
-    assert (one.reply, one.weight, one.version, one.steps) == (
-        "reason_then_score",
-        2.0,
-        3,
-        ("Read it.", "Hear it."),
-    )
-    assert one.needs == {"output", "tone"}
-    assert one.template == text
+    criterion = criteria.load(path)
+    assert (criterion.name, criterion.path) == ("my", path)
+    assert (criterion.title, criterion.description) == ("Tone", "How it sounds.")
+    assert criterion.scale == Scale(("rude", "polite"), (-1.0, 0.5))
+    assert (criterion.reply, criterion.weight, criterion.version) == ("reason_then_score", 2.0, 3)
+    assert criterion.steps == ("Read it.", "Hear it.")
+    assert criterion.needs == {"output", "tone"}
+    assert criterion.template == text
 
 
-def test_title_defaults_to_the_file_name(write: Write) -> None:
+def test_the_title_defaults_to_the_file_name(write: Write) -> None:
     assert criteria.load(write(HEAD + "{{ output }}", "brevity.jinja")).title == "brevity"
 
 
-def test_accepts_any_line_endings_and_a_byte_order_mark(tmp_path: Path) -> None:
+def test_any_line_endings_and_a_byte_order_mark_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "win.jinja"
     path.write_bytes(
         b"\xef\xbb\xbf---\r\nscale: [1, 5]\r\n---\r\n{{ output }}\r\n{{ nosuch.__class__ }}"
     )
-    assert refused(str(path)).startswith("win.jinja:5: __class__")
+    assert error_message(str(path)).startswith("win.jinja:5: __class__")
 
 
 @pytest.mark.parametrize(
@@ -239,7 +231,7 @@ def test_accepts_any_line_endings_and_a_byte_order_mark(tmp_path: Path) -> None:
         ('{labels: ["no", "yes"], values: [0, 1]}', ("no", "yes"), (0, 1)),
     ],
 )  # fmt: skip
-def test_scales(
+def test_scales_are_ranges_or_labels_with_values(
     write: Write, scale: str, labels: tuple[str, ...], values: tuple[float, ...]
 ) -> None:
     assert criteria.load(write(f"---\nscale: {scale}\n---\n{{{{ output }}}}")).scale == Scale(
@@ -292,7 +284,7 @@ def test_scales(
 def test_bad_scales_are_errors_with_line_and_reason(
     write: Write, scale: str, facts: tuple[str, ...]
 ) -> None:
-    message = refused(write(f"---\ntitle: T\nscale: {scale}\n---\n{{{{ output }}}}"))
+    message = error_message(write(f"---\ntitle: T\nscale: {scale}\n---\n{{{{ output }}}}"))
     assert message.startswith("my.jinja:3: scale: ")
     assert has_line(message, *facts)
 
@@ -355,34 +347,36 @@ def test_bad_scales_are_errors_with_line_and_reason(
 def test_bad_headers_are_errors_with_line_and_reason(
     write: Write, text: str, facts: tuple[str, ...]
 ) -> None:
-    message = refused(write(text))
+    message = error_message(write(text))
     assert message.startswith(facts[0])
     assert has_line(message, *facts)
 
 
-def test_a_question_may_speak_of_placeholders(write: Write) -> None:
+def test_a_question_may_contain_placeholders(write: Write) -> None:
     text = HEAD + "Does it leave a placeholder such as {{name}}?\n"
     assert "{{name}}" in criteria.load(write(text, "filled.md")).question
-    assert "only a template" in refused(write(HEAD + "Is it good?\n{{ output }}\n", "my.md"))
+    assert "only a template" in error_message(write(HEAD + "Is it good?\n{{ output }}\n", "my.md"))
 
 
 def test_a_step_with_a_colon_suggests_quotes(write: Write) -> None:
-    message = refused(write("---\nscale: [1, 5]\nsteps: [Read: it]\n---\n"))
+    message = error_message(write("---\nscale: [1, 5]\nsteps: [Read: it]\n---\n"))
     assert has_line(message, "colon", "quotes")
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    assert refused(str(tmp_path / "my.jinja")) == "my.jinja: no such file"
-    assert refused(str(tmp_path / "my")) == "my: no such file"
+def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
+    assert error_message(str(tmp_path / "my.jinja")) == "my.jinja: no such file"
+    assert error_message(str(tmp_path / "my")) == "my: no such file"
     (tmp_path / "folder.jinja").mkdir()
-    assert refused(str(tmp_path / "folder.jinja")).startswith("folder.jinja: cannot be read: ")
+    assert error_message(str(tmp_path / "folder.jinja")).startswith(
+        "folder.jinja: cannot be read: "
+    )
     (tmp_path / "latin.jinja").write_bytes("---\ntitle: Güte\n---\n".encode("latin-1"))
-    assert has_line(refused(str(tmp_path / "latin.jinja")), "latin.jinja", "UTF-8")
+    assert has_line(error_message(str(tmp_path / "latin.jinja")), "latin.jinja", "UTF-8")
 
 
 @given(st.text(alphabet="-:{}[]%#'\"!&*,|> \nabcscale15_é", max_size=60))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
-def test_any_text_is_a_criterion_or_a_clear_refusal(tmp_path: Path, text: str) -> None:
+def test_any_header_is_a_criterion_or_an_error_with_the_file(tmp_path: Path, text: str) -> None:
     path = tmp_path / "any.jinja"
     path.write_text(f"---\nscale: [1, 5]\n{text}", encoding="utf-8")
     try:
@@ -435,62 +429,55 @@ def test_any_text_is_a_criterion_or_a_clear_refusal(tmp_path: Path, text: str) -
         ),
     ],
 )
-def test_templates_are_refused_with_file_and_line(
+def test_bad_templates_are_errors_with_file_and_line(
     write: Write, line: str, facts: tuple[str, ...]
 ) -> None:
-    message = refused(write(HEAD + "{{ output }}\n\n" + line + "\n"))
-    place, _, rest = message.partition(": ")
-    assert place in ("my.jinja:6", "my.jinja:7")  # Jinja finds an unclosed tag where the file ends
-    assert place == "my.jinja:6" or "end of template" in rest
-    assert has_line([rest], *facts)
+    message = error_message(write(HEAD + "{{ output }}\n\n" + line + "\n"))
+    assert has_line(message, "my.jinja:6: ", *facts)
 
 
-def test_refuses_circular_template_inheritance(write: Write) -> None:
-    one = criteria.load(write(HEAD + "{{ output }}{% include 'my.jinja' %}"))
-    assert one.needs == {"output"}
+def test_a_template_that_includes_itself_is_an_error(write: Write) -> None:
+    criterion = criteria.load(write(HEAD + "{{ output }}{% include 'my.jinja' %}"))
+    assert criterion.needs == {"output"}
     with pytest.raises(CriterionError, match="too deeply"):
-        prompt_of(one, sample())
+        prompt_of(criterion, sample())
     write("{% extends 'my.jinja' %}", "a.jinja")
-    assert refused(write(HEAD + "{% extends 'a.jinja' %}")).endswith(
+    assert error_message(write(HEAD + "{% extends 'a.jinja' %}")).endswith(
         "itself: my.jinja > a.jinja > my.jinja"
     )
 
 
 def test_errors_of_a_layout_name_the_layout(write: Write) -> None:
     write("{{ output }}\n{{ x.__class__ }}", "parts/base.jinja")
-    assert refused(write(HEAD + "{% extends 'parts/base.jinja' %}")).startswith(
+    assert error_message(write(HEAD + "{% extends 'parts/base.jinja' %}")).startswith(
         "parts/base.jinja:2: __class__"
     )
 
 
-def test_layouts_come_from_the_own_folder_then_the_language_then_english(write: Write) -> None:
+def test_a_layout_is_searched_in_the_folder_then_the_language_then_english(write: Write) -> None:
     path = write(HEAD + EXTENDS)
     prompts = criteria.builtin_prompts()
-    english, korean = criteria.load(path), criteria.load(path, language="ko")
     key = "layouts/pointwise.jinja"
-    assert criteria.template_texts(english)[key] == (prompts / "en" / key).read_text(
-        encoding="utf-8"
-    )
-    assert criteria.template_texts(korean)[key] == (prompts / "ko" / key).read_text(
-        encoding="utf-8"
-    )
+    for language in ("en", "ko"):
+        layout = criteria.template_texts(criteria.load(path, language=language))[key]
+        assert layout == (prompts / language / key).read_text(encoding="utf-8")
     write("mine {{ output }}", key)
     assert criteria.template_texts(criteria.load(path, language="ko"))[key] == "mine {{ output }}"
 
 
-def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> None:
+def test_the_digest_covers_the_name_and_text_of_every_template_in_order(write: Write) -> None:
     write("{% include 'c.jinja' %}{{ output }}", "b.jinja")
     write("see", "c.jinja")
-    one = criteria.load(write(HEAD + "{% extends 'b.jinja' %}"))
+    criterion = criteria.load(write(HEAD + "{% extends 'b.jinja' %}"))
     texts = [
-        ["my.jinja", one.template],
+        ["my.jinja", criterion.template],
         ["b.jinja", "{% include 'c.jinja' %}{{ output }}"],
         ["c.jinja", "see"],
     ]
-    assert list(criteria.template_texts(one).items()) == [tuple(pair) for pair in texts]
-    assert one.digest == hashlib.sha256(json.dumps(texts).encode()).hexdigest()
+    assert list(criteria.template_texts(criterion).items()) == [tuple(pair) for pair in texts]
+    assert criterion.digest == hashlib.sha256(json.dumps(texts).encode()).hexdigest()
     write("sea", "c.jinja")
-    assert criteria.load(one.path).digest != one.digest
+    assert criteria.load(criterion.path).digest != criterion.digest
 
 
 # -------------------------------------------------------------------------------------------------------------- needs
@@ -540,29 +527,29 @@ def test_the_digest_is_over_every_text_by_name_and_in_order(write: Write) -> Non
         ("{% from 'part.jinja' import x with context %}{{ x }}", {"genre", "output"}),
     ],
 )
-def test_needs_are_the_variables_a_rendering_reads(
+def test_needs_are_the_variables_that_a_template_reads(
     write: Write, text: str, needs: set[str]
 ) -> None:
     write("{% block p %}{{ genre }}{% endblock %}{% set x = output %}", "part.jinja")
     assert criteria.load(write(HEAD + text)).needs == needs
 
 
-def test_a_template_too_deep_to_be_read_is_refused(write: Write) -> None:
+def test_a_template_nested_too_deeply_is_an_error(write: Write) -> None:
     with pytest.raises(CriterionError, match="nested too deeply"):
         criteria.load(write(HEAD + "{{ " + "(" * 20_000 + "output" + ")" * 20_000 + " }}"))
 
 
 def test_layouts_are_read_once(write: Write) -> None:
     layout = Path(write("mine {{ output }}", "base.jinja"))
-    one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
+    criterion = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
     layout.unlink()
-    assert criteria.template_texts(one)["base.jinja"] == "mine {{ output }}"
+    assert criteria.template_texts(criterion)["base.jinja"] == "mine {{ output }}"
 
 
 @pytest.mark.parametrize("name", sorted(criteria.HIDDEN))
-def test_a_comparison_tells_no_more_than_a_judgment(write: Write, name: str) -> None:
+def test_a_comparison_cannot_show_hidden_fields(write: Write, name: str) -> None:
     path = write(f"{PAIR}{{{{ first }}}}{{{{ second }}}}{{{{ {name} }}}}")
-    assert has_line(refused(path, pairwise=True), name, "never shown")
+    assert has_line(error_message(path, pairwise=True), name, "never shown")
 
 
 def test_a_scale_has_up_to_1_000_labels() -> None:
@@ -576,7 +563,7 @@ def test_a_scale_has_up_to_1_000_labels() -> None:
         load(1_001)
 
 
-# ------------------------------------------------------------------------------------------------- a question alone
+# --------------------------------------------------------------------------------------- questions without a template
 
 QUESTION = "Is the {{ reply }} polite, {% raw %} and kind: or not?"
 
@@ -587,57 +574,57 @@ def prompt_of(criterion: Criterion, text: Sample) -> str:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_equivalent_entries_make_the_same_prompt(write: Write, language: str) -> None:
+def test_equivalent_entries_have_the_same_prompt(write: Write, language: str) -> None:
     quoted = json.dumps(QUESTION)
     texts = {
         "a.txt": QUESTION + "\n", "b.md": f"---\nscale: [1, 5]\n---\n\n{QUESTION}", "c.yaml": f"question: {quoted}",
         "d.yml": f"# mine\n---\nquestion: {quoted}\n...\n", "e.jinja": f"---\nquestion: {quoted}\n---\n",
     }  # fmt: skip
     variants = [criteria.load(write(text, name), language=language) for name, text in texts.items()]
-    variants += [
-        criteria.load(entry, language=language)
-        for entry in (f"f: {QUESTION}", {"name": "g", "question": QUESTION})
-    ]
-    alone = criteria.finalize(Criterion("h", question=QUESTION, scale=(1, 5)))  # type: ignore[arg-type]
-    variants.append(criteria.in_language(alone, language))
-    assert [one.name for one in variants] == list("abcdefgh")
-    prompts = {prompt_of(replace(one, title="T"), sample(source="Where?")) for one in variants}
+    variants.append(criteria.load(f"f: {QUESTION}", language=language))
+    variants.append(criteria.load({"name": "g", "question": QUESTION}, language=language))
+    in_python = criteria.finalize(Criterion("h", question=QUESTION, scale=(1, 5)))  # type: ignore[arg-type]
+    variants.append(criteria.in_language(in_python, language))
+    assert [criterion.name for criterion in variants] == list("abcdefgh")
+    prompts = {
+        prompt_of(replace(criterion, title="T"), sample(source="Where?")) for criterion in variants
+    }
     (prompt,) = prompts
     assert QUESTION in prompt
     assert "<source " in prompt
     assert "<source " not in prompt_of(variants[0], sample())
-    assert all(one.scale == Scale.integers(1, 5) and one.needs == {"output"} for one in variants)
-    assert all(templates.is_packaged(one.path, template_body(one.template)) for one in variants)
+    assert all(
+        criterion.scale == Scale.integers(1, 5) and criterion.needs == {"output"}
+        for criterion in variants
+    )
+    assert all(
+        templates.is_packaged(criterion.path, template_body(criterion.template))
+        for criterion in variants
+    )
 
 
-def test_further_columns_are_shown_in_their_order_under_their_names(write: Write) -> None:
-    shown = criteria.load(
+def test_the_columns_of_show_are_shown_in_order_with_their_names(write: Write) -> None:
+    criterion = criteria.load(
         write("question: Is it?\nshow: [customer, input, expected_output, tags]\n", "a.yaml")
     )
-    assert shown.needs == {"output", "customer", "source", "references", "tags"}
+    assert criterion.needs == {"output", "customer", "source", "references", "tags"}
     text = sample(
         source="Where?",
         references=("R1", "R2"),
         extra={"customer": "Ann", "tags": 3, "secret": "no"},
     )
-    marks = re.findall(r"^<(\w+) \w+>\n(.*)$", prompt_of(shown, text), re.MULTILINE)
+    marks = re.findall(r"^<(\w+) \w+>\n(.*)$", prompt_of(criterion, text), re.MULTILINE)
     assert marks == [
-        *[
-            ("customer", "Ann"),
-            ("source", "Where?"),
-            ("references", "R1"),
-            ("references", "R2"),
-            ("tags", "3"),
-        ],
+        ("customer", "Ann"),
+        ("source", "Where?"),
+        ("references", "R1"),
+        ("references", "R2"),
+        ("tags", "3"),
         ("output", text.output),
     ]
-    with pytest.raises(
-        DataError,
-        match=r"a\.yaml: show: .*reads source",
-    ):
-        criteria.check_samples(
-            shown, [sample(extra={"customer": "Ann", "tags": 3}, references=("R",))]
-        )
+    without_source = sample(extra={"customer": "Ann", "tags": 3}, references=("R",))
+    with pytest.raises(DataError, match=r"a\.yaml: show: .*reads source"):
+        criteria.check_samples(criterion, [without_source])
 
 
 @pytest.mark.parametrize(
@@ -662,10 +649,10 @@ def test_further_columns_are_shown_in_their_order_under_their_names(write: Write
         ("a.jinja", HEAD.replace("---\ns", "---\nshow: [x]\ns") + "{{ output }}", ("a.jinja: show: is for",)),
     ],
 )  # fmt: skip
-def test_mistakes_in_a_file_name_its_own_line(
+def test_a_mistake_in_a_file_names_its_line(
     write: Write, name: str, text: str, facts: tuple[str, ...]
 ) -> None:
-    message = refused(write(text, name))
+    message = error_message(write(text, name))
     assert message.startswith(facts[0])
     assert has_line(message, *facts)
 
@@ -679,7 +666,9 @@ def test_mistakes_in_a_file_name_its_own_line(
         ({"question": "Q?"}, ("criteria: question:", "no name")),
     ],
 )  # fmt: skip
-def test_mistakes_in_entries_without_a_file(entry: object, facts: tuple[str, ...]) -> None:
+def test_a_mistake_in_an_entry_without_a_file_names_the_criterion(
+    entry: object, facts: tuple[str, ...]
+) -> None:
     with pytest.raises(CriterionError) as caught:
         criteria.load(entry)  # type: ignore[arg-type]
     assert str(caught.value).startswith(facts[0])
@@ -698,29 +687,31 @@ def test_mistakes_in_entries_without_a_file(entry: object, facts: tuple[str, ...
         ("polite.jinja", "---\nname: NAME\nscale: [1, 5]\n---\n{{ output }}\n"),
     ],
 )
-def test_a_file_may_hold_its_own_name_and_no_other(tmp_path: Path, file: str, text: str) -> None:
+def test_the_name_in_a_file_must_be_the_file_name(tmp_path: Path, file: str, text: str) -> None:
     path = tmp_path / file
     path.write_text(text.replace("NAME", "polite"), encoding="utf-8")
     assert criteria.load(path).name == "polite"
-    for other in ("kind", "../kind", "a/b", "."):
-        path.write_text(text.replace("NAME", f"'{other}'"), encoding="utf-8")
-        with pytest.raises(CriterionError, match=rf"name: is {re.escape(other)}, .*polite"):
+    for wrong_name in ("kind", "../kind", "a/b", "."):
+        path.write_text(text.replace("NAME", f"'{wrong_name}'"), encoding="utf-8")
+        with pytest.raises(CriterionError, match=rf"name: is {re.escape(wrong_name)}, .*polite"):
             criteria.load(path)
 
 
 @pytest.mark.parametrize(
     ("parent", "cycle"),
-    [("own.jinja", "own.jinja > own.jinja"), ("base.jinja", "own.jinja > base.jinja > own.jinja")],
+    [("my.jinja", "my.jinja > my.jinja"), ("base.jinja", "my.jinja > base.jinja > my.jinja")],
 )
-def test_a_template_that_extends_itself_is_refused(tmp_path: Path, parent: str, cycle: str) -> None:
-    own = tmp_path / "own.jinja"
-    own.write_text(f"---\nscale: [1, 5]\n---\n{{% extends {parent!r} %}}", encoding="utf-8")
-    (tmp_path / "base.jinja").write_text("{% extends 'own.jinja' %}", encoding="utf-8")
+def test_a_template_that_extends_itself_is_an_error(
+    tmp_path: Path, parent: str, cycle: str
+) -> None:
+    path = tmp_path / "my.jinja"
+    path.write_text(f"---\nscale: [1, 5]\n---\n{{% extends {parent!r} %}}", encoding="utf-8")
+    (tmp_path / "base.jinja").write_text("{% extends 'my.jinja' %}", encoding="utf-8")
     with pytest.raises(CriterionError, match=f"extends itself: {cycle}"):
-        criteria.load(own)
+        criteria.load(path)
 
 
-def test_heirs_of_one_layout_keep_their_own_variables(tmp_path: Path) -> None:
+def test_criteria_that_extend_one_layout_have_separate_variables(tmp_path: Path) -> None:
     (tmp_path / "base.jinja").write_text(
         "{{ output }}{% for _ in [1] %}{% block more %}{{ source }}{% endblock %}{% endfor %}",
         encoding="utf-8",
@@ -764,14 +755,14 @@ def test_each_template_is_compiled_once() -> None:
         variables._variables_of_texts,
     ]
     loaded = [criteria.load(entry) for entry in entries]
-    renderers = [Renderer(one, criteria.template_bodies(one)) for one in loaded]
-    for one, renderer in zip(loaded, renderers, strict=True):
-        criteria.reads(one, "source")
+    renderers = [Renderer(criterion, criteria.template_bodies(criterion)) for criterion in loaded]
+    for criterion, renderer in zip(loaded, renderers, strict=True):
+        criteria.reads(criterion, "source")
         renderer.render(rows[0])
     before = [cache.cache_info().misses for cache in caches]
     for row in rows:
-        for one, renderer in zip(loaded, renderers, strict=True):
-            criteria.reads(one, "source")
-            Renderer(one, criteria.template_bodies(one)).render(row)
+        for criterion, renderer in zip(loaded, renderers, strict=True):
+            criteria.reads(criterion, "source")
+            Renderer(criterion, criteria.template_bodies(criterion)).render(row)
             renderer.render(row)
     assert [cache.cache_info().misses for cache in caches] == before

@@ -1,4 +1,4 @@
-"""A criterion that is an order or a description is asked as a question about the text."""
+"""The prompt turns an order or a description into a question about the text."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ QUESTIONS = {
 }
 
 
-def _prompt(question: str, language: str, *others: Sample) -> str:
+def _prompt(question: str, language: str, *opponents: Sample) -> str:
     criterion = criteria.load(
-        {"name": "own", "question": question}, language=language, pairwise=bool(others)
+        {"name": "polite", "question": question}, language=language, pairwise=bool(opponents)
     )
     renderer = Renderer(criterion, criteria.template_bodies(criterion))
-    return str(renderer.render(FIRST, *others).messages[-1]["content"])
+    return str(renderer.render(FIRST, *opponents).messages[-1]["content"])
 
 
 def _paragraph_before(prompt: str, text: str) -> str:
@@ -40,19 +40,20 @@ def _paragraph_before(prompt: str, text: str) -> str:
     return paragraphs[position - 1]
 
 
-@pytest.mark.parametrize("others", [(), (SECOND,)], ids=["one text", "two texts"])
+@pytest.mark.parametrize("opponents", [(), (SECOND,)], ids=["one text", "two texts"])
 @pytest.mark.parametrize("language", ORDERS)
-def test_an_order_is_put_into_a_question(language: str, others: tuple[Sample, ...]) -> None:
-    frame = _paragraph_before(_prompt(ORDERS[language], language, *others), ORDERS[language])
-    assert asks(frame)
+def test_a_question_introduces_an_order(language: str, opponents: tuple[Sample, ...]) -> None:
+    order = ORDERS[language]
+    introduction = _paragraph_before(_prompt(order, language, *opponents), order)
+    assert asks(introduction)
 
 
-@pytest.mark.parametrize("others", [(), (SECOND,)], ids=["one text", "two texts"])
+@pytest.mark.parametrize("opponents", [(), (SECOND,)], ids=["one text", "two texts"])
 @pytest.mark.parametrize("language", QUESTIONS)
-def test_a_question_is_asked_as_it_is(language: str, others: tuple[Sample, ...]) -> None:
+def test_a_question_has_no_introduction(language: str, opponents: tuple[Sample, ...]) -> None:
     question = QUESTIONS[language]
-    before = _paragraph_before(_prompt(question, language, *others), question)
-    assert before.endswith("own")  # the line that names the criterion
+    before = _paragraph_before(_prompt(question, language, *opponents), question)
+    assert before.endswith("polite")  # the line that names the criterion
 
 
 @pytest.mark.parametrize(
@@ -81,5 +82,5 @@ def test_a_question_is_asked_as_it_is(language: str, others: tuple[Sample, ...])
         ("짧고 좋습니까", True),
     ],
 )
-def test_questions_are_told_from_orders(text: str, is_question: bool) -> None:
+def test_questions_are_distinguished_from_orders(text: str, is_question: bool) -> None:
     assert asks(text) is is_question

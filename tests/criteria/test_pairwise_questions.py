@@ -1,4 +1,4 @@
-"""A comparison of two texts in a sentence, in keys, in a file and as an object."""
+"""Comparisons of two texts as a sentence, a mapping, a file and an object."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def prompt(criterion: Criterion) -> str:
     return renderer.render(FIRST, SECOND).messages[0]["content"]
 
 
-def test_a_sentence_compares_two_texts_if_that_is_asked_for() -> None:
+def test_a_sentence_may_compare_two_texts() -> None:
     criterion = criteria.load(SENTENCE, pairwise=True)
     assert (criterion.pairwise, criterion.scale) == (True, A_OR_B)
 
@@ -61,7 +61,7 @@ def test_an_object_with_a_question_may_compare() -> None:
     assert criteria.finalize(criterion, pairwise=True).scale == A_OR_B
 
 
-def test_an_object_that_compares_can_be_finalized_in_another_language() -> None:
+def test_an_object_that_compares_may_be_in_another_language() -> None:
     criterion = criteria.load(SENTENCE, pairwise=True)
     assert "文章A" in prompt(criteria.in_language(criterion, "ja"))
 
@@ -74,7 +74,7 @@ def test_the_prompt_shows_the_request_before_both_texts(language: str) -> None:
     assert positions == sorted(positions)
 
 
-def test_show_names_what_is_shown_beside_both_texts() -> None:
+def test_the_prompt_names_the_columns_of_show() -> None:
     keys = {"name": "clearer", "question": "Which is clearer?", "show": ["question"]}
     assert "Information about both texts (question):" in prompt(criteria.load(keys, pairwise=True))
 
@@ -87,20 +87,22 @@ def test_show_names_what_is_shown_beside_both_texts() -> None:
         ({"better": "lower"}, ("better:", "a win counts 1")),
     ],
 )
-def test_keys_about_one_text_are_refused(keys: dict[str, object], facts: tuple[str, ...]) -> None:
+def test_keys_about_one_text_are_errors_in_a_comparison(
+    keys: dict[str, object], facts: tuple[str, ...]
+) -> None:
     with pytest.raises(CriterionError) as caught:
         criteria.load({"name": "clearer", "question": "Which?", **keys}, pairwise=True)
     assert has_line(str(caught.value), *facts)
 
 
-def test_a_scale_for_one_text_is_refused() -> None:
+def test_a_scale_for_one_text_is_an_error_in_a_comparison() -> None:
     keys = {"name": "clearer", "question": "Which is clearer?", "scale": [1, 5]}
     criterion = criteria.load(keys, pairwise=True)
     with pytest.raises(CriterionError, match=r"write \{labels:"):
         criteria.check_samples(criterion, [FIRST, SECOND])
 
 
-def test_a_checklist_compares_nothing() -> None:
+def test_a_checklist_cannot_compare_two_texts() -> None:
     with pytest.raises(CriterionError, match="judges one text"):
         criteria.load({"name": "clear", "questions": ["Is it clear?"]}, pairwise=True)
 
@@ -111,9 +113,9 @@ def test_a_question_about_one_text_shows_the_request_if_there_is_no_source() -> 
     assert "When does it arrive?" in renderer.render(FIRST).messages[0]["content"]
 
 
-def test_a_question_about_one_text_shows_only_the_source_beside_a_request() -> None:
+def test_a_question_about_one_text_shows_the_source_instead_of_the_request() -> None:
     criterion = criteria.load("helpful: Does the answer help?")
     renderer = Renderer(criterion, criteria.template_bodies(criterion))
-    shown = renderer.render(replace(FIRST, source="The source.")).messages[0]["content"]
-    assert "The source." in shown
-    assert "When does it arrive?" not in shown
+    message = renderer.render(replace(FIRST, source="The source.")).messages[0]["content"]
+    assert "The source." in message
+    assert "When does it arrive?" not in message

@@ -1,4 +1,4 @@
-"""Keys of a criterion that are only for tests of the judge. Oracles: the criterion without them, and its own prompt."""
+"""The keys paraphrases and ignores, which only tests of the judge use. Oracle: the criterion without the keys."""
 
 from __future__ import annotations
 
@@ -46,7 +46,9 @@ def criterion(*lines: str, body: str = QUESTION) -> Criterion:
 
 @pytest.mark.parametrize("body", [QUESTION, BODY])
 @pytest.mark.parametrize("lines", [(FLOW,), (BLOCK,), (INDENTED,), (IGNORES,), (INDENTED, IGNORES)])
-def test_keys_for_tests_of_the_judge_change_no_digest(body: str, lines: tuple[str, ...]) -> None:
+def test_keys_for_tests_of_the_judge_do_not_change_the_digest(
+    body: str, lines: tuple[str, ...]
+) -> None:
     without = criterion("version: 2", body=body)
     with_keys = criterion("version: 2", *lines, body=body)
     assert with_keys != without
@@ -54,12 +56,12 @@ def test_keys_for_tests_of_the_judge_change_no_digest(body: str, lines: tuple[st
     assert criterion("version: 3", *lines, body=body).digest != without.digest
 
 
-def test_text_that_looks_like_such_a_key_is_part_of_the_digest() -> None:
+def test_a_template_that_looks_like_a_key_is_part_of_the_digest() -> None:
     text = "paraphrases: none\n"
     assert criterion(body=text + BODY).digest != criterion(body=BODY).digest
 
 
-def test_keys_for_tests_are_read() -> None:
+def test_keys_for_tests_of_the_judge_are_read() -> None:
     with_keys = criterion(INDENTED, IGNORES)
     assert with_keys.paraphrases == tuple(WORDINGS)
     assert with_keys.ignores == ("sentence order",)
@@ -77,7 +79,7 @@ def test_keys_for_tests_are_read() -> None:
         (("ignores: [length]",), ("ignores",)),
     ],
 )
-def test_unsuitable_keys_are_refused_with_their_place(
+def test_bad_keys_are_errors_with_the_file_and_reason(
     lines: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(CriterionError, match=r"polite\.jinja") as raised:
@@ -85,58 +87,62 @@ def test_unsuitable_keys_are_refused_with_their_place(
     assert has_line(str(raised.value), *facts)
 
 
-def test_a_template_whose_question_cannot_be_replaced_has_no_paraphrases() -> None:
+def test_paraphrases_of_a_template_without_a_plain_question_are_an_error() -> None:
     body = BODY.replace("Is it polite?", "Is it {{ this.title }}?")
     with pytest.raises(CriterionError, match="block `criterion` of plain text"):
         criterion(BLOCK, body=body)
 
 
-def test_a_checklist_and_a_comparison_have_no_paraphrases() -> None:
+def test_paraphrases_of_a_checklist_or_a_comparison_are_an_error() -> None:
     with pytest.raises(CriterionError, match=r"paraphrases: .*questions"):
         load({"name": "c", "questions": ["Is it short?"], "paraphrases": WORDINGS})
     with pytest.raises(CriterionError, match=r"paraphrases: .*compares two texts"):
         load({"name": "c", "question": "Which is better?", "paraphrases": WORDINGS}, pairwise=True)
 
 
-def prompt(asked: Criterion, sample: Sample) -> Any:
-    return Renderer(asked, template_bodies(asked)).render(sample).messages
+def prompt(original: Criterion, sample: Sample) -> Any:
+    return Renderer(original, template_bodies(original)).render(sample).messages
 
 
 @pytest.mark.parametrize("language", languages())
-def test_another_question_changes_nothing_else_in_the_prompt(language: str) -> None:
+def test_a_replaced_question_is_the_only_change_in_the_prompt(language: str) -> None:
     sample = Sample(
         "i", "s", "Some words.", "A source.", ("A text.",), extra={"contexts": ["A passage."]}
     )
-    for asked in builtin(language):
-        (reworded,) = with_questions(asked, ["ANOTHER QUESTION?"])
-        assert reworded.name == f"{asked.name}~1"
-        assert reworded.digest != asked.digest
+    for original in builtin(language):
+        (reworded,) = with_questions(original, ["ANOTHER QUESTION?"])
+        assert reworded.name == f"{original.name}~1"
+        assert reworded.digest != original.digest
         (message,) = prompt(reworded, sample)
         assert message["content"].count("ANOTHER QUESTION?") == 1
-        restored = message["content"].replace("ANOTHER QUESTION?", own_question(asked))
-        assert restored == prompt(asked, sample)[0]["content"]
+        restored = message["content"].replace("ANOTHER QUESTION?", own_question(original))
+        assert restored == prompt(original, sample)[0]["content"]
 
 
 def test_only_the_first_paragraph_of_a_block_is_the_question() -> None:
-    asked = criterion(body=BODY)
-    assert own_question(asked) == "Is it polite?\nRead every word."
-    one_paragraph = BODY.replace("\n\n1: No.\n5: Yes.", "")
-    assert own_question(criterion(body=one_paragraph)) == "Is it polite?\nRead every word."
-    assert own_question(replace(asked, template="", question="Is it kind?")) == "Is it kind?"
+    original = criterion(body=BODY)
+    assert own_question(original) == "Is it polite?\nRead every word."
+    single_paragraph = BODY.replace("\n\n1: No.\n5: Yes.", "")
+    assert own_question(criterion(body=single_paragraph)) == "Is it polite?\nRead every word."
+
+
+def test_the_question_of_a_criterion_without_a_template_is_its_key() -> None:
+    without_template = replace(criterion(body=BODY), template="", question="Is it kind?")
+    assert own_question(without_template) == "Is it kind?"
 
 
 @pytest.mark.parametrize("language", languages())
 def test_built_in_criteria_have_three_paraphrases_of_about_equal_length(language: str) -> None:
-    for asked in builtin(language):
-        question = own_question(asked)
-        assert len(asked.paraphrases) == 3
-        for wording in asked.paraphrases:
+    for original in builtin(language):
+        question = own_question(original)
+        assert len(original.paraphrases) == 3
+        for wording in original.paraphrases:
             assert detect_language([wording]) == language
             assert 0.8 < len(wording) / len(question) < 1.3
-            # The words change; else it would test little.
+            # A paraphrase that begins with the same words would test little.
             assert not wording.startswith(question[:40])
 
 
-def test_only_support_by_a_source_ignores_the_order_of_sentences() -> None:
-    names = {asked.name for asked in builtin() if "sentence order" in asked.ignores}
+def test_only_criteria_of_support_by_a_source_ignore_the_order_of_sentences() -> None:
+    names = {original.name for original in builtin() if "sentence order" in original.ignores}
     assert names == {"consistency", "grounded"}

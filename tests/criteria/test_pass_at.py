@@ -1,4 +1,4 @@
-"""What passes, from a criterion's header: a value, a label, or a share of the scale."""
+"""The pass mark in a criterion's header: a value, a label, or a share of the scale."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def text(*lines: str) -> str:
         ((NUMBERS, "threshold: 1"), 5.0),
         (("scale: {min: 0, max: 100, step: 10}", "threshold: 0.55"), 55.0),
         (("scale: {min: -2, max: 2}", "threshold: 0.25"), -1.0),
-        ((WORDS, "pass_at: good"), 1.5),  # the nearest label is good
+        ((WORDS, "pass_at: good"), 1.5),  # values from 1.5 are nearest to good
         ((WORDS, "pass_at: fair"), 0.5),
         ((WORDS, "pass_at: bad"), 0.0),
         ((WORDS, "pass_at: 2"), 2.0),
@@ -47,7 +47,7 @@ def text(*lines: str) -> str:
         ((WORDS, "better: lower", "pass_at: good"), 2.0),
     ],
 )
-def test_a_value_a_label_or_a_share_of_the_scale(
+def test_the_pass_mark_is_a_value_a_label_or_a_share_of_the_scale(
     lines: tuple[str, ...], value: float | None
 ) -> None:
     assert load(text=text(*lines), name="polite").pass_at == value
@@ -86,14 +86,14 @@ def test_bad_pass_at_is_an_error_with_its_line(
     assert has_line(str(caught.value), f"polite.jinja:{facts[0]}", *facts[1:])
 
 
-def test_a_criterion_made_in_python_is_checked_too() -> None:
+def test_the_pass_mark_of_a_criterion_in_python_is_checked() -> None:
     criterion = load(text=text(NUMBERS), name="polite")
     assert finalize(replace(criterion, pass_at=4.5)).pass_at == 4.5
     with pytest.raises(CriterionError, match=r"polite.jinja: pass_at: 7 .*1 to 5"):
         finalize(replace(criterion, pass_at=7))
 
 
-def test_a_comparison_of_two_texts_has_no_value_that_passes() -> None:
+def test_a_pass_mark_of_a_comparison_is_an_error() -> None:
     template = load("pairwise/relevance", pairwise=True).template.replace(
         "---\n", "---\npass_at: 1\n", 1
     )
@@ -104,7 +104,7 @@ def test_a_comparison_of_two_texts_has_no_value_that_passes() -> None:
         load(text=template, name="better", pairwise=True)
 
 
-def test_the_prompt_and_its_digest_do_not_know_it() -> None:
+def test_the_pass_mark_does_not_change_the_digest() -> None:
     plain = load(text=text(NUMBERS), name="polite")
     assert replace(plain, pass_at=4.0).digest == plain.digest
 
@@ -123,16 +123,14 @@ def test_the_prompt_and_its_digest_do_not_know_it() -> None:
         (4.0, 4.0 - 1e-6, False),
     ],
 )
-def test_rounding_fails_no_value(pass_at: float | None, value: float, passes: bool | None) -> None:
-    assert (
-        Column("polite", "criterion", Signature("polite@1"), 1.0, 5.0, pass_at=pass_at).passes(
-            value
-        )
-        is passes
-    )
+def test_a_rounding_error_does_not_fail_a_value(
+    pass_at: float | None, value: float, passes: bool | None
+) -> None:
+    column = Column("polite", "criterion", Signature("polite@1"), 1.0, 5.0, pass_at=pass_at)
+    assert column.passes(value) is passes
 
 
 @pytest.mark.parametrize("scale", ["(5-1)", "(3 to 3)"])
-def test_a_sentence_whose_scale_ends_before_it_begins_is_refused(scale: str) -> None:
+def test_a_sentence_with_a_descending_scale_is_an_error(scale: str) -> None:
     with pytest.raises(CriterionError, match="the lowest score comes first"):
         load(f"polite: Is it polite? {scale}")

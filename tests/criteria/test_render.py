@@ -1,7 +1,7 @@
-"""render: criterion and sample to prompt.
+"""Criteria and samples are rendered to prompts.
 
-Golden files in tests/golden/prompts/ hold every built-in prompt, as a person has read it. After a change of wording:
-`JUDGE_GOLDEN=write pytest tests/criteria/test_render.py`, then read the difference.
+Golden files in tests/golden/prompts/ contain every built-in prompt, and a person has read them. After a change of
+wording, run `JUDGE_GOLDEN=write pytest tests/criteria/test_render.py` and read the difference.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tests.factories import has_line
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts"
 LANGUAGES = criteria.languages()
-# Each of the names is a file's, so that they are known before any criterion is read.
+# The names come from the files, so that no criterion is loaded when pytest collects the tests.
 NAMES = [
     (language, path.parent.name, path.stem)
     for language in LANGUAGES
@@ -61,7 +61,7 @@ SAMPLE = Sample(
         "contexts": ["The pass closed on Friday.", "One lane may reopen on Sunday."],
     },
 )
-RIVAL = replace(
+OPPONENT = replace(
     SAMPLE, system="hidden-system", output="Nobody was hurt when the pass at Alder Gap closed."
 )
 HEAD = "---\nscale: [1, 5]\n---\n"
@@ -93,15 +93,14 @@ def prompt(criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | Non
 
 
 def ending(criterion: Criterion, opponent: Sample | None = None) -> str:
-    """What a prompt, or its question, says after the criterion's last step."""
+    """Return the end of a prompt, or of its question, after the criterion's last step."""
     prompt = rendered(criterion, SAMPLE, opponent)
-    return (
-        (prompt.question or prompt.messages[0]["content"]).partition(criterion.steps[-1])[2].strip()
-    )
+    text = prompt.question or prompt.messages[0]["content"]
+    return text.partition(criterion.steps[-1])[2].strip()
 
 
 def failure(criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | None = None) -> str:
-    """The message with which a rendering fails, the folder of the criterion left out."""
+    """Return the error message of a rendering, without the criterion's folder."""
     renderer = Renderer(criterion, criteria.template_bodies(criterion))
     with pytest.raises(CriterionError) as caught:
         renderer.render(sample, opponent)
@@ -111,7 +110,7 @@ def failure(criterion: Criterion, sample: Sample = SAMPLE, opponent: Sample | No
 # ----------------------------------------------------------------------------------------------------- built-in prompts
 
 
-def golden(text: str, language: str, name: str) -> None:
+def assert_golden(text: str, language: str, name: str) -> None:
     file = GOLDEN / language / f"{name}.txt"
     if os.environ.get("JUDGE_GOLDEN") == "write":
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -121,49 +120,49 @@ def golden(text: str, language: str, name: str) -> None:
 
 @pytest.mark.parametrize(("language", "name"), CASES)
 def test_built_in_prompts_match_golden_files(language: str, name: str) -> None:
-    golden(prompt(criteria.load(name, language=language)), language, name)
+    assert_golden(prompt(criteria.load(name, language=language)), language, name)
 
 
 @pytest.mark.parametrize(("language", "name"), PAIRS)
 def test_built_in_comparisons_match_golden_files(language: str, name: str) -> None:
-    one = criteria.load(name, language=language, pairwise=True)
-    golden(prompt(one, SAMPLE, RIVAL), language, f"pairwise/{name}")
+    criterion = criteria.load(name, language=language, pairwise=True)
+    assert_golden(prompt(criterion, SAMPLE, OPPONENT), language, f"pairwise/{name}")
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pairwise", [False, True])
 def test_answer_formats_match_golden_files(language: str, pairwise: bool) -> None:
-    one = criteria.load("consistency", language=language, pairwise=pairwise)
-    opponent = RIVAL if pairwise else None
+    criterion = criteria.load("consistency", language=language, pairwise=pairwise)
+    opponent = OPPONENT if pairwise else None
     variants: list[tuple[str, Criterion]] = [
-        (f"{form}, {kind}", replace(one, form=form, reply=kind)) for form in FORMS for kind in KINDS
+        (f"{form}, {kind}", replace(criterion, form=form, reply=kind))
+        for form in FORMS
+        for kind in KINDS
     ]
-    scales = (
-        [("ties", WITH_TIE), ("levels", Scale.integers(0, 4))]
-        if pairwise
-        else [("pass or fail", VERDICT)]
-    )
-    scaled = [(name, replace(one, scale=_within(scale))) for name, scale in scales]
-    variants += [("decision", replace(one, form="decision")), *scaled]
-    variants += [(f"decision, {name}", replace(other, form="decision")) for name, other in scaled]
-    text = "\n\n".join(f"=== {name}\n{ending(other, opponent)}" for name, other in variants)
-    golden(text, language, "answers/pairwise" if pairwise else "answers/pointwise")
+    scales = [("pass or fail", VERDICT)]
+    if pairwise:
+        scales = [("ties", WITH_TIE), ("levels", Scale.integers(0, 4))]
+    scaled = [(name, replace(criterion, scale=_from_0_to_1(scale))) for name, scale in scales]
+    variants += [("decision", replace(criterion, form="decision")), *scaled]
+    variants += [(f"decision, {name}", replace(each, form="decision")) for name, each in scaled]
+    text = "\n\n".join(f"=== {name}\n{ending(each, opponent)}" for name, each in variants)
+    assert_golden(text, language, "answers/pairwise" if pairwise else "answers/pointwise")
 
 
 FORMS: tuple[Form, ...] = ("text", "json")
 
 
-def _within(scale: Scale) -> Scale:
-    """The scale with its values between 0 and 1."""
+def _from_0_to_1(scale: Scale) -> Scale:
+    """Return the scale with its values between 0 and 1."""
     return Scale(scale.labels, tuple(value / scale.high for value in scale.values))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_step_prompts_match_golden_files(language: str, pairwise: bool) -> None:
-    one = criteria.load("fluency", language=language, pairwise=pairwise)
-    text = render_drafting_prompt(one, criteria.drafting(one)).messages[0]["content"]
-    golden(text, language, "steps/pairwise" if pairwise else "steps/pointwise")
+def test_prompts_for_steps_match_golden_files(language: str, pairwise: bool) -> None:
+    criterion = criteria.load("fluency", language=language, pairwise=pairwise)
+    text = render_drafting_prompt(criterion, criteria.drafting(criterion)).messages[0]["content"]
+    assert_golden(text, language, "steps/pairwise" if pairwise else "steps/pointwise")
 
 
 RUBRICS = {
@@ -211,48 +210,44 @@ examples:
 WORDINGS = ("pointwise", *criteria.PARAPHRASES)
 
 
-def _unlike(text: str, other: str) -> str:
-    """The lines of a text that come after those with which both begin."""
+def _after_common_lines(text: str, reference: str) -> str:
+    """Return the text without the lines that begin both texts."""
     lines = text.splitlines()
-    same = next(
-        n
-        for n, pair in enumerate(zip(lines, other.splitlines(), strict=False))
-        if pair[0] != pair[1]
-    )
-    return "\n".join(lines[same:])
+    pairs = zip(lines, reference.splitlines(), strict=False)
+    first_difference = next(n for n, (line, expected) in enumerate(pairs) if line != expected)
+    return "\n".join(lines[first_difference:])
 
 
 def rubric(language: str, wording: str = "pointwise", more: str = "") -> Criterion:
-    """A criterion that is a question, with levels and examples."""
+    """Return a criterion that is a question with levels and examples."""
     header, _, examples = RUBRICS[language].partition("examples:\n")
     text = f'---\n{header}{more}---\n{{% extends "layouts/question.jinja" %}}'
-    one = criteria.load(text=text, name="polite", language=language)
-    shown = [
-        Example(**entry | {"score": str(entry["score"])}) for entry in yaml.safe_load(examples)
-    ]
-    one = replace(one, examples=tuple(shown))
-    return one if wording == "pointwise" else criteria.paraphrase(one, wording)
+    criterion = criteria.load(text=text, name="polite", language=language)
+    entries = [entry | {"score": str(entry["score"])} for entry in yaml.safe_load(examples)]
+    criterion = replace(criterion, examples=tuple(Example(**entry) for entry in entries))
+    return criterion if wording == "pointwise" else criteria.paraphrase(criterion, wording)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("wording", WORDINGS)
 def test_levels_examples_and_quotes_match_golden_files(language: str, wording: str) -> None:
-    one = rubric(language, wording, "cite: true\n")
-    whole = prompt(one)
-    decision = rendered(replace(one, form="decision"))
+    criterion = rubric(language, wording, "cite: true\n")
+    whole = prompt(criterion)
+    decision = rendered(replace(criterion, form="decision"))
     variants = [(form, kind) for form in FORMS for kind in KINDS][1:]
     ends = [
-        f"=== {form}, {kind}\n{_unlike(prompt(replace(one, form=form, reply=kind)), whole)}"
+        f"=== {form}, {kind}\n"
+        + _after_common_lines(prompt(replace(criterion, form=form, reply=kind)), whole)
         for form, kind in variants
     ]
-    golden(
+    assert_golden(
         "\n\n".join([whole, *ends, f"=== decision\n{decision.question}"]),
         language,
         f"rubric/{wording}",
     )
 
 
-def test_every_golden_file_has_its_test() -> None:
+def test_every_golden_file_has_a_test() -> None:
     files = {file.relative_to(GOLDEN).with_suffix("").as_posix() for file in GOLDEN.rglob("*.txt")}
     both = [
         f"{folder}/{name}" for folder in ("answers", "steps") for name in ("pointwise", "pairwise")
@@ -263,34 +258,41 @@ def test_every_golden_file_has_its_test() -> None:
     assert files == expected | {f"{language}/{name}" for language in LANGUAGES for name in both}
 
 
+def common_beginning(texts: list[str]) -> str:
+    """Return the longest text with which all texts begin."""
+    first, last = min(texts), max(texts)
+    for position, (character, expected) in enumerate(zip(first, last, strict=False)):
+        if character != expected:
+            return first[:position]
+    return first
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_criteria_share_their_prompts_up_to_the_end_of_the_judged_text(language: str) -> None:
-    first, *_, last = whole = sorted(
-        prompt(one) for one in criteria.builtin(language) if "source" in one.needs
-    )
-    shared = first[: next(n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)]
-    assert len(whole) == 3
+    prompts = [
+        prompt(criterion) for criterion in criteria.builtin(language) if "source" in criterion.needs
+    ]
+    shared = common_beginning(prompts)
+    assert len(prompts) == 3
     assert shared.index(SOURCE) < shared.index(OUTPUT)
     assert fenced(OUTPUT, "output") in shared
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_criteria_of_answers_share_the_request_and_the_answer(language: str) -> None:
+def test_criteria_of_answers_share_their_prompts_up_to_the_end_of_the_answer(language: str) -> None:
     names = ("answers_request", "complete", "concise", "polite", "safe")
     prompts = [prompt(criteria.load(name, language=language)) for name in names]
-    first, *_, last = sorted(prompts)
-    different = next(n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b)
-    shared = first[:different]
+    shared = common_beginning(prompts)
     assert shared.index("Is the pass at Alder Gap open?") < shared.index(OUTPUT)
     assert fenced(OUTPUT, "output") in shared
 
 
 @pytest.mark.parametrize(("language", "name"), CASES)
-def test_prompts_hold_nothing_that_tells_system_item_or_ratings(language: str, name: str) -> None:
-    one = criteria.load(name, language=language)
-    other = Sample(
-        "other",
-        "another",
+def test_prompts_do_not_reveal_system_item_or_ratings(language: str, name: str) -> None:
+    criterion = criteria.load(name, language=language)
+    same_text = Sample(
+        "birch",
+        "another-system",
         OUTPUT,
         source=SOURCE,
         references=SAMPLE.references,
@@ -298,11 +300,11 @@ def test_prompts_hold_nothing_that_tells_system_item_or_ratings(language: str, n
         extra=SAMPLE.extra,
         where="x.jsonl:1",
     )
-    assert prompt(one) == prompt(one, other)
-    assert "secret-system" not in prompt(one)
+    assert prompt(criterion) == prompt(criterion, same_text)
+    assert "secret-system" not in prompt(criterion)
 
 
-def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(
+def test_the_replay_server_recognises_every_built_in_criterion_by_its_prompt(
     shared_tool: Callable[[str], Path],
 ) -> None:
     spec = importlib.util.spec_from_file_location("replay_server", shared_tool("replay_server.py"))
@@ -316,22 +318,22 @@ def test_the_replay_server_tells_every_built_in_criterion_from_its_prompt(
             ) == name.removesuffix("_5")
     for language, name in PAIRS:
         if name in names:
-            one = criteria.load(name, language=language, pairwise=True)
-            assert server.Store().criterion(prompt(one, SAMPLE, RIVAL), names) == name
+            criterion = criteria.load(name, language=language, pairwise=True)
+            assert server.Store().criterion(prompt(criterion, SAMPLE, OPPONENT), names) == name
 
 
 @pytest.mark.parametrize(
     ("language", "form"),
     [("en", "Score: N"), ("ja", "点数: N"), ("ko", "점수: N"), ("zh", "得分: N")],
 )
-def test_each_reply_kind_asks_for_its_own_form(
+def test_each_reply_kind_has_a_different_form(
     custom: Load, language: str, form: str, tmp_path: Path
 ) -> None:
     prompts = {}
     for kind in ("score", "score_then_reason", "reason_then_score"):
         text = f'---\nscale: [1, 5]\nreply: {kind}\n---\n{{% extends "layouts/pointwise.jinja" %}}'
-        one = criteria.load(custom(text).path, language=language)
-        prompts[kind] = prompt(one).splitlines()
+        criterion = criteria.load(custom(text).path, language=language)
+        prompts[kind] = prompt(criterion).splitlines()
     assert form in prompts["reason_then_score"]
     assert form not in prompts["score"] + prompts["score_then_reason"]
     assert len({tuple(lines) for lines in prompts.values()}) == 3
@@ -348,48 +350,52 @@ def test_each_reply_kind_asks_for_its_own_form(
         ),
     ],
 )
-def test_the_scale_is_shown_with_its_ends(custom: Load, scale: str, line: str) -> None:
-    one = custom(f'---\nscale: {scale}\n---\n{{% extends "layouts/pointwise.jinja" %}}')
-    assert line in prompt(one).splitlines()
+def test_the_prompt_names_the_ends_of_the_scale(custom: Load, scale: str, line: str) -> None:
+    criterion = custom(f'---\nscale: {scale}\n---\n{{% extends "layouts/pointwise.jinja" %}}')
+    assert line in prompt(criterion).splitlines()
 
 
 # ---------------------------------------------------------------------------------------------------------- rendering
 
 
 def test_a_prompt_is_one_user_message_for_its_sample(custom: Load) -> None:
-    one = custom(HEAD + "\n  {{ source }}|{{ output }}\n\n")
-    got = Renderer(one, criteria.template_bodies(one)).render(SAMPLE)
-    assert got == Prompt(
-        "alder", "secret-system", "my", ({"role": "user", "content": f"{SOURCE}|{OUTPUT}"},)
-    )
+    criterion = custom(HEAD + "\n  {{ source }}|{{ output }}\n\n")
+    message = {"role": "user", "content": f"{SOURCE}|{OUTPUT}"}
+    assert rendered(criterion) == Prompt("alder", "secret-system", "my", (message,))
 
 
-def test_a_user_may_fill_the_place_of_the_references(custom: Load) -> None:
-    one = custom(
+def test_a_block_for_references_comes_between_source_and_output(custom: Load) -> None:
+    criterion = custom(
         HEAD + '{% extends "layouts/pointwise.jinja" %}\n{% block references %}\n'
         "{% for text in references %}\n{{ text|fenced('reference') }}\n{% endfor %}\n{% endblock %}"
     )
-    text = prompt(one)
-    places = [text.index(part) for part in (SOURCE, *SAMPLE.references, OUTPUT, "Criterion: my")]
-    assert places == sorted(places)
+    text = prompt(criterion)
+    parts = (SOURCE, *SAMPLE.references, OUTPUT, "Criterion: my")
+    positions = [text.index(part) for part in parts]
+    assert positions == sorted(positions)
 
 
-def test_every_column_has_its_own_name_and_reference_is_the_first_of_many(custom: Load) -> None:
-    one = custom(HEAD + "{{ genre }}|{{ reference }}|{{ references|length }}|{{ this.title }}")
-    assert (
-        prompt(one, Sample("i", "s", "o", references=("a", "b"), extra={"genre": 7})) == "7|a|2|my"
-    )
-    extra = {"genre": "x", "reference": "own", "this": "no", "output": "no", "references": "no"}
-    assert prompt(one, Sample("i", "s", "o", references=("a", "b"), extra=extra)) == "x|own|2|my"
+VARIABLES = "{{ genre }}|{{ reference }}|{{ references|length }}|{{ this.title }}"
+
+
+def test_a_template_reads_columns_by_name_and_the_first_reference(custom: Load) -> None:
+    sample = Sample("i", "s", "o", references=("a", "b"), extra={"genre": 7})
+    assert prompt(custom(HEAD + VARIABLES), sample) == "7|a|2|my"
+
+
+def test_a_column_replaces_reference_but_no_other_variable(custom: Load) -> None:
+    extra = {"genre": "x", "reference": "mine", "this": "no", "output": "no", "references": "no"}
+    sample = Sample("i", "s", "o", references=("a", "b"), extra=extra)
+    assert prompt(custom(HEAD + VARIABLES), sample) == "x|mine|2|my"
 
 
 def test_a_missing_field_is_undefined_in_the_template(custom: Load) -> None:
-    one = custom(HEAD + "{% if source is defined %}{{ source }}{% else %}none{% endif %}")
-    assert prompt(one, Sample("i", "s", "o")) == "none"
-    assert prompt(one, SAMPLE) == SOURCE
+    criterion = custom(HEAD + "{% if source is defined %}{{ source }}{% else %}none{% endif %}")
+    assert prompt(criterion, Sample("i", "s", "o")) == "none"
+    assert prompt(criterion, SAMPLE) == SOURCE
 
 
-def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
+def test_this_has_only_fields_of_the_header_and_the_form() -> None:
     assert {field.name for field in fields(CriterionView)} == {
         *("title", "description", "scale", "steps", "reply"),
         *("lowest", "highest", "whole", "form", "cut"),
@@ -397,17 +403,17 @@ def test_this_tells_the_header_and_nothing_of_the_machine() -> None:
     }
 
 
-# ------------------------------------------------------------------------------------------------------ ways to answer
+# -------------------------------------------------------------------------------------------------------- reply forms
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("pairwise", [False, True])
-def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pairwise: bool) -> None:
-    one = criteria.load("coherence", language=language, pairwise=pairwise)
-    opponent, label = (RIVAL, "B") if pairwise else (None, "4")
+def test_a_reply_in_the_requested_form_is_read(language: str, pairwise: bool) -> None:
+    criterion = criteria.load("coherence", language=language, pairwise=pairwise)
+    opponent, label = (OPPONENT, "B") if pairwise else (None, "4")
     line = next(
         line[:-1] + label
-        for line in ending(replace(one, reply="reason_then_score"), opponent).splitlines()
+        for line in ending(replace(criterion, reply="reason_then_score"), opponent).splitlines()
         if line.endswith((": N", ": X"))
     )
     texts = {
@@ -423,7 +429,7 @@ def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pair
     }
     for kind in KINDS:
         for reply in (texts[kind], objects[kind]):
-            parsed = parse.read(Choice(reply), kind, one.scale, one.title)
+            parsed = parse.read(Choice(reply), kind, criterion.scale, criterion.title)
             assert (parsed.label, parsed.reason) == (
                 label,
                 None if kind == "score" else "It holds.",
@@ -431,12 +437,12 @@ def test_an_answer_in_the_form_that_is_asked_for_can_be_read(language: str, pair
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-@pytest.mark.parametrize("opponent", [None, RIVAL])
-def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(
+@pytest.mark.parametrize("opponent", [None, OPPONENT])
+def test_the_keys_of_the_requested_object_have_the_order_of_the_reply_kind(
     language: str, opponent: Sample | None
 ) -> None:
-    one = criteria.load("coherence", language=language, pairwise=opponent is not None)
-    ends = {kind: ending(replace(one, form="json", reply=kind), opponent) for kind in KINDS}
+    criterion = criteria.load("coherence", language=language, pairwise=opponent is not None)
+    ends = {kind: ending(replace(criterion, form="json", reply=kind), opponent) for kind in KINDS}
     assert '"score"' in ends["score"]
     assert '"reason"' not in ends["score"]
     assert ends["score_then_reason"].index('"score"') < ends["score_then_reason"].index('"reason"')
@@ -445,35 +451,44 @@ def test_the_object_is_asked_for_with_its_keys_in_the_order_of_the_kind(
 
 @pytest.mark.parametrize(("language", "name"), CASES)
 def test_a_decision_prompt_separates_material_and_question(language: str, name: str) -> None:
-    one = criteria.load(name, language=language)
-    decided = rendered(replace(one, form="decision"))
-    whole = prompt(one)
+    criterion = criteria.load(name, language=language)
+    decided = rendered(replace(criterion, form="decision"))
+    whole = prompt(criterion)
     assert decided.messages[0]["content"].endswith(fenced(OUTPUT, "output"))
     assert whole.startswith(f"{decided.messages[0]['content']}\n\n{decided.question}\n\n")
-    assert decided.question.endswith(one.steps[-1])
-    assert rendered(one).question == ""
+    assert decided.question.endswith(criterion.steps[-1])
+    assert rendered(criterion).question == ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_comparisons_are_decided_on_one_material(language: str) -> None:
-    every = [replace(one, form="decision") for one in criteria.builtin(language, pairwise=True)]
+def test_decisions_of_comparisons_share_their_material(language: str) -> None:
+    every = [
+        replace(criterion, form="decision")
+        for criterion in criteria.builtin(language, pairwise=True)
+    ]
     names = ("coherence", "consistency", "relevance")
-    prompts = [rendered(one, SAMPLE, RIVAL) for one in every if one.name in names]
+    prompts = [
+        rendered(criterion, SAMPLE, OPPONENT) for criterion in every if criterion.name in names
+    ]
     assert len({prompt.messages[0]["content"] for prompt in prompts}) == 1
     assert len({prompt.question for prompt in prompts}) == 3
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0)])
-def test_a_predicate_names_the_answer_it_is_about(values: tuple[float, float]) -> None:
-    one = replace(criteria.load("coherence"), scale=Scale(("low", "high"), values), form="decision")
-    right = one.scale.labels[values.index(1.0)]
-    assert ending(one) == f'Judge whether this statement is true: the right answer is "{right}".'
-    assert ending(replace(one, scale=Scale.integers(1, 5))) == ""
+def test_a_decision_on_two_labels_names_the_label_with_value_1(values: tuple[float, float]) -> None:
+    criterion = replace(
+        criteria.load("coherence"), scale=Scale(("low", "high"), values), form="decision"
+    )
+    right = criterion.scale.labels[values.index(1.0)]
+    assert (
+        ending(criterion) == f'Judge whether this statement is true: the right answer is "{right}".'
+    )
+    assert ending(replace(criterion, scale=Scale.integers(1, 5))) == ""
 
 
-def test_chance_leaves_no_trace_in_a_decision() -> None:
-    one = replace(criteria.load("relevance"), form="decision")
-    assert rendered(one) == rendered(one)
+def test_a_decision_prompt_is_the_same_each_time() -> None:
+    criterion = replace(criteria.load("relevance"), form="decision")
+    assert rendered(criterion) == rendered(criterion)
 
 
 @pytest.mark.parametrize(
@@ -485,106 +500,114 @@ def test_chance_leaves_no_trace_in_a_decision() -> None:
         "a{{ this.cut }}b{{ this.cut }}c",
     ],
 )
-def test_a_decision_needs_one_cut_with_something_on_both_sides(custom: Load, text: str) -> None:
-    one = custom(HEAD + text)
-    assert prompt(one) == text.replace("{{ output }}", OUTPUT).replace("{{ this.cut }}", "").strip()
-    message = failure(replace(one, form="decision"))
+def test_a_decision_needs_one_cut_with_text_on_both_sides(custom: Load, text: str) -> None:
+    criterion = custom(HEAD + text)
+    assert (
+        prompt(criterion)
+        == text.replace("{{ output }}", OUTPUT).replace("{{ this.cut }}", "").strip()
+    )
+    message = failure(replace(criterion, form="decision"))
     assert message.startswith("my.jinja: a decision endpoint ")
 
 
-def test_a_criterion_may_word_the_whole_answer_itself(custom: Load) -> None:
+def test_a_block_may_replace_the_request_for_an_answer(custom: Load) -> None:
     layout = '{% extends "layouts/pointwise.jinja" %}'
-    one = custom(HEAD + layout + "{% block answer %}\n\nOne number from 1 to 5.\n{% endblock %}")
+    criterion = custom(
+        HEAD + layout + "{% block answer %}\n\nOne number from 1 to 5.\n{% endblock %}"
+    )
     for form in FORMS:
         for kind in KINDS:
-            assert prompt(replace(one, form=form, reply=kind)).endswith(
+            assert prompt(replace(criterion, form=form, reply=kind)).endswith(
                 "Criterion: my\n\n\nOne number from 1 to 5."
             )
-    one = custom(HEAD + layout + "{% block score %}\nOne number.\n{% endblock %}")
-    assert prompt(one).splitlines()[-2:] == [
+    criterion = custom(HEAD + layout + "{% block score %}\nOne number.\n{% endblock %}")
+    assert prompt(criterion).splitlines()[-2:] == [
         "Scale: the whole numbers from 1 (lowest) to 5 (highest).",
         "One number.",
     ]
-    assert prompt(replace(one, reply="score_then_reason")).splitlines()[-1] == "a few sentences."
+    assert (
+        prompt(replace(criterion, reply="score_then_reason")).splitlines()[-1] == "a few sentences."
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------- pairs
 
 
-def test_a_pair_is_shown_in_its_order(custom: Load) -> None:
-    one = custom(PAIR + "{{ first }}|{{ second }}|{{ source }}")
-    text = f"{OUTPUT}|{RIVAL.output}|{SOURCE}"
-    assert rendered(one, SAMPLE, RIVAL) == Prompt(
+def test_a_pair_is_rendered_in_the_order_of_its_samples(custom: Load) -> None:
+    criterion = custom(PAIR + "{{ first }}|{{ second }}|{{ source }}")
+    text = f"{OUTPUT}|{OPPONENT.output}|{SOURCE}"
+    assert rendered(criterion, SAMPLE, OPPONENT) == Prompt(
         "alder", "secret-system", "my", ({"role": "user", "content": text},)
     )
-    assert prompt(one, RIVAL, SAMPLE) == f"{RIVAL.output}|{OUTPUT}|{SOURCE}"
+    assert prompt(criterion, OPPONENT, SAMPLE) == f"{OPPONENT.output}|{OUTPUT}|{SOURCE}"
 
 
 @pytest.mark.parametrize(("language", "name"), PAIRS)
-def test_comparisons_show_both_texts_and_no_names(language: str, name: str) -> None:
-    one = criteria.load(name, language=language, pairwise=True)
-    text = prompt(one, SAMPLE, RIVAL)
-    assert text.index(fenced(OUTPUT, "A")) < text.index(fenced(RIVAL.output, "B"))
+def test_comparisons_show_both_texts_without_the_systems(language: str, name: str) -> None:
+    criterion = criteria.load(name, language=language, pairwise=True)
+    text = prompt(criterion, SAMPLE, OPPONENT)
+    assert text.index(fenced(OUTPUT, "A")) < text.index(fenced(OPPONENT.output, "B"))
     reads_source = name in ("coherence", "consistency", "relevance")
     assert (SOURCE in text[: text.index(OUTPUT)]) == reads_source
-    assert not any(system in text for system in (SAMPLE.system, RIVAL.system))
-    assert text.partition(one.title)[2] == prompt(one, RIVAL, SAMPLE).partition(one.title)[2]
+    assert not any(system in text for system in (SAMPLE.system, OPPONENT.system))
+    assert (
+        text.partition(criterion.title)[2]
+        == prompt(criterion, OPPONENT, SAMPLE).partition(criterion.title)[2]
+    )
 
 
 @pytest.mark.parametrize("name", sorted(name for language, name in PAIRS if language == "en"))
-def test_comparisons_ask_for_a_or_b_near_their_end(name: str) -> None:
+def test_comparisons_ask_for_a_or_b_at_the_end(name: str) -> None:
     for form, kind in product(FORMS, KINDS):
-        one = replace(criteria.load(name, pairwise=True), form=form, reply=kind)
-        assert re.search(r"\bA or B\b", prompt(one, SAMPLE, RIVAL)[-400:]), (form, kind)
+        criterion = replace(criteria.load(name, pairwise=True), form=form, reply=kind)
+        assert re.search(r"\bA or B\b", prompt(criterion, SAMPLE, OPPONENT)[-400:]), (form, kind)
 
 
-def test_columns_called_first_and_second_never_take_the_place_of_the_texts(custom: Load) -> None:
-    one = custom(PAIR + "{{ first }}|{{ second }}")
+def test_columns_named_first_and_second_do_not_replace_the_texts(custom: Load) -> None:
+    criterion = custom(PAIR + "{{ first }}|{{ second }}")
     extra = {"first": "no", "second": "no"}
     assert (
-        prompt(one, Sample("i", "a", "x", extra=extra), Sample("i", "b", "y", extra=extra)) == "x|y"
+        prompt(criterion, Sample("i", "a", "x", extra=extra), Sample("i", "b", "y", extra=extra))
+        == "x|y"
     )
 
 
-def test_a_pair_has_the_fields_that_both_samples_share(custom: Load) -> None:
-    one = custom(
+def test_a_pair_has_the_columns_with_equal_values(custom: Load) -> None:
+    criterion = custom(
         PAIR + "{{ first }}{{ second }}{% for v in (genre, output) %}{{ v is defined }}{% endfor %}"
     )
-    pair = [
-        Sample("i", s, "x", extra={"genre": g, "length": n})
-        for s, g, n in (("a", "news", 1), ("b", "news", 2))
-    ]
-    assert set(template_variables(pair[0], opponent=pair[1])) == {
-        "first",
-        "second",
-        "genre",
-        "this",
-    }
-    assert "output" not in template_variables(pair[0], opponent=pair[0])
-    assert prompt(one, *pair) == "xxTrueFalse"
+    sample = Sample("i", "a", "x", extra={"genre": "news", "length": 1})
+    opponent = Sample("i", "b", "x", extra={"genre": "news", "length": 2})
+    variables = template_variables(sample, opponent=opponent)
+    assert set(variables) == {"first", "second", "genre", "this"}
+    assert "output" not in template_variables(sample, opponent=sample)
+    assert prompt(criterion, sample, opponent) == "xxTrueFalse"
 
 
-@pytest.mark.parametrize("other", ["Another source.", None])
-def test_refuses_a_pair_that_differs_in_a_field(other: str | None) -> None:
-    message = failure(
-        criteria.load("relevance", pairwise=True),
-        SAMPLE,
-        replace(RIVAL, source=other, where="d.csv:9"),
-    )
-    if other is None:
-        text = "item 'alder' of system 'hidden-system'"
-        assert has_line(message, f"d.csv:9: {text}", "no source", "criterion relevance")
-    else:
-        systems = "'secret-system' and 'hidden-system'"
-        assert has_line(message, "relevance.jinja: reads source", systems, "item 'alder'")
-    both = (replace(SAMPLE, source=None), replace(RIVAL, source=None))
-    assert "has no source" in failure(criteria.load("relevance", pairwise=True), *both)
+def test_a_pair_with_different_sources_is_an_error() -> None:
+    relevance = criteria.load("relevance", pairwise=True)
+    message = failure(relevance, SAMPLE, replace(OPPONENT, source="Another source."))
+    systems = "'secret-system' and 'hidden-system'"
+    assert has_line(message, "relevance.jinja: reads source", systems, "item 'alder'")
 
 
-def test_a_comparison_takes_two_samples_and_a_judgment_one() -> None:
+def test_a_pair_in_which_one_text_has_no_source_is_an_error() -> None:
+    relevance = criteria.load("relevance", pairwise=True)
+    message = failure(relevance, SAMPLE, replace(OPPONENT, source=None, where="d.csv:9"))
+    text = "item 'alder' of system 'hidden-system'"
+    assert has_line(message, f"d.csv:9: {text}", "no source", "criterion relevance")
+
+
+def test_a_pair_without_a_source_is_an_error() -> None:
+    relevance = criteria.load("relevance", pairwise=True)
+    pair = (replace(SAMPLE, source=None), replace(OPPONENT, source=None))
+    assert "has no source" in failure(relevance, *pair)
+
+
+def test_the_wrong_number_of_samples_is_an_error() -> None:
     message = failure(criteria.load("fluency", pairwise=True))
     assert has_line(message, "fluency.jinja", "pair", "item 'alder'")
-    message = failure(criteria.load("fluency"), SAMPLE, RIVAL)
+    message = failure(criteria.load("fluency"), SAMPLE, OPPONENT)
     assert has_line(message, "fluency.jinja", "one sample", "item 'alder'")
 
 
@@ -594,14 +617,14 @@ def test_a_comparison_takes_two_samples_and_a_judgment_one() -> None:
 @pytest.mark.parametrize(
     "text", ["{{ 7*7 }}", "{% for x in y %}", "{# gone #}", "{{ ''.__class__ }}", "<b>&amp;"]
 )
-def test_templates_inside_judged_text_stay_text(text: str) -> None:
-    got = prompt(criteria.load("relevance"), Sample("i", "s", text, source=text))
-    assert got.count(f"\n{text}\n") == 2
-    assert "49" not in got
+def test_template_syntax_in_a_judged_text_is_text(text: str) -> None:
+    message = prompt(criteria.load("relevance"), Sample("i", "s", text, source=text))
+    assert message.count(f"\n{text}\n") == 2
+    assert "49" not in message
 
 
 @given(st.text())
-def test_a_text_cannot_hold_its_own_closing_mark(text: str) -> None:
+def test_a_text_cannot_contain_its_closing_mark(text: str) -> None:
     opening, *_, closing = fenced(text, "source").split("\n")
     assert re.fullmatch(r"<source [0-9a-f]{8,64}>", opening)
     assert closing == "</" + opening[1:]
@@ -609,9 +632,9 @@ def test_a_text_cannot_hold_its_own_closing_mark(text: str) -> None:
     assert fenced(text, "source") == f"{opening}\n{text}\n{closing}"
 
 
-def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_key_of_a_mark_is_longer_if_a_text_contains_it(monkeypatch: pytest.MonkeyPatch) -> None:
     class Forged:
-        """The digest somebody has found a text for that contains its start."""
+        """A digest whose beginning occurs in the text, as an attacker might find one."""
 
         @staticmethod
         def hexdigest() -> str:
@@ -664,39 +687,39 @@ def test_the_key_grows_where_a_text_holds_it(monkeypatch: pytest.MonkeyPatch) ->
         ),
     ],
 )
-def test_failures_name_the_line_of_the_users_template(
+def test_rendering_errors_name_the_line_of_the_users_template(
     custom: Load, line: str, facts: tuple[str, ...]
 ) -> None:
-    one = custom(
+    criterion = custom(
         HEAD
         + '{% extends "layouts/pointwise.jinja" %}\n{% block criterion %}\nText.\n'
         + line
         + "\n{% endblock %}"
     )
-    message = failure(one)
+    message = failure(criterion)
     assert message.startswith("my.jinja:7: ")
     assert has_line(message, *facts)
     assert message.endswith("(item 'alder')")
 
 
-def test_reading_a_missing_variable_fails() -> None:
-    one = criteria.load("relevance")
-    message = failure(one, Sample("i", "s", "o", where="data.csv:3"))
+def test_a_missing_source_is_an_error_when_rendered() -> None:
+    criterion = criteria.load("relevance")
+    message = failure(criterion, Sample("i", "s", "o", where="data.csv:3"))
     assert has_line(message, "data.csv:3", "item 'i' of system 's'", "no source", "relevance")
 
 
-def test_texts_that_do_not_compile_are_refused(custom: Load) -> None:
-    one = custom(HEAD + "{{ output }}")
+def test_a_template_that_does_not_compile_is_an_error(custom: Load) -> None:
+    criterion = custom(HEAD + "{{ output }}")
     with pytest.raises(CriterionError, match=r"my\.jinja:4: unexpected '}'$"):
-        Renderer(one, {"my.jinja": HEAD + "{{ }"})
+        Renderer(criterion, {"my.jinja": HEAD + "{{ }"})
 
 
-def test_rendering_reads_no_file(custom: Load) -> None:
-    one = custom(HEAD + "{{ output }}")
+def test_rendering_reads_no_files(custom: Load) -> None:
+    criterion = custom(HEAD + "{{ output }}")
     renderer = Renderer(
-        one, criteria.template_bodies(one) | {"my.jinja": "{% include 'my2.jinja' %}"}
+        criterion, criteria.template_bodies(criterion) | {"my.jinja": "{% include 'my2.jinja' %}"}
     )
-    Path(one.path).with_name("my2.jinja").write_text("secret", encoding="utf-8")
+    Path(criterion.path).with_name("my2.jinja").write_text("secret", encoding="utf-8")
     with pytest.raises(CriterionError, match=r"my\.jinja:1: no template my2\.jinja here"):
         renderer.render(SAMPLE)
 
@@ -704,7 +727,7 @@ def test_rendering_reads_no_file(custom: Load) -> None:
 @pytest.mark.parametrize("language", ["en", "ja", "ko", "zh"])
 @pytest.mark.parametrize("form", ["text", "json", "decision"])
 def test_cached_rendering_equals_fresh_rendering(language: str, form: Form) -> None:
-    """Every built-in criterion's prompt, with texts that hold what marks, gaps and templates are made of."""
+    """The texts contain the characters of marks, of the cache's gaps, and of templates."""
     texts = [
         "plain",
         "\0source x\0",
@@ -712,23 +735,22 @@ def test_cached_rendering_equals_fresh_rendering(language: str, form: Form) -> N
         "日本語\0output output\0",
         "\0",
     ]
-    # These show lists, or a request only if there is one.
-    slow = ("correct", "grounded", "polite", "safe")
-    quick = [one for one in criteria.builtin(language) if one.name not in slow]
-    for criterion in (replace(one, form=form) for one in quick):
-        once, anew = (
-            Renderer(criterion, criteria.template_bodies(criterion)),
-            Renderer(criterion, criteria.template_bodies(criterion)),
-        )
-        assert once._slots, "or the quick way is not taken at all"
-        anew._slots = None
-        anew._this = once._this  # whose cut is of chance
-        for output in texts:
-            for source in texts:
-                sample = Sample(
-                    "i", "s", output, source, ("a reference",), extra={"source": "no", "more": 1}
-                )
-                assert once.render(sample) == anew.render(sample)
+    # These show lists, or a request only if there is one, and are not cached.
+    uncached = ("correct", "grounded", "polite", "safe")
+    for builtin in criteria.builtin(language):
+        if builtin.name in uncached:
+            continue
+        criterion = replace(builtin, form=form)
+        cached = Renderer(criterion, criteria.template_bodies(criterion))
+        fresh = Renderer(criterion, criteria.template_bodies(criterion))
+        assert cached._slots, "the prompt is not cached"
+        fresh._slots = None
+        fresh._this = cached._this  # has a random cut
+        for output, source in product(texts, repeat=2):
+            sample = Sample(
+                "i", "s", output, source, ("a reference",), extra={"source": "no", "more": 1}
+            )
+            assert cached.render(sample) == fresh.render(sample)
 
 
 @pytest.mark.parametrize(
@@ -747,17 +769,15 @@ def test_cached_rendering_equals_fresh_rendering(language: str, form: Form) -> N
         "\0source x\0{{ output|fenced('t') }}",
     ],
 )  # fmt: skip
-def test_a_template_that_does_more_with_a_text_is_rendered_for_each(
+def test_a_template_that_changes_a_text_is_rendered_for_each_sample(
     tmp_path: Path, block: str
 ) -> None:
-    path = tmp_path / "own.jinja"
-    path.write_text(f"---\ntitle: Own\nscale: [1, 5]\n---\n{block}\nHow good?", encoding="utf-8")
+    path = tmp_path / "my.jinja"
+    path.write_text(f"---\ntitle: Mine\nscale: [1, 5]\n---\n{block}\nHow good?", encoding="utf-8")
     criterion = criteria.load(str(path))
     renderer = Renderer(criterion, criteria.template_bodies(criterion))
     for output in ("abc", "xyz", "a longer one, with b"):
         sample = Sample("i", "s", output, "a source", ("one", "two"), extra={"more": output})
-        templates = Templates("t", (("t", criteria.template_bodies(criterion)["own.jinja"], "t"),))
-        assert (
-            renderer.render(sample).messages[0]["content"]
-            == sandbox.render(templates, template_variables(sample, renderer._this)).strip()
-        )
+        templates = Templates("t", (("t", criteria.template_bodies(criterion)["my.jinja"], "t"),))
+        expected = sandbox.render(templates, template_variables(sample, renderer._this)).strip()
+        assert renderer.render(sample).messages[0]["content"] == expected

@@ -1,4 +1,4 @@
-"""check_samples: the data have what a template reads. Oracle: Jinja's rendering of the same texts."""
+"""check_samples: the samples have the inputs that a template reads. Oracle: Jinja's rendering of the same texts."""
 
 from __future__ import annotations
 
@@ -24,49 +24,49 @@ def sample(item: str = "a", system: str = "s", **fields: object) -> Sample:
     return Sample(item, system, "The pass is shut.", **fields)  # type: ignore[arg-type]
 
 
-def test_check_is_content_with_samples_that_have_everything(write: Write) -> None:
+def test_samples_with_all_inputs_pass_the_check(write: Write) -> None:
     text = HEAD + "{{ source }}{{ references }}{{ reference }}{{ genre }}{{ output }}"
-    one = criteria.load(write(text))
-    criteria.check_samples(one, [sample(source="s", references=("r",), extra={"genre": 0})])
+    criterion = criteria.load(write(text))
+    criteria.check_samples(criterion, [sample(source="s", references=("r",), extra={"genre": 0})])
     criteria.check_samples(
         criteria.load(write(HEAD + "{{ reference }}{{ output }}")),
         [sample(extra={"reference": "r"})],
     )
-    criteria.check_samples(one, [])
+    criteria.check_samples(criterion, [])
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "{{ source }}", "{% extends 'layouts/pointwise.jinja' %}{% block output %}{% endblock %}"],
 )
-def test_a_template_that_never_shows_the_judged_text_is_refused(write: Write, text: str) -> None:
+def test_a_template_that_never_shows_the_judged_text_is_an_error(write: Write, text: str) -> None:
     with pytest.raises(CriterionError, match="never shows the judged text"):
         criteria.check_samples(criteria.load(write(HEAD + text)), [sample(source="s")])
 
 
 def test_an_unknown_variable_is_a_template_error(write: Write) -> None:
-    one = criteria.load(
+    criterion = criteria.load(
         write(HEAD + EXTENDS + "{% block criterion %}\n{{ sumary }}\n{% endblock %}")
     )
     rows = [sample(source="x", extra={"summary": "y", "system": "z"}), sample("b", source="x")]
     with pytest.raises(CriterionError) as caught:
-        criteria.check_samples(one, rows)
+        criteria.check_samples(criterion, rows)
     facts = ("'sumary'", "'summary'", "output, source, summary")
-    assert has_line(str(caught.value), f"{one.path}:6: ", *facts)
+    assert has_line(str(caught.value), f"{criterion.path}:6: ", *facts)
     with pytest.raises(CriterionError, match=r"'sumary'.*output, source$"):
-        criteria.check_samples(one, [sample(source="x")])
+        criteria.check_samples(criterion, [sample(source="x")])
 
 
-def test_a_variable_of_a_layout_is_placed_there(write: Write) -> None:
+def test_an_unknown_variable_of_a_layout_names_the_layout(write: Write) -> None:
     write("{{ output }}\n{% for genre in references %}{% endfor %}", "aside.jinja")
     write("{% include 'aside.jinja' %}\n\n{{ genre }}", "base.jinja")
-    one = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
+    criterion = criteria.load(write(HEAD + "{% extends 'base.jinja' %}"))
     with pytest.raises(CriterionError, match=r"^base\.jinja:3: unknown variable 'genre'"):
-        criteria.check_samples(one, [sample(references=("r",))])
+        criteria.check_samples(criterion, [sample(references=("r",))])
 
 
 @pytest.mark.parametrize("blank", [None, ""])
-def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
+def test_data_without_any_source_is_a_data_error(blank: str | None) -> None:
     with pytest.raises(DataError) as caught:
         criteria.check_samples(
             criteria.load("relevance"), [sample(source=blank), sample("b", source=blank)]
@@ -79,7 +79,7 @@ def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "has", "name"),
+    ("template", "fields", "name"),
     [
         ("{{ source }}", {"source": "x"}, "source"),
         ("{{ reference }}", {"references": ("r",)}, "reference"),
@@ -87,14 +87,14 @@ def test_data_without_any_source_is_the_datas_fault(blank: str | None) -> None:
         ("{{ genre }}", {"extra": {"genre": "news"}}, "genre"),
     ],
 )
-def test_a_text_that_alone_lacks_an_input_cannot_be_rendered_and_the_others_can(
-    write: Write, template: str, has: dict[str, Any], name: str
+def test_only_a_text_without_an_input_cannot_be_rendered(
+    write: Write, template: str, fields: dict[str, Any], name: str
 ) -> None:
-    one = criteria.load(write(HEAD + template + "{{ output }}"))
+    criterion = criteria.load(write(HEAD + template + "{{ output }}"))
     without = sample("b", where="data.jsonl:17")
-    criteria.check_samples(one, [sample(**has), without])
-    renderer = Renderer(one, criteria.template_bodies(one))
-    assert renderer.render(sample(**has)).messages
+    criteria.check_samples(criterion, [sample(**fields), without])
+    renderer = Renderer(criterion, criteria.template_bodies(criterion))
+    assert renderer.render(sample(**fields)).messages
     with pytest.raises(MissingInput) as caught:
         renderer.render(without)
     facts = ("item 'b' of system 's'", f"no {name}", "criterion my")
@@ -104,7 +104,7 @@ def test_a_text_that_alone_lacks_an_input_cannot_be_rendered_and_the_others_can(
 @pytest.mark.parametrize("empty", ["", " \n", (), [], {}])
 @pytest.mark.parametrize("name", ["source", "reference", "references", "question", "contexts"])
 def test_empty_inputs_count_as_missing(write: Write, name: str, empty: Any) -> None:
-    one = criteria.load(write(HEAD + f"{{{{ {name} }}}}{{{{ output }}}}"))
+    criterion = criteria.load(write(HEAD + f"{{{{ {name} }}}}{{{{ output }}}}"))
     if name == "source":
         without = sample(source=empty if isinstance(empty, str) else None)
     elif name == "reference":
@@ -114,15 +114,17 @@ def test_empty_inputs_count_as_missing(write: Write, name: str, empty: Any) -> N
     else:
         without = sample(extra={name: empty})
     with pytest.raises(MissingInput, match=f"no {name}, .*criterion my"):
-        Renderer(one, criteria.template_bodies(one)).render(without)
+        Renderer(criterion, criteria.template_bodies(criterion)).render(without)
     with pytest.raises((CriterionError, DataError), match=name):
-        criteria.check_samples(one, [without, without])
+        criteria.check_samples(criterion, [without, without])
 
 
 @pytest.mark.parametrize("value", [0, False, 0.0])
 def test_zero_does_not_count_as_missing(write: Write, value: Any) -> None:
-    one = criteria.load(write(HEAD + "Turn {{ turn }}: {{ output }}"))
-    prompt = Renderer(one, criteria.template_bodies(one)).render(sample(extra={"turn": value}))
+    criterion = criteria.load(write(HEAD + "Turn {{ turn }}: {{ output }}"))
+    prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(
+        sample(extra={"turn": value})
+    )
     assert f"Turn {value}: " in prompt.messages[0]["content"]
 
 
@@ -137,46 +139,47 @@ def test_zero_does_not_count_as_missing(write: Write, value: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("extra", [{}, {"question": ""}, {"question": " "}])
-def test_a_prompt_that_asks_for_an_input_first_can_do_without_it(
+def test_an_input_that_the_template_tests_for_is_optional(
     write: Write, template: str, extra: dict[str, Any]
 ) -> None:
-    one = criteria.load(write(HEAD + template + "{{ output }}"))
-    with_it, without = sample(extra={"question": "Where?"}), sample("b", extra=extra)
-    criteria.check_samples(one, [with_it, without])
-    renderer = Renderer(one, criteria.template_bodies(one))
-    assert "Q: Where?" in renderer.render(with_it).messages[0]["content"]
+    criterion = criteria.load(write(HEAD + template + "{{ output }}"))
+    with_question = sample(extra={"question": "Where?"})
+    without = sample("b", extra=extra)
+    criteria.check_samples(criterion, [with_question, without])
+    renderer = Renderer(criterion, criteria.template_bodies(criterion))
+    assert "Q: Where?" in renderer.render(with_question).messages[0]["content"]
     assert "Q:" not in renderer.render(without).messages[0]["content"]
 
 
-def test_an_input_that_a_prompt_asks_for_and_no_text_has_is_misspelt(write: Write) -> None:
-    one = criteria.load(write(HEAD + "{% if questoin %}Q{% endif %}{{ output }}"))
+def test_an_optional_input_that_no_text_has_suggests_the_nearest_column(write: Write) -> None:
+    criterion = criteria.load(write(HEAD + "{% if questoin %}Q{% endif %}{{ output }}"))
     with pytest.raises(CriterionError, match=r"'questoin'.*'question'"):
-        criteria.check_samples(one, [sample(extra={"question": "Where?"})])
+        criteria.check_samples(criterion, [sample(extra={"question": "Where?"})])
 
 
-def test_refuses_texts_that_each_lack_an_input(write: Write) -> None:
-    one = criteria.load(write(HEAD + "{{ source }}{{ reference }}{{ output }}"))
+def test_texts_that_each_lack_an_input_are_an_error(write: Write) -> None:
+    criterion = criteria.load(write(HEAD + "{{ source }}{{ reference }}{{ output }}"))
     rows = [sample(source="x"), sample("b", references=("r",))]
     with pytest.raises(DataError, match="1 of 2 texts"):
-        criteria.check_samples(one, rows)
+        criteria.check_samples(criterion, rows)
 
 
 def test_a_comparison_reads_both_texts_and_no_output(write: Write) -> None:
-    one = criteria.load(
+    criterion = criteria.load(
         write(PAIR + PAIR_EXTENDS + "{% block source %}{% endblock %}"), pairwise=True
     )
-    criteria.check_samples(one, [sample(), sample("b")])
+    criteria.check_samples(criterion, [sample(), sample("b")])
     path = write(PAIR + PAIR_EXTENDS + "{% block source %}\n{{ output }}{% endblock %}")
     with pytest.raises(
         CriterionError,
         match=r"my\.jinja:6: .*no output",
     ):
         criteria.check_samples(criteria.load(path, pairwise=True), [sample()])
-    one = criteria.load(
+    criterion = criteria.load(
         write(PAIR + PAIR_EXTENDS + "{% block source %}{{ firts }}{% endblock %}"), pairwise=True
     )
     with pytest.raises(CriterionError, match=r"'first'.*first, second$"):
-        criteria.check_samples(one, [sample()])
+        criteria.check_samples(criterion, [sample()])
     with pytest.raises(DataError, match="relevance reads source"):
         criteria.check_samples(criteria.load("relevance", pairwise=True), [sample()])
 
@@ -204,7 +207,7 @@ def test_the_values_of_a_comparison_are_0_and_1(write: Write, scale: str) -> Non
         ("{labels: [A, B], values: [0, 1]}", ("a is the text shown first", "1", "b counts 0")),
     ],
 )
-def test_other_values_of_a_comparison_are_refused(
+def test_other_values_of_a_comparison_are_an_error(
     write: Write, scale: str, facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(CriterionError) as caught:

@@ -1,4 +1,4 @@
-"""What a template prints: never an object's memory address, which differs in every run."""
+"""A template never prints an object's memory address, which differs in every run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rendered(template: str, output: str) -> str:
         "{{ output.split|fenced('x') }}",
     ],
 )  # fmt: skip
-def test_prompts_contain_no_memory_addresses(template: str) -> None:
+def test_a_template_that_prints_a_memory_address_is_an_error(template: str) -> None:
     with pytest.raises(RenderError, match="memory address"):
         rendered(template, "A text.")
 
@@ -39,6 +39,6 @@ def test_prompts_contain_no_memory_addresses(template: str) -> None:
         "{{ missing|default(output) }}{% set comma = joiner(', ') %}{{ comma() }}{{ comma() }}",
     ],
 )  # fmt: skip
-def test_a_text_may_tell_of_one(template: str) -> None:
+def test_a_text_may_contain_a_memory_address(template: str) -> None:
     output = "It printed <Order object at 0x7f3a5c0d1e50>."
     assert "0x7f3a5c0d1e50" in rendered(template, output).lower()
