@@ -14,7 +14,7 @@ from judge.table import Table
 
 @pytest.fixture(scope="session")
 def metric_table() -> Callable[..., Table]:
-    """A function that makes a table of values by column and system; None is a text without a score."""
+    """Return a function that builds a table of values by column and system. None is a text without a score."""
 
     def make(values: dict[str, dict[str, list[float | None]]], **fields: Any) -> Table:
         columns = tuple(Column(name, "metric", Signature(name), **fields) for name in values)

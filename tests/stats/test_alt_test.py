@@ -51,17 +51,17 @@ def as_published(
     """Compute the paper's algorithm 1 for one text per item: p, ρ of the judge, and the raters it beats."""
     *raters, judge = all_scores[:, :, 0].tolist()
     p, rho = [], []
-    for place, rater in enumerate(raters):
-        lost, good = [], []
+    for index, rater in enumerate(raters):
+        differences, judge_wins = [], []
         for text, value in enumerate(rater):
-            rest = [r[text] for k, r in enumerate(raters) if k != place and not np.isnan(r[text])]
+            rest = [r[text] for k, r in enumerate(raters) if k != index and not np.isnan(r[text])]
             if np.isnan(value) or not rest:
                 continue
             machine, person = -score(judge[text], rest), -score(value, rest)
-            good.append(float(machine >= person))
-            lost.append(float(person >= machine) - good[-1])
-        p.append(float(ttest_1samp(lost, epsilon, alternative="less").pvalue))
-        rho.append(float(np.mean(good)))
+            judge_wins.append(float(machine >= person))
+            differences.append(float(person >= machine) - judge_wins[-1])
+        p.append(float(ttest_1samp(differences, epsilon, alternative="less").pvalue))
+        rho.append(float(np.mean(judge_wins)))
     return {"p": p, "rho": rho, "won": (false_discovery_control(p, method="by") <= 0.05).tolist()}
 
 
@@ -81,7 +81,7 @@ def test_alt_test_equals_the_paper_with_one_text_per_item(
         assert result.passed == (np.mean(published["won"]) >= 0.5)
 
 
-def test_two_labels_are_compared_as_by_accuracy() -> None:
+def test_two_labels_are_compared_by_accuracy() -> None:
     data = (scores(1, 80, judge=1.2) > 2).astype(float)
     published = as_published(data, 0.2, errors)
     assert [each.judge for each in outcome(data).raters] == pytest.approx(
@@ -122,7 +122,7 @@ def test_a_larger_epsilon_never_fails_a_judge(seed: int) -> None:
     assert rates == sorted(rates)
 
 
-def test_a_judge_that_copies_a_rater_ties_with_that_one() -> None:
+def test_a_judge_that_copies_a_rater_ties_with_the_rater() -> None:
     data = scores(3, 60)
     data[-1] = data[0]
     anna = outcome(data).raters[0]
@@ -137,14 +137,14 @@ def test_a_random_judge_does_not_pass() -> None:
         assert outcome(data).winning_rate == 0.0
 
 
-def test_constant_raters() -> None:
+def test_a_judge_wins_against_constant_raters_only_with_their_rating() -> None:
     data = np.full((4, 40, 1), 5.0)
     assert outcome(data).winning_rate == 1.0
     data[-1] = 1.0
     assert (outcome(data).winning_rate, outcome(data).advantage) == (0.0, 0.0)
 
 
-def test_few_items_without_a_difference_prove_little() -> None:
+def test_few_items_without_a_difference_are_weak_evidence() -> None:
     """If the judge loses on 10% of items, 10 items show no loss by chance in .9^10 = 35% of cases."""
     data = np.full((4, 10, 4), 1.0)
     p = [each.p for each in outcome(data, 0.1).raters]
@@ -195,7 +195,7 @@ def test_a_judge_worse_by_epsilon_rarely_passes() -> None:
     assert passed <= 24
 
 
-def test_epsilon_is_a_share() -> None:
+def test_epsilon_outside_0_to_1_is_an_error() -> None:
     assert check_epsilon(0.0) == 0.0
     for wrong in (-0.1, 1.0, float("nan")):
         with pytest.raises(ConfigError, match="epsilon"):

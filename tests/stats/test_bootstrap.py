@@ -1,4 +1,4 @@
-"""Percentile intervals (oracle: numpy), and intervals of means and shares."""
+"""Percentile intervals, and intervals of means and shares. Oracles: numpy and scipy."""
 
 from __future__ import annotations
 
@@ -31,17 +31,22 @@ def test_interval_ends_are_quantiles_without_nan() -> None:
     assert np.isnan([low[2, 0], high[2, 0]]).all()
 
 
-def test_the_same_draws_serve_every_statistic_held_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[np.ndarray] = []
+def test_every_statistic_has_the_same_resamples_cached_or_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[np.ndarray] = []
+
+    def count_items(counts: np.ndarray) -> np.ndarray:
+        calls.append(counts)
+        return counts.sum(axis=1)
+
     bootstrap = Bootstrap(n_resamples=30, seed=4)
-    for held in (10_000, 0):
-        monkeypatch.setattr(module, "_MAX_CACHED", held)
-        value, drawn = bootstrap.observed_and_resampled(
-            lambda counts: (seen.append(counts), counts.sum(axis=1))[1], 9
-        )
+    for max_cached in (10_000, 0):
+        monkeypatch.setattr(module, "_MAX_CACHED", max_cached)
+        value, resampled = bootstrap.observed_and_resampled(count_items, 9)
         assert value == 9
-        assert (drawn == 9).all()
-    assert (seen[0] == seen[2]).all()
+        assert (resampled == 9).all()
+    assert (calls[0] == calls[2]).all()
 
 
 def test_few_items_widen_the_interval_and_fewer_than_five_have_no_interval() -> None:
@@ -59,14 +64,17 @@ def test_few_items_widen_the_interval_and_fewer_than_five_have_no_interval() -> 
     assert Bootstrap().estimate("mean", Resampled(np.nan, np.array([2.0]), 4), 5, "how") is None
 
 
-def test_shares_of_two_labels_have_wilsons_interval_with_students_t() -> None:
+def test_shares_of_two_labels_have_a_wilson_interval_with_students_t() -> None:
     estimate = mean_estimate(np.array([1.0] * 7 + [0.0] * 3), 0.0, 1.0)
     t = scipy_stats.t.ppf(0.975, 9)
     tries = 9  # n − 1, as the variance's divisor is; scipy's level takes the n tries into account
     level = 2 * scipy_stats.norm.cdf(t * math.sqrt(10 / tries)) - 1
-    theirs = scipy_stats.binomtest(7, 10).proportion_ci(confidence_level=level, method="wilson")
+    by_scipy = scipy_stats.binomtest(7, 10).proportion_ci(confidence_level=level, method="wilson")
     assert (estimate.value, estimate.n) == (pytest.approx(0.7), 10)
-    assert (estimate.low, estimate.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    assert (estimate.low, estimate.high) == (
+        pytest.approx(by_scipy.low),
+        pytest.approx(by_scipy.high),
+    )
     assert has_line(estimate.method, "95% Wilson", "Student's t", "items")
 
 
@@ -81,16 +89,19 @@ def test_interval_ends_on_a_scale_are_t_standard_errors_from_the_mean() -> None:
     assert mean_estimate(values * 100, 100.0, 500.0).low == pytest.approx(100 * (estimate.low or 0))
 
 
-def test_interval_without_a_scale_is_students_t_corrected_for_skewness() -> None:
+def test_an_interval_without_a_scale_is_students_t_corrected_for_skewness() -> None:
     even = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
-    theirs = scipy_stats.ttest_1samp(even, 0).confidence_interval(0.95)
+    by_scipy = scipy_stats.ttest_1samp(even, 0).confidence_interval(0.95)
     estimate = mean_estimate(even)
-    assert (estimate.low, estimate.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
-    long = mean_estimate(np.array([1.0, 1.0, 2.0, 2.0, 3.0, 40.0]))
-    assert long.low is not None
-    assert long.high is not None
-    assert long.high - long.value > 2 * (long.value - long.low)
-    assert has_line(long.method, "95% t interval", "skewness", "items")
+    assert (estimate.low, estimate.high) == (
+        pytest.approx(by_scipy.low),
+        pytest.approx(by_scipy.high),
+    )
+    skewed = mean_estimate(np.array([1.0, 1.0, 2.0, 2.0, 3.0, 40.0]))
+    assert skewed.low is not None
+    assert skewed.high is not None
+    assert skewed.high - skewed.value > 2 * (skewed.value - skewed.low)
+    assert has_line(skewed.method, "95% t interval", "skewness", "items")
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
@@ -104,18 +115,22 @@ def test_fewer_than_five_items_have_no_interval(n: int, metric_table: Make) -> N
 @pytest.mark.parametrize(
     ("value", "low", "high"), [(1.0, 1.0, 1.718), (3.0, 2.152, 3.848), (5.0, 4.282, 5.0)]
 )
-def test_equal_scores_are_not_certain(value: float, low: float, high: float) -> None:
-    estimate = mean_estimate(
-        np.array([value] * 20), 1.0, 5.0
-    )  # t² / (20 + t²) of the scale is 0.180
+def test_the_mean_of_equal_scores_has_an_interval_on_a_scale(
+    value: float, low: float, high: float
+) -> None:
+    # t² / (20 + t²) of the scale is 0.180
+    estimate = mean_estimate(np.array([value] * 20), 1.0, 5.0)
     assert (estimate.value, estimate.low, estimate.high) == (
         value,
         pytest.approx(low, abs=1e-3),
         pytest.approx(high, abs=1e-3),
     )
-    bare = mean_estimate(np.array([0.1] * 30))
-    assert (bare.value, bare.low) == (0.1, None)
-    assert has_line(bare.method, "all values equal", "no interval")
+
+
+def test_the_mean_of_equal_values_without_a_scale_has_no_interval() -> None:
+    estimate = mean_estimate(np.array([0.1] * 30))
+    assert (estimate.value, estimate.low) == (0.1, None)
+    assert has_line(estimate.method, "all values equal", "no interval")
 
 
 SKEWED = (0.02, 0.05, 0.1, 0.28, 0.55)
@@ -123,7 +138,7 @@ SKEWED = (0.02, 0.05, 0.1, 0.28, 0.55)
 
 
 @pytest.mark.parametrize("n", [5, 10, 20])
-def test_intervals_of_skewed_scores_hold_their_level_at_few_items(n: int) -> None:
+def test_intervals_of_skewed_scores_cover_at_their_level_for_few_items(n: int) -> None:
     random = np.random.default_rng(n)
     values = random.choice(np.arange(1.0, 6.0), p=SKEWED, size=(1_500, n))
     truth = float(np.arange(1, 6) @ np.array(SKEWED))
@@ -139,7 +154,7 @@ def test_a_column_without_scores_has_no_estimate(metric_table: Make) -> None:
     assert item_means(Table((), (), ())) == {}
 
 
-def test_a_value_of_all_texts_is_its_own_estimate() -> None:
+def test_a_value_of_all_texts_is_an_estimate() -> None:
     samples = tuple(Sample(i, "s", "o") for i in "12")
     provenance = Provenance("metric", low=0.3, high=0.6, n=2, note="95% percentile bootstrap")
     scores = (

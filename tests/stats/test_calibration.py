@@ -1,4 +1,4 @@
-"""Calibration. Oracles: bins, error and bias by hand, and intervals by manual resampling."""
+"""Calibration. Oracles: bins, error and bias by hand, and intervals by resampling in the test."""
 
 from __future__ import annotations
 
@@ -38,49 +38,50 @@ def test_bins_follow_the_scale(scale: Column, points: Any, ends: Any) -> None:
     assert edges(scale) == pytest.approx(ends)
 
 
-def test_by_hand() -> None:
-    """Bins 2 (values 2, 2.4: mean 2.2; people 1, 2: 1.5) and 4 (4 and people 5), and one text without a rating.
+def test_bins_error_and_bias_by_hand() -> None:
+    """Bin 2 has the values 2 and 2.4 and the ratings 1 and 2; bin 4 has the value 4 and the rating 5.
 
-    Error (2 · |2.2 − 1.5| + 1 · |4 − 5|) / 3 / 4 = 2.4 / 12; bias (.7 · 2 − 1) / 3.
+    The error is (2 · |2.2 − 1.5| + 1 · |4 − 5|) / 3 / 4 = 2.4 / 12, and the bias (.7 · 2 − 1) / 3. One text has no
+    rating.
     """
     values, ratings = np.array([[2, 2.4], [4, 5.0]]), np.array([[1, 2.0], [5, NAN]])
     result = calibration(values, ratings, edges(FIVE), Bootstrap(50))
     assert result is not None
-    assert [
-        (one.low, one.high, one.value, one.people.value, one.people.n) for one in result.bins
-    ] == [
-        (1.5, 2.5, pytest.approx(2.2), 1.5, 2),
-        (3.5, 4.5, 4.0, 5.0, 1),
-    ]
-    assert [one.people.low for one in result.bins] == [None, None]  # each of one item
+    second, fourth = result.bins
+    assert (second.low, second.high, second.value) == (1.5, 2.5, pytest.approx(2.2))
+    assert (second.people.value, second.people.n) == (1.5, 2)
+    assert (fourth.low, fourth.high, fourth.value) == (3.5, 4.5, 4.0)
+    assert (fourth.people.value, fourth.people.n) == (5.0, 1)
+    assert (second.people.low, fourth.people.low) == (None, None)  # each has one item
     assert (result.error.value, result.error.n) == (pytest.approx(0.2), 3)
     assert result.bias.value == pytest.approx(0.4 / 3)
     assert (result.low, result.high) == (1.0, 5.0)
     assert has_line(result.error.method, "expected calibration error", "0–1", "2 items", "too few")
 
 
-def test_intervals_are_over_items_drawn_whole() -> None:
+def test_intervals_resample_whole_items() -> None:
     random = np.random.default_rng(0)
     ratings = random.integers(1, 6, size=(25, 4)).astype(float)
     values = np.clip(ratings * 0.5 + 2 + random.normal(size=ratings.shape) / 3, 1, 5)
     result = calibration(values, ratings, edges(FIVE), Bootstrap(60, 3))
     assert result is not None
     drawn = np.random.default_rng(3).integers(25, size=(60, 25))
-    each = [calibration(values[rows], ratings[rows], edges(FIVE), Bootstrap(2)) for rows in drawn]
+    resamples = [
+        calibration(values[rows], ratings[rows], edges(FIVE), Bootstrap(2)) for rows in drawn
+    ]
     for name in ("error", "bias"):
-        ends = Bootstrap().interval(np.array([getattr(one, name).value for one in each]), 25)
+        resampled = np.array([getattr(resample, name).value for resample in resamples])
+        ends = Bootstrap().interval(resampled, 25)
         assert (getattr(result, name).low, getattr(result, name).high) == pytest.approx(tuple(ends))
     middle = result.bins[2]
     items_in_middle = int(((values >= middle.low) & (values < middle.high)).any(axis=1).sum())
-    theirs = [
-        one.people.value
-        for resampled in each
-        if resampled
-        for one in resampled.bins
-        if one.low == middle.low
-    ]
+    resampled_means = []
+    for resample in resamples:
+        assert resample is not None
+        same_bin = [each for each in resample.bins if each.low == middle.low]
+        resampled_means += [each.people.value for each in same_bin]
     assert [middle.people.low, middle.people.high] == pytest.approx(
-        Bootstrap().interval(np.array(theirs), items_in_middle).tolist()
+        Bootstrap().interval(np.array(resampled_means), items_in_middle).tolist()
     )
 
 
@@ -89,8 +90,8 @@ def test_a_judge_equal_to_the_ratings_has_no_calibration_error() -> None:
     result = calibration(ratings, ratings, edges(FIVE))
     assert result is not None
     assert (result.error.value, result.error.high, result.bias.value) == (0.0, 0.0, 0.0)
-    assert [one.value for one in result.bins] == [1, 2, 3, 4, 5]
+    assert [each.value for each in result.bins] == [1, 2, 3, 4, 5]
 
 
-def test_calibration_needs_a_rated_and_judged_text() -> None:
+def test_calibration_is_none_without_a_rated_and_judged_text() -> None:
     assert calibration(np.array([[1.0, NAN]]), np.array([[NAN, 2.0]]), edges(FIVE)) is None

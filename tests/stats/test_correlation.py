@@ -1,4 +1,4 @@
-"""Correlations with people's ratings. Oracles: scipy, manual resampling and published rows."""
+"""Correlations with people's ratings. Oracles: scipy, resampling in the test, and published values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NAN = np.nan
 FEW = Bootstrap(n_resamples=200)
 
 
-def scipys(x: Any, y: Any, coefficient: Coefficient) -> float:
+def by_scipy(x: Any, y: Any, coefficient: Coefficient) -> float:
     """Return scipy's coefficient over complete pairs, or NaN if it is undefined."""
     x, y = np.ravel(x), np.ravel(y)
     both = ~(np.isnan(x) | np.isnan(y))
@@ -65,20 +65,20 @@ few_values = st.sampled_from([0.0, 1.0, 2.0, 0.1 + 0.2, 0.3, NAN])
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
 @given(arrays.arrays(np.float64, (2, 3, 5), elements=few_values))
-def test_each_row_has_scipys_coefficient_ties_and_gaps_included(
+def test_each_item_has_scipys_coefficient_with_ties_and_missing_values(
     coefficient: Coefficient, both: Any
 ) -> None:
     rounded = np.round(both, 9)
-    expected = [scipys(x, y, coefficient) for x, y in zip(*rounded, strict=True)]
+    expected = [by_scipy(x, y, coefficient) for x, y in zip(*rounded, strict=True)]
     assert within(*both, coefficient) == pytest.approx(expected, nan_ok=True)
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS)
-def test_over_all_texts_it_is_scipys(coefficient: Coefficient) -> None:
+def test_the_coefficient_over_all_texts_equals_scipy(coefficient: Coefficient) -> None:
     x, y = data(30, 7)
-    for one, other in ((x, y), (y, x)):
-        correlation = of_pair(one, other, "all-texts", coefficient)(np.ones((1, 30)))
-        assert correlation == pytest.approx([scipys(x, y, coefficient)])
+    for first, second in ((x, y), (y, x)):
+        correlation = of_pair(first, second, "all-texts", coefficient)(np.ones((1, 30)))
+        assert correlation == pytest.approx([by_scipy(x, y, coefficient)])
 
 
 @pytest.mark.parametrize("coefficient", ["spearman", "pearson"])
@@ -86,15 +86,15 @@ def test_each_resample_over_all_texts_is_ranked_again(coefficient: Coefficient) 
     x, y = data(30, 7)
     (counts,) = resample_weights(30, 20, 0)
     drawn = [np.repeat(np.arange(30), row.astype(int)) for row in counts]
-    expected = [scipys(x[rows], y[rows], coefficient) for rows in drawn]
+    expected = [by_scipy(x[rows], y[rows], coefficient) for rows in drawn]
     assert of_pair(x, y, "all-texts", coefficient)(counts) == pytest.approx(expected)
 
 
-def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None:
+def test_linear_kendall_has_the_interval_of_a_full_bootstrap() -> None:
     x, y = data(60, 6)
     (counts,) = resample_weights(60, 400, 0)
     drawn = [np.repeat(np.arange(60), row.astype(int)) for row in counts]
-    whole = np.quantile([scipys(x[rows], y[rows], "kendall") for rows in drawn], (0.025, 0.975))
+    whole = np.quantile([by_scipy(x[rows], y[rows], "kendall") for rows in drawn], (0.025, 0.975))
     assert np.quantile(
         of_pair(x, y, "all-texts", "kendall")(counts), (0.025, 0.975)
     ) == pytest.approx(whole, abs=0.006)
@@ -103,13 +103,13 @@ def test_tau_is_linear_and_still_has_the_interval_of_a_whole_bootstrap() -> None
 def test_linear_spearman_equals_scipy_and_the_resampled_interval() -> None:
     x, y = data(120, 6)
     counts = np.concatenate(list(resample_weights(120, 600, 0)))
-    anew, linear = (of_pair(x, y, "all-texts", "spearman", exact=n) for n in (1000, 0))
-    assert linear(np.ones((1, 120))) == pytest.approx([scipys(x, y, "spearman")])
-    ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (anew, linear)]
+    ranked_again, linear = (of_pair(x, y, "all-texts", "spearman", exact=n) for n in (1000, 0))
+    assert linear(np.ones((1, 120))) == pytest.approx([by_scipy(x, y, "spearman")])
+    ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (ranked_again, linear)]
     assert ends[1] == pytest.approx(ends[0], abs=0.006)
 
 
-def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone(
+def test_kendall_of_many_distinct_values_is_binned_only_for_the_interval(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     x, y = np.random.default_rng(1).normal(size=(2, 200, 8))
@@ -120,7 +120,7 @@ def test_tau_of_many_different_values_is_exact_and_binned_for_the_interval_alone
     monkeypatch.setattr(module, "_MAX_CELLS", 1_000)
     binned = of_pair(x, y, "all-texts", "kendall")
     for statistic in (exact, binned):
-        assert statistic(np.ones((1, 200))) == pytest.approx([scipys(x, y, "kendall")], abs=1e-12)
+        assert statistic(np.ones((1, 200))) == pytest.approx([by_scipy(x, y, "kendall")], abs=1e-12)
     ends = [np.quantile(statistic(counts), (0.025, 0.975)) for statistic in (exact, binned)]
     assert ends[1] == pytest.approx(ends[0], abs=0.001)
 
@@ -133,7 +133,7 @@ def test_system_correlation_uses_the_resampled_means(coefficient: Coefficient) -
     (counts,) = resample_weights(12, 20, 3)
     drawn = [np.repeat(np.arange(12), row.astype(int)) for row in counts]
     expected = [
-        scipys(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient)
+        by_scipy(np.nanmean(x[rows], axis=0), np.nanmean(y[rows], axis=0), coefficient)
         for rows in drawn
     ]
     assert of_pair(x, y, "systems", coefficient)(counts) == pytest.approx(expected)
@@ -143,7 +143,7 @@ def test_system_correlation_uses_the_resampled_means(coefficient: Coefficient) -
 def test_systems_with_equal_rating_sums_are_tied(thirds: Any) -> None:
     """Ratings are means of three raters: sums of thirds differ in floating point, also after rounding."""
     judged = np.tile(np.arange(6.0), (5, 1))
-    expected = scipys(judged[0], thirds.sum(axis=0), "spearman")
+    expected = by_scipy(judged[0], thirds.sum(axis=0), "spearman")
     assert of_pair(judged, thirds / 3, "systems", "spearman")(np.ones((1, 5))) == pytest.approx(
         [expected], nan_ok=True
     )
@@ -157,7 +157,7 @@ def test_estimates_of_all_levels_count_texts_and_items() -> None:
     }
     texts = int((~np.isnan(x + y)).sum())
     assert correlation.texts == texts
-    by_item = [scipys(one, other, "kendall") for one, other in zip(x, y, strict=True)]
+    by_item = [by_scipy(*pair, "kendall") for pair in zip(x, y, strict=True)]
     tau = correlation.estimates["within-items", "kendall"]
     assert (tau.value, tau.n) == (
         pytest.approx(np.nanmean(by_item)),
@@ -168,10 +168,11 @@ def test_estimates_of_all_levels_count_texts_and_items() -> None:
     assert tau.method.endswith("over items")
     pooled = correlation.estimates["all-texts", "kendall"].method
     assert has_line(pooled, "95%", "percentile bootstrap over items", "200 resamples", "seed 0")
-    bounded = [e for (level, _), e in correlation.estimates.items() if level != "systems"]
-    assert all(
-        e.low is not None and e.high is not None and e.low < e.value < e.high for e in bounded
-    )
+    for (level, _), estimate in correlation.estimates.items():
+        if level != "systems":
+            assert estimate.low is not None
+            assert estimate.high is not None
+            assert estimate.low < estimate.value < estimate.high
 
 
 def test_constant_items_are_excluded_and_counted() -> None:
@@ -184,13 +185,15 @@ def test_constant_items_are_excluded_and_counted() -> None:
     assert has_line(estimate.method, "left out of 4", "1", "not vary", "1 of one text")
 
 
-def test_draws_come_back_with_the_seed_and_only_with_it() -> None:
+def test_the_interval_depends_only_on_the_seed() -> None:
     x, y = data(20, 4)
-    one, repeated, other = (
-        CorrelationWithRatings(y, Bootstrap(100, seed)).correlate(x).estimates for seed in (1, 1, 2)
-    )
-    assert one == repeated
-    assert one["all-texts", "spearman"].low != other["all-texts", "spearman"].low
+
+    def estimates(seed: int) -> Any:
+        return CorrelationWithRatings(y, Bootstrap(100, seed)).correlate(x).estimates
+
+    key = ("all-texts", "spearman")
+    assert estimates(1) == estimates(1)
+    assert estimates(1)[key].low != estimates(2)[key].low
 
 
 @pytest.mark.parametrize(
@@ -247,11 +250,11 @@ def test_one_item_has_no_interval() -> None:
 def test_within_items_an_interval_needs_five_items_that_vary(varying: int, bounded: bool) -> None:
     random = np.random.default_rng(1)
     ratings = np.array([*random.normal(size=(varying, 4)), *np.full((30, 4), 4.0)])
-    scores, other = random.normal(size=(2, varying + 30, 4))
+    scores, second_scores = random.normal(size=(2, varying + 30, 4))
     against = CorrelationWithRatings(ratings, FEW)
     within = against.correlate(scores).estimates["within-items", "spearman"]
     assert (within.n, within.low is not None) == (varying, bounded)
-    difference = against.difference(scores, other, "within-items")
+    difference = against.difference(scores, second_scores, "within-items")
     assert difference is not None
     assert (difference.n, difference.low is not None) == (varying, bounded)
     if bounded:
@@ -260,34 +263,32 @@ def test_within_items_an_interval_needs_five_items_that_vary(varying: int, bound
         assert narrow.high - narrow.low == pytest.approx(wide.high - wide.low, rel=0.25)
 
 
-def test_a_difference_is_on_the_texts_that_both_have() -> None:
+def test_a_difference_is_over_the_texts_that_both_columns_have() -> None:
     x, y = data(50, 6)
     z = np.where(np.random.default_rng(5).random(x.shape) < 0.2, NAN, x[::-1])
     shared = np.where(np.isnan(x + z), NAN, y)
-    of = [within(side, shared, "spearman") for side in (x, z)]
+    by_item = within(x, shared, "spearman") - within(z, shared, "spearman")
     against = CorrelationWithRatings(y, FEW)
     difference = against.difference(x, z, "within-items")
     assert difference is not None
-    assert difference.value == pytest.approx(np.nanmean(of[0] - of[1]))
-    assert difference.n == int((~np.isnan(of[0] - of[1])).sum())
+    assert difference.value == pytest.approx(np.nanmean(by_item))
+    assert difference.n == int((~np.isnan(by_item)).sum())
     levels: tuple[Level, ...] = ("all-texts", "systems")
     for level in levels:
-        other = against.difference(x, z, level)
-        sides = [of_pair(side, shared, level, "spearman") for side in (x, z)]
-        assert other is not None
-        assert other.value == pytest.approx(
-            sides[0](np.ones((1, 50)))[0] - sides[1](np.ones((1, 50)))[0]
-        )
+        difference = against.difference(x, z, level)
+        of_x, of_z = (of_pair(side, shared, level, "spearman") for side in (x, z))
+        observed = np.ones((1, 50))
+        assert difference is not None
+        assert difference.value == pytest.approx(of_x(observed)[0] - of_z(observed)[0])
         if level == "systems":
-            assert (other.low, other.high) == (None, None)
+            assert (difference.low, difference.high) == (None, None)
             continue
-        ends = FEW.interval(
-            np.concatenate([sides[0](c) - sides[1](c) for c in resample_weights(50, 200, 0)]), 50
-        )
-        assert (other.low, other.high) == pytest.approx(tuple(ends))
+        resampled = [of_x(counts) - of_z(counts) for counts in resample_weights(50, 200, 0)]
+        ends = FEW.interval(np.concatenate(resampled), 50)
+        assert (difference.low, difference.high) == pytest.approx(tuple(ends))
 
 
-def test_a_difference_of_pearson_has_williams_test_but_within_items() -> None:
+def test_a_difference_of_pearson_has_williams_test_except_within_items() -> None:
     x, y = data(30, 6)
     z = x + np.random.default_rng(5).normal(size=x.shape)
     differences = [
@@ -311,7 +312,7 @@ def test_a_difference_of_pearson_has_williams_test_but_within_items() -> None:
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_a_column_does_not_differ_from_itself_but_from_noise(level: Any) -> None:
+def test_a_column_differs_from_noise_and_not_from_itself(level: Any) -> None:
     x, y = data(80, 12, missing=0)
     against = CorrelationWithRatings(y, FEW)
     same = against.difference(x, x, level)
@@ -342,7 +343,9 @@ def test_system_correlation_has_no_interval(items: int) -> None:
 
 
 @pytest.mark.parametrize(("systems", "compared"), [(4, False), (5, True)])
-def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, compared: bool) -> None:
+def test_correlations_of_the_means_of_few_systems_are_not_compared(
+    systems: int, compared: bool
+) -> None:
     x, y = data(40, systems)
     against = CorrelationWithRatings(y, FEW)
     assert against.correlate(x).estimates["systems", "spearman"].n == systems
@@ -351,37 +354,38 @@ def test_between_the_means_of_few_systems_nothing_is_compared(systems: int, comp
     assert against.difference(x, x[::-1], "all-texts") is not None
 
 
-def test_difference_is_none_if_a_correlation_is_undefined() -> None:
+def test_a_difference_of_an_undefined_correlation_is_none() -> None:
     x, y = data(10, 4)
-    assert all(
-        CorrelationWithRatings(y, FEW).difference(x, np.full_like(x, one), level) is None
-        for one in (3.0, NAN)
-        for level in LEVELS
-    )
+    against = CorrelationWithRatings(y, FEW)
+    for level in LEVELS:
+        assert against.difference(x, np.full_like(x, 3.0), level) is None
+        assert against.difference(x, np.full_like(x, NAN), level) is None
 
 
-def test_each_rater_is_omitted_once() -> None:
+def test_each_rater_is_correlated_with_the_mean_of_the_others() -> None:
     random = np.random.default_rng(2)
     truth = random.normal(size=(15, 5))
     votes = np.round(3 + truth + random.normal(size=(3, 15, 5)))
     votes[random.random(votes.shape) < 0.15] = NAN
     correlation = rater_correlation(votes, FEW)
-    with np.errstate(invalid="ignore"):
-        others = [
-            np.nansum(np.delete(votes, k, 0), 0) / (~np.isnan(np.delete(votes, k, 0))).sum(0)
-            for k in range(3)
-        ]
-    each = np.array(
+    means_of_others = []
+    for rater in range(3):
+        others = np.delete(votes, rater, axis=0)
+        with np.errstate(invalid="ignore"):
+            means_of_others.append(np.nansum(others, axis=0) / (~np.isnan(others)).sum(axis=0))
+    by_rater_and_item = np.array(
         [
-            [scipys(*rows, "spearman") for rows in zip(votes[k], others[k], strict=True)]
+            [by_scipy(*rows, "spearman") for rows in zip(votes[k], means_of_others[k], strict=True)]
             for k in range(3)
         ]
     )
-    values = [np.mean(item[~np.isnan(item)]) for item in each.T if not np.isnan(item).all()]
+    values = [
+        np.mean(item[~np.isnan(item)]) for item in by_rater_and_item.T if not np.isnan(item).all()
+    ]
     assert correlation.estimates["within-items", "spearman"].value == pytest.approx(np.mean(values))
     assert correlation.estimates["within-items", "spearman"].n == len(values)
-    of_all = [scipys(votes[k], others[k], "pearson") for k in range(3)]
-    assert correlation.estimates["all-texts", "pearson"].value == pytest.approx(np.mean(of_all))
+    over_texts = [by_scipy(votes[k], means_of_others[k], "pearson") for k in range(3)]
+    assert correlation.estimates["all-texts", "pearson"].value == pytest.approx(np.mean(over_texts))
     method = correlation.estimates["all-texts", "pearson"].method
     assert has_line(
         method, "one of 3 raters", "mean of the others", "Pearson's r", "all texts", "95%"
@@ -389,10 +393,12 @@ def test_each_rater_is_omitted_once() -> None:
 
 
 @pytest.mark.slow
-def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Path]) -> None:
+def test_correlations_of_rouge_on_summeval_equal_the_published(
+    shared_data: Callable[[str], Path],
+) -> None:
     """ROUGE-1.5.5 with stemming, mean over 11 references (Yuan et al. 2021; Liu et al. 2023, table 1), at all levels.
 
-    ROUGE by document is within .002 of the script's, as the data's README finds for rouge-score's stemmer.
+    Correlations by document are within .002 of the script's, because rouge-score's stemmer differs a little.
     """
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(text) for text in file]
@@ -402,11 +408,16 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
     assert [(row["doc_id"], row["system"]) for row in rows] == [
         (i, s) for i in items for s in systems
     ]
-    # A line without a word keeps a text of one line whole: the published figures take lines as sentences.
-    lines = [row["summary"].replace(" . ", " .\n") + "\n." for row in rows]
-    references = [[one.replace(" . ", " .\n") + "\n." for one in row["references"]] for row in rows]
+
+    def on_lines(text: str) -> str:
+        # The published values have a sentence on each line. The last line, without a word, prevents that a text of
+        # one line is split into sentences.
+        return text.replace(" . ", " .\n") + "\n."
+
+    outputs = [on_lines(row["summary"]) for row in rows]
+    references = [[on_lines(text) for text in row["references"]] for row in rows]
     scored = judge.metrics.rouge.score(
-        lines, references, ["rouge1", "rouge2", "rougeLsum"], multi="mean"
+        outputs, references, ["rouge1", "rouge2", "rougeLsum"], multi="mean"
     )
     for criterion in ("coherence", "consistency", "fluency", "relevance"):
         against = CorrelationWithRatings(
@@ -429,19 +440,19 @@ def test_the_published_rows_of_rouge_on_summeval(shared_data: Callable[[str], Pa
                 gold_values = gold[f"{name}_f_stem_mean11"][
                     f"{key}_level_pearson_spearman_kendall"
                 ][criterion]
-                mine = [estimates[level, c].value for c in ("pearson", "spearman", "kendall")]  # type: ignore[index]
-                # A text that is one line is split into sentences; rouge-score, and so the gold, takes it as one.
-                assert mine == pytest.approx(gold_values, abs=1e-6)
+                coefficients = ("pearson", "spearman", "kendall")
+                ours = [estimates[level, name].value for name in coefficients]  # type: ignore[index]
+                assert ours == pytest.approx(gold_values, abs=1e-6)
 
 
-def test_steigers_example() -> None:
-    """Steiger 1980, as R's psych has it: r.test(103, .4, .5, .1) prints t = -0.89 with probability < 0.37."""
+def test_williams_test_of_steigers_example() -> None:
+    """Steiger 1980, as computed by R's psych: r.test(103, .4, .5, .1) prints t = -0.89 with probability < 0.37."""
     tested = williams(0.4, 0.5, 0.1, 103)
     assert tested is not None
     assert tested == (pytest.approx(-0.89, abs=0.005), pytest.approx(0.37, abs=0.006))
 
 
-def test_the_test_has_its_nominal_error_rate() -> None:
+def test_williams_test_has_its_nominal_error_rate() -> None:
     random, p_values = np.random.default_rng(0), []
     for _ in range(1500):
         z = random.normal(size=(3, 40))
@@ -456,9 +467,8 @@ def test_the_test_has_its_nominal_error_rate() -> None:
 def test_williams_test_of_degenerate_correlations() -> None:
     assert williams(0.5, 0.4, 0.3, 3) is None
     assert williams(0.5, 0.5, 1.0, 30) == (0.0, 1.0)
-    assert (
-        williams(1.0, 0.5, 1.0, 30) is None
-    )  # impossible: two equal sides with different correlations
+    # These correlations are impossible: two equal columns correlate differently with the ratings.
+    assert williams(1.0, 0.5, 1.0, 30) is None
 
 
 RATINGS = ((1, 2, 3), (3, 1, 2), (2, 3, 1), (1, 3, 2), (3, 2, 1), (2, 1, 3))
@@ -487,32 +497,32 @@ def test_change_in_agreement_by_level_on_common_texts() -> None:
     assert (document.before.value, document.after.value) == (pytest.approx(0.0), pytest.approx(1.0))
     assert document.change is not None
     assert document.change.value == pytest.approx(1.0)
-    assert document.change.p == pytest.approx(
-        0.25
-    )  # three items changed in the same direction: 2 / 2³
+    # three items changed in the same direction: 2 / 2³
+    assert document.change.p == pytest.approx(0.25)
     assert list(change_in_agreement(RATED, "kind", before, AFTER, levels=("all-texts",))[0]) == [
         "all-texts"
     ]
 
 
-def test_seed_determines_the_resamples() -> None:
+def test_the_interval_of_a_change_depends_only_on_the_seed() -> None:
     # Two copies of each item, because an interval over all texts needs ten.
     rated = [replace(s, item=f"{copy}-{s.item}") for copy in "ab" for s in RATED]
-    before, after = (
-        {
+
+    def twice(values: dict[tuple[str, str], float]) -> dict[tuple[str, str], float]:
+        return {
             (f"{copy}-{item}", system): value
             for copy in "ab"
-            for (item, system), value in run.items()
+            for (item, system), value in values.items()
         }
-        for run in (BEFORE, AFTER)
-    )
-    one, same, other = (
-        change_in_agreement(rated, "kind", before, after, levels=("all-texts",), seed=seed)[0][
-            "all-texts"
-        ].change
-        for seed in (1, 1, 2)
-    )
-    assert one == same != other
+
+    def change(seed: int) -> Any:
+        changes, _ = change_in_agreement(
+            rated, "kind", twice(BEFORE), twice(AFTER), levels=("all-texts",), seed=seed
+        )
+        return changes["all-texts"].change
+
+    assert change(1) == change(1)
+    assert change(1) != change(2)
 
 
 def test_undefined_correlations_have_a_reason() -> None:
@@ -523,7 +533,10 @@ def test_undefined_correlations_have_a_reason() -> None:
 
 
 def test_the_jackknife_of_a_mean_has_its_standard_error() -> None:
-    """For a mean it is s / √n (Efron 1982, eq. 3.2). Two values of equal frequency have kurtosis 1."""
+    """The jackknife's standard error of a mean is s / √n (Efron 1982, eq. 3.2).
+
+    The degrees of freedom depend on the kurtosis, which is 1 for two values of equal frequency.
+    """
     for values in (np.arange(30.0), np.repeat([0.0, 1.0], 15), np.array([*[0.0] * 29, 1.0])):
         n, mean = len(values), values.mean() / 100
         without = (values.sum() - values) / (n - 1) / 100

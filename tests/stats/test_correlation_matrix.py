@@ -1,4 +1,4 @@
-"""Correlations between the columns of a table. Oracles: two columns alone, and scipy."""
+"""Correlations between the columns matrix_of a table. Oracles: the correlation matrix_of two columns, and scipy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judge.stats.correlation_matrix import MOST, Matrix, matrices
 from judge.table import Table
 from tests.factories import has_line
 
-MADE = Provenance("single")
+SINGLE = Provenance("single")
 NAN = np.nan
 
 
@@ -28,7 +28,7 @@ def table(values: Any, columns: Any = None) -> Table:
     columns = columns or [Column(f"c{c}", "metric", Signature(f"c{c}")) for c in range(number)]
     samples = tuple(Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems))
     scores = tuple(
-        Score(f"i{i}", f"s{s}", columns[c].name, float(value), MADE)
+        Score(f"i{i}", f"s{s}", columns[c].name, float(value), SINGLE)
         for (c, i, s), value in np.ndenumerate(values)
         if value == value
     )
@@ -44,30 +44,28 @@ def data(columns: int = 4, items: int = 30, systems: int = 5, missing: float = 0
     return values
 
 
-def of(results: tuple[Matrix, ...], level: str, coefficient: str = "spearman") -> Matrix:
-    return next(one for one in results if (one.level, one.coefficient) == (level, coefficient))
-
-
-WITHIN = "; 95% Wilson interval with Student's t over items"
+def matrix_of(results: tuple[Matrix, ...], level: str, coefficient: str = "spearman") -> Matrix:
+    for matrix in results:
+        if (matrix.level, matrix.coefficient) == (level, coefficient):
+            return matrix
+    raise AssertionError(f"no matrix of {level}, {coefficient}")
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.15])
 def test_matrix_entries_equal_pairwise_correlations(missing: float) -> None:
     values = data(missing=missing)
     results = matrices(table(values), Bootstrap(60, 5))
-    assert [(one.level, one.coefficient) for one in results] == [
+    assert [(matrix.level, matrix.coefficient) for matrix in results] == [
         (a, b) for a in LEVELS for b in COEFFICIENTS
     ]
-    for one, other in ((0, 1), (2, 3), (3, 1)):
-        alone = (
-            CorrelationWithRatings(values[other], Bootstrap(60, 5)).correlate(values[one]).estimates
-        )
+    for row, column in ((0, 1), (2, 3), (3, 1)):
+        pair = CorrelationWithRatings(values[column], Bootstrap(60, 5)).correlate(values[row])
         for matrix in results:
-            expected = alone[matrix.level, matrix.coefficient]
-            assert matrix.values[one][other] == pytest.approx(expected.value)
-            assert matrix.low[one][other] == pytest.approx(expected.low)
-            assert matrix.high[other][one] == pytest.approx(expected.high)
-            assert matrix.n[one][other] == expected.n
+            expected = pair.estimates[matrix.level, matrix.coefficient]
+            assert matrix.values[row][column] == pytest.approx(expected.value)
+            assert matrix.low[row][column] == pytest.approx(expected.low)
+            assert matrix.high[column][row] == pytest.approx(expected.high)
+            assert matrix.n[row][column] == expected.n
             interval = (
                 "95% Wilson interval with Student's t over items"
                 if matrix.level == "within-items"
@@ -79,7 +77,7 @@ def test_matrix_entries_equal_pairwise_correlations(missing: float) -> None:
 def test_systems_with_equal_sums_are_tied() -> None:
     thirds = np.array([[5, 10, 8, 13, 12], [12, 10, 7, 6, 8], [10, 7, 4, 4, 3]])
     assert thirds.sum(axis=0).tolist() == [27, 27, 19, 23, 23]
-    matrix = of(
+    matrix = matrix_of(
         matrices(table([thirds / 3, np.tile(np.arange(5.0), (3, 1))]), Bootstrap(5)), "systems"
     )
     assert matrix.values[0][1] == pytest.approx(
@@ -87,7 +85,7 @@ def test_systems_with_equal_sums_are_tied() -> None:
     )
 
 
-def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
+def test_a_matrix_is_symmetric_with_1_on_the_diagonal() -> None:
     for matrix in matrices(table(data(missing=0.1)), Bootstrap(20)):
         for name in ("values", "low", "high", "n"):
             cells = np.array(getattr(matrix, name), dtype=float)
@@ -99,23 +97,18 @@ def test_they_are_symmetric_and_one_on_the_diagonal() -> None:
 
 def test_spearman_of_many_texts_equals_scipy_with_a_linear_interval() -> None:
     values = data(columns=2, items=120, systems=6)
-    matrix = of(matrices(table(values), Bootstrap(300)), "all-texts")
+    matrix = matrix_of(matrices(table(values), Bootstrap(300)), "all-texts")
     assert matrix.n[0][1] == 720
     assert matrix.values[0][1] == pytest.approx(
         stats.spearmanr(values[0].ravel(), values[1].ravel()).statistic
     )
-    anew = (
-        CorrelationWithRatings(values[1], Bootstrap(300))
-        .correlate(values[0])
-        .estimates["all-texts", "spearman"]
-    )
-    assert (matrix.low[0][1], matrix.high[0][1]) == (
-        pytest.approx(anew.low, abs=0.01),
-        pytest.approx(anew.high, abs=0.01),
-    )
+    pair = CorrelationWithRatings(values[1], Bootstrap(300)).correlate(values[0])
+    ranked_again = pair.estimates["all-texts", "spearman"]
+    assert matrix.low[0][1] == pytest.approx(ranked_again.low, abs=0.01)
+    assert matrix.high[0][1] == pytest.approx(ranked_again.high, abs=0.01)
 
 
-def test_criteria_come_first_a_panels_mean_before_its_judges_and_no_more_than_24() -> None:
+def test_criteria_come_first_and_only_24_columns_are_included() -> None:
     values = data(columns=MOST + 3, items=4)
     columns = [Column(f"m{k}", "metric", Signature("m")) for k in range(MOST)]
     columns[3:3] = [
@@ -149,11 +142,11 @@ def test_missing_values_have_a_reason(
     values = np.random.default_rng(0).normal(size=shape)
     results = matrices(table(values), Bootstrap(20))
     for level, note in (("within-items", document), ("all-texts", item), ("systems", system)):
-        matrix = of(results, level)
+        matrix = matrix_of(results, level)
         assert matrix.note.endswith(note)
         assert bool(matrix.note) == bool(note)
         assert (matrix.values[0][1] is None) == bool(note)
-        # One item has no interval, and neither have systems' means.
+        # Neither one item nor the means of systems have an interval.
         bounded = not note and shape[1] > 1 and level != "systems"
         assert (matrix.low[0][1] is not None) == bounded
 
@@ -161,15 +154,17 @@ def test_missing_values_have_a_reason(
 def test_a_constant_column_has_no_value_and_is_named() -> None:
     values = data(columns=3)
     values[1] = 2.0
-    values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems of an item
+    values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems matrix_of an item
     results = matrices(table(values), Bootstrap(20))
-    assert has_line(of(results, "within-items").note, "all values are equal", "c1, c2")
-    assert of(results, "all-texts").note == "all values are equal: c1"
+    assert has_line(matrix_of(results, "within-items").note, "all values are equal", "c1, c2")
+    assert matrix_of(results, "all-texts").note == "all values are equal: c1"
     few = data(columns=2)
     few[0, 4:] = 2.0
-    assert of(matrices(table(few), Bootstrap(20)), "within-items").low[0][1] is None  # 4 items vary
-    assert of(results, "all-texts").values[0][1] is None
-    assert of(results, "all-texts").values[0][2] is not None
+    assert (
+        matrix_of(matrices(table(few), Bootstrap(20)), "within-items").low[0][1] is None
+    )  # 4 items vary
+    assert matrix_of(results, "all-texts").values[0][1] is None
+    assert matrix_of(results, "all-texts").values[0][2] is not None
 
 
 def test_columns_that_share_no_text_have_no_value() -> None:
@@ -185,17 +180,22 @@ def test_columns_that_share_no_text_have_no_value() -> None:
 
 def test_kendall_is_skipped_for_very_many_systems() -> None:
     results = matrices(table(data(columns=2, items=3, systems=400)), Bootstrap(20))
-    assert has_line(of(results, "within-items", "kendall").note, "tau-b", "more than 64 systems")
-    assert of(results, "systems", "kendall").values[0][1] is None
-    assert all(of(results, level, "spearman").values[0][1] is not None for level in LEVELS)
-    assert of(results, "all-texts", "kendall").values[0][1] is not None
+    assert has_line(
+        matrix_of(results, "within-items", "kendall").note, "tau-b", "more than 64 systems"
+    )
+    assert matrix_of(results, "systems", "kendall").values[0][1] is None
+    assert all(matrix_of(results, level, "spearman").values[0][1] is not None for level in LEVELS)
+    assert matrix_of(results, "all-texts", "kendall").values[0][1] is not None
 
 
 def test_corpus_values_and_comparisons_have_no_matrix() -> None:
-    one = table(data(columns=2, items=4))
-    whole = Score("", "s0", "c1", 0.5, MADE)
-    assert (
-        matrices(replace(one, scores=(*(s for s in one.scores if s.column == "c0"), whole))) == ()
-    )
-    assert matrices(replace(one, scores=(Score("i0", "s0", "c0", 1.0, MADE, opponent="s1"),))) == ()
+    two_columns = table(data(columns=2, items=4))
+    first_column = [score for score in two_columns.scores if score.column == "c0"]
+    corpus_value = Score("", "s0", "c1", 0.5, SINGLE)
+    assert matrices(replace(two_columns, scores=(*first_column, corpus_value))) == ()
+    comparison = Score("i0", "s0", "c0", 1.0, SINGLE, opponent="s1")
+    assert matrices(replace(two_columns, scores=(comparison,))) == ()
+
+
+def test_a_single_column_has_no_matrix() -> None:
     assert matrices(table(data(columns=1))) == ()

@@ -1,8 +1,7 @@
-"""Disagreements of a judge and people: gaps by hand, the confusion against pandas, each rater against scipy."""
+"""Disagreements of a judge and people. Oracles: gaps by hand, pandas for the confusion, scipy for each rater."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from judge.data.ratings import read_ratings
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.disagreements import Disagreements, disagreements
 from judge.stats.rated_columns import RatedColumn, column_from_metric
+from tests.factories import write_jsonl
 
 FEW = Bootstrap(n_resamples=50)
 COLUMN = Column(
@@ -55,27 +55,21 @@ def compared(samples: Sequence[Sample], judge: RatedColumn) -> Disagreements:
     return result
 
 
-def test_the_largest_gaps_of_both_sides_come_first_and_ties_keep_the_order_of_the_data() -> None:
+def test_the_largest_gaps_come_first_and_ties_have_the_order_of_the_data() -> None:
     people = [2, 5, 1, 3, 4, 4, 3, 3, 3, 3]
     judge = judged(
         dict(enumerate([4, 2, 3, 3, 2, 5, 3.1, 3.2, 3.3, 3.4])), reason="short", quote="text"
     )
     result = compared([text(n, [vote]) for n, vote in enumerate(people)], judge)
     assert [(gap.item, gap.size) for gap in result.lower] == [("i1", -3), ("i4", -2)]
-    assert [gap.item for gap in result.higher] == [
-        "i0",
-        "i2",
-        "i5",
-        "i9",
-        "i8",
-    ]  # i3 agrees, i7 and i6 are the sixth
+    # i3 agrees, and only five gaps are listed, so i7 and i6 are not.
+    assert [gap.item for gap in result.higher] == ["i0", "i2", "i5", "i9", "i8"]
     first = result.higher[0]
-    assert (first.judge, first.people, first.ratings, first.reason, first.quote, first.output) == (
-        (4.0, 2.0, (), "short", "text", "text 0")
-    )
+    assert (first.judge, first.people, first.ratings) == (4.0, 2.0, ())
+    assert (first.reason, first.quote, first.output) == ("short", "text", "text 0")
 
 
-def test_rounding_errors_do_not_decide_the_order() -> None:
+def test_rounding_errors_do_not_change_the_order() -> None:
     result = compared(
         [text(0, [1.2]), text(1, [1.1])], judged({0: 1.3, 1: 1.1 + (1.3 - 1.2) + 1e-12})
     )
@@ -103,15 +97,16 @@ def test_comments_come_from_the_file_of_the_ratings(tmp_path: Path) -> None:
         {"rater": "anna", "comment": "again", "repeat": True},
         {"rater": "anna", "criterion": "fluent"},
     ]
-    sheet.write_text("\n".join(json.dumps({**row, **one}) for one in comments), encoding="utf-8")
-    samples = [text(0, [2, 2], raters={"polite": ("anna", "ben")})]
+    write_jsonl(sheet, [{**row, **comment} for comment in comments])
     for name in ("polite", "polite_5"):
-        own_texts = [
-            replace(s, human={name: 2.0}, ratings={name: (2, 2)}, raters={name: ("anna", "ben")})
-            for s in samples
-        ]
+        sample = replace(
+            text(0, []),
+            human={name: 2.0},
+            ratings={name: (2, 2)},
+            raters={name: ("anna", "ben")},
+        )
         judge = replace(judged({0: 5}), criterion=name)
-        (result,) = disagreements(own_texts, [judge], FEW, read_ratings(sheet))
+        (result,) = disagreements([sample], [judge], FEW, read_ratings(sheet))
         assert result.higher[0].comments == {"anna": "curt"}
 
 
@@ -146,7 +141,7 @@ def test_the_confusion_counts_each_rating(rows: list[tuple[float, list[int | Non
     )
 
 
-def test_the_likeliest_level_counts_and_a_mean_rating_counts_once() -> None:
+def test_the_most_probable_level_is_counted_against_the_mean_rating() -> None:
     confusion = compared([text(0, [3.5])], judged({0: 3.4}, argmax="5")).confusion
     assert confusion is not None
     assert confusion.counts[3] == (0, 0, 0, 0, 1)
@@ -199,5 +194,5 @@ def test_texts_without_a_score_or_a_rating_do_not_count() -> None:
     assert disagreements(samples, [judged({1: 5})], FEW) == ()
 
 
-def test_one_rater_is_not_compared_alone() -> None:
+def test_a_single_rater_is_not_compared() -> None:
     assert compared([text(0, [1, None]), text(1, [2, None])], judged({0: 5, 1: 4})).raters == ()

@@ -1,4 +1,4 @@
-"""Raw agreement of a judge with people's mean. Oracle: counting labels that are rounded by hand."""
+"""Exact agreement of a judge with people's mean rating. Oracle: counting labels that are rounded by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLUMN = Column(
 
 
 def exact(pairs: list[tuple[float, float]], column: Column = COLUMN) -> Estimate | None:
-    """Pairs of a judge's score and people's mean, an item for each."""
+    """Return the exact agreement of pairs of a judge's score and people's mean, one pair for each item."""
     samples = tuple(
         Sample(f"i{n}", "x", f"text {n}", human={"polite": mean})
         for n, (_, mean) in enumerate(pairs)
@@ -65,7 +65,7 @@ def test_exact_agreement_is_the_share_of_texts_with_the_same_label(
     assert (estimate.value, estimate.n) == (pytest.approx(sum(same) / len(same)), len(pairs))
 
 
-def test_its_interval_is_that_of_a_share_of_independent_items() -> None:
+def test_the_interval_is_that_of_a_share_of_independent_items() -> None:
     pairs = [(3.0, 3.0)] * 14 + [(3.0, 4.0)] * 6
     expected = mean_estimate(np.array([1.0] * 14 + [0.0] * 6), 0.0, 1.0)
     estimate = exact(pairs)

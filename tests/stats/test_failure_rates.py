@@ -22,7 +22,10 @@ COLUMNS = tuple(
 
 
 def table(failed: dict[str, list[str]], **fields: Any) -> Table:
-    """By system, one text for each item: `+` is a score and `x` a failure, a letter for each criterion; `-` is none."""
+    """Return a table of each system's texts, one per item, with a character for each criterion.
+
+    `+` is a score, `x` a failure, and `-` neither.
+    """
     samples, scores, failures = [], [], []
     for system, texts in failed.items():
         for n, letters in enumerate(texts):
@@ -49,7 +52,7 @@ def test_failed_judgments_are_counted_by_system() -> None:
 
 
 @given(st.lists(st.sampled_from(["++", "+x", "x+", "xx"]), min_size=1, max_size=30))
-def test_the_share_is_a_mean_over_items_on_a_scale_from_0_to_1(texts: list[str]) -> None:
+def test_the_failure_rate_is_a_mean_over_items_on_a_scale_from_0_to_1(texts: list[str]) -> None:
     (system,) = failures_by_system(table({"a": texts})).systems
     by_item = np.array([text.count("x") / 2 for text in texts])
     expected = mean_estimate(by_item, 0.0, 1.0)
@@ -62,7 +65,7 @@ def test_the_share_is_a_mean_over_items_on_a_scale_from_0_to_1(texts: list[str])
 
 
 @pytest.mark.parametrize("more", [0, 4, 5, 6, 9])
-def test_the_difference_is_tested_by_a_permutation_test_of_pairs(more: int) -> None:
+def test_failure_rates_are_compared_by_a_paired_permutation_test(more: int) -> None:
     first = ["+"] * 11 + ["x"]
     second = ["x"] * more + ["+"] * (12 - more)
     failures = failures_by_system(table({"a": first, "b": second}), ["polite"])
@@ -89,7 +92,7 @@ def test_several_systems_have_holms_correction() -> None:
     assert failures.differ
 
 
-def test_dependent_judgments_of_one_item_are_one_case() -> None:
+def test_judgments_of_one_item_are_one_independent_case() -> None:
     # 12 judgments differ, but only 6 items: with 12 cases, p would be 2 / 2**12.
     texts = {"a": ["++"] * 10, "b": ["xx"] * 6 + ["++"] * 4}
     clearest = failures_by_system(table(texts)).clearest_difference
@@ -97,7 +100,7 @@ def test_dependent_judgments_of_one_item_are_one_case() -> None:
     assert clearest.adjusted == 2 / 2**6
 
 
-def test_texts_that_were_not_judged_or_not_written_do_not_count() -> None:
+def test_texts_that_were_not_judged_or_not_generated_do_not_count() -> None:
     assert failures_by_system(table({"a": ["--"]})) == FailuresBySystem()
     assert failures_by_system(table({"a": ["xx"]}, stage=UNWRITTEN)).systems == ()
     assert failures_by_system(table({"a": ["x+"]})).clearest_difference is None

@@ -22,7 +22,7 @@ COLUMN = Column("clear", "criterion", Signature(), None, None, values=())
 
 
 def table(values: np.ndarray[Any, Any], systems: str = "a") -> Table:
-    """A table of values, systems × items × generations."""
+    """Return a table of values of systems × items × generations."""
     samples, scores = [], []
     for system, items in zip(systems, values.tolist(), strict=True):
         for n, generations in enumerate(items):
@@ -52,15 +52,18 @@ def test_a_mean_is_over_items_and_not_over_texts() -> None:
     assert (estimate.value, estimate.n) == (3.0, 3)
 
 
-def test_intervals_over_items_hold_their_level_and_those_over_texts_do_not() -> None:
-    rng, held, naive = np.random.default_rng(0), 0, 0
+def test_only_intervals_over_items_cover_at_their_level() -> None:
+    rng = np.random.default_rng(0)
+    n_covering = 0
+    n_covering_over_texts = 0
     for _ in range(400):
         values = nested(rng, 30, 3, 0.3)
-        estimate, texts = item_means(table(values))["a", "clear"], mean_estimate(values.ravel())
-        held += (estimate.low or 0) <= 0 <= (estimate.high or 0)
-        naive += (texts.low or 0) <= 0 <= (texts.high or 0)
-    assert 0.93 <= held / 400 <= 0.97
-    assert naive / 400 <= 0.90
+        over_items = item_means(table(values))["a", "clear"]
+        over_texts = mean_estimate(values.ravel())
+        n_covering += (over_items.low or 0) <= 0 <= (over_items.high or 0)
+        n_covering_over_texts += (over_texts.low or 0) <= 0 <= (over_texts.high or 0)
+    assert 0.93 <= n_covering / 400 <= 0.97
+    assert n_covering_over_texts / 400 <= 0.90
 
 
 ROWS = [
@@ -87,11 +90,11 @@ def test_data_with_generations_are_judged_by_item(tmp_path: Path) -> None:
     assert [s.item for s in result.table.samples[:2]] == ["0 (1)", "0 (2)"]
     reloaded = judge.load_result(tmp_path)
     assert reloaded.estimates == result.estimates
-    only = result.where(item="3")
-    assert [s.item for s in only.table.samples] == ["3 (1)", "3 (2)", "3 (1)", "3 (2)"]
+    selected = result.where(item="3")
+    assert [s.item for s in selected.table.samples] == ["3 (1)", "3 (2)", "3 (1)", "3 (2)"]
 
 
-def test_two_outputs_without_a_number_are_refused() -> None:
+def test_several_outputs_without_a_generation_are_an_error() -> None:
     rows = [{name: cell for name, cell in row.items() if name != "generation"} for row in ROWS]
     with pytest.raises(DataError, match="column `generation`"):
         judge.evaluate(rows, [CRITERION], model=ask, metrics=[], cache=False)
@@ -145,6 +148,5 @@ def test_a_system_generates_several_outputs(
         ("i0 (3)", "i0"),
         ("i0", ""),
     ]
-    assert (
-        len({s.output for s in loaded if s.system == "often"}) == 2
-    )  # drawn, and not the same each time
+    # The generations are random draws, so both outputs occur.
+    assert len({s.output for s in loaded if s.system == "often"}) == 2

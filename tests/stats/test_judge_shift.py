@@ -1,4 +1,4 @@
-"""Split a change into the judge's and the system's part. Oracles: scipy's t tests, and sums by hand."""
+"""A change is split into the judge's and the system's part. Oracles: scipy's t tests, and sums by hand."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_anchors_about_other_items_add_their_variance() -> None:
     assert split.system.low == pytest.approx(split.system.value - half)
 
 
-def test_how_far_the_shift_differs_between_systems_counts() -> None:
+def test_the_variance_of_the_shift_between_systems_counts() -> None:
     """Three systems predict the shift of a fourth."""
     shifts = [np.full(12, shift) for shift in (0.1, 0.3, 0.5)]
     split = split_change(np.array([np.full(12, 0.9), *shifts]), changed(4, 12), FIRST)
@@ -78,19 +78,19 @@ def test_fewer_than_three_other_systems_give_no_interval() -> None:
     assert "fewer than 3 other systems" in split.system.method
 
 
-def test_a_systems_own_anchors_come_first() -> None:
+def test_anchors_of_the_same_system_take_precedence() -> None:
     changes = np.concatenate([MOVED, SHIFT])
     split = split_change(np.array([changes, np.full(24, 2.0)]), changed(2, 24, slice(12)), FIRST)
     assert split is not None
-    assert split.system.value == pytest.approx(
-        (MOVED.mean() - SHIFT.mean()) / 2
-    )  # half of the items changed
+    # half of the items changed
+    assert split.system.value == pytest.approx((MOVED.mean() - SHIFT.mean()) / 2)
     assert split.judge.value == pytest.approx(SHIFT.mean())
     assert split.system.p is not None
 
 
-def test_the_interval_of_a_system_with_own_anchors_has_its_level() -> None:
-    random, held = np.random.default_rng(0), 0
+def test_the_interval_with_anchors_of_the_same_system_covers_at_its_level() -> None:
+    random = np.random.default_rng(0)
+    n_covering = 0
     for _ in range(600):
         row = random.normal(0.4, 0.5, 40)
         row[:15] += random.normal(0.3, 0.3, 15)
@@ -98,12 +98,12 @@ def test_the_interval_of_a_system_with_own_anchors_has_its_level() -> None:
         assert split is not None
         assert split.system.low is not None
         assert split.system.high is not None
-        held += split.system.low <= 0.3 * 15 / 40 <= split.system.high
-    assert 0.93 <= held / 600 <= 0.99
+        n_covering += split.system.low <= 0.3 * 15 / 40 <= split.system.high
+    assert 0.93 <= n_covering / 600 <= 0.99
 
 
 @pytest.mark.parametrize("n_anchors", [0, 4])
-def test_few_anchors_split_nothing(n_anchors: int) -> None:
+def test_a_change_with_too_few_anchors_is_not_split(n_anchors: int) -> None:
     anchors = np.where(np.arange(12) < n_anchors, SHIFT, np.nan)
     assert split_change(np.array([MOVED, anchors]), changed(2, 12), FIRST) is None
 
@@ -139,9 +139,10 @@ def test_the_parts_sum_to_the_change_of_any_rows(seed: int) -> None:
     for rows in (FIRST, slice(1, 3), slice(None)):
         split = split_change(differences, marked, rows)
         if split is not None and not np.isnan(differences[rows]).all():
-            here = differences[rows]
             per_item = [
-                column[~np.isnan(column)].mean() for column in here.T if not np.isnan(column).all()
+                column[~np.isnan(column)].mean()
+                for column in differences[rows].T
+                if not np.isnan(column).all()
             ]
             assert split.judge.value + split.system.value == pytest.approx(
                 float(np.mean(per_item)), abs=1e-8
@@ -150,7 +151,7 @@ def test_the_parts_sum_to_the_change_of_any_rows(seed: int) -> None:
                 assert part.low is None or part.low <= part.value
 
 
-# Two runs
+# Comparisons of two runs
 
 C = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
 Values = dict[str, list[float]]
@@ -182,22 +183,22 @@ BEFORE = dict.fromkeys(SYSTEMS, LOW)
 HIGHER = [value + (0.5, 1.0)[n % 2] for n, value in enumerate(LOW)]
 
 
-def test_a_shift_of_all_texts_is_the_judges() -> None:
+def test_a_shift_of_all_texts_is_due_to_the_judge() -> None:
     runs = compare_runs(
         table(BEFORE), table(dict.fromkeys(SYSTEMS, HIGHER), {"new": "other words"})
     )
-    new, same = row(runs, "new"), row(runs, "a")
+    new, unchanged = row(runs, "new"), row(runs, "a")
     assert (new.judge, new.system_change) != (None, None)
     assert new.system_change is not None
     assert new.judge is not None
     assert (new.estimate.value, new.judge.value, new.system_change.value) == (0.75, 0.75, 0.0)
     assert new.significant
     assert not new.system_changed
-    assert (same.judge, same.system_change) == (same.estimate, None)  # its texts are the same
+    assert (unchanged.judge, unchanged.system_change) == (unchanged.estimate, None)
     assert (runs.anchors, runs.edited) == (8, 8)
 
 
-def test_the_rest_of_a_larger_change_is_the_systems() -> None:
+def test_the_rest_of_a_larger_change_is_due_to_the_system() -> None:
     better = [value + (0.5, 1.5)[n % 4 > 1] for n, value in enumerate(HIGHER)]
     after = dict.fromkeys(SYSTEMS, HIGHER) | {"new": better}
     new = row(compare_runs(table(BEFORE), table(after, {"new": "other words"})), "new")
@@ -206,13 +207,13 @@ def test_the_rest_of_a_larger_change_is_the_systems() -> None:
     assert new.system_changed
 
 
-def test_changes_on_equal_texts_are_judge_shift() -> None:
+def test_changes_on_equal_texts_are_due_to_the_judge() -> None:
     runs = compare_runs(table(BEFORE), table(dict.fromkeys(SYSTEMS, HIGHER)))
     assert all(each.judge == each.estimate and each.system_change is None for each in runs.means)
     assert not any(each.system_changed for each in runs.means)
 
 
-def test_changes_on_different_texts_are_not_split() -> None:
+def test_changes_are_not_split_if_all_texts_differ() -> None:
     runs = compare_runs(
         table(BEFORE), table(BEFORE | {"new": HIGHER}, dict.fromkeys(SYSTEMS, "other words"))
     )
@@ -220,7 +221,7 @@ def test_changes_on_different_texts_are_not_split() -> None:
     assert runs.anchors == 0
 
 
-def test_if_the_judge_did_not_move_the_change_and_its_test_are_the_systems() -> None:
+def test_a_change_without_a_judge_shift_is_due_to_the_system() -> None:
     new = row(
         compare_runs(table(BEFORE), table(BEFORE | {"new": HIGHER}, {"new": "other words"})), "new"
     )
@@ -230,7 +231,7 @@ def test_if_the_judge_did_not_move_the_change_and_its_test_are_the_systems() -> 
     assert new.judge.value == 0.0
 
 
-def test_metrics_have_no_judge() -> None:
+def test_changes_of_metrics_are_not_split() -> None:
     metric = Column("c", "metric", Signature("c"))
     runs = compare_runs(
         table(BEFORE, column=metric), table(dict.fromkeys(SYSTEMS, HIGHER), {"new": "x"}, metric)
@@ -241,19 +242,16 @@ def test_metrics_have_no_judge() -> None:
 def test_a_changed_source_is_a_changed_text() -> None:
     after = table(dict.fromkeys(SYSTEMS, HIGHER))
     samples = tuple(replace(s, source="another") if s.system == "new" else s for s in after.samples)
-    assert (
-        row(compare_runs(table(BEFORE), replace(after, samples=samples)), "new").system_change
-        is not None
-    )
+    runs = compare_runs(table(BEFORE), replace(after, samples=samples))
+    assert row(runs, "new").system_change is not None
 
 
-def test_the_order_of_generations_changes_no_text() -> None:
+def test_the_order_of_generations_does_not_change_a_text() -> None:
     def generated(first: str, second: str) -> Table:
-        texts = [
-            (f"i{n}", place, text) for n in range(8) for place, text in enumerate((first, second))
-        ]
         samples = tuple(
-            Sample(f"{i} ({place + 1})", "x", text, cluster=i) for i, place, text in texts
+            Sample(f"i{n} ({generation})", "x", text, cluster=f"i{n}")
+            for n in range(8)
+            for generation, text in enumerate((first, second), 1)
         )
         scores = tuple(
             Score(s.item, "x", "c", 1.0 + n % 3 + (first == "b"), Provenance("single"))
