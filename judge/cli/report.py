@@ -1,9 +1,8 @@
-"""`judge report`, `compare` and `validate`: show, check or compare stored runs."""
+"""`judge report`: show a stored run, one part of it, or its charts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,37 +11,27 @@ import click
 from judge.cli.options import (
     PATH,
     Command,
-    check_run_folder,
     columns_option,
     export_option,
     format_option,
     full_option,
     option,
-    output_option,
-    quiet_option,
-    report_format,
     table_option,
-    to_config,
 )
-from judge.cli.run import execute, exit_with_status, refuse_options
 from judge.cli.terminal import (
     check_exports,
     check_outputs,
     print_report,
-    shows_report,
     write_exports,
 )
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from judge.commands.validate.record import Validation
     from judge.results.result import Result
 
 
 CHARTS = "charts"
 """Folder of the charts in the folder of a run."""
-PAGE = "compared.html"
-"""The page of a comparison, in the folder of the later run."""
 _CHART_FORMATS = ("svg", "png", "pdf")
 _OUTPUT_HELP = (
     "Write here; charts also into a folder (default: html and charts into the run's folder)."
@@ -266,210 +255,3 @@ def _draw(result: Result, output: Path, format: str) -> None:
 
     for path in write(plugins.document(result), output, format):
         click.echo(str(path))
-
-
-@click.command(cls=Command, takes="run", only=("seed",))
-@click.argument("before", type=PATH, metavar="RUN_A", help="The folder of a run.")
-@click.argument(
-    "after", type=PATH, metavar="RUN_B", help="The folder of a later one on the same texts."
-)
-@report_format
-@full_option
-@option(
-    "--output",
-    f"Write here (default: html to RUN_B/{PAGE}, else the console).",
-    type=PATH,
-    metavar="FILE",
-    group="Output",
-)
-def compare_command(
-    before: Path, after: Path, *, format: str, full: bool, output: Path | None, **options: Any
-) -> None:
-    """Show what changed between two runs.
-
-    \b
-    Example:
-      judge compare runs/old runs/new
-
-    The runs are on the same texts; each change comes with a test. Exits with 0 whether or not
-    something changed."""
-    from judge.commands.compare.command import compare
-    from judge.config import load_config
-
-    check_outputs({"--output": output}, format=format)
-    seed = load_config(options=options).seed
-    comparison = compare(before, after, seed=seed)
-    if output is None and format == "html":
-        output = after / PAGE
-    print_report(comparison, format, full=full, output=output)
-
-
-@click.command(cls=Command, takes="run")
-@click.argument(
-    "data", type=PATH, metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run."
-)
-@click.argument(
-    "others",
-    type=PATH,
-    nargs=-1,
-    metavar="[RUN]...",
-    help="Folders of other runs on the same texts, with other judges or prompts.",
-)
-@option(
-    "--level",
-    "within-items, all-texts or systems (means).",
-    default="within-items",
-    metavar="NAME",
-    known=("within-items", "all-texts", "systems"),
-)
-@option(
-    "--epsilon",
-    "Advantage granted to the judge in the alt-test (default: 0.2).",
-    type=float,
-    default=0.2,
-    metavar="E",
-)
-@option(
-    "--card",
-    "Test the judge on changed texts: can it be trusted?",
-    is_flag=True,
-)
-@option("--items", "With --card: items to take (default: 100).", type=int, default=100, metavar="N")
-@option(
-    "--probes",
-    "With --card: sensitivity,bias,injection (default: all).",
-    metavar="NAME,...",
-    known=("sensitivity", "bias", "injection"),
-)
-@report_format
-@table_option("metrics")
-@columns_option
-@full_option
-@output_option
-@quiet_option
-def validate_command(
-    data: Path,
-    others: tuple[Path, ...],
-    *,
-    level: str,
-    epsilon: float,
-    card: bool,
-    items: int,
-    probes: str | None,
-    format: str,
-    table: str | None,
-    columns: tuple[str, ...],
-    full: bool,
-    output: Path | None,
-    quiet: bool,
-    **options: Any,
-) -> None:
-    """Compare a judge with human ratings, or make its card.
-
-    \b
-    Example:
-      judge validate runs/first --ratings ratings.csv
-
-    Also compares baselines that need no judge, and the human raters with each other. --card also
-    tests the judge with changed texts and works without ratings; of a finished run, it asks no
-    judge."""
-    from judge.cli.card import OF_A_FINISHED_RUN, refuse_without_card, show_card
-    from judge.commands.validate.command import validate
-    from judge.commands.validate.record import check_level
-    from judge.data import samples
-    from judge.stats.alt_test import check_epsilon
-
-    # A wrong option is an error before a run is made and paid for.
-    check_epsilon(epsilon)
-    check_level(level)
-    check_outputs({"--output": output}, format=format)
-    _check_others(data, others, card=card)
-    show: Callable[..., None] | None = None
-    if output is not None or shows_report(format, quiet=quiet):
-        show = partial(
-            print_report, format=format, full=full, output=output, table=table, columns=columns
-        )
-    if card:
-        show_card(
-            data,
-            options,
-            show,
-            items=items,
-            probes=probes,
-            epsilon=epsilon,
-            quiet=quiet,
-        )
-        return
-    refuse_without_card()
-    compare_judges = partial(validate, level=level, epsilon=epsilon)
-    if samples.is_data(data):
-        _validate_new_run(data, others, options, compare_judges, show, quiet=quiet)
-    else:
-        refuse_options(data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN))
-        _validate_finished_run(data, others, options, compare_judges, show)
-
-
-def _validate_new_run(
-    data: Path,
-    others: tuple[Path, ...],
-    options: Mapping[str, Any],
-    compare_judges: Callable[..., Validation],
-    show: Callable[..., None] | None,
-    *,
-    quiet: bool,
-) -> None:
-    """Make a run of the data, compare its judge with people, and exit like `judge run`.
-
-    Without `show`, nothing is shown.
-    """
-    from judge.config import RunConfig
-
-    config, folder = to_config(data, options, RunConfig)
-    check_run_folder(folder)
-    result = execute(config, folder, quiet=quiet, rated=True)
-    validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
-    if show is not None:
-        # The footer names the page of the run, which does not show other runs.
-        folder_of_page = None if others else folder
-        show(validation, folder=folder_of_page)
-    exit_with_status(result)
-
-
-def _validate_finished_run(
-    run: Path,
-    others: tuple[Path, ...],
-    options: Mapping[str, Any],
-    compare_judges: Callable[..., Validation],
-    show: Callable[..., None] | None,
-) -> None:
-    """Compare the judge of a finished run with people. Without `show`, nothing is shown."""
-    from judge.config import RunConfig
-
-    config = RunConfig.load(options=options)
-    validation = compare_judges(
-        run,
-        *others,
-        where=config.where,
-        ratings=config.ratings,
-        rating_criterion=config.rating_criterion,
-        seed=config.seed,
-        calibrate=config.calibrate,
-    )
-    if show is not None:
-        # The page of a run does not have the ratings of another file.
-        is_page_of_run = not others and not config.ratings
-        show(validation, folder=run if is_page_of_run else None)
-
-
-def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:
-    """Raise ConfigError if other runs to compare with are not there, or none can be."""
-    from judge.commands.finished_runs import check_run
-
-    if card and others:
-        raise ConfigError(f"{others[0]}: --card is about one judge; make a card of each run")
-    for run_folder in others:
-        if not run_folder.is_dir():
-            raise ConfigError(
-                f"{run_folder}: no such folder; name the folder of a run to compare with {data}"
-            )
-        check_run(run_folder)

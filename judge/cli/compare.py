@@ -1,0 +1,62 @@
+"""`judge compare`: show what changed between two stored runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.options import (
+    PATH,
+    Command,
+    full_option,
+    option,
+    report_format,
+)
+from judge.cli.terminal import (
+    check_outputs,
+    print_report,
+)
+
+if TYPE_CHECKING:
+    pass
+
+PAGE = "compared.html"
+"""The page of a comparison, in the folder of the later run."""
+
+
+@click.command(cls=Command, takes="run", only=("seed",))
+@click.argument("before", type=PATH, metavar="RUN_A", help="The folder of a run.")
+@click.argument(
+    "after", type=PATH, metavar="RUN_B", help="The folder of a later one on the same texts."
+)
+@report_format
+@full_option
+@option(
+    "--output",
+    f"Write here (default: html to RUN_B/{PAGE}, else the console).",
+    type=PATH,
+    metavar="FILE",
+    group="Output",
+)
+def compare_command(
+    before: Path, after: Path, *, format: str, full: bool, output: Path | None, **options: Any
+) -> None:
+    """Show what changed between two runs.
+
+    \b
+    Example:
+      judge compare runs/old runs/new
+
+    The runs are on the same texts; each change comes with a test. Exits with 0 whether or not
+    something changed."""
+    from judge.commands.compare.command import compare
+    from judge.config import load_config
+
+    check_outputs({"--output": output}, format=format)
+    seed = load_config(options=options).seed
+    comparison = compare(before, after, seed=seed)
+    if output is None and format == "html":
+        output = after / PAGE
+    print_report(comparison, format, full=full, output=output)
