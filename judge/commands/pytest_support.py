@@ -24,7 +24,7 @@ from judge.config import resolve_value, run_options, script_of
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
-from judge.core.format import escape_controls, format_interval, number, one_line, percent
+from judge.core.format import escape_controls, format_interval, number, one_line, percent, plural
 from judge.core.messages import FORMER_SYSTEM, two_meanings_of_system
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Provenance
@@ -207,6 +207,9 @@ def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
             )
             if judged.reason:
                 lines.append(f"    judge: {one_line(judged.reason, 200)}")
+        n_more = verdict.n_texts - len(verdict.texts)
+        if n_more:
+            lines.append(f"  and {plural(n_more, 'more text')}")
         lines += [f"  {line}" for line in escape_controls(verdict.detail).splitlines()]
         texts.append("\n".join(lines))
     return texts

@@ -339,11 +339,18 @@ class Excerpts:
     """Texts that deserve a look, the most important first.
 
     The console's summary writes them in one line after the `label`. Without a `label`, they follow
-    a heading.
+    a heading. `n_more` counts the entries that a list leaves out; None for a list that is of its
+    first entries only, such as the lowest.
     """
 
     label: str
     excerpts: tuple[Excerpt, ...]
+    n_more: int | None = None
+
+    @property
+    def rest(self) -> str:
+        """How many entries the list leaves out, in words; "" if it leaves out none."""
+        return f"and {self.n_more:,} more" if self.n_more else ""
 
 
 @dataclass(frozen=True, slots=True)

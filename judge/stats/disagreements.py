@@ -96,8 +96,8 @@ class Disagreements:
     """A judge against people on one criterion.
 
     `higher` and `lower` are the texts that the judge scores furthest above and below people's mean,
-    the largest gap first, tied ones in the order of the data. They, `confusion` and
-    `AgainstRater.difference` need ratings on the judge's scale; `confusion` also needs at most 11
+    the largest gap first, tied ones in the order of the data, at most 5 of the `n_higher` and
+    `n_lower`. They, `confusion` and `AgainstRater.difference` need ratings on the judge's scale; `confusion` also needs at most 11
     levels. `raters` is empty for fewer than two, and has the 20 with most texts; `named` says
     whether the data name them.
     """
@@ -107,6 +107,8 @@ class Disagreements:
     column: Column
     higher: tuple[Gap, ...]
     lower: tuple[Gap, ...]
+    n_higher: int
+    n_lower: int
     confusion: Confusion | None
     raters: tuple[AgainstRater, ...]
     named: bool
@@ -150,6 +152,8 @@ def disagreements(
             column,
             higher=tuple(higher[:_MOST_GAPS]),
             lower=tuple(lower[:_MOST_GAPS]),
+            n_higher=len(higher),
+            n_lower=len(lower),
             confusion=confusion,
             raters=rows,
             named=named,

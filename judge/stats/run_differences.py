@@ -106,7 +106,7 @@ class Runs:
     """Differences of two runs on the `texts` texts of `items` items that both have.
 
     - `means`: column by column, all systems together (if there are several) and then each one.
-    - `changed_items`: the 50 items that changed most.
+    - `changed_items`: the 50 items that changed most, of the `n_changed_items`.
     - `appeared`: failures of the second run where the first has a score; `vanished`: the reverse.
     - `edited`: the number of texts with another output, source or references.
     - `anchors`: the number of items with a text that is the same in both runs.
@@ -122,6 +122,7 @@ class Runs:
     anchors: int
     means: tuple[MeanChange, ...]
     changed_items: tuple[Item, ...]
+    n_changed_items: int
     appeared: tuple[Failure, ...]
     vanished: tuple[Failure, ...]
     unanswered: tuple[int, int]
@@ -175,6 +176,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     shared_texts = _shared_texts(before, after)
     cells_before = _cells_of_run(before, columns, shared_texts.keys)
     cells_after = _cells_of_run(after, columns, shared_texts.keys)
+    changed_items, n_changed_items = _items(columns_of_items, systems, items)
     unanswered_after = cells_before.scored - cells_after.scored - cells_after.failed
     unanswered_before = cells_after.scored - cells_before.scored - cells_before.failed
     return Runs(
@@ -183,7 +185,8 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
         edited=shared_texts.edited,
         anchors=len(shared_texts.anchors),
         means=(*mean_changes, *corpus_rows),
-        changed_items=_items(columns_of_items, systems, items),
+        changed_items=changed_items,
+        n_changed_items=n_changed_items,
         appeared=cells_after.failures_of(cells_before.scored),
         vanished=cells_before.failures_of(cells_after.scored),
         unanswered=(len(unanswered_after), len(unanswered_before)),
@@ -586,11 +589,11 @@ def _items(
     columns: Sequence[_ColumnInBoth],
     systems: Sequence[str],
     items: Sequence[str],
-) -> tuple[Item, ...]:
-    """Return the items that changed most, without those that did not change."""
+) -> tuple[tuple[Item, ...], int]:
+    """Return the items that changed most, and how many changed."""
     varying = [both for both in columns if both.span > 0]
     if not varying or not items:
-        return ()
+        return (), 0
     # Columns × systems × items.
     shares: Floats = np.nan_to_num([both.differences / both.span for both in varying])
     absolute_shares = np.abs(shares)
@@ -613,7 +616,7 @@ def _items(
             shifts.append(shift)
         size = float(sizes[index])
         changed_items.append(Item(items[index], size, tuple(shifts)))
-    return tuple(changed_items)
+    return tuple(changed_items), int(np.count_nonzero(sizes))
 
 
 def _largest(sizes: Floats, most: int) -> Ints:

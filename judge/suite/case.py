@@ -34,7 +34,7 @@ from judge.results.result import Result
 from judge.stats.bounded_mean import N_RESAMPLES
 from judge.suite.case_scores import CaseScores
 from judge.suite.evidence import NEAR, Text, Undecidable
-from judge.suite.judged_texts import MOST_TEXTS, JudgedText, TextSource
+from judge.suite.judged_texts import JudgedText, TextSource
 from judge.suite.mean_tests import MeanTest
 
 Policy = Literal["pass", "fail"]
@@ -205,7 +205,7 @@ class Verdict(Decision):
 
     The `kind` of the last two is `limit` and `baseline`. `met`: whether it counts as passed.
     `expected` is short (`≥ 4`). `texts` are the texts of a case that did not pass, the ones that
-    lack most first.
+    lack most first, at most 4 of the `n_texts`.
     """
 
     name: str
@@ -215,6 +215,7 @@ class Verdict(Decision):
     expected: str
     criterion: str = ""
     texts: tuple[JudgedText, ...] = ()
+    n_texts: int = 0
 
     @property
     def subject(self) -> str:
@@ -487,7 +488,7 @@ class Case(Keys):
         return None
 
     def judged_texts(self, context: CaseContext) -> tuple[JudgedText, ...]:
-        """Return the texts to show for a case that did not pass, the ones that lack most first."""
+        """Return the texts of a case that did not pass, the ones that lack most first."""
         source = TextSource.of(self.name, context.scored(), context.earlier)
         shortfalls: dict[Text, float] = {}
         for text in context.texts:
@@ -495,7 +496,7 @@ class Case(Keys):
             if lacking is not None:
                 shortfalls[text] = lacking
         ordered = sorted(shortfalls, key=shortfalls.__getitem__, reverse=True)
-        return source.scored(ordered[:MOST_TEXTS])
+        return source.scored(ordered)
 
     def loosened(self, share: float, column: Column) -> Case | None:
         """Return the case with its limit moved by a share of the scale, so that it is met sooner.

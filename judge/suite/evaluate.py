@@ -19,7 +19,7 @@ from judge.results.result import Result
 from judge.suite.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.case_scores import RowKey
 from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
-from judge.suite.judged_texts import JudgedText
+from judge.suite.judged_texts import MOST_TEXTS, JudgedText
 from judge.suite.risk import SuiteRisk
 from judge.suite.schema import Limits, Suite
 from judge.table import Table
@@ -224,7 +224,8 @@ def evaluate_case(
         line=case.line,
         expected=case.expected(context),
         criterion=criterion,
-        texts=judged_texts,
+        texts=judged_texts[:MOST_TEXTS],
+        n_texts=len(judged_texts),
     )
 
 

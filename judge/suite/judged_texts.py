@@ -1,6 +1,6 @@
 """The texts behind a verdict: what was judged, with its score, the judge's reason and the last run.
 
-A case orders its texts, the ones that lack most first; reports show the first of them.
+A case orders its texts, the ones that lack most first; reports show the first of them and count the others.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from judge.suite.case import (
 )
 from judge.suite.case_scores import CaseScores, RowKey, places
 from judge.suite.evidence import NEAR, Parts, Text, Undecidable, item_values
-from judge.suite.judged_texts import MOST_TEXTS, JudgedText, TextSource
+from judge.suite.judged_texts import JudgedText, TextSource
 from judge.suite.mean_tests import (
     MeanTest,
     format_change,
@@ -184,8 +184,7 @@ class Order(Case):
         lead_by_item = dict(zip(terms_by_item, leads, strict=True))
         smallest_first = sorted(lead_by_item, key=lead_by_item.__getitem__)
         texts: list[JudgedText] = []
-        # Each item has two texts.
-        for item in smallest_first[: MOST_TEXTS // 2]:
+        for item in smallest_first:
             generation = generations_by_item[item][0]
             if context.pairwise:
                 texts += source.compared(generation, better, worse)

@@ -12,7 +12,7 @@ from judge.core import plugins
 from judge.core.format import one_line
 from judge.core.records import Column, Estimate, Failure, Sample
 from judge.core.signature import Signature
-from judge.report.document import Cell, Document
+from judge.report.document import Cell, Document, Excerpt, Excerpts
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
 from judge.report.renderers.markdown import LIMIT, escape
@@ -172,3 +172,15 @@ def test_rankings_of_many_columns_fit_too() -> None:
     assert len(text) <= LIMIT
     assert text.count("<details>") == text.count("</details>")
     assert "rest is in the HTML" in text
+
+
+def test_a_list_says_how_many_entries_it_leaves_out() -> None:
+    text = Excerpt("2", "s", "i", "c")
+    shortened = Document("D", summary=(Excerpts("Changed", (text,), 1_200),))
+    of_all = Document("D", summary=(Excerpts("Changed", (text,), 0),))
+    lowest = Document("D", summary=(Excerpts("Lowest", (text,)),))
+    for format in ("markdown", "html", "console"):
+        assert "1,200 more" in plugins.write(shortened, format)
+        for whole in (of_all, lowest):
+            written = plugins.write(whole, format)
+            assert "more" not in re.sub(r"<(style|script)>.*?</\1>", "", written, flags=re.DOTALL)

@@ -9,6 +9,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from judge.results.result import Result
+from judge.suite.case import Verdict
 from judge.suite.evaluate import evaluate_case
 from judge.suite.expectations import Expectation
 from judge.suite.judged_texts import JudgedText
@@ -18,14 +19,17 @@ ADAPTER: TypeAdapter[Any] = TypeAdapter(Expectation)
 
 
 def shown(result: Result, *, earlier: Result | None = None, **keys: Any) -> tuple[JudgedText, ...]:
+    return decided(result, earlier=earlier, **keys).texts
+
+
+def decided(result: Result, *, earlier: Result | None = None, **keys: Any) -> Verdict:
     case = ADAPTER.validate_python({"name": "case", "criterion": "relevance", **keys})
     texts = [sample.key for sample in result.table.samples]
     ranked = result if result.table.has_pairs else None
     scored = None if ranked else result
-    verdict = evaluate_case(
+    return evaluate_case(
         case.located("relevance", 1, {}), texts, scored, ranked=ranked, earlier=earlier
     )
-    return verdict.texts
 
 
 @pytest.mark.parametrize(
@@ -59,6 +63,16 @@ def test_an_order_shows_both_texts_of_the_items_with_the_smallest_lead(make: Sco
         ("c by new", "3.00"),
         ("c by old", "3.00"),
     ]
+
+
+def test_the_texts_that_are_not_shown_are_counted(make: ScoreMaker) -> None:
+    result = make.result(*(make.drawn({"2": 20}, item, "x") for item in "abcdefg"))
+    verdict = decided(result, expect={"min": 4})
+    assert (len(verdict.texts), verdict.n_texts) == (4, 7)
+
+    rows = [make.single("3", item, system) for item in "abcde" for system in ("new", "old")]
+    verdict = decided(make.result(*rows), better="new", worse="old")
+    assert (len(verdict.texts), verdict.n_texts) == (4, 10)
 
 
 def test_a_text_has_its_score_its_reason_and_the_score_of_the_earlier_run(

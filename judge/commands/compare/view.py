@@ -160,7 +160,8 @@ def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
         item_name = one_line(shift.item)
         excerpts.append(Excerpt(values, system, item_name, column_title(shift.column)))
     if excerpts:
-        yield Excerpts("Changed", tuple(excerpts))
+        n_more = comparison.runs.n_changed_items - len(excerpts)
+        yield Excerpts("Changed", tuple(excerpts), n_more)
 
 
 def data(comparison: RunComparison) -> dict[str, Any]:
@@ -428,6 +429,9 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
         item_name = one_line(item.item, 80)
         title = f"{item_name} ({100 * item.size:.0f}% of the scale): {largest_shift}"
         yield Details(title, tuple(blocks))
+    n_more = comparison.runs.n_changed_items - _MAX_ITEMS
+    if n_more > 0:
+        yield Paragraph(f"{plural(n_more, 'more item')} changed, by less.", tone="muted")
 
 
 class _ScoreKey(NamedTuple):

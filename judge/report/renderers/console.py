@@ -305,7 +305,12 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
         names = (excerpt.item, excerpt.system, excerpt.column, excerpt.score)
         parts.append(" ".join(one_line(name, 30) for name in names if name))
     if not screen.full:
-        _print_labelled(screen.console, block.label, parts[:_EXCERPTS])
+        shown = parts[:_EXCERPTS]
+        if block.n_more is not None:
+            n_more = len(parts) - len(shown) + block.n_more
+            if n_more:
+                shown.append(f"{n_more:,} more")
+        _print_labelled(screen.console, block.label, shown)
         return
     if block.label:
         screen.console.print(_text(block.label, "bold"))
@@ -316,6 +321,8 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
         below = [f"\n{one_line(line, 300)}" for line in lines if line]
         text = _assemble(part, ("".join(below), "dim"))
         screen.console.print(Padding(text, (0, 0, 0, 2)))
+    if block.rest:
+        screen.console.print(Padding(_text(block.rest, "dim"), (0, 0, 0, 2)))
 
 
 @_print.register

@@ -149,6 +149,8 @@ def _(block: blocks.Excerpts) -> str:
         why = " · ".join(escape(text, _CELL) for text in texts if text)
         line = f"{name} **{escape(excerpt.score)}**"
         lines.append(f"{line}: {why}" if why else line)
+    if block.rest:
+        lines.append(block.rest)
     label = f"{escape(block.label)}:\n\n" if block.label else ""
     return f"{label}{_list(lines)}"
 

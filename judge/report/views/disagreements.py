@@ -81,10 +81,14 @@ def _blocks_of_judge(
         lower += [_ShownGap(comparison, gap) for gap in comparison.lower[:longest]]
     if higher:
         yield Heading(f"Judge higher than people{suffix}")
-        yield _excerpts(higher, (*higher, *lower), "high" if linked else None)
+        order = "high" if linked else None
+        n_more = sum(comparison.n_higher for comparison in compared) - len(higher)
+        yield _excerpts(higher, (*higher, *lower), n_more, order)
     if lower:
         yield Heading(f"Judge lower than people{suffix}")
-        yield _excerpts(lower, (*higher, *lower), "" if linked else None)
+        order = "" if linked else None
+        n_more = sum(comparison.n_lower for comparison in compared) - len(lower)
+        yield _excerpts(lower, (*higher, *lower), n_more, order)
     for comparison in compared:
         if comparison.confusion:
             yield _confusion_table(comparison.criterion, comparison.confusion)
@@ -172,15 +176,15 @@ class _ShownGap:
 
 
 def _excerpts(
-    gaps: Iterable[_ShownGap], listed: Sequence[_ShownGap], order: str | None
+    gaps: Iterable[_ShownGap], listed: Sequence[_ShownGap], n_more: int, order: str | None
 ) -> Excerpts:
     """Return the texts, the largest gap first.
 
-    `listed` are those of both sides. With an `order`, a text links to the items in this order of
-    the gaps.
+    `listed` are those of both sides, and `n_more` counts the texts that this side leaves out. With
+    an `order`, a text links to the items in this order of the gaps.
     """
     largest_first = sorted(gaps, key=lambda gap: -gap.share)
-    return Excerpts("", tuple(_excerpt(gap, listed, order) for gap in largest_first))
+    return Excerpts("", tuple(_excerpt(gap, listed, order) for gap in largest_first), n_more)
 
 
 def _excerpt(text: _ShownGap, listed: Sequence[_ShownGap], order: str | None) -> Excerpt:

@@ -367,7 +367,7 @@ def _texts(outcome: Outcome) -> Iterator[Block]:
             excerpts.append(excerpt)
         if excerpts:
             yield Heading(verdict.name, 4)
-            yield Excerpts("", tuple(excerpts))
+            yield Excerpts("", tuple(excerpts), verdict.n_texts - len(excerpts))
 
 
 def _verdict_table(outcome: Outcome) -> Table:
@@ -432,6 +432,9 @@ def _test_suite(outcome: Outcome) -> TestSuite:
             detail = verdict.detail[:_REPLY].strip()
             lines = [message, f"{path}:{verdict.line}", detail]
             lines += [_quote(outcome, text) for text in verdict.texts]
+            n_more = verdict.n_texts - len(verdict.texts)
+            if n_more:
+                lines.append(f"and {plural(n_more, 'more text')}")
             message = "\n".join(filter(None, lines))
         test_name = _test_name(verdict)
         case = TestCase(test_name, status, message, kind=verdict.status, line=verdict.line)
