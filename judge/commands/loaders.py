@@ -14,6 +14,7 @@ from judge.commands.public import public_api
 from judge.config import RunConfig
 from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
+from judge.core.format import first_names
 from judge.core.messages import option
 from judge.core.records import Criterion, Message, Sample
 from judge.core.run_sync import run_sync
@@ -78,7 +79,7 @@ def load_result(folder: str | Path) -> Result:
     folder = Path(folder)
     inside = sorted(path.parent for path in folder.glob("*/run.json"))
     if inside and not (folder / "run.json").exists():
-        runs = ", ".join(map(str, inside[:_MAX_FOLDERS]))
+        runs = first_names(map(str, inside), _MAX_FOLDERS)
         raise StorageError(f"{folder}: a folder of runs, not a run; name one of them: {runs}")
     return load(folder)
 

@@ -13,6 +13,7 @@ from importlib import import_module, metadata
 from typing import Any, ClassVar, Literal
 
 from judge.core.errors import ConfigError, MissingExtra
+from judge.core.format import first_names
 from judge.core.messages import speaking_to
 
 Kind = Literal["metrics", "providers", "engines", "formats"]
@@ -178,8 +179,12 @@ def require_known(
             raise ConfigError(f"{flag}: {message}" if flag else message)
 
 
+_MOST_KNOWN = 30  # names in a message
+
+
 def unknown_name_message(noun: str, unknown_name: str, known_names: list[str]) -> str:
     """Return the message for a name that is not known, with the most similar known one."""
     similar = difflib.get_close_matches(unknown_name, known_names, n=1)
     hint = f"; did you mean {similar[0]!r}?" if similar else ""
-    return f"unknown {noun} {unknown_name!r}{hint} (known: {', '.join(known_names)})"
+    known = first_names(known_names, _MOST_KNOWN)
+    return f"unknown {noun} {unknown_name!r}{hint} (known: {known})"

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.core.errors import DataError
+from judge.core.format import first_names
 from judge.core.messages import option
 from judge.core.records import ALIASES
 from judge.data.rows import RawRow, is_missing
@@ -340,9 +341,9 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
     example = "_".join([*systems[:1], first_criterion, "anna"])
     names = "no criterion is known"
     if criteria:
-        names = f"the criteria are {', '.join(criteria[:_SHOWN])}"
+        names = f"the criteria are {first_names(criteria, _SHOWN)}"
     if systems:
-        names += f", the systems {', '.join(systems[:_SHOWN])}"
+        names += f", the systems {first_names(systems, _SHOWN)}"
     return (
         "no column has ratings; write item, system, rater, criterion, value, or columns like "
         f"{example!r}; {names}"

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from judge.core.errors import DataError
-from judge.core.format import one_line, text_name
+from judge.core.format import first_names, one_line, text_name
 from judge.core.option_values import finite_number
 from judge.core.records import Sample
 from judge.core.verdicts import verdict
@@ -291,12 +291,12 @@ def _votes_by_text(
 
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     """Say that the text of a rating is not in the data, and suggest a similar item."""
-    first_texts = ", ".join(text_name(*sample.key) for sample in samples[:_NAMED])
+    known_texts = first_names([text_name(*sample.key) for sample in samples], _NAMED)
     similar_items = difflib.get_close_matches(rating.item, {sample.item for sample in samples}, n=1)
     hint = f"; did you mean item {similar_items[0]!r}?" if similar_items else ""
     return (
         f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r} is in the "
-        f"data (it has {first_texts}, …){hint}"
+        f"data (it has {known_texts}){hint}"
     )
 
 

@@ -13,8 +13,6 @@ from judge.core.records import Failure, Sample, Score, is_unwritten
 from judge.results.prompts import TextPrompt, prompts_of
 from judge.results.result import Result
 
-_LISTED = 20  # names in a message
-
 
 @dataclass(frozen=True)
 class ResultItem:
@@ -85,12 +83,12 @@ def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     systems = [sample.system for sample in samples]
     systems += [failure.system for failure in whole_item.unwritten]
     if not systems:
-        known_names = list(result.table.items)[:_LISTED]
+        known_names = list(result.table.items)
         raise ConfigError(plugins.unknown_name_message("item", item, known_names))
     if system is None:
         return whole_item
     if system not in systems:
-        known_names = list(dict.fromkeys(systems))[:_LISTED]
+        known_names = list(dict.fromkeys(systems))
         raise ConfigError(plugins.unknown_name_message("system", system, known_names))
     of_system = tuple(sample for sample in samples if sample.system == system)
     return replace(whole_item, system=system, samples=of_system)

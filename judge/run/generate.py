@@ -25,7 +25,7 @@ from judge.core.errors import (
     StorageError,
 )
 from judge.core.files import claim_folder, store, write_whole
-from judge.core.format import listed, plural, to_json
+from judge.core.format import first_names, plural, to_json
 from judge.core.generated_system import GeneratedSystem
 from judge.core.records import UNWRITTEN, Failure, Sample
 from judge.data import samples
@@ -438,7 +438,7 @@ def _from_file(
     systems = list(dict.fromkeys(sample.system for sample in loaded))
     if len(systems) > 1:
         raise DataError(
-            f"{path}: has the outputs of {listed(systems[:5])}; name a file for each system"
+            f"{path}: has the outputs of {first_names(systems)}; name a file for each system"
         )
     outputs_by_item: dict[str, list[Sample]] = {}
     for sample in loaded:
@@ -457,6 +457,5 @@ def _from_file(
             outputs.append(failure)
         yield outputs
     if not outputs_by_item.keys() & {item.item for item in items}:
-        first_items = list(outputs_by_item)[:3]
-        listed_items = ", ".join(map(repr, first_items))
+        listed_items = first_names(map(repr, outputs_by_item), 3)
         raise DataError(f"{path}: has no item of the data; its items are {listed_items}")

@@ -530,7 +530,7 @@ def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -
         if name is not None:
             selected = [row for row in selected if getattr(row, field_name) == name]
         if not selected:
-            message = plugins.unknown_name_message(field_name, name or "", known[:20])
+            message = plugins.unknown_name_message(field_name, name or "", known)
             raise ConfigError(f"{option(field_name)}: {message}")
     return selected
 

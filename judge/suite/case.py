@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, cast
 
 from pydantic import (
@@ -51,7 +50,6 @@ _LONGEST_QUOTE = 40
 """Characters of a text in a case's name."""
 _MOST_ITEMS = 3
 """Items in a case's name."""
-_MOST_NAMES = 20
 """Items or systems in a message."""
 _QUOTES = "YAML reads it as {}; put it in quotes"
 
@@ -518,13 +516,7 @@ def _check_known(column: str, names: Sequence[str], known_names: Collection[str]
     """Raise ConfigError for an item or system that the data lack."""
     for item_or_system in names:
         if item_or_system not in known_names:
-            nearest = get_close_matches(item_or_system, known_names, n=1)
-            suggestions = list(dict.fromkeys([*nearest, *known_names]))[:_MOST_NAMES]
-            message = unknown_name_message(column, item_or_system, suggestions)
-            unlisted = len(known_names) - len(suggestions)
-            if unlisted > 0:
-                message += f"; {unlisted:,} more"
-            raise ConfigError(message)
+            raise ConfigError(unknown_name_message(column, item_or_system, list(known_names)))
 
 
 def quoted(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import ClassVar
 from judge.core import plugins
 from judge.core.budget import Budget
 from judge.core.criterion_entry import keys_of
-from judge.core.format import one_line, percent, plural
+from judge.core.format import first_names, one_line, percent, plural
 from judge.core.records import IDENTICAL, Failure
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
@@ -151,8 +151,10 @@ def _judged_rows(table: Table) -> list[Row]:
 def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     """Decide whether few enough judgments failed."""
     failed = [row for row in rows if isinstance(row, Failure)]
-    most_common = Counter(row.error for row in failed).most_common(_MAX_ERRORS)
-    kinds = ", ".join(f"{count:,} {one_line(error, 60)}" for error, count in most_common)
+    counts = Counter(row.error for row in failed).most_common()
+    kinds = first_names(
+        [f"{count:,} {one_line(error, 60)}" for error, count in counts], _MAX_ERRORS
+    )
     failure_share = f" ({percent(len(failed) / len(rows))})" if failed else ""
     measured = f"{len(failed):,} of {len(rows):,}{failure_share}"
     # A share of the judgments may miss a whole number by a rounding error.

@@ -580,7 +580,7 @@ def test_a_file_of_outputs_may_have_generations_and_has_one_system(
     (project / "lead.jsonl").write_text("\n".join(lines), encoding="utf-8")
     completed = command("run", "run.yaml", "--out", "out2")
     assert completed.code == 2
-    assert has_line(completed.err, "lead.jsonl", "x and y", "a file for each system")
+    assert has_line(completed.err, "lead.jsonl", "x, y", "a file for each system")
 
 
 def test_the_writing_is_shown(project: Path, command: Callable[..., Any]) -> None:

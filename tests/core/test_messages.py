@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge.core.messages import command, in_python, option, speaking_to
+from judge.core.plugins import unknown_name_message
 
 WORDS = [
     (("map", {"output": "reply", "item": "ticket"}), "--map output=reply,item=ticket",
@@ -34,3 +35,10 @@ def test_the_outer_door_counts() -> None:
         assert (command("run"), command("criteria diff"), command("rank")) == (
             "judge.evaluate", "judge.diff", "judge.rank",
         )  # fmt: skip
+
+
+def test_a_message_about_an_unknown_name_counts_the_names_it_leaves_out() -> None:
+    known = [f"doc-{number}" for number in range(500)]
+    message = unknown_name_message("item", "doc-499x", known)
+    assert "did you mean 'doc-499'?" in message
+    assert message.endswith("doc-29 and 470 more)")

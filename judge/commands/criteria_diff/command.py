@@ -62,7 +62,6 @@ if TYPE_CHECKING:
 
 _DECIMALS = 9  # equal values may differ by rounding
 _MAX_DIFFERENCES = 3  # differences of prompts that are shown
-_MAX_NAMES = 20  # names of ratings in a message
 _LONGEST_LINE = 200  # characters of a line that differs
 _LONGEST_NOTE = 300  # characters of the note on failed judgments
 CriterionPair = tuple[Criterion, Criterion]
@@ -198,7 +197,7 @@ def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair
     """Return the name of the human ratings to compare with. Raises ConfigError if unknown."""
     known_ratings = dict.fromkeys(rating_name for row in rows for rating_name in row.human)
     if human is not None and human not in known_ratings:
-        message = unknown_name_message("rating", human, list(known_ratings)[:_MAX_NAMES])
+        message = unknown_name_message("rating", human, list(known_ratings))
         raise ConfigError(f"{option('human')}: {message}")
     if human:
         return human

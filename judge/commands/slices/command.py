@@ -13,7 +13,7 @@ from judge.commands.public import public_api
 from judge.commands.slices.record import Slices
 from judge.commands.slices.statistics import slice_differences, slice_means
 from judge.core.errors import ConfigError
-from judge.core.format import one_line, plural
+from judge.core.format import first_names, one_line, plural
 from judge.core.messages import option
 from judge.core.plugins import require_known
 from judge.core.records import Column, Sample
@@ -125,11 +125,8 @@ def _notes(run: Result, size_by_slice: Mapping[str, int]) -> Iterator[str]:
         if n_items < MIN_INTERVAL_ITEMS
     ]
     if small:
-        names = ", ".join(small[:_MAX_SMALL_SLICES])
-        more = ""
-        if len(small) > _MAX_SMALL_SLICES:
-            more = f" and {len(small) - _MAX_SMALL_SLICES:,} more"
-        yield f"Fewer than {MIN_INTERVAL_ITEMS} items, so not tested: {names}{more}."
+        names = first_names(small, _MAX_SMALL_SLICES)
+        yield f"Fewer than {MIN_INTERVAL_ITEMS} items, so not tested: {names}."
 
 
 def _slice_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:

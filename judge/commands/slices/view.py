@@ -9,7 +9,7 @@ from typing import Any
 
 from judge.commands.slices.record import Slices
 from judge.commands.slices.statistics import SliceMean
-from judge.core.format import format_p, number, plural
+from judge.core.format import first_names, format_p, number, plural
 from judge.core.messages import full_report
 from judge.core.records import Column as ScoreColumn
 from judge.report.document import Block, Bullets, Column, Content, Document, Section, Table, table
@@ -98,7 +98,7 @@ def _finding(slices: Slices) -> Iterator[str]:
     if worst or contradictions:
         headline = "Significantly worse than the rest" if worst else "Contradicting the whole data"
         slice_names = dict.fromkeys(record.slice for record in worst or contradictions)
-        shown_names = ", ".join(list(slice_names)[:_MAX_FINDINGS])
+        shown_names = first_names(slice_names, _MAX_FINDINGS)
         yield f"{headline}: {slices.by} = {shown_names}"
     else:
         yield from _no_finding(slices)

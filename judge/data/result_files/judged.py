@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judge.core.errors import DataError
+from judge.core.format import first_names
 from judge.core.messages import Remark, option
 from judge.core.option_values import finite_number
 from judge.core.records import Better
@@ -71,9 +72,7 @@ class ResultFile:
         """Return what the run says about the file."""
         notes: list[str] = [Remark(f"Read as a result file of {self.tool}.")]
         if self.further:
-            names = ", ".join(list(self.further)[:_MOST_NAMED])
-            if len(self.further) > _MOST_NAMED:
-                names += f" and {len(self.further) - _MOST_NAMED} more"
+            names = first_names(self.further, _MOST_NAMED)
             notes.append(
                 f"Judged on some texts only, and not read as scores: {names} "
                 f"({option('judge_columns', 'NAME')} reads one)."

@@ -239,12 +239,18 @@ def _metric_bars(judged: str, bar_by_title: Mapping[str, Bar], over: str) -> Cha
     """Draw the strongest correlations of metrics with a judge's column."""
     by_strength = sorted(bar_by_title.items(), key=lambda pair: -abs(pair[1].value))
     strongest = dict(by_strength[:_MAX_METRICS])
+    caption = f"Spearman's correlation of each metric with the judge's {judged}, {over}."
+    if len(bar_by_title) > _MAX_METRICS:
+        caption = (
+            f"Spearman's correlation of the metrics with the judge's {judged}, {over}: the "
+            f"{_MAX_METRICS} strongest of {len(bar_by_title)}."
+        )
     return bars(
         "metrics",
         f"Metrics against the judge ({judged})",
         [*strongest],
         [*strongest.values()],
-        caption=f"Spearman's correlation of each metric with the judge's {judged}, {over}.",
+        caption=caption,
     )
 
 

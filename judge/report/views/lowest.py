@@ -27,6 +27,8 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
         if other_score.item == score.item and other_score.system != score.system:
             value = score_text(column, other_score.value, places)
             notes.append(f"{other_score.system} {value}")
+    if len(notes) > _MAX_SYSTEMS:
+        notes[_MAX_SYSTEMS:] = [f"{len(notes) - _MAX_SYSTEMS:,} more"]
     is_bad = column.passes(score.value) is False or lowest.share < NEUTRAL
     reason = score.provenance.reason or score.provenance.quote or _output(result, score)
     has_several_systems = len(result.table.systems) > 1
@@ -36,7 +38,7 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
         score.item,
         column_title(column.name),
         reason=reason,
-        note=" · ".join(notes[:_MAX_SYSTEMS]),
+        note=" · ".join(notes),
         tone="bad" if is_bad else "",
         link=items.link(item=score.item, system=score.system, column=column.name),
     )
