@@ -273,6 +273,19 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_config(tmp_path / "latin.yaml")
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"metrics": "none,rouge"},
+        {"metrics": ["none", "rouge"]},
+        {"criteria": "none,relevance"},
+    ],
+)
+def test_none_stands_alone(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="none stands for an empty list"):
+        load_config(options=options)
+
+
 def test_texts_are_read_as_the_command_line_writes_them() -> None:
     config = load_config(
         options={"metrics": " a, b,,", "criteria": "none", "map": "item=doc_id, output=summary"}

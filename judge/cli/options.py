@@ -508,10 +508,7 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
         from judge.config import criterion_entries
 
         # A criterion may be a sentence with commas in it.
-        entries: list[Any] = []
-        for typed_text in options["criteria"]:
-            entries += criterion_entries(typed_text)
-        options["criteria"] = entries
+        options["criteria"] = criterion_entries(*options["criteria"])
     # click gives a tuple for an option that may be repeated.
     for option_name, value in options.items():
         if isinstance(value, tuple):

@@ -113,16 +113,13 @@ def suites_command(
     check_run_folder(out)
     outputs = {"--junit": junit, "--markdown": markdown}
     check_outputs(outputs, [*suites, options.get("replay"), options.get("record")])
-    entries: list[Any] = []
-    for typed_text in criteria:
-        entries += criterion_entries(typed_text)
     options |= {
         "cases": cases,
         "baseline": baseline,
         "update_baseline": update_baseline,
         "undecided": undecided,
         "risk": risk,
-        "criteria": entries if criteria else None,
+        "criteria": criterion_entries(*criteria) if criteria else None,
         "out": out,
     }
     try:

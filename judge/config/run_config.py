@@ -22,7 +22,7 @@ from pydantic import (
 from judge.config.refused_values import problem_of
 from judge.core import yaml_lines
 from judge.core.budget import LARGEST, Budget, parse_budget
-from judge.core.criterion_entry import is_file, to_entries
+from judge.core.criterion_entry import is_file, refuse_none, to_entries
 from judge.core.errors import ConfigError
 from judge.core.generated_system import Systems, resolve_systems
 from judge.core.invalid_values import first_invalid_value
@@ -598,7 +598,9 @@ class RunConfig(BaseModel):
     @classmethod
     def parse_names(cls, value: Any) -> Any:
         """Accept `a,b`; `none` is the empty list."""
-        return split(value) if isinstance(value, str) else value
+        names = split(value) if isinstance(value, str) else value
+        refuse_none(names)
+        return names
 
     @field_validator("scale", mode="before", json_schema_input_type=str | list[float])
     @classmethod
@@ -778,10 +780,14 @@ def script_of(model: str) -> Path | None:
     return Path(model.removeprefix(_SCRIPTED)) if model.startswith(_SCRIPTED) else None
 
 
-def criterion_entries(value: Any) -> list[str]:
+def criterion_entries(*values: Any) -> list[str]:
     """Return criteria, as people write them, as entries of a configuration. Raises ConfigError."""
+    entries: list[str] = []
     try:
-        return list(to_entries(value))
+        for value in values:
+            entries += list(to_entries(value)) or ["none"]
+        refuse_none(entries)
+        return [] if entries == ["none"] else entries
     except ValueError as error:
         raise ConfigError(f"{option('criteria')}: {error}") from None
 

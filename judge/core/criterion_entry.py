@@ -67,7 +67,16 @@ def split_entries(text: str) -> list[str]:
             )
         else:
             entries[-1] = f"{previous_entry},{piece.rstrip()}"
-    return [] if entries == ["none"] else entries
+    if entries == ["none"]:
+        return []
+    refuse_none(entries)
+    return entries
+
+
+def refuse_none(names: Any) -> None:
+    """Raise ValueError for a list that has `none`, which stands for the empty list, and more."""
+    if isinstance(names, list | tuple) and len(names) > 1 and "none" in names:
+        raise ValueError("none stands for an empty list; name it alone, or leave it out")
 
 
 def _starts_new_entry(entry: str, previous_entry: str) -> bool:

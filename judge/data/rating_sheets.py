@@ -330,7 +330,12 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
             "no column names the item of a text; call it item, or name it with "
             f"{option('map', {'item': 'COLUMN'})}"
         )
-    if "value" in roles and known.criteria:
+    if "value" in roles and not known.criteria:
+        return (
+            "it does not name the criterion of its ratings, and no criterion is judged; add a "
+            "column criterion"
+        )
+    if "value" in roles:
         example = option("rating_criterion", known.criteria[0])
         return (
             f"it does not name the criterion of its ratings ({', '.join(known.criteria)}); "

@@ -87,6 +87,11 @@ def read_sheet(
     builtin_names = [criterion.name for criterion in builtin()]
     others = [*map(base_name, criteria), *builtin_names]
     known_criteria = criteria
+    if rating_criterion and not criteria:
+        raise ConfigError(
+            f"{option('rating_criterion', rating_criterion)}: no criterion is judged; leave it "
+            "out, and add a column criterion to the ratings"
+        )
     if rating_criterion:
         names = dict.fromkeys([*criteria, *map(base_name, criteria)])
         require_known("criterion", [rating_criterion], names, option("rating_criterion"))

@@ -138,3 +138,10 @@ def test_a_run_stores_its_default_criteria(command: Callable[..., Any]) -> None:
     info = json.loads(Path("r/run.json").read_text("utf-8"))["info"]
     assert info["config"]["criteria"] == ["relevance", "coherence", "consistency", "fluency"]
     assert [*info["criteria"]] == info["config"]["criteria"]
+
+
+def test_none_beside_another_criterion_is_refused(command: Callable[..., Any]) -> None:
+    write_jsonl("data.jsonl", [{"item": "1", "output": "It left."}])
+    completed = command("run", "data.jsonl", "--criteria", "none", "--criteria", "relevance")
+    assert completed.code == 2
+    assert has_line(completed.err, "--criteria", "none stands for an empty list")

@@ -493,3 +493,19 @@ def test_verdicts_that_would_count_as_points_of_the_scale_are_refused(
     assert completed.code == 2
     assert "verdicts.csv:2: toxic is" in completed.err
     assert has_line(completed.err, "points of its scale")
+
+
+def test_a_sheet_without_a_criterion_is_refused_if_none_is_judged(
+    judge: Callable[..., Any], tmp_path: Path
+) -> None:
+    write_jsonl(
+        "texts.jsonl", [{"item": "1", "output": "駅が開く。", "references": ["駅が開く。"]}]
+    )
+    (tmp_path / "sheet.csv").write_text("item,rater,点数\n1,anna,4\n", encoding="utf-8")
+    run = ("run", "texts.jsonl", "--criteria", "none", "--metrics", "chrf")
+    refused = judge(*run, "--ratings", "sheet.csv")
+    assert refused.code == 2
+    assert has_line(refused.err, "sheet.csv", "no criterion is judged", "add a column criterion")
+    refused = judge(*run, "--ratings", "sheet.csv", "--rating-criterion", "quality")
+    assert refused.code == 2
+    assert has_line(refused.err, "--rating-criterion quality", "no criterion is judged")
