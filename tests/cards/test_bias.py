@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.commands.card.card import ORIGINAL, BiasFinding, CardEvidence, apply_holm
+from judge.commands.card.card import ORIGINAL, BiasFinding, CardEvidence
+from judge.commands.card.effects import apply_holm
 from judge.commands.card.perturbations import SHUFFLED
 from judge.commands.card.probes import (
     copying_bias,

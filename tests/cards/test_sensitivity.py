@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.commands.card.card import (
-    ORIGINAL,
-    CardEvidence,
-    SensitivityCell,
+from judge.commands.card.card import ORIGINAL, CardEvidence, SensitivityCell
+from judge.commands.card.effects import (
     holm_corrected,
     min_items_for_significance,
     sensitivity_table,

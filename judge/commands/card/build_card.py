@@ -13,6 +13,8 @@ from judge.commands.card.card import (
     CardEvidence,
     JudgeCard,
     SensitivityCell,
+)
+from judge.commands.card.effects import (
     apply_holm,
     is_significant,
     min_items_for_significance,

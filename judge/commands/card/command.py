@@ -10,13 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from judge import criteria
 from judge.commands.card.build_card import build_card
-from judge.commands.card.card import (
-    ORIGINAL,
-    PROBES,
-    CardEvidence,
-    JudgeCard,
-    Probe,
-)
+from judge.commands.card.card import ORIGINAL, PROBES, CardEvidence, JudgeCard, Probe
 from judge.commands.card.card_texts import CardTexts, perturb
 from judge.commands.card.finished import (
     ITEMS,

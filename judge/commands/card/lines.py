@@ -22,8 +22,8 @@ from judge.commands.card.card import (
     PeopleFinding,
     Probe,
     SensitivityCell,
-    min_items_for_significance,
 )
+from judge.commands.card.effects import min_items_for_significance
 from judge.commands.card.perturbations import SHUFFLED
 from judge.commands.card.probes import (
     FIRST,

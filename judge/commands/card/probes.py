@@ -16,16 +16,8 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from judge.commands.card.card import (
-    DETECTED,
-    FEWEST,
-    ORIGINAL,
-    BiasFinding,
-    CardEvidence,
-    agreement_with_mean,
-    means,
-    without_p,
-)
+from judge.commands.card.card import DETECTED, FEWEST, ORIGINAL, BiasFinding, CardEvidence
+from judge.commands.card.effects import agreement_with_mean, means, without_p
 from judge.commands.card.perturbations import SHUFFLED
 from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from judge.commands.card.card import TESTABLE, SensitivityCell, is_majority, is_significant
+from judge.commands.card.card import TESTABLE, SensitivityCell, is_majority
+from judge.commands.card.effects import is_significant
 from judge.core.records import Column, Estimate
 
 _HALF = 0.5  # share of the texts from which a change counts as noticed

@@ -10,13 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from judge.commands.card.card import (
-    CardCell,
-    CardEvidence,
-    CardLine,
-    CriterionVerdict,
-    Level,
-)
+from judge.commands.card.card import CardCell, CardEvidence, CardLine, CriterionVerdict, Level
 from judge.commands.card.lines import AGREEMENT, COLD, POSITION
 from judge.core.format import listed, plural
 from judge.stats.power import scatter

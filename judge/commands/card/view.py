@@ -19,13 +19,9 @@ from judge.commands.card.card import (
     JudgeCard,
     Mark,
     SensitivityCell,
-    change,
-    interval,
     is_majority,
-    places,
-    written,
-    written_estimate,
 )
+from judge.commands.card.number_text import change, interval, places, written, written_estimate
 from judge.commands.card.probes import LABEL
 from judge.commands.card.reactions import moves_half, reaction, succeeded
 from judge.commands.card.verdict import verdict_sentences

@@ -1,0 +1,57 @@
+"""Write the numbers of a judge card with their intervals, in the form of their unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judge.commands.card.card import (
+    BiasFinding,
+)
+from judge.core.format import decimals, format_interval, number, signed
+from judge.core.records import Column, Estimate
+from judge.stats.paired_differences import ALL_EQUAL
+
+ALIKE = "[all alike]"
+
+
+def places(column: Column | None, values: Sequence[float] = ()) -> int:
+    """Return the decimals for points of a scale, or for values if the scale has no ends."""
+    if column and column.low is not None and column.high is not None:
+        return decimals([column.low, column.high])
+    return decimals(values)
+
+
+def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
+    """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, which shows no
+    uncertainty.
+    """
+    if estimate.low is None or estimate.high is None:
+        return ALIKE if ALL_EQUAL in estimate.method else ""
+    if estimate.low == estimate.high:
+        return ALIKE
+    return format_interval(estimate.low, estimate.high, digits, factor)
+
+
+def change(estimate: Estimate, digits: int) -> str:
+    """Write `+0.35 [0.10, 0.60]`."""
+    return f"{signed(estimate.value, digits)} {interval(estimate, digits)}".rstrip()
+
+
+def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
+    """Return a finding's number and its interval: `12%` and `[6, 21]`, `+0.35` and `[0.10,
+    0.60]`.
+    """
+    return written_estimate(finding.estimate, finding.unit, column)
+
+
+_UNSIGNED = ("sd", "kappa", "alpha")
+_COEFFICIENTS = ("r", "kappa", "alpha", "Spearman")
+
+
+def written_estimate(estimate: Estimate, unit: str, column: Column | None) -> tuple[str, str]:
+    """Return a number and its interval in the form of its unit."""
+    if unit == "share":
+        return f"{number(100 * estimate.value, 0)}%", interval(estimate, 0, 100)
+    digits = 2 if unit in _COEFFICIENTS else places(column, [estimate.value])
+    write = number if unit in _UNSIGNED else signed
+    return write(estimate.value, digits), interval(estimate, digits)
