@@ -15,19 +15,22 @@ from judge.stats.human_agreement import Rated, Row
 from judge.table import Table
 
 ORIGINAL = "original"
-"""The `system` of unchanged texts, in tables whose other systems are the names of changes and
-attacks.
-"""
+"""The `system` of unchanged texts. The other systems of such a table are changes and attacks."""
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
-FEW, FEWEST, TESTABLE = 5, 10, 12
-"""Limits in items: FEW, the least for a claim about half of them; FEWEST, the least for an
-interval; TESTABLE, from which one of a hundred tests can be significant after Holm's correction, so
-that only the test decides.
+FEW = 5
+"""The fewest items for a claim about half of them."""
+FEWEST = 10
+"""The fewest items for an interval."""
+TESTABLE = 12
+"""From this number of items on, only a test decides.
+
+One of a hundred tests can then be significant after Holm's correction.
 """
 DETECTED = 1 / 8
-"""Share of the scale by which a score must fall (after an attack, rise) to count: half a step of a
-1–5 scale.
+"""The share of the scale by which a score must fall to count; after an attack, by which it must rise.
+
+It is half a step of a 1–5 scale.
 """
 
 
@@ -35,9 +38,11 @@ DETECTED = 1 / 8
 class PeopleFinding:
     """A judge compared with people on one criterion.
 
-    `judge` is its row of `rated`, on so many `items`. `minus_rater` is its Spearman minus one rater's, against the mean
-    of the other raters. `shift` is the largest difference between two systems in the judge's mean
-    score minus people's, in points; None without ratings on the scale of enough items.
+    - `judge`: its row of `rated`, over `items` items.
+    - `minus_rater`: its Spearman minus that of one rater, both with the mean of the other raters.
+    - `shift`: how much more the judge favours one system over another than people do, in points:
+      the largest difference between two systems in the judge's mean score minus people's. None
+      without ratings of enough items on the judge's scale.
     """
 
     rated: Rated
@@ -51,20 +56,24 @@ class PeopleFinding:
 class CardEvidence:
     """All judgments of a card; a table is None if it was not requested or is not available.
 
-    `originals` has one text for each item, as in the data. `changed` has them and all their
-    variants: its systems are ORIGINAL and the names of changes, neutral changes and attacks.
-    `natural` has up to two texts of each item under their systems' names, with human ratings and
-    `extra`. `wordings` has the originals, with columns `NAME`, `NAME~b` and `NAME~c` for other
-    wordings of the prompt. `questions` likewise has columns `NAME~1` to `NAME~3` for other wordings
-    of the criterion's own question, and `order_free` are the criteria whose scores must not depend
-    on the order of sentences. `repeats` maps a temperature to the originals with several draws each
-    (method `samples`). `pairs` compares the natural texts in pairs and both orders. `judged` has
-    the tables of all runs, with each judgment once. `columns` maps a criterion to its column in
-    `changed`. `model` names the judge. `unavailable` gives the reason for each probe (`position`,
-    `wording`, …) that could not be run, `not_made` for each kind of probe that was not asked for.
-
-    `texts` has the judgments of all unchanged texts. `people` are the criteria that people rated,
-    and `no_people` says why a criterion is not among them.
+    - `originals`: one text for each item, as in the data.
+    - `columns`: the column in `changed` of each criterion.
+    - `changed`: the originals and all their variants. The systems are ORIGINAL and the names of
+      changes, neutral changes and attacks.
+    - `model`: the name of the judge.
+    - `natural`: up to two texts of each item under their systems' names, with human ratings and the
+      data's own columns.
+    - `wordings`: the originals, with columns `NAME`, `NAME~b` and `NAME~c` for other wordings of
+      the prompt.
+    - `questions`: likewise `NAME~1` to `NAME~3` for other wordings of the criterion's question.
+    - `repeats`: by temperature, the originals with several draws each (method `samples`).
+    - `pairs`: comparisons of the natural texts in pairs and in both orders.
+    - `judged`: the tables of all runs, with each judgment once.
+    - `unavailable`: the reason for each probe (`position`, `wording`, …) that could not be run.
+    - `not_made`: the reason for each kind of probe that was not requested.
+    - `texts`: the judgments of all unchanged texts.
+    - `people`: the criteria that people rated; `no_people` says why there are none.
+    - `order_free`: the criteria whose scores must not depend on the order of sentences.
     """
 
     originals: tuple[Sample, ...]
@@ -95,8 +104,9 @@ class CardEvidence:
         ]
 
     def changes(self, column: Column, change_names: Sequence[str]) -> Floats:
-        """Return changed minus original score in points, changes × items; NaN if a text or either
-        score is missing.
+        """Return changed minus original score in points, changes × items.
+
+        NaN if a text or either score is missing.
         """
         values = self.changed.matrix(column.name)
         systems = self.changed.systems
@@ -105,8 +115,10 @@ class CardEvidence:
         return differences
 
     def least_change(self, column: Column) -> float:
-        """Return the smallest move that counts: DETECTED of the scale, or half the originals' sd if
-        it has no ends.
+        """Return the smallest change of a score that counts.
+
+        It is DETECTED of the scale or, if the scale has no ends, half the standard deviation of the
+        unchanged texts.
         """
         if column.low is not None and column.high is not None:
             return DETECTED * (column.high - column.low)
@@ -152,14 +164,15 @@ PLAIN_UNITS = ("share", "points", "points per doubling")
 
 @dataclass(frozen=True, slots=True)
 class BiasFinding:
-    """One number about a bias of the judge on one criterion. `apply_holm` adds `sentence` and
-    `significant`.
+    """One number about a bias of the judge on one criterion.
 
-    `unit` is `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r` or
-    `sd` (in points); `counted` is the unit of `estimate.n`. `significant`: p below .05 after Holm's
-    correction over all findings; None without a test. `same_direction` is the share of items that
-    move in the direction of the mean by DETECTED of the scale or more. `harmful`: whether the
-    direction is the wrong one.
+    - `unit`: `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r` or
+      `sd` (in points). `counted` is the unit of `estimate.n`.
+    - `significant`: whether p is below .05 after Holm's correction over all findings; None without a
+      test. `apply_holm` sets it, and `sentence`.
+    - `same_direction`: the share of items that move in the direction of the mean by DETECTED of the
+      scale or more.
+    - `harmful`: whether the direction is the wrong one.
     """
 
     probe: str
@@ -292,8 +305,12 @@ class JudgeCard(plugins.Reported):
 
 
 def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:
-    """Return whether a share of at least FEW items is shown to be one half or more; False if
-    `tested` allows a test.
+    """Return whether the interval of a share is one half or more, with too few items for a test.
+
+    False for fewer than FEW items. `tested` is the estimate that a test would be about, by default
+    the share itself.
     """
-    few = share is not None and share.n >= FEW and (tested or share).n < TESTABLE
-    return few and share is not None and share.low is not None and share.low >= 0.5
+    if share is None or share.low is None or share.n < FEW:
+        return False
+    n_tested = (tested or share).n
+    return n_tested < TESTABLE and share.low >= 0.5

@@ -7,7 +7,7 @@ much on average. `apply_holm` corrects the findings of all probes and puts each 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, log2
 
 import numpy as np
@@ -40,56 +40,49 @@ def sensitivity_table(
     control: str = "",
     seed: int = 0,
 ) -> tuple[SensitivityCell, ...]:
-    """Return a cell for every change that has texts and every criterion; `changes` maps names to
-    the damaged criterion.
+    """Return a cell for every change that has texts and every criterion.
 
-    `rate` is the share of the texts whose score moves towards the worse end (with `rises`, the
-    better one) by at least `CardEvidence.least_change`, among those far enough from that end;
-    `opposite` is the share that moves the other way. `mean_change` is the mean over all texts with
-    both scores; its p has Holm's correction over all these cells. They compare with the unchanged
-    text, or with that of `control` (a change of the same text) if it exists; `vs_original` then
-    compares with the unchanged text. All are None for a criterion without a scored text.
+    `changes` maps the names of changes to the criterion that each damages. A changed text is
+    compared with the unchanged one, or with its `control` (another change of the same text) if it
+    exists; `vs_original` then compares it with the unchanged one.
+
+    - `rate`: the share of texts whose score moves towards the worse end (with `rises`, the better
+      one) by at least `CardEvidence.least_change`, among those far enough from that end.
+    - `opposite`: the share that moves the other way.
+    - `mean_change`: the mean over all texts with both scores; its p has Holm's correction over all
+      these cells.
+
+    All are None for a criterion without a scored text.
     """
     table = evidence.changed
     change_names = [change_name for change_name in changes if change_name in table.systems]
     if not change_names or ORIGINAL not in table.systems:
         return ()
-    has_text = _has_text_by_change(table, change_names)
-    has_control = control in change_names
-    references = []
-    for change_name in change_names:
-        reference = control if has_control and change_name != control else ORIGINAL
-        references.append(reference)
-    row_of_system = {system: row for row, system in enumerate(table.systems)}
-    changed_rows = [row_of_system[change_name] for change_name in change_names]
-    reference_rows = [row_of_system[change_name] for change_name in references]
-    cells = []
+    compared = _compared_texts(table, change_names, control)
+    cells: list[SensitivityCell] = []
     for criterion, column in evidence.columns.items():
         values = table.matrix(column.name)
-        reference_values = values[reference_rows]
-        differences = values[changed_rows] - reference_values
+        reference_values = values[compared.reference_rows]
+        differences = values[compared.changed_rows] - reference_values
         mean_changes = means(differences, seed)
         changes_from_original = means(evidence.changes(column, change_names), seed)
         least = evidence.least_change(column)
         # After a damage, a score should fall; a lower value may be the better one.
         direction = 1.0 if rises != (column.better == "lower") else -1.0
         for index, change_name in enumerate(change_names):
-            reference_scores = reference_values[index]
-            item_differences = differences[index]
-            has_failed = has_text[change_name] & np.isnan(item_differences)
+            moves = (reference_values[index], differences[index])
+            has_failed = compared.has_text[index] & np.isnan(differences[index])
             vs_original = None
-            if references[index] != ORIGINAL:
+            if compared.references[index] != ORIGINAL:
                 vs_original = without_p(changes_from_original[index])
-            rate = _rate(column, reference_scores, item_differences, direction, least)
-            opposite = _rate(column, reference_scores, item_differences, -direction, least)
             cell = SensitivityCell(
                 change=change_name,
                 criterion=criterion,
                 targeted=changes[change_name] == criterion,
-                rate=rate,
+                rate=_rate(column, *moves, direction, least),
                 mean_change=mean_changes[index],
                 failed=int(has_failed.sum()),
-                opposite=opposite,
+                opposite=_rate(column, *moves, -direction, least),
                 vs_original=vs_original,
                 control=change_name == control,
             )
@@ -97,13 +90,38 @@ def sensitivity_table(
     return _with_holm(cells)
 
 
-def _has_text_by_change(table: Table, change_names: Iterable[str]) -> dict[str, Bools]:
-    """Return for each change which items of the table have a text with it."""
-    keys = {sample.key for sample in table.samples}
-    has_text = {}
+@dataclass(frozen=True, slots=True)
+class _ComparedTexts:
+    """The texts of each change, and those that they are compared with.
+
+    `references` are systems of the table, and the rows are those of its matrices. `has_text` says
+    for each change (row) which items have a text with it.
+    """
+
+    references: list[str]
+    changed_rows: list[int]
+    reference_rows: list[int]
+    has_text: Bools
+
+
+def _compared_texts(table: Table, change_names: Sequence[str], control: str) -> _ComparedTexts:
+    """Return which texts are compared: those of the control with the unchanged ones."""
+    has_control = control in change_names
+    references: list[str] = []
     for change_name in change_names:
-        has_text[change_name] = np.array([(item, change_name) in keys for item in table.items])
-    return has_text
+        reference = control if has_control and change_name != control else ORIGINAL
+        references.append(reference)
+    row_of_system = {system: row for row, system in enumerate(table.systems)}
+    keys = {sample.key for sample in table.samples}
+    has_text = [
+        [(item, change_name) in keys for item in table.items] for change_name in change_names
+    ]
+    return _ComparedTexts(
+        references,
+        [row_of_system[change_name] for change_name in change_names],
+        [row_of_system[reference] for reference in references],
+        np.array(has_text),
+    )
 
 
 def _with_holm(cells: Sequence[SensitivityCell]) -> tuple[SensitivityCell, ...]:
@@ -118,7 +136,10 @@ def _with_holm(cells: Sequence[SensitivityCell]) -> tuple[SensitivityCell, ...]:
 def _rate(
     column: Column, reference_scores: Floats, differences: Floats, direction: float, least: float
 ) -> Estimate | None:
-    """Return the share of scores that move by at least `least` in a direction, 1 or -1."""
+    """Return the share of scores that move by at least `least` in a direction, 1 or -1.
+
+    Only scores count that are at least that far from the end of the scale in that direction.
+    """
     scale_end = column.high if direction > 0 else column.low
     # A score that is already near the end has no room to move there.
     room = np.abs((np.inf if scale_end is None else scale_end) - reference_scores)
@@ -138,7 +159,9 @@ def means(rows: Floats, seed: int) -> list[Estimate | None]:
 
 def without_p(estimate: Estimate | None) -> Estimate | None:
     """Return the estimate without its test."""
-    return estimate and replace(estimate, p=None, test="")
+    if estimate is None:
+        return None
+    return replace(estimate, p=None, test="")
 
 
 def min_items_for_significance(tests: int) -> int:

@@ -11,6 +11,7 @@ from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate
 from judge.stats.paired_differences import ALL_EQUAL
 
+# In place of an interval if all items have the same value.
 ALIKE = "[all alike]"
 
 
@@ -22,8 +23,9 @@ def places(column: Column | None, values: Sequence[float] = ()) -> int:
 
 
 def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
-    """Write `[0.10, 0.60]`; `[all alike]` if the items do not differ, which shows no
-    uncertainty.
+    """Write `[0.10, 0.60]`, or `[all alike]` if the items do not differ.
+
+    Equal items do not mean that there is no uncertainty, so no interval is shown.
     """
     if estimate.low is None or estimate.high is None:
         return ALIKE if ALL_EQUAL in estimate.method else ""
@@ -38,9 +40,7 @@ def change(estimate: Estimate, digits: int) -> str:
 
 
 def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
-    """Return a finding's number and its interval: `12%` and `[6, 21]`, `+0.35` and `[0.10,
-    0.60]`.
-    """
+    """Return a finding's number and interval, such as `12%` and `[6, 21]`."""
     return written_estimate(finding.estimate, finding.unit, column)
 
 
@@ -49,7 +49,7 @@ _COEFFICIENTS = ("r", "kappa", "alpha", "Spearman")
 
 
 def written_estimate(estimate: Estimate, unit: str, column: Column | None) -> tuple[str, str]:
-    """Return a number and its interval in the form of its unit."""
+    """Return a number and its interval, in percent, with a sign, or as a coefficient by its unit."""
     if unit == "share":
         return f"{number(100 * estimate.value, 0)}%", interval(estimate, 0, 100)
     digits = 2 if unit in _COEFFICIENTS else places(column, [estimate.value])
