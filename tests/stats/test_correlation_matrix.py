@@ -1,4 +1,4 @@
-"""Correlations between the columns matrix_of a table. Oracles: the correlation matrix_of two columns, and scipy."""
+"""Correlations between the columns of a table. Oracles: the correlation of two columns, and scipy."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_missing_values_have_a_reason(
 def test_a_constant_column_has_no_value_and_is_named() -> None:
     values = data(columns=3)
     values[1] = 2.0
-    values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems matrix_of an item
+    values[2] = values[2].mean(axis=1, keepdims=True)  # the same for all systems of an item
     results = matrices(table(values), Bootstrap(20))
     assert has_line(matrix_of(results, "within-items").note, "all values are equal", "c1, c2")
     assert matrix_of(results, "all-texts").note == "all values are equal: c1"

@@ -26,7 +26,7 @@ WRONG = Column(
 
 
 def _table(columns: tuple[Column, ...], *rows: tuple[float | None, ...]) -> Table:
-    """One system's texts, each with its values in the order of the columns."""
+    """Return a table of one system's texts, each with its values in the order of the columns."""
     samples = tuple(Sample(f"i{k}", "s", "") for k in range(len(rows)))
     scores = tuple(
         Score(f"i{k}", "s", column.name, value, SINGLE)
@@ -41,7 +41,7 @@ def _values(table: Table) -> list[float]:
     return [score.value for score in table.column_scores(NAME)]
 
 
-def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() -> None:
+def test_overall_is_the_weighted_mean_of_values_from_0_for_worst_to_1_for_best() -> None:
     result = overall(
         _table((CLEAR, RIGHT, WRONG), (4.0, 1.0, 2.0), (1.0, 0.0, 10.0), (5.0, 1.0, 0.0))
     )
@@ -56,15 +56,15 @@ def test_it_is_the_weighted_mean_of_values_from_the_bad_end_to_the_good_one() ->
     assert str(column.signature) == "overall|0.1667 clear + 0.5 right + 0.3333 wrong|0–1"
 
 
-def test_a_text_counts_that_has_all() -> None:
+def test_a_text_counts_if_it_has_every_criterion() -> None:
     result = overall(_table((CLEAR, RIGHT), (4.0, 1.0), (None, 1.0), (3.0, None)))
     assert result is not None
     assert (result.summary.n, result.summary.of) == (1, 3)
     assert [score.item for score in result.table.scores] == ["i0"]
-    assert len(result.table.samples) == 3  # so that the same items are drawn
-    none = overall(_table((CLEAR, RIGHT), (None, 1.0), (3.0, None)))
-    assert none is not None
-    assert (none.summary.n, none.table.scores) == (0, ())
+    assert len(result.table.samples) == 3  # all samples, so that resamples draw the same items
+    no_complete_text = overall(_table((CLEAR, RIGHT), (None, 1.0), (3.0, None)))
+    assert no_complete_text is not None
+    assert (no_complete_text.summary.n, no_complete_text.table.scores) == (0, ())
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,21 @@ def test_a_text_counts_that_has_all() -> None:
         (CLEAR, RIGHT, Column("overall", "criterion", Signature("overall"), 0.0, 1.0)),
     ],
 )
-def test_overall_is_none_without_weights(columns: tuple[Column, ...]) -> None:
+def test_overall_is_none_without_two_weighted_criteria_on_scales(
+    columns: tuple[Column, ...],
+) -> None:
     assert overall(_table(columns, (1.0,) * len(columns))) is None
 
 
 def test_comparisons_have_no_overall() -> None:
     table = _table((CLEAR, RIGHT), (4.0, 1.0))
-    assert overall(replace(table, scores=(Score("i0", "s", "clear", 1.0, SINGLE, "t"),))) is None
-    assert (
-        overall(
-            replace(table, failures=(Failure("i0", "s", "clear", "parse", "E", "m", opponent="t"),))
-        )
-        is None
-    )
+    comparison = Score("i0", "s", "clear", 1.0, SINGLE, "t")
+    assert overall(replace(table, scores=(comparison,))) is None
+    failed_comparison = Failure("i0", "s", "clear", "parse", "E", "m", opponent="t")
+    assert overall(replace(table, failures=(failed_comparison,))) is None
 
 
-def test_overall_uses_the_panel_mean() -> None:
+def test_overall_uses_the_mean_of_a_panel() -> None:
     judges = tuple(replace(CLEAR, name=f"clear/{name}", judge=name) for name in "xy")
     result = overall(_table((CLEAR, *judges, RIGHT), (3.0, 1.0, 5.0, 1.0)))
     assert result is not None
@@ -102,7 +101,7 @@ def test_overall_uses_the_panel_mean() -> None:
     assert _values(result.table) == pytest.approx([0.25 * 0.5 + 0.75])
 
 
-def test_overall_keeps_systems_and_items() -> None:
+def test_overall_has_a_value_for_each_text_of_several_systems() -> None:
     samples = tuple(Sample(i, s, "") for i in "12" for s in "ab")
     rng = np.random.default_rng(0)
     values = {(s.item, s.system): rng.random(2) for s in samples}

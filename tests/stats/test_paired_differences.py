@@ -14,29 +14,28 @@ from judge.stats.paired_differences import cliffs_delta, holm, mean_differences,
 from tests.factories import has_line
 
 
-def _scores(n: int, seed: int) -> np.ndarray:
+def _differences(n: int, seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     item = random.normal(size=n)
-    one, other = (
-        np.clip(np.round(3 + item + random.normal(shift, 1, n)), 1, 5) for shift in (0.3, 0.0)
-    )
-    return one - other
+    better = np.clip(np.round(3 + item + random.normal(0.3, 1, n)), 1, 5)
+    worse = np.clip(np.round(3 + item + random.normal(0.0, 1, n)), 1, 5)
+    return better - worse
 
 
 @pytest.mark.parametrize(("n", "test"), [(5, "exact"), (60, "10000 flips, seed 0")])
-def test_intervals_are_scipys_t_intervals(n: int, test: str) -> None:
-    values = _scores(n, 4)
+def test_intervals_equal_scipys_t_intervals(n: int, test: str) -> None:
+    values = _differences(n, 4)
     (ours,) = mean_differences(values[None, :])
-    theirs = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
+    expected = scipy_stats.ttest_1samp(values, 0).confidence_interval(0.95)
     assert ours is not None
     assert (ours.name, ours.value, ours.n) == ("difference", pytest.approx(values.mean()), n)
-    assert (ours.low, ours.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    assert (ours.low, ours.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
     assert has_line(ours.described, "95% t interval", "items", "sign-flip permutation test", test)
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 19, 99, 1_000, 25_599])
 @pytest.mark.parametrize("tail", [0.0004, 0.025, 0.2])
-def test_students_t_leaves_the_tail_of_its_finite_series(tail: float, freedom: int) -> None:
+def test_students_t_has_the_tail_of_its_finite_series(tail: float, freedom: int) -> None:
     assert _upper_tail(t_quantile(tail, freedom), freedom) == pytest.approx(tail, rel=1e-8)
 
 
@@ -55,7 +54,7 @@ def test_students_t_matches_printed_tables(tail: float, freedom: int, published:
 
 
 def _upper_tail(t: float, freedom: int) -> float:
-    """The probability beyond t, after Abramowitz and Stegun (1964, 26.7.3 and 26.7.4)."""
+    """Return the probability beyond t by Abramowitz and Stegun (1964, 26.7.3 and 26.7.4)."""
     odd = freedom % 2
     angle = math.atan(t / math.sqrt(freedom))
     j = np.arange(1, (freedom - odd) // 2)
@@ -68,26 +67,28 @@ def _upper_tail(t: float, freedom: int) -> float:
 
 
 def test_missing_items_do_not_count() -> None:
-    values = _scores(40, 7)
-    held = np.full((1, 80), math.nan)
-    held[0, ::2] = values
-    (some,), (alone,) = mean_differences(held), mean_differences(values[None, :])
-    assert some is not None
-    assert alone is not None
-    assert (some.value, some.n) == (alone.value, alone.n)
-    assert some.p == pytest.approx(alone.p, abs=0.02)
-    assert some.low == pytest.approx(alone.low)
+    values = _differences(40, 7)
+    every_second = np.full((1, 80), math.nan)
+    every_second[0, ::2] = values
+    (with_missing,) = mean_differences(every_second)
+    (complete,) = mean_differences(values[None, :])
+    assert with_missing is not None
+    assert complete is not None
+    assert (with_missing.value, with_missing.n) == (complete.value, complete.n)
+    assert with_missing.p == pytest.approx(complete.p, abs=0.02)
+    assert with_missing.low == pytest.approx(complete.low)
 
 
 def test_few_items_and_equal_differences_have_no_interval() -> None:
     nan = math.nan
-    one, none, four, equal = mean_differences(
+    single, missing, four, equal = mean_differences(
         np.array([[0.5, *[nan] * 5], [nan] * 6, [0.1, 0.2, 0.3, 0.4, nan, nan], [0.1] * 6])
     )
-    assert one is not None
-    assert (one.value, one.low, one.high, one.n, one.p) == (0.5, None, None, 1, None)
-    assert has_line(one.method, "1 item", "too few")
-    assert none is None
+    assert single is not None
+    assert (single.value, single.low, single.high, single.n) == (0.5, None, None, 1)
+    assert single.p is None
+    assert has_line(single.method, "1 item", "too few")
+    assert missing is None
     assert four is not None
     assert (four.low, four.high, four.n, four.p) == (None, None, 4, 0.125)
     assert has_line(four.described, "4 items", "too few", "sign-flip permutation test", "exact")
@@ -96,31 +97,34 @@ def test_few_items_and_equal_differences_have_no_interval() -> None:
     assert has_line(equal.described, "all differences equal", "no interval", "sign-flip", "exact")
 
 
-def test_the_seed_decides() -> None:
-    values = _scores(30, 2)[None, :]
+def test_the_p_value_depends_only_on_the_seed() -> None:
+    values = _differences(30, 2)[None, :]
     assert mean_differences(values, seed=1) == mean_differences(values, seed=1)
     assert mean_differences(values, seed=1) != mean_differences(values, seed=2)
 
 
 @pytest.mark.parametrize("n", [3, 5, 10, 20])
-def test_intervals_of_differences_hold_their_level_or_are_not_given(n: int) -> None:
+def test_intervals_of_differences_cover_at_their_level_from_five_items(n: int) -> None:
     random = np.random.default_rng(n)
     item = random.normal(size=(1_000, n))
     # the mean of each score is 3 by symmetry, so that the difference is 0
-    one, other = (
+    first, second = (
         np.clip(np.round(3 + item + random.normal(size=item.shape)), 1, 5) for _ in range(2)
     )
-    estimates = mean_differences(one - other, n_resamples=100)
-    held = [
+    estimates = mean_differences(first - second, n_resamples=100)
+    covers = [
         e.low <= 0 <= e.high
         for e in estimates
         if e is not None and e.low is not None and e.high is not None
     ]
-    assert (held == []) if n < 5 else 0.935 <= float(np.mean(held)) <= 0.98
+    if n < 5:
+        assert covers == []
+    else:
+        assert 0.935 <= float(np.mean(covers)) <= 0.98
 
 
-def _scipys(row: list[float]) -> float:
-    """The exact p of scipy's own paired permutation test."""
+def _p_by_scipy(row: list[float]) -> float:
+    """Return the exact p of scipy's paired permutation test."""
     zeros = np.zeros(len(row))
     result = scipy_stats.permutation_test(
         (np.array(row), zeros),
@@ -142,21 +146,21 @@ def _scipys(row: list[float]) -> float:
         list(np.random.default_rng(1).normal(0.4, 1, 12)),
     ],
 )
-def test_small_samples_are_exact_as_scipys(row: list[float]) -> None:
+def test_p_of_few_items_is_exact_and_equals_scipy(row: list[float]) -> None:
     p, exact = sign_flip(np.array([row]))
     assert exact.tolist() == [True]
-    assert p[0] == pytest.approx(_scipys(row), abs=1e-12)
+    assert p[0] == pytest.approx(_p_by_scipy(row), abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(1))
 @pytest.mark.slow
-def test_larger_ones_are_the_exact_ones_within_sampling_error(seed: int) -> None:
-    row = np.random.default_rng(seed).integers(-3, 5, 16).astype(float)
+def test_p_of_many_items_equals_the_exact_p_within_sampling_error() -> None:
+    row = np.random.default_rng(0).integers(-3, 5, 16).astype(float)
     row[row == 0] = 1.0
-    p, exact = sign_flip(row[None, :], n_resamples=20_000, seed=seed)
-    theirs = _scipys(list(row))
+    p, exact = sign_flip(row[None, :], n_resamples=20_000, seed=0)
+    expected = _p_by_scipy(list(row))
+    error = 4 * math.sqrt(expected * (1 - expected) / 20_000) + 1e-4
     assert exact.tolist() == [False]
-    assert p[0] == pytest.approx(theirs, abs=4 * math.sqrt(theirs * (1 - theirs) / 20_000) + 1e-4)
+    assert p[0] == pytest.approx(expected, abs=error)
 
 
 def test_p_is_never_zero() -> None:
@@ -164,14 +168,13 @@ def test_p_is_never_zero() -> None:
     assert p[0] == 1 / 1000
 
 
-def test_items_without_a_difference_do_not_count_and_missing_ones_neither() -> None:
+def test_zero_and_missing_differences_do_not_count() -> None:
     row = [2.0, 1.0, -1.0, 1.5]
-    long = row + [0.0] * 30 + [math.nan] * 30
-    p, exact = sign_flip(np.array([row + [math.nan] * 60, long]))
+    with_zeros = row + [0.0] * 30 + [math.nan] * 30
+    p, exact = sign_flip(np.array([row + [math.nan] * 60, with_zeros]))
     assert exact.tolist() == [True, True]
-    assert (
-        p[0] == p[1] == 6 / 16
-    )  # the sum is 3.5; 5.5 with no minus, 3.5 with one at either 1, and their mirror images
+    # The sum is 3.5. Without a minus it is 5.5, with a minus at either 1 it is 3.5; each has a mirror image.
+    assert p[0] == p[1] == 6 / 16
 
 
 def test_equal_scores_have_p_1_and_one_item_has_no_test() -> None:
@@ -181,14 +184,14 @@ def test_equal_scores_have_p_1_and_one_item_has_no_test() -> None:
     assert exact.all()
 
 
-def test_the_scale_does_not_matter_and_every_row_has_the_same_flips() -> None:
+def test_p_does_not_depend_on_the_scale_as_all_rows_have_the_same_flips() -> None:
     row = np.random.default_rng(3).normal(0.2, 1, 50)
     p, _ = sign_flip(np.stack([row, 1e6 * row, 1e-6 * row, -row]), n_resamples=500)
     assert len(set(p.tolist())) == 1
 
 
 @pytest.mark.parametrize("rows", [3, 40])
-def test_chunks_do_not_change_the_numbers(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunks_do_not_change_p(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(5)
     values = np.concatenate([random.integers(-2, 4, (rows, 30)), np.zeros((2, 30))]).astype(float)
     values[0, 8:] = 0
@@ -199,7 +202,7 @@ def test_chunks_do_not_change_the_numbers(rows: int, monkeypatch: pytest.MonkeyP
     assert 0 < int(whole[1].sum()) < len(values)
 
 
-def test_test_holds_its_false_positive_rate() -> None:
+def test_the_sign_flip_test_has_its_nominal_false_positive_rate() -> None:
     random = np.random.default_rng(8)
     rows = random.normal(size=(2_000, 30))
     p, _ = sign_flip(rows, n_resamples=1_000)
@@ -217,26 +220,25 @@ def test_holm_by_hand() -> None:
 @given(st.lists(st.floats(0, 1), max_size=12), st.floats(0.001, 0.999))
 def test_holm_equals_the_step_down_procedure(p: list[float], alpha: float) -> None:
     rejected = set()
-    for step, place in enumerate(sorted(range(len(p)), key=p.__getitem__)):
-        if p[place] * (len(p) - step) > alpha:
+    for step, index in enumerate(sorted(range(len(p)), key=p.__getitem__)):
+        if p[index] * (len(p) - step) > alpha:
             break
-        rejected.add(place)
-    assert {place for place, one in enumerate(holm(p)) if one <= alpha} == rejected
+        rejected.add(index)
+    assert {index for index, adjusted in enumerate(holm(p)) if adjusted <= alpha} == rejected
 
 
 values = st.lists(st.integers(1, 5), min_size=1, max_size=15)
 
 
 @given(values, values)
-def test_it_is_the_count_over_all_pairs(one: list[int], other: list[int]) -> None:
-    counted = sum((x > y) - (x < y) for x in one for y in other) / (len(one) * len(other))
-    assert cliffs_delta(np.array(one, float), np.array(other, float)) == pytest.approx(counted)
+def test_cliffs_delta_is_the_count_over_all_pairs(first: list[int], second: list[int]) -> None:
+    counted = sum((x > y) - (x < y) for x in first for y in second) / (len(first) * len(second))
+    delta = cliffs_delta(np.array(first, float), np.array(second, float))
+    assert delta == pytest.approx(counted)
 
 
-def test_the_ends_and_the_middle() -> None:
+def test_cliffs_delta_is_from_minus_1_to_1() -> None:
     low, high = np.array([1.0, 2.0]), np.array([3.0, 4.0, 5.0])
-    assert (cliffs_delta(high, low), cliffs_delta(low, high), cliffs_delta(low, low)) == (
-        1.0,
-        -1.0,
-        0.0,
-    )
+    assert cliffs_delta(high, low) == 1.0
+    assert cliffs_delta(low, high) == -1.0
+    assert cliffs_delta(low, low) == 0.0

@@ -70,20 +70,21 @@ def _preferences(rows: list[Score]) -> dict[tuple[str, str, str], float]:
 def _logistic(
     preferences: Sequence[tuple[str, str, float, float]], met: set[tuple[str, str]], systems: str
 ) -> dict[str, float]:
-    """Strengths that maximise the likelihood of Bradley and Terry with one tie for each of `met`, by BFGS.
+    """Return the strengths that maximise the likelihood of Bradley and Terry, by BFGS.
 
-    Preferences are two systems, that for the first, and the weight.
+    A preference is two systems, the probability that the first is better, and a weight. Each pair of systems in `met`
+    adds one tie.
     """
-    at = {name: k for k, name in enumerate(systems)}
+    index = {name: k for k, name in enumerate(systems)}
     data = [*preferences, *((a, b, 0.5, 1.0) for a, b in met)]
-    one, other = (np.array([at[pair[k]] for pair in data]) for k in (0, 1))
+    first, second = (np.array([index[pair[k]] for pair in data]) for k in (0, 1))
     p, weight = (np.array([pair[k] for pair in data]) for k in (2, 3))
 
     def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
-        gap = theta[one] - theta[other]
+        gap = theta[first] - theta[second]
         residual = weight * (1 / (1 + np.exp(-gap)) - p)
         size = len(systems)
-        slope = np.bincount(one, residual, size) - np.bincount(other, residual, size)
+        slope = np.bincount(first, residual, size) - np.bincount(second, residual, size)
         return float((weight * (np.logaddexp(0, gap) - p * gap)).sum()), slope
 
     strengths = minimize(loss, np.zeros(len(systems)), jac=True, options={"gtol": 1e-7}).x
@@ -104,37 +105,33 @@ def test_win_rate_of_two_systems_equals_alpacaeval() -> None:
     assert standings["a"].strength == pytest.approx(math.log(3.1 / 1.9) / 2, abs=1e-7)
 
 
-def test_strengths_are_evalicas_on_wins_and_losses_with_the_ties_added() -> None:
+def test_strengths_equal_evalicas_with_one_tie_added_for_each_pair() -> None:
     rows = _random("abcde", 12, seed=3, hard=True)
     xs, ys = [r.system for r in rows], [r.opponent for r in rows]
     winners = [evalica.Winner.X if r.value else evalica.Winner.Y for r in rows]
     weights = [0.5] * len(rows)  # two rows are one pair
     for a, b in combinations("abcde", 2):
-        xs, ys, winners, weights = (
-            [*xs, a],
-            [*ys, b],
-            [*winners, evalica.Winner.Draw],
-            [*weights, 1.0],
-        )
-    theirs = np.log(
-        evalica.bradley_terry(
-            xs, ys, winners, weights=weights, tolerance=1e-12, limit=10_000
-        ).scores
-    )
+        xs.append(a)
+        ys.append(b)
+        winners.append(evalica.Winner.Draw)
+        weights.append(1.0)
+    fit = evalica.bradley_terry(xs, ys, winners, weights=weights, tolerance=1e-12, limit=10_000)
+    expected = np.log(fit.scores)
+    expected -= expected.mean()
     for standing in _only(rows, "abcde").standings:
-        assert standing.strength == pytest.approx(theirs[standing.system] - theirs.mean(), abs=1e-7)
+        assert standing.strength == pytest.approx(expected[standing.system], abs=1e-7)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_strengths_equal_a_logistic_regression(seed: int) -> None:
     rows = [r for r in _random("abcd", 8, seed) if {r.system, r.opponent} != {"a", "d"}]
     preferences = [(a, b, p, 1.0) for (_, a, b), p in _preferences(rows).items() if a < b]
-    theirs = _logistic(preferences, {(a, b) for a, b, *_ in preferences}, "abcd")
+    expected = _logistic(preferences, {(a, b) for a, b, *_ in preferences}, "abcd")
     for standing in _only(rows, "abcd").standings:
-        assert standing.strength == pytest.approx(theirs[standing.system], abs=1e-5)
+        assert standing.strength == pytest.approx(expected[standing.system], abs=1e-5)
 
 
-def test_strengths_exist_where_a_system_wins_every_time() -> None:
+def test_strengths_are_finite_if_a_system_always_wins() -> None:
     rows = [
         r
         for k in range(20)
@@ -147,11 +144,11 @@ def test_strengths_exist_where_a_system_wins_every_time() -> None:
         ("b", 0.5),
         ("c", 0.0),
     ]
-    theirs = _logistic(
+    expected = _logistic(
         [(a, b, 1.0, 1.0) for a, b in combinations("abc", 2)] * 20, {*combinations("abc", 2)}, "abc"
     )
     assert [s.strength for s in ranking.standings] == pytest.approx(
-        [theirs[name] for name in "abc"], abs=1e-5
+        [expected[name] for name in "abc"], abs=1e-5
     )
 
 
@@ -160,14 +157,14 @@ def test_strengths_converge_along_a_chain_of_sure_winners() -> None:
     pairs = list(pairwise(names))
     rows = [r for k in range(100) for a, b in pairs for r in _both(f"i{k}", a, b, 1.0, 0.0)]
     standings = _by_system(_only(rows, names))
-    for a, b in pairs:  # a tree: every edge is one comparison, 100.5 to 0.5
-        assert standings[a].strength - standings[b].strength == pytest.approx(
-            math.log(201), abs=1e-6
-        )  # type: ignore[operator]
+    # Each pair is compared only with each other: 100.5 wins to 0.5.
+    for a, b in pairs:
+        difference = standings[a].strength - standings[b].strength  # type: ignore[operator]
+        assert difference == pytest.approx(math.log(201), abs=1e-6)
 
 
 def _uneven() -> list[Score]:
-    """b and c do not meet on every item, so that the number of pairs differs between items."""
+    """Return verdicts in which b and c meet only on two items, so that the number of pairs differs between items."""
     return [
         r
         for r in _random("abc", 6, seed=5)
@@ -176,20 +173,22 @@ def _uneven() -> list[Score]:
 
 
 @pytest.mark.parametrize("wins", [0, 1, 4, 9, 10])
-def test_win_rate_interval_is_wilsons_with_students_t(wins: int) -> None:
+def test_the_interval_of_a_win_rate_is_wilsons_with_students_t(wins: int) -> None:
     rows = [
         r for k in range(10) for r in _both(f"i{k}", "a", "b", float(k < wins), float(k >= wins))
     ]
     standing = _by_system(_only(rows, "ab"))["a"]
     tries = 10 if wins in (0, 10) else 9  # n − 1, as the variance's divisor is
-    z = student.ppf(0.975, 9) * math.sqrt(10 / tries)  # of which scipy's makes what tries make of t
-    theirs = binomtest(wins, 10).proportion_ci(
+    # scipy divides by 10 and uses z, so z is t for a division by `tries`.
+    z = student.ppf(0.975, 9) * math.sqrt(10 / tries)
+    expected = binomtest(wins, 10).proportion_ci(
         confidence_level=2 * norm.cdf(z) - 1, method="wilson"
     )
-    assert (standing.low, standing.high) == (pytest.approx(theirs.low), pytest.approx(theirs.high))
+    assert standing.low == pytest.approx(expected.low)
+    assert standing.high == pytest.approx(expected.high)
 
 
-def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> None:
+def test_the_interval_of_a_win_rate_uses_the_variance_between_items() -> None:
     standings = _by_system(_only(_uneven(), "abc"))
     preferences = _preferences(_uneven())
     for name in "abc":
@@ -198,42 +197,40 @@ def test_items_with_several_pairs_count_as_many_tries_as_they_scatter_like() -> 
             for k in range(6)
         ]
         rate = standings[name].win_rate
-        away = [sum(one) - rate * len(one) for one in items]
-        variance = 6 / 5 * sum(each**2 for each in away) / sum(map(len, items)) ** 2
-        for end in (
-            standings[name].low,
-            standings[name].high,
-        ):  # Wilson: the rates that are t of their own errors away
+        residuals = [sum(item) - rate * len(item) for item in items]
+        variance = 6 / 5 * sum(residual**2 for residual in residuals) / sum(map(len, items)) ** 2
+        # Wilson's ends are t standard errors from the rate, with the errors at the ends.
+        for end in (standings[name].low, standings[name].high):
             assert end is not None
             error = math.sqrt(variance * end * (1 - end) / (rate * (1 - rate)))
             assert abs(end - rate) == pytest.approx(student.ppf(0.975, 5) * error)
 
 
-def test_strength_intervals_come_from_item_influence() -> None:
+def test_intervals_of_strengths_come_from_the_influence_of_items() -> None:
     standings = _by_system(_only(_uneven(), "abc"))
     preferences = [(item, a, b, p) for (item, a, b), p in _preferences(_uneven()).items() if a < b]
 
     def fitted(item: str, weight: float) -> dict[str, float]:
-        weighed = [(a, b, p, weight if of == item else 1.0) for of, a, b, p in preferences]
-        return _logistic(weighed, {*combinations("abc", 2)}, "abc")
+        weighted = [(a, b, p, weight if i == item else 1.0) for i, a, b, p in preferences]
+        return _logistic(weighted, {*combinations("abc", 2)}, "abc")
 
     step = 0.02
     pulls = [(fitted(f"i{k}", 1 + step), fitted(f"i{k}", 1 - step)) for k in range(6)]
     for name in "abc":
         variance = 6 / 5 * sum(((up[name] - down[name]) / (2 * step)) ** 2 for up, down in pulls)
-        away = student.ppf(0.975, 5) * math.sqrt(variance)
+        half_width = student.ppf(0.975, 5) * math.sqrt(variance)
         strength = standings[name].strength
         assert strength is not None
-        # The ties pull every strength towards 0: the outer end is further away by as much.
+        # The added ties pull every strength towards 0, so the interval is extended by as much away from 0.
         ends = [
             strength - (standings[name].strength_low or 0.0),
             (standings[name].strength_high or 0.0) - strength,
         ]
-        assert min(ends) == pytest.approx(away, rel=1e-3)
-        assert ends[strength > 0] == max(ends) < 1.5 * away
+        assert min(ends) == pytest.approx(half_width, rel=1e-3)
+        assert ends[strength > 0] == max(ends) < 1.5 * half_width
 
 
-def test_items_that_all_say_the_same_are_one_try_each() -> None:
+def test_items_with_equal_verdicts_have_wilsons_interval_over_items() -> None:
     rows = [
         r
         for k in range(8)
@@ -246,19 +243,19 @@ def test_items_that_all_say_the_same_are_one_try_each() -> None:
     assert (c.low, c.high) == (0.0, pytest.approx(t**2 / (8 + t**2)))
     even = binomtest(4, 8).proportion_ci(confidence_level=2 * norm.cdf(t) - 1, method="wilson")
     assert (b.low, b.high) == (pytest.approx(even.low), pytest.approx(even.high))
-    for one in (a, b, c):
-        assert one.strength is not None
-        assert one.strength_low is not None
-        assert one.strength_low < one.strength < (one.strength_high or 0)
+    for standing in (a, b, c):
+        assert standing.strength is not None
+        assert standing.strength_low is not None
+        assert standing.strength_low < standing.strength < (standing.strength_high or 0)
 
 
-def test_strength_with_equal_items_has_the_model_standard_error() -> None:
+def test_a_strength_with_equal_items_has_the_standard_error_of_the_model() -> None:
     rows = [r for k in range(5) for r in _both(f"i{k}", "a", "b", 1.0, 0.0)]
     a = _by_system(_only(rows, "ab"))["a"]
     p = 5.5 / 6  # with the tie
-    error = 1 / math.sqrt(6 * p * (1 - p)) / 2  # of the log-odds, of which a strength is the half
+    error = 1 / math.sqrt(6 * p * (1 - p)) / 2  # half of the error of the log-odds
     assert a.strength == pytest.approx(math.log(p / (1 - p)) / 2, abs=1e-6)
-    pull = (p - 0.5) / (5 * p * (1 - p)) / 2  # of the tie, in one step of Newton's without it
+    pull = (p - 0.5) / (5 * p * (1 - p)) / 2  # of the added tie: one step of Newton's method
     assert a.strength_high == pytest.approx(
         (a.strength or 0) + student.ppf(0.975, 4) * error + pull, abs=1e-5
     )
@@ -288,9 +285,8 @@ def test_wins_losses_ties_and_flips_by_hand() -> None:
     a, b = _by_system(ranking)["a"], _by_system(ranking)["b"]
     assert (a.wins, a.losses, a.ties, a.undecided, a.n) == (2, 1, 2, 2, 7)
     assert (b.wins, b.losses, b.ties, b.undecided, b.n) == (1, 2, 2, 2, 7)
-    assert (
-        a.flip_rate == b.flip_rate == ranking.flip_rate == 4 / 6
-    )  # equal texts were not asked about
+    # The pair of equal texts was not judged.
+    assert a.flip_rate == b.flip_rate == ranking.flip_rate == 4 / 6
     assert (ranking.pairs, ranking.incomplete, ranking.failed) == (7, 0, 0)
     # mean of the first: .5, .75, .5, .75, 1, .9
     assert ranking.position_bias == pytest.approx(4.4 / 6 - 0.5)
@@ -318,7 +314,7 @@ def test_a_pair_without_one_order_is_not_compared() -> None:
     assert ranking.position_bias == pytest.approx(0.1)
 
 
-def test_one_order_counts_where_one_order_is_meant() -> None:
+def test_a_ranking_of_one_order_counts_pairs_of_one_order() -> None:
     rows = [_row("i0", "a", "b", 0.9), _row("i1", "b", "a", 0.3), _row("i2", "b", "a", 0.5)]
     ranking = _only(rows, "ab", [_failed("i3", "a", "b")], orders=1)
     a = _by_system(ranking)["a"]
@@ -328,7 +324,7 @@ def test_one_order_counts_where_one_order_is_meant() -> None:
     assert (ranking.flip_rate, a.flip_rate, ranking.position_bias) == (None, None, None)
 
 
-def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
+def test_the_matrix_has_a_cell_for_each_pair_of_systems() -> None:
     rows = [
         *_both("i0", "b", "a", 1.0, 0.0),
         *_both("i1", "a", "b", 0.8, 0.4),
@@ -337,10 +333,10 @@ def test_the_matrix_has_a_cell_for_every_two_systems() -> None:
     ranking = _only(rows, "abcd")
     assert ranking.systems == ("a", "b", "c", "d")
     assert ranking.n == ((0, 2, 0, 0), (2, 0, 1, 0), (0, 1, 0, 0), (0, 0, 0, 0))
-    known = [
+    rounded = [
         [None if rate is None else round(rate, 12) for rate in row] for row in ranking.win_rate
     ]
-    assert known == [
+    assert rounded == [
         [None, 0.35, None, None],
         [0.65, None, 0.9, None],
         [None, 0.1, None, None],
@@ -354,11 +350,8 @@ def test_groups_that_never_met_have_no_strengths() -> None:
     ranking = _only(rows, "abcd")
     assert has_line(ranking.note, "2 groups", "never met", "no strengths")
     for standing in ranking.standings:
-        assert (standing.strength, standing.strength_low, standing.strength_high) == (
-            None,
-            None,
-            None,
-        )
+        assert standing.strength is None
+        assert (standing.strength_low, standing.strength_high) == (None, None)
         assert standing.low is not None
     joined = _only([*rows, *_both("i0", "b", "c", 0.8, 0.3)], "abcd")
     assert joined.note == ""
@@ -378,36 +371,37 @@ def test_a_system_with_fewer_than_five_items_has_no_interval() -> None:
 
 
 def test_systems_that_met_different_opponents_are_ordered_by_strength() -> None:
-    """weak wins 7 of 10 against the weakest only. strong loses 6 of 10 to the best and beats the weakest."""
+    """`weak` wins 7 of 10 but met only the weakest. `strong` loses 6 of 10 to the best and beats the weakest."""
     met = {
         ("best", "strong"): 6,
         ("strong", "weakest"): 9,
         ("best", "weakest"): 9,
         ("weak", "weakest"): 7,
     }
-    rows = [
-        r
-        for (one, other), wins in met.items()
-        for k in range(10)
-        for r in _both(f"i{k}", one, other, float(k < wins), float(k >= wins))
-        if not (one == "strong" and other == "weakest" and k >= 2)
-    ]
+    rows = []
+    for (first, second), wins in met.items():
+        n_items = 2 if (first, second) == ("strong", "weakest") else 10
+        for k in range(n_items):
+            rows += _both(f"i{k}", first, second, float(k < wins), float(k >= wins))
     names = ["best", "strong", "weak", "weakest"]
     unbalanced = _only(rows, names)
     rates = {s.system: s.win_rate for s in unbalanced.standings}
     assert rates["weak"] > rates["strong"]
     assert [s.system for s in unbalanced.standings] == names
     assert unbalanced.by_strength
-    every = [
+
+
+def test_systems_that_met_the_same_opponents_are_ordered_by_win_rate() -> None:
+    rows = [
         r
         for k in range(5)
         for a, b in combinations("abc", 2)
         for r in _both(f"i{k}", a, b, 0.8, 0.3)
     ]
-    assert not _only(every, "abc").by_strength
+    assert not _only(rows, "abc").by_strength
 
 
-def test_nothing_compared_is_a_ranking_without_standings() -> None:
+def test_a_ranking_without_a_compared_pair_has_no_standings() -> None:
     ranking = _only([_row("i0", "a", "b", 1.0)], "ab", [_failed("i0", "b", "a")])
     assert (ranking.standings, ranking.pairs, ranking.incomplete, ranking.failed) == ((), 0, 1, 1)
     assert ranking.win_rate == ((None, None), (None, None))
@@ -415,20 +409,20 @@ def test_nothing_compared_is_a_ranking_without_standings() -> None:
     assert (ranking.flip_rate, ranking.position_bias) == (None, None)
 
 
-def test_each_criterion_has_its_own_ranking() -> None:
+def test_each_criterion_has_a_separate_ranking() -> None:
     better = _both("i0", "a", "b", 1.0, 0.0)
     clearer = [replace(row, column="clearer", value=1 - row.value) for row in better]
     pointwise = Score("i0", "a", "better", 4.0, SINGLE)
     stranger = _row("i0", "a", "z", 1.0)
-    one, other = rankings(
+    by_clearer, by_better = rankings(
         [*better, *clearer, pointwise, stranger], [], ["a", "b"], ["clearer", "better"]
     )
-    assert (one.column, one.standings[0].system) == ("clearer", "b")
-    assert (other.column, other.standings[0].system) == ("better", "a")
-    assert (other.pairs, other.incomplete) == (1, 0)
+    assert (by_clearer.column, by_clearer.standings[0].system) == ("clearer", "b")
+    assert (by_better.column, by_better.standings[0].system) == ("better", "a")
+    assert (by_better.pairs, by_better.incomplete) == (1, 0)
 
 
-def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_did_not_converge_has_no_strengths(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _random("abcd", 5, seed=1)
     monkeypatch.setattr(strengths_module, "_LIMIT", 1)
     ranking = _only(rows, "abcd")
@@ -439,24 +433,22 @@ def test_a_fit_that_did_not_converge_gives_no_number(monkeypatch: pytest.MonkeyP
 
 _answers = st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0])
 _data = st.lists(st.tuples(*[_answers] * 6), min_size=5, max_size=7)
-"""Per item the answers to the three pairs of a, b and c, each in both orders."""
+"""Answers for each item to the three pairs of a, b and c, each pair in both orders."""
 
 
-def _of(data: list[tuple[float, ...]], names: str = "abc") -> list[Score]:
-    return [
-        row
-        for k, values in enumerate(data)
-        for (a, b), one, other in zip(
-            combinations(names, 2), values[::2], values[1::2], strict=True
-        )
-        for row in _both(f"i{k}", a, b, one, other)
-    ]
+def _rows_of(data: list[tuple[float, ...]], names: str = "abc") -> list[Score]:
+    rows = []
+    for k, values in enumerate(data):
+        answers = zip(combinations(names, 2), values[::2], values[1::2], strict=True)
+        for (a, b), a_first, b_first in answers:
+            rows += _both(f"i{k}", a, b, a_first, b_first)
+    return rows
 
 
 @given(_data)
 @few
-def test_every_pair_gives_one_win_in_all(data: list[tuple[float, ...]]) -> None:
-    ranking = _only(_of(data), "abc")
+def test_win_rates_sum_to_the_number_of_pairs(data: list[tuple[float, ...]]) -> None:
+    ranking = _only(_rows_of(data), "abc")
     assert sum(s.win_rate * s.n for s in ranking.standings) == pytest.approx(ranking.pairs)
     assert sum(s.strength or 0.0 for s in ranking.standings) == pytest.approx(0, abs=1e-9)
     for standing in ranking.standings:
@@ -465,38 +457,37 @@ def test_every_pair_gives_one_win_in_all(data: list[tuple[float, ...]]) -> None:
 
 @given(_data)
 @few
-def test_the_other_system_in_every_place_mirrors_the_ranking(data: list[tuple[float, ...]]) -> None:
-    rows = _of(data)
-    mirrored = [replace(row, system=row.opponent, opponent=row.system) for row in rows]
-    ours, theirs = _only(rows, "abc"), _only(mirrored, "abc")
-    assert (ours.flip_rate, ours.position_bias) == (theirs.flip_rate, theirs.position_bias)
-    for name, one in _by_system(ours).items():
-        other = _by_system(theirs)[name]
-        assert (one.wins, one.ties, one.undecided) == (other.losses, other.ties, other.undecided)
-        assert one.win_rate == pytest.approx(1 - other.win_rate)
-        assert one.strength == pytest.approx(-other.strength, abs=1e-6)  # type: ignore[operator]
-        assert one.low == pytest.approx(1 - other.high)  # type: ignore[operator]
-        assert one.strength_high == pytest.approx(-other.strength_low, abs=1e-6)  # type: ignore[operator]
+def test_swapping_system_and_opponent_mirrors_the_ranking(data: list[tuple[float, ...]]) -> None:
+    rows = _rows_of(data)
+    mirrored_rows = [replace(row, system=row.opponent, opponent=row.system) for row in rows]
+    ranking, mirrored = _only(rows, "abc"), _only(mirrored_rows, "abc")
+    assert ranking.flip_rate == mirrored.flip_rate
+    assert ranking.position_bias == mirrored.position_bias
+    for name, standing in _by_system(ranking).items():
+        mirror = _by_system(mirrored)[name]
+        assert (standing.wins, standing.ties) == (mirror.losses, mirror.ties)
+        assert standing.undecided == mirror.undecided
+        assert standing.win_rate == pytest.approx(1 - mirror.win_rate)
+        assert standing.strength == pytest.approx(-mirror.strength, abs=1e-6)  # type: ignore[operator]
+        assert standing.low == pytest.approx(1 - mirror.high)  # type: ignore[operator]
+        assert standing.strength_high == pytest.approx(-mirror.strength_low, abs=1e-6)  # type: ignore[operator]
 
 
 @given(_data, st.permutations("abc"), st.randoms(use_true_random=False))
 @few
-def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, random) -> None:  # type: ignore[no-untyped-def]
-    ours = _by_system(_only(_of(data), "abc"))
-    rows = _of(data, "".join(names))
+def test_names_and_order_of_rows_and_systems_do_not_matter(data, names, random) -> None:  # type: ignore[no-untyped-def]
+    standings = _by_system(_only(_rows_of(data), "abc"))
+    rows = _rows_of(data, "".join(names))
     random.shuffle(rows)
-    theirs = _by_system(_only(rows, "abc"))
-    for name, new in zip("abc", names, strict=True):
-        one, other = ours[name], theirs[new]
-        assert (one.n, one.wins, one.losses, one.ties) == (
-            other.n,
-            other.wins,
-            other.losses,
-            other.ties,
-        )
-        assert one.flip_rate == other.flip_rate
-        for field in ("win_rate", "low", "high", "strength", "strength_low", "strength_high"):
-            assert getattr(one, field) == pytest.approx(getattr(other, field), abs=1e-6)
+    renamed_standings = _by_system(_only(rows, "abc"))
+    exact = ("n", "wins", "losses", "ties", "flip_rate")
+    numbers = ("win_rate", "low", "high", "strength", "strength_low", "strength_high")
+    for name, new_name in zip("abc", names, strict=True):
+        standing, renamed = standings[name], renamed_standings[new_name]
+        for field in exact:
+            assert getattr(standing, field) == getattr(renamed, field)
+        for field in numbers:
+            assert getattr(standing, field) == pytest.approx(getattr(renamed, field), abs=1e-6)
 
 
 @given(_data)
@@ -504,12 +495,12 @@ def test_names_and_the_order_of_rows_and_systems_decide_nothing(data, names, ran
 def test_balanced_strengths_are_ordered_by_win_rate(
     data: list[tuple[float, ...]],
 ) -> None:
-    standings = _only(_of(data), "abc").standings
-    for one, other in combinations(standings, 2):
-        assert one.strength >= other.strength - 1e-7  # type: ignore[operator]
+    standings = _only(_rows_of(data), "abc").standings
+    for higher, lower in combinations(standings, 2):
+        assert higher.strength >= lower.strength - 1e-7  # type: ignore[operator]
 
 
-def test_a_tie_that_rounding_moved_is_a_tie() -> None:
+def test_a_tie_with_a_rounding_error_is_a_tie() -> None:
     rows = [
         Score("i", a, "c", 0.5000000000000001, Provenance("samples"), b) for a, b in ("xy", "yx")
     ]
@@ -517,12 +508,13 @@ def test_a_tie_that_rounding_moved_is_a_tie() -> None:
     assert (ranking.flip_rate, [s.ties for s in ranking.standings]) == (0.0, [1, 1])
 
 
-def test_the_errors_of_strengths_are_whites_with_the_tie_of_each_cell_in_the_information() -> None:
+def test_errors_of_strengths_are_whites_with_the_added_ties_in_the_information() -> None:
     random = np.random.default_rng(3)
-    rows = [
-        row for k in range(7) for a, b in combinations("abc", 2)
-        for row in _both(f"i{k}", a, b, float(random.integers(0, 3) / 2), float(random.integers(0, 3) / 2))
-    ]  # fmt: skip
+    rows = []
+    for k in range(7):
+        for a, b in combinations("abc", 2):
+            a_first, b_first = random.integers(0, 3, size=2) / 2
+            rows += _both(f"i{k}", a, b, float(a_first), float(b_first))
     pairs = [
         (item, "abc".index(a), "abc".index(b), p)
         for (item, a, b), p in _preferences(rows).items()
@@ -533,11 +525,11 @@ def test_the_errors_of_strengths_are_whites_with_the_tie_of_each_cell_in_the_inf
     cells = list(combinations(range(3), 2))
     sides = {(a, b): np.eye(3)[a] - np.eye(3)[b] for a, b in cells}
     expected = {(a, b): 1 / (1 + math.exp(strengths[b] - strengths[a])) for a, b in cells}
-    information = sum(
-        (1 + sum((a, b) == cell for _, a, b, _ in pairs)) * expected[cell] * (1 - expected[cell])
-        * np.outer(sides[cell], sides[cell])
-        for cell in cells
-    )  # fmt: skip
+    information = np.zeros((3, 3))
+    for cell in cells:
+        n_pairs = 1 + sum((a, b) == cell for _, a, b, _ in pairs)  # with the added tie
+        variance = expected[cell] * (1 - expected[cell])
+        information += n_pairs * variance * np.outer(sides[cell], sides[cell])
     inverse = np.linalg.pinv(information)
     by_item = {item: np.zeros(3) for item, *_ in pairs}
     for item, a, b, p in pairs:
@@ -555,7 +547,7 @@ def test_the_errors_of_strengths_are_whites_with_the_tie_of_each_cell_in_the_inf
 
 
 def test_win_rates_against_one_system_have_the_p_of_the_sign_test() -> None:
-    """Items that are won or lost: the sign-flip test is the binomial test; of two p, Holm doubles the smaller."""
+    """If each item is won or lost, the sign-flip test is the binomial test. Holm doubles the smaller of two p."""
     wins = {"a": 11, "c": 8}
     rows = [
         row

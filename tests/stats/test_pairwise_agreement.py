@@ -1,4 +1,4 @@
-"""A ranking's preferences and people's. Oracles: shares by hand, and kappa by a second implementation."""
+"""Agreement of a ranking's preferences with people's. Oracles: shares by hand, and a second kappa."""
 
 from __future__ import annotations
 
@@ -61,49 +61,48 @@ def stated(
     ]
 
 
-def compared(of: Table, ratings: list[PairRating]) -> PreferenceAgreement:
-    (one,) = preference_agreement(of, ratings, "m", orders=2, bootstrap=Bootstrap(50))
-    return one
+def compared(ranked: Table, ratings: list[PairRating]) -> PreferenceAgreement:
+    (agreement,) = preference_agreement(ranked, ratings, "m", orders=2, bootstrap=Bootstrap(50))
+    return agreement
 
 
 def kappa(a: list[int], b: list[int]) -> float:
-    """Cohen's kappa with linear weights from the 3 × 3 table (Cohen 1968)."""
+    """Return Cohen's kappa with linear weights from the 3 × 3 table (Cohen 1968)."""
     weights = np.abs(np.subtract.outer([-1, 0, 1], [-1, 0, 1])) / 2
-    seen = np.zeros((3, 3))
-    np.add.at(seen, (np.array(a) + 1, np.array(b) + 1), 1 / len(a))
-    expected = (weights * np.outer(seen.sum(axis=1), seen.sum(axis=0))).sum()
-    return float(1 - (weights * seen).sum() / expected) if expected else float("nan")
+    observed = np.zeros((3, 3))
+    np.add.at(observed, (np.array(a) + 1, np.array(b) + 1), 1 / len(a))
+    expected = (weights * np.outer(observed.sum(axis=1), observed.sum(axis=0))).sum()
+    return float(1 - (weights * observed).sum() / expected) if expected else float("nan")
 
 
 @given(sides, sides, st.booleans())
-def test_share_and_kappa_of_one_rater(
+def test_agreement_with_one_rater_equals_the_definitions(
     judged: list[Preference], votes: list[Preference], swapped: bool
 ) -> None:
-    one = compared(table(judged), stated(votes, swapped=swapped))
-    (row,) = one.rows
-    ours, theirs = [SIGN[side] for side in judged], [SIGN[side] for side in votes]
-    same = np.mean(
-        [1.0 if a == b else 0.5 if 0 in (a, b) else 0.0 for a, b in zip(ours, theirs, strict=True)]
-    )
-    assert (row.kind, row.same.n, one.derived) == ("people", len(PAIRS), False)
+    agreement = compared(table(judged), stated(votes, swapped=swapped))
+    (row,) = agreement.rows
+    by_judge, by_rater = [SIGN[side] for side in judged], [SIGN[side] for side in votes]
+    same = np.mean([1 - abs(a - b) / 2 for a, b in zip(by_judge, by_rater, strict=True)])
+    assert (row.kind, row.same.n, agreement.derived) == ("people", len(PAIRS), False)
     assert row.same.value == pytest.approx(same)
     assert row.same.low is not None
     assert row.same.high is not None
     assert row.same.low <= row.same.value <= row.same.high
-    expected = kappa(ours, theirs)
+    expected = kappa(by_judge, by_rater)
     assert (row.kappa is None) == bool(np.isnan(expected))
     if row.kappa is not None:
         assert row.kappa.value == pytest.approx(expected)
 
 
-def by_kind(one: PreferenceAgreement) -> dict[tuple[str, str], PreferenceRow]:
-    return {(row.kind, row.name): row for row in one.rows}
+def by_kind(agreement: PreferenceAgreement) -> dict[tuple[str, str], PreferenceRow]:
+    return {(row.kind, row.name): row for row in agreement.rows}
 
 
-def test_majority_raters_and_repeats() -> None:
+def test_the_judge_is_compared_with_the_majority_and_each_rater() -> None:
     judged: list[Preference] = ["first"] * len(PAIRS)
-    anna, ben, cleo = (stated([value] * len(PAIRS), name) for name, value in
-                       (("anna", "first"), ("ben", "first"), ("cleo", "second")))  # fmt: skip
+    anna = stated(["first"] * len(PAIRS), "anna")
+    ben = stated(["first"] * len(PAIRS), "ben")
+    cleo = stated(["second"] * len(PAIRS), "cleo")
     repeated = [replace(rating, value="second", repeat=True) for rating in anna]
     rows = by_kind(compared(table(judged), [*anna, *ben, *cleo, *repeated]))
     assert {key: row.same.value for key, row in rows.items()} == {
@@ -121,16 +120,16 @@ votes = st.lists(sides, min_size=2, max_size=5)
 def test_the_majority_has_more_than_half_of_the_votes(
     judged: list[Preference], votes: list[list[Preference]]
 ) -> None:
-    """By pandas: the only label of a pair whose share of the votes is above one half."""
+    """The oracle is pandas: the label of a pair whose share of the votes is above one half."""
     ratings = [each for k, side in enumerate(votes) for each in stated(side, f"r{k}")]
-    one = compared(table(judged), ratings)
+    agreement = compared(table(judged), ratings)
     shares = pd.DataFrame(votes).apply(lambda column: column.value_counts(normalize=True))
     majority = shares.idxmax().where(shares.max() > 0.5)
-    assert one.no_majority == majority.isna().sum()
+    assert agreement.no_majority == majority.isna().sum()
     distance = pd.Series(judged).map(SIGN) - majority.map(SIGN)
     same = 1 - distance.abs().dropna() / 2
-    row = by_kind(one).get(("people", ""))
-    first, *_ = sentences([one])
+    row = by_kind(agreement).get(("people", ""))
+    first, *_ = sentences([agreement])
     if row is None:
         assert majority.isna().all()
         assert has_line(first, "no majority", f"{len(PAIRS)} pairs", "m compared")
@@ -151,7 +150,7 @@ def test_the_majority_has_more_than_half_of_the_votes(
         (("first",), 1.0),
     ],
 )
-def test_two_ties_of_three_are_a_tie(votes: tuple[Preference, ...], label: float | None) -> None:
+def test_the_majority_label_of_votes(votes: tuple[Preference, ...], label: float | None) -> None:
     assert majority_label([SIGN[each] for each in votes]) == label
 
 
@@ -159,9 +158,13 @@ def test_pairs_without_a_majority_are_noted() -> None:
     judged: list[Preference] = ["first"] * len(PAIRS)
     split: list[Preference] = ["second", *["first"] * (len(PAIRS) - 1)]
     ratings = [*stated(judged, "anna"), *stated(split, "ben")]
-    one = compared(table(judged), ratings)
-    assert (one.no_majority, one.rows[0].same.n, one.rows[0].same.value) == (1, len(PAIRS) - 1, 1.0)
-    *_, paragraph = blocks([one])
+    agreement = compared(table(judged), ratings)
+    assert (agreement.no_majority, agreement.rows[0].same.n, agreement.rows[0].same.value) == (
+        1,
+        len(PAIRS) - 1,
+        1.0,
+    )
+    *_, paragraph = blocks([agreement])
     assert has_line(paragraph.text, "overall: 1 pair", "without a majority")
 
 
@@ -172,9 +175,9 @@ def test_preferences_follow_from_ratings_of_single_texts() -> None:
                ratings={"overall": ratings[s]}, raters={"overall": ("anna", "ben")})
         for item in ITEMS for s in SYSTEMS
     ]  # fmt: skip
-    one = compared(table(["first"] * len(PAIRS), texts), [])
-    rows = by_kind(one)
-    assert one.derived
+    agreement = compared(table(["first"] * len(PAIRS), texts), [])
+    rows = by_kind(agreement)
+    assert agreement.derived
     # The means are equal: three ties. Anna prefers a to b and c; ben prefers b to a, and did not rate c.
     assert rows["people", ""].same.value == 0.5
     assert (rows["rater", "anna"].same.value, rows["rater", "anna"].same.n) == (
@@ -187,23 +190,28 @@ def test_preferences_follow_from_ratings_of_single_texts() -> None:
 
 def test_pairs_with_a_used_text_do_not_count() -> None:
     column = replace(COLUMN, seen=(seen_digest(None, "i0 a"),))
-    one = compared(
+    agreement = compared(
         table(["first"] * len(PAIRS), column=column),
         stated(["second"] * 2 + ["first"] * (len(PAIRS) - 2)),
     )
-    assert (one.excluded, one.rows[0].same.n, one.rows[0].same.value) == (2, len(PAIRS) - 2, 1.0)
+    assert (agreement.excluded, agreement.rows[0].same.n, agreement.rows[0].same.value) == (
+        2,
+        len(PAIRS) - 2,
+        1.0,
+    )
 
 
 def test_incomplete_and_identical_pairs_do_not_count() -> None:
     whole = table(["first"] * len(PAIRS))
     first, _, *rest = whole.scores
-    same = replace(rest[-1], value=0.5, provenance=Provenance("identical", n=0))
-    one = compared(replace(whole, scores=(first, *rest[:-1], same)), stated(["first"] * len(PAIRS)))
-    assert one.rows[0].same.n == len(PAIRS) - 2
+    identical = replace(rest[-1], value=0.5, provenance=Provenance("identical", n=0))
+    incomplete = replace(whole, scores=(first, *rest[:-1], identical))
+    agreement = compared(incomplete, stated(["first"] * len(PAIRS)))
+    assert agreement.rows[0].same.n == len(PAIRS) - 2
 
 
-def test_pairwise_agreement_needs_preferences() -> None:
-    of = table(["first"] * len(PAIRS))
-    assert preference_agreement(of, [], "m", orders=2, bootstrap=Bootstrap(10)) == ()
-    other = [replace(rating, criterion="tone") for rating in stated(["first"] * len(PAIRS))]
-    assert preference_agreement(of, other, "m", orders=2, bootstrap=Bootstrap(10)) == ()
+def test_agreement_is_empty_without_preferences_on_the_criterion() -> None:
+    ranked = table(["first"] * len(PAIRS))
+    assert preference_agreement(ranked, [], "m", orders=2, bootstrap=Bootstrap(10)) == ()
+    of_tone = [replace(rating, criterion="tone") for rating in stated(["first"] * len(PAIRS))]
+    assert preference_agreement(ranked, of_tone, "m", orders=2, bootstrap=Bootstrap(10)) == ()

@@ -1,4 +1,4 @@
-"""Judge and people on pass and fail. Oracles: counting, Cohen's (1960) formula, and Wilson's equation."""
+"""Agreement of judge and people on pass and fail. Oracles: counting, Cohen's kappa (1960), and Wilson's equation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FEW = Bootstrap(n_resamples=50)
 
 
 def rated(*ratings: float | Sequence[float], texts_of_item: int = 1) -> list[Sample]:
-    """Texts with these ratings, by one rater or by several."""
+    """Return texts with these ratings by one rater or by several."""
     samples = []
     for number, votes in enumerate(ratings):
         each = (votes,) if isinstance(votes, float | int) else tuple(votes)
@@ -97,7 +97,7 @@ def test_rates_and_kappa_follow_from_the_four_counts(pairs: list[tuple[float, in
         (5, "true_negative_rate", "people pass every text"),
     ],
 )
-def test_a_rate_over_no_text_is_missing_with_its_reason(
+def test_a_rate_over_no_texts_is_missing_with_a_reason(
     rating: int, measure: str, reason: str
 ) -> None:
     agreement = compared([1, 5, 5, 2, 4, 4], [rating] * 6)
@@ -105,11 +105,11 @@ def test_a_rate_over_no_text_is_missing_with_its_reason(
     assert measure not in agreement.estimates
 
 
-@pytest.mark.parametrize(("grade", "whom"), [(5, "every"), (1, "no")])
-def test_kappa_of_one_verdict_only_is_missing(grade: int, whom: str) -> None:
+@pytest.mark.parametrize(("grade", "texts"), [(5, "every text"), (1, "no text")])
+def test_kappa_is_missing_if_all_verdicts_are_equal(grade: int, texts: str) -> None:
     agreement = compared([grade] * 8, [grade] * 8)
     assert agreement.kappa is None
-    assert has_line(agreement.lacking["kappa"], "judge and people", f"{whom} text")
+    assert has_line(agreement.lacking["kappa"], "judge and people", texts)
 
 
 def test_full_agreement_has_an_interval_below_1() -> None:
@@ -128,7 +128,7 @@ def test_few_items_have_no_interval() -> None:
 
 
 @given(st.lists(st.booleans(), min_size=5, max_size=30))
-def test_with_one_text_per_item_a_share_has_wilsons_interval(hits: list[bool]) -> None:
+def test_a_share_with_one_text_per_item_has_wilsons_interval(hits: list[bool]) -> None:
     share = share_over_items("accuracy", np.array([hits]).T, np.ones((len(hits), 1), dtype=bool))
     assert share is not None
     assert share.low is not None
@@ -140,7 +140,7 @@ def test_with_one_text_per_item_a_share_has_wilsons_interval(hits: list[bool]) -
         assert (share.value - end) ** 2 * tries == pytest.approx(t**2 * end * (1 - end), abs=1e-9)
 
 
-def test_equal_texts_of_an_item_narrow_no_interval() -> None:
+def test_copies_of_a_text_do_not_narrow_the_interval() -> None:
     hits = np.array([[True], [True], [False], [True], [True], [False], [True], [True]])
     once = share_over_items("accuracy", hits, np.ones_like(hits))
     four_times = share_over_items(
@@ -152,8 +152,8 @@ def test_equal_texts_of_an_item_narrow_no_interval() -> None:
     assert (four_times.low, four_times.high) == pytest.approx((once.low, once.high))
 
 
-def test_texts_that_differ_within_an_item_count_at_most_once_each() -> None:
-    """Every item has one hit and one miss: its share does not vary at all, but the texts do."""
+def test_a_text_counts_as_at_most_one_trial() -> None:
+    """Nearly every item has one hit and one miss, so that the shares of items vary much less than the texts."""
     hits = np.array([[True, False]] * 5 + [[True, True]])
     share = share_over_items("accuracy", hits, np.ones_like(hits))
     assert share is not None
@@ -169,21 +169,21 @@ def test_people_pass_by_their_mean_rating() -> None:
 
 
 @pytest.mark.parametrize("column", [POLITE, replace(POLITE, low=0.0, high=1.0, pass_at=1.0)])
-def test_half_of_the_verdicts_pass_a_text(column: Column) -> None:
+def test_a_text_passes_if_half_of_the_verdicts_are_1(column: Column) -> None:
     people = people_passes(rated([1, 1, 0], [0, 1], [0, 0, 1], 0), "polite", column)
     assert people.are_verdicts
     assert [*people.passes.values()] == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("high", [1.0, 5.0])
-def test_of_toxic_texts_people_pass_those_that_half_of_them_rate_0(high: float) -> None:
+def test_a_text_passes_if_half_of_the_verdicts_are_0_and_lower_is_better(high: float) -> None:
     low = 0.0 if high == 1.0 else 1.0
     toxic = replace(POLITE, low=low, high=high, pass_at=(low + high) / 2, better="lower")
     people = people_passes(rated([1, 1, 0], [0, 1], [0, 0, 1], 0), "polite", toxic)
     assert [*people.passes.values()] == [0, 1, 1, 1]
 
 
-def test_ratings_on_another_scale_have_no_verdict_and_a_reason() -> None:
+def test_ratings_on_another_scale_have_no_verdicts_and_a_reason() -> None:
     people = people_passes(rated(*[7, 9, 10, 6] * 5), "polite", POLITE)
     assert people == PeoplesVerdicts({}, reason=people.reason)
     assert has_line(people.reason, "6 to 10", "1 to 5")
@@ -199,10 +199,10 @@ def test_generations_of_an_item_are_texts_of_one_cluster() -> None:
     assert has_line(agreement.accuracy.method, "1 item", "too few")
 
 
-# Pass rates by people
+# Pass rates corrected by people's ratings
 
 
-def test_a_pass_rate_is_ppi_of_zeros_and_ones() -> None:
+def test_a_corrected_pass_rate_is_ppi_of_zeros_and_ones() -> None:
     ratings = np.array([1.0, 0, 1, 1, 0, 1, 0, 1, 0, 1] * 3)
     scores = np.array([1.0, 0, 1, 1, 0, 1, 0, 1, 0, 1] * 2 + [1.0, 0, 1, 1, 1, 1, 0, 0, 0, 1])
     others = np.array([1.0, 1, 0] * 30)
@@ -212,8 +212,8 @@ def test_a_pass_rate_is_ppi_of_zeros_and_ones() -> None:
     assert share.weight > 0.5
 
 
-def test_a_judge_without_errors_leaves_an_interval() -> None:
-    """`powered` alone would know the error of the judge exactly: it made none on 10 texts."""
+def test_a_judge_without_errors_has_an_interval() -> None:
+    """By `powered` alone, a judge without an error on 10 texts would have an error of exactly 0."""
     ratings = np.array([1.0] * 8 + [0.0] * 2)
     share = powered_share(ratings, ratings, np.array([1.0, 1, 1, 0] * 100))
     assert share.estimate.low is not None
@@ -222,7 +222,7 @@ def test_a_judge_without_errors_leaves_an_interval() -> None:
     assert 0 <= share.estimate.low <= share.estimate.value <= share.estimate.high <= 1
 
 
-def test_a_useless_judge_leaves_the_ratings_alone() -> None:
+def test_a_useless_judge_does_not_change_the_rate_by_people() -> None:
     ratings = np.array([1.0] * 14 + [0.0])
     scores = np.array([1.0, 0.0, 0.0] * 5)
     share = powered_share(ratings, scores, np.array([1.0, 0.0] * 20))
@@ -231,7 +231,7 @@ def test_a_useless_judge_leaves_the_ratings_alone() -> None:
 
 
 def _table(n_rated: int) -> Table:
-    """Twenty items of one system; the judge passes all, people pass every second rated one."""
+    """Return 20 items of one system. The judge passes all, and people pass every second rated item."""
     samples = [
         Sample(f"i{n}", "s", "", human={"polite": 5.0 if n % 2 else 1.0} if n < n_rated else {})
         for n in range(20)
@@ -243,8 +243,9 @@ def _table(n_rated: int) -> Table:
     return Table(tuple(samples), (POLITE,), tuple(scores))
 
 
-def test_the_corrected_rate_is_beside_the_judges() -> None:
-    ((rate,),) = [each.rates for each in calibrated_pass_rates(_table(12))]
+def test_a_pass_rate_has_the_judges_and_the_corrected_value() -> None:
+    (rates,) = calibrated_pass_rates(_table(12))
+    (rate,) = rates.rates
     assert (rate.judge.value, rate.people.estimate.value) == (1.0, 0.5)
     assert rate.people.estimate.n == 12
 

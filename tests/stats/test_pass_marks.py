@@ -1,4 +1,4 @@
-"""Pass marks of a new judge: as many texts pass as before, on texts that fitted no mark."""
+"""Pass marks are translated to a new judge, so that as many held-out texts pass as before."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def test_the_mark_moves_with_the_scores_of_a_stricter_judge(old: np.ndarray, bet
     assert mark.after != mark.before
 
 
-def test_held_back_texts_pass_as_often_whatever_the_new_judge_s_scale(old: np.ndarray) -> None:
+def test_held_out_texts_pass_as_often_on_any_scale_of_the_new_judge(old: np.ndarray) -> None:
     mark = translated(old, 1 + (old - 1) ** 2 / 4)
     assert mark.held_back == pytest.approx(mark.before, abs=0.02)
     assert mark.same_verdict > 0.95
 
 
-def test_scores_that_are_too_coarse_keep_no_rate(old: np.ndarray) -> None:
+def test_scores_that_are_too_coarse_do_not_preserve_the_pass_rate(old: np.ndarray) -> None:
     mark = translated(old, np.where(old > 4.5, 5.0, 1.0))
     assert not mark.keeps_rate
 
 
-def test_an_unrelated_judge_keeps_the_rate_but_not_the_verdicts(old: np.ndarray) -> None:
+def test_an_unrelated_judge_has_the_same_pass_rate_but_other_verdicts(old: np.ndarray) -> None:
     mark = translated(old, np.random.default_rng(1).permutation(old) - 0.3)
     assert mark.refitted == pytest.approx(mark.before, abs=0.02)
     assert mark.same_verdict < 0.8

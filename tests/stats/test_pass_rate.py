@@ -23,12 +23,12 @@ POLITE = Column(
 SOLVED = Column(
     "solved", "criterion", Signature("solved@1"), 0.0, 1.0, criterion="solved", pass_at=1.0
 )
-MADE = Provenance("single")
+SINGLE = Provenance("single")
 Values = dict[str, list[float | None]]
 
 
 def table(column: Column, values: Values) -> Table:
-    """`values` by system, one for each item; None failed."""
+    """Return a table of values by system, one for each item. None is a failure."""
     samples = tuple(
         Sample(f"i{n}", system, "") for system, row in values.items() for n in range(len(row))
     )
@@ -36,7 +36,7 @@ def table(column: Column, values: Values) -> Table:
         (f"i{n}", system, value) for system, row in values.items() for n, value in enumerate(row)
     ]
     scores = tuple(
-        Score(item, system, column.name, value, MADE)
+        Score(item, system, column.name, value, SINGLE)
         for item, system, value in rows
         if value is not None
     )
@@ -51,7 +51,9 @@ def table(column: Column, values: Values) -> Table:
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(1, 5), st.just(3.8)), min_size=1, max_size=40))
-def test_it_is_the_share_of_the_scored_texts_that_reach_it(row: list[float | None]) -> None:
+def test_a_pass_rate_is_the_share_of_scored_texts_that_reach_the_mark(
+    row: list[float | None],
+) -> None:
     rates = Result(table(POLITE, {"s": row})).pass_rates
     scored = [value for value in row if value is not None]
     passed = sum(value >= 3.8 - 1e-8 for value in scored)
@@ -63,11 +65,9 @@ def test_it_is_the_share_of_the_scored_texts_that_reach_it(row: list[float | Non
     if rate.n < 5:
         assert (rate.low, rate.high) == (None, None)
         return
-    # Wilson's ends p solve (share − p)² = t² · p · (1 − p) / tries; n − 1 tries, as the variance has this divisor.
-    tries, t = (
-        (rate.n if passed in (0, rate.n) else rate.n - 1),
-        scipy_stats.t.ppf(0.975, rate.n - 1),
-    )
+    # Wilson's ends p solve (share − p)² = t² · p · (1 − p) / tries, with n − 1 tries, the divisor of the variance.
+    tries = rate.n if passed in (0, rate.n) else rate.n - 1
+    t = scipy_stats.t.ppf(0.975, rate.n - 1)
     assert rate.low <= rate.value <= rate.high
     for end in (rate.low, rate.high):
         assert (rate.value - end) ** 2 * tries == pytest.approx(t**2 * end * (1 - end), abs=1e-9)
@@ -85,8 +85,8 @@ def test_a_column_without_a_pass_threshold_has_no_pass_rate() -> None:
     assert pass_table(data).columns == ()
 
 
-def test_the_test_of_two_systems_is_mcnemars() -> None:
-    """With equal weights the exact sign-flip test of 0 and 1 is the exact McNemar test."""
+def test_two_pass_rates_are_compared_by_mcnemars_test() -> None:
+    """The exact sign-flip test of differences of 0 and 1 is the exact McNemar test."""
     first: list[float | None] = [5, 5, 5, 4, 5, 5, 4, 2, 1, 5]
     second: list[float | None] = [1, 2, 3, 2, 3.7, 5, 3, 4, 1, 5]
     (comparison,) = compare(pass_table(table(POLITE, {"a": first, "b": second})))

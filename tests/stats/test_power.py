@@ -18,7 +18,7 @@ from tests.factories import has_line
 
 
 @pytest.mark.parametrize("items", [8, 12, 30, 200])
-def test_power_of_continuous_differences_is_students_t(items: int) -> None:
+def test_power_of_continuous_differences_is_that_of_students_t_test(items: int) -> None:
     for alpha, effect in product((0.05, 0.05 / 3), (0.3, 0.6, 1.2)):
         critical = stats.t.ppf(1 - alpha / 2, items - 1)
         expected = stats.nct.sf(critical, items - 1, effect * math.sqrt(items))
@@ -29,7 +29,7 @@ def test_power_of_continuous_differences_is_students_t(items: int) -> None:
 
 
 @pytest.mark.parametrize("items", [6, 9, 18, 50, 2000])
-def test_detectable_difference_inverts_items_needed(items: int) -> None:
+def test_the_detectable_difference_is_the_inverse_of_the_needed_items(items: int) -> None:
     for test in ((0.05,), (0.05, 0.2, 1.0), (0.05 / 6, 0.0, 0.5)):
         spread = Spread(items, 0.0, 0.8, *test)
         least = spread.detectable()
@@ -38,7 +38,9 @@ def test_detectable_difference_inverts_items_needed(items: int) -> None:
             continue
         assert spread.power_of(difference=least) == pytest.approx(0.8, abs=1e-4)
         assert spread.needed(1.0001 * least) == items
-    assert Spread(0, 5.0, 0.1).needed() == 6  # of five, all one way, p is .0625
+    assert (
+        Spread(0, 5.0, 0.1).needed() == 6
+    )  # five differences with the same sign have a p of .0625
     assert Spread(0, 0.5, 1.0).needed() == 34  # G*Power 3.1: a two-sided paired t test of d = 0.5
     assert Spread(0, 5.0, 0.1, ALPHA / 6).needed() == 8
 
@@ -49,7 +51,7 @@ def test_detectable_difference_inverts_items_needed(items: int) -> None:
     zeros=st.floats(0.0, 0.99),
     step=st.floats(0.0, 0.5),
 )
-def test_items_needed_are_the_fewest_with_the_power(
+def test_the_needed_items_are_the_fewest_with_the_power(
     effect: float, tests: int, zeros: float, step: float
 ) -> None:
     spread = Spread(20, effect, 1.0, ALPHA / tests, zeros, step)
@@ -60,16 +62,16 @@ def test_items_needed_are_the_fewest_with_the_power(
 
 
 @given(effect=st.floats(0.01, 4.0), planned=st.floats(0.05, 1.0), zeros=st.floats(0.0, 1.0))
-def test_a_small_difference_has_a_sample_size_also_if_the_observed_one_is_large(
+def test_a_small_difference_has_a_sample_size_if_the_observed_one_is_large(
     effect: float, planned: float, zeros: float
 ) -> None:
-    """Zeros of 12% beside an effect of 2.5 would be all items if the mean were 0."""
+    """With an effect of 2.5, a share of zeros of 12% corresponds to more than all items at a mean of 0."""
     at_zero = zeros * math.exp(effect**2 / 2)
     spread = Spread(24, effect, 1.0, ALPHA, at_zero)
     needed = spread.needed(planned)
     assert needed is not None
     assert spread.power_of(needed, planned) >= 0.8
-    # The t test of a normal variable, and six nonzero differences at the least share of them.
+    # The bound is the t test of a normal variable, plus items enough for six nonzero differences.
     normal = Spread(24, effect, 1.0).needed(planned)
     assert normal is not None
     assert needed <= normal + 20 * (1 + planned**2) / planned**2
@@ -93,7 +95,7 @@ def test_the_detectable_difference_reaches_the_power(
     assert spread.power_of(difference=least + 1e-6 * sd) > 0.8
 
 
-def test_a_power_that_chance_alone_reaches_needs_no_difference() -> None:
+def test_a_power_below_the_error_rate_needs_no_difference() -> None:
     assert Spread(50, 0.0, 1.0).detectable(power=0.01) == 0.0
 
 
@@ -107,7 +109,7 @@ CUTS = (-1.28, -0.52, 0.52, 1.28)
     [(6, 2, 2.0), (9, 2, 1.2), (18, 2, 0.85), (50, 2, 0.4), (9, 5, 2.0), (18, 5, 1.1)],
 )
 def test_simulated_power_reaches_the_promised_power(items: int, systems: int, shift: float) -> None:
-    """Scores from 1 to 5; the first system is better than the others, which are equal, by a shift of what they rate."""
+    """Scores are from 1 to 5. The first system is better by `shift`, and the others are equal."""
 
     def differences(repetitions: int, items: int) -> Any:
         random = np.random.default_rng(items)
@@ -130,7 +132,7 @@ def test_simulated_power_reaches_the_promised_power(items: int, systems: int, sh
 
 @pytest.fixture
 def scatter_of(metric_table: Make) -> Callable[[Values], Scatter]:
-    """Returns the spread of a table with one column."""
+    """Return a function that computes the scatter of a table with one column."""
 
     def scattered(values: Values) -> Scatter:
         table = metric_table({"m": values})
@@ -140,14 +142,14 @@ def scatter_of(metric_table: Make) -> Callable[[Values], Scatter]:
     return scattered
 
 
-def test_the_median_pair_and_the_worst(scatter_of: Make) -> None:
+def test_the_median_and_the_worst_pair_by_hand(scatter_of: Make) -> None:
     a, b, c = [1, 2, 3, 4, 3, 2, 1], [1, 2, 3, 5, 3, 2, 1], [4, 1, None, 0, 2, 2, 1]
     result = scatter_of({"a": a, "b": b, "c": c})
-    of = [
-        [x - y for x, y in zip(*two, strict=True) if None not in (x, y)]
-        for two in ((a, b), (a, c), (b, c))
+    differences = [
+        [x - y for x, y in zip(*pair, strict=True) if None not in (x, y)]
+        for pair in ((a, b), (a, c), (b, c))
     ]
-    sds = sorted(np.std(d, ddof=1) for d in of)
+    sds = sorted(np.std(row, ddof=1) for row in differences)
     assert [pair.sd for pair in result.pairs] == pytest.approx(sds)
     assert sorted(pair.items for pair in result.pairs) == [6, 6, 7]
     assert (result.note, result.tests, result.least) == ("", 3, 7)
@@ -164,7 +166,7 @@ def test_the_median_pair_and_the_worst(scatter_of: Make) -> None:
 def test_the_hardest_pair_needs_the_most_items(
     seed: int, difference: float | None, items: int
 ) -> None:
-    """Labels, ties and missing values; each pair is asked in turn."""
+    """The values have labels, ties and gaps. The oracle is the maximum over all pairs."""
     random = np.random.default_rng(seed)
     values = random.integers(1, 4, (5, 40)) * random.choice([0, 1], (5, 40), p=[0.7, 0.3]) * 1.0
     values[4] = random.normal(size=40)
@@ -181,7 +183,7 @@ def test_the_hardest_pair_needs_the_most_items(
 
 
 def test_a_pair_with_many_equal_scores_may_need_most_items(scatter_of: Make) -> None:
-    """The pair with the largest standard deviation differs in every item, another one in few."""
+    """The pair with the largest standard deviation differs in every item, and the other pair in few."""
     steady = [1.0, -1.0, 0.9, -0.9, 1.1, -1.1] * 2
     rare = [0.0] * 8 + [1.7, -1.7, 1.6, -1.6]
     (pair,) = scatter_of({"a": [0.0] * 12, "b": rare}).pairs
@@ -195,7 +197,7 @@ def test_a_pair_with_many_equal_scores_may_need_most_items(scatter_of: Make) -> 
 def test_fewest_items_for_a_significant_difference(
     systems: int, metric_table: Make, scatter_of: Make
 ) -> None:
-    """One item fewer, and the run's own comparison says that it is too few whatever they score."""
+    """With one item fewer, the comparison of a run notes that no difference can be significant."""
     fewest = scatter_of(
         {f"s{k}": [k + n % 2 * k / 9 for n in range(9)] for k in range(systems)}
     ).least
@@ -211,20 +213,35 @@ def test_fewest_items_for_a_significant_difference(
     assert TOO_FEW not in note(fewest)
 
 
-def test_one_pair_of_several_is_corrected_for_all_of_them(metric_table: Make) -> None:
+def test_one_pair_is_corrected_for_the_tests_of_all_pairs(metric_table: Make) -> None:
     a, b, c = [1.0, 2, 3, 4, 3, 2, 1], [1.0, 2, 3, 5, 3, 2, 1], [4.0, 1, None, 0, 2, 2, 1]
     table = metric_table({"m": {"a": a, "b": b, "c": c, "d": [None] * 7}})
     (result,) = scatter(table, table.columns, ("b", "a"))
     (pair,) = result.pairs
     assert (pair.systems, pair.items, result.tests) == (("b", "a"), 7, 3)
     assert pair.mean == pytest.approx(1 / 7)
-    (none,) = scatter(table, table.columns, ("a", "d"))
-    assert none.pairs == ()
-    assert has_line(none.note, "no two systems", "at least 6")
-    same = metric_table({"m": {"a": [1.0, 2] * 3, "b": [2.0, 3] * 3, "c": [1.0, 1, 2]}})
-    notes = [scatter(same, same.columns, pair)[0].note for pair in (("a", "b"), ("a", "c"))]
-    assert has_line(notes[0], "differences are the same")
-    assert has_line(notes[1], "more than 3 items", "at least 6")
+
+
+def test_a_pair_without_a_scatter_has_a_reason(metric_table: Make) -> None:
+    table = metric_table(
+        {
+            "m": {
+                "a": [1.0, 2] * 3,
+                "b": [2.0, 3] * 3,
+                "c": [1.0, 1, 2, None, None, None],
+                "d": [None] * 6,
+            }
+        }
+    )
+    reasons = {
+        "b": ("differences are the same",),
+        "c": ("more than 3 items", "at least 6"),
+        "d": ("no two systems", "at least 6"),
+    }
+    for system, facts in reasons.items():
+        (result,) = scatter(table, table.columns, ("a", system))
+        assert result.pairs == ()
+        assert has_line(result.note, *facts)
 
 
 def test_too_many_systems_are_not_tested(scatter_of: Make) -> None:
@@ -233,7 +250,7 @@ def test_too_many_systems_are_not_tested(scatter_of: Make) -> None:
     assert has_line(result.note, "more than 100 systems", "too many")
 
 
-def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
+def test_pairs_that_share_too_few_items_are_excluded(scatter_of: Make) -> None:
     wave = [1.0, 2.0, 3.0, 2.0, 1.0, 2.0, 5.0]
     result = scatter_of({"a": wave, "b": wave[::-1], "c": [9.0, 1.0, 5.0, None, None, None, None]})
     (pair,) = result.pairs
@@ -241,10 +258,10 @@ def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
     assert pair.sd == pytest.approx(np.std(np.subtract(wave, wave[::-1]), ddof=1))
     assert has_line(result.note, "2 pairs", "left out", "fewer than 6 items")
     nine = [*wave, 3.0, 1.0]
-    one = scatter_of(
+    result = scatter_of(
         {"a": nine, "b": [*nine[::-1][:6], *[None] * 3], "c": [*[None] * 3, 4.0, *wave[2:]]}
     )
-    assert has_line(one.note, "1 pair", "left out", "fewer than 6 items")
+    assert has_line(result.note, "1 pair", "left out", "fewer than 6 items")
 
 
 @pytest.mark.parametrize(
@@ -270,7 +287,7 @@ def test_pairs_that_share_too_few_items_are_left_out(scatter_of: Make) -> None:
         ),
     ],
 )
-def test_power_gives_a_reason_if_undefined(
+def test_an_undefined_scatter_has_a_reason(
     values: dict[str, list[float | None]], facts: tuple[str, ...], scatter_of: Make
 ) -> None:
     known = sum(any(value is not None for value in row) for row in values.values())

@@ -1,4 +1,4 @@
-"""Prediction-powered estimates. Oracles: the paper's algorithm, closed forms and coverage; refused input."""
+"""Prediction-powered estimates. Oracles: the paper's algorithm, closed forms, and coverage."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judge.stats.paired_differences import holm
 from judge.table import Table
 from tests.factories import has_line, lines_hold
 
-MADE = Provenance("single")
+SINGLE = Provenance("single")
 COLUMN = Column("c", "criterion", Signature("c@1"), 1.0, 5.0, criterion="c")
 
 
@@ -35,7 +35,7 @@ def drawn(
 
 
 def paper(y: Floats, f: Floats, more: Floats) -> tuple[float, float, float, float]:
-    """λ, the estimate, and its variance in two parts, as the paper has them for a mean (n and N as divisors)."""
+    """Return the paper's λ, estimate of a mean, and the two parts of its variance, with the divisors n and N."""
     n, big = len(y), len(more)
     lam = np.cov(y, f)[0, 1] / ((1 + n / big) * np.var(np.concatenate([f, more]), ddof=1))
     rectifier = [y[i] - lam * f[i] for i in range(n)]
@@ -43,7 +43,7 @@ def paper(y: Floats, f: Floats, more: Floats) -> tuple[float, float, float, floa
     return lam, value, float(np.var(rectifier)) / n, lam**2 * float(np.var(more)) / big
 
 
-def test_it_is_the_papers_estimate_but_for_the_divisors() -> None:
+def test_the_estimate_equals_the_papers_except_for_the_divisors() -> None:
     y, f, more = drawn()
     n, big = len(y), len(more)
     lam, value, rectified, imputed = paper(y, f, more)
@@ -78,7 +78,7 @@ def test_full_weight_on_perfect_scores_gives_their_mean() -> None:
     assert (estimate.low, estimate.high) == pytest.approx(expected)
 
 
-def test_perfect_scores_are_worth_all_items() -> None:
+def test_perfect_scores_are_worth_a_rating_for_each_item() -> None:
     y, _, _ = drawn(rated=100, others=400)
     every = np.tile(y, 5)
     result = powered(y, every[:100], every[100:], name="difference")
@@ -89,20 +89,22 @@ def test_perfect_scores_are_worth_all_items() -> None:
 @given(st.floats(0.001, 1000), st.floats(-100, 100), st.integers(0, 50))
 def test_the_judges_scale_does_not_matter(factor: float, shift: float, seed: int) -> None:
     y, f, more = drawn(seed)
-    one, other = powered(y, f, more), powered(y, factor * f + shift, factor * more + shift)
-    assert one.weight == pytest.approx(other.weight, abs=1e-6)
-    ends = [(e.value, e.low, e.high) for e in (one.estimate, other.estimate)]
-    assert ends[0] == pytest.approx(ends[1], abs=1e-6)
+    result = powered(y, f, more)
+    rescaled = powered(y, factor * f + shift, factor * more + shift)
+    assert result.weight == pytest.approx(rescaled.weight, abs=1e-6)
+    for name in ("value", "low", "high"):
+        expected = getattr(result.estimate, name)
+        assert getattr(rescaled.estimate, name) == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_judge_that_ranks_against_people_does_not_count() -> None:
+def test_a_judge_with_a_negative_correlation_has_weight_0() -> None:
     y, f, more = drawn()
     result = powered(y, -f, -more)
     assert (result.weight, result.estimate) == (0.0, result.people)
 
 
 ALMOST = np.array([0.3, 0.1 + 0.2])
-"""Equal but for rounding."""
+"""Two values that differ only by a rounding error."""
 
 
 @pytest.mark.parametrize("weight", [None, 1.0])
@@ -116,30 +118,29 @@ def test_a_constant_judge_does_not_change_the_estimate(same: Any, weight: float 
 
 
 @pytest.mark.parametrize("same", [np.full(2, 5.0), np.zeros(2), ALMOST])
-def test_equal_ratings_give_no_interval(same: Any) -> None:
+def test_equal_ratings_have_no_interval(same: Any) -> None:
     _, f, more = drawn()
     result = powered(np.resize(same, len(f)), f, more)
     assert result.estimate.value == pytest.approx(same[0])
-    assert (result.estimate.low, result.estimate.high, result.effective_ratings) == (
-        None,
-        None,
-        None,
-    )
+    assert (result.estimate.low, result.estimate.high) == (None, None)
+    assert result.effective_ratings is None
     assert has_line(result.estimate.method, "all ratings are equal", "no interval")
 
 
-def test_one_unrated_item_adds_no_variance_estimate() -> None:
+def test_one_unrated_item_has_a_small_weight_and_an_interval() -> None:
     y, f, more = drawn()
     result = powered(y, f, more[:1])
     assert 0 < result.weight < 0.1
     assert result.estimate.low < result.estimate.value < result.estimate.high  # type: ignore[operator]
-    assert (
-        replace(result, estimate=replace(result.estimate, low=4.0, high=4.0)).effective_ratings
-        is None
-    )
 
 
-def test_a_skewed_means_interval_is_halls() -> None:
+def test_an_interval_of_width_0_has_no_effective_ratings() -> None:
+    result = powered(*drawn())
+    narrow = replace(result, estimate=replace(result.estimate, low=4.0, high=4.0))
+    assert narrow.effective_ratings is None
+
+
+def test_the_interval_of_a_skewed_mean_is_halls() -> None:
     """The interval's ends are where Hall's cubic transform of the studentised mean is ±t."""
     y = np.array([5.0] * 20 + [4.0] * 6 + [2.0] * 3 + [1.0])
     estimate = powered(y, y.copy(), np.empty(0)).estimate
@@ -152,24 +153,23 @@ def test_a_skewed_means_interval_is_halls() -> None:
 
 
 @pytest.mark.parametrize("name", ["mean", "difference"])
-def test_intervals_hold_the_truth_and_are_narrower(name: str) -> None:
-    """Use 300 seeds; the truth is 3 by symmetry. Three standard errors of a share of .95 are .038."""
-    held, narrower = 0, 0
+def test_intervals_cover_at_their_level_and_are_narrower(name: str) -> None:
+    """The mean is 3 by symmetry. Three standard errors of a share of .95 in 300 runs are .038."""
+    n_covering, n_narrower = 0, 0
     for seed in range(300):
         result = powered(*drawn(seed + 10, rated=30, others=470), name=name)
         assert result.estimate.low is not None
         assert result.estimate.high is not None
         assert result.people.low is not None
         assert result.people.high is not None
-        held += result.estimate.low <= 3.0 <= result.estimate.high
-        narrower += (
-            result.estimate.high - result.estimate.low < result.people.high - result.people.low
-        )
-    assert 0.95 - 0.038 <= held / 300 <= 0.95 + 0.038
-    assert narrower > 290
+        n_covering += result.estimate.low <= 3.0 <= result.estimate.high
+        width = result.estimate.high - result.estimate.low
+        n_narrower += width < result.people.high - result.people.low
+    assert 0.95 - 0.038 <= n_covering / 300 <= 0.95 + 0.038
+    assert n_narrower > 290
 
 
-# Of a table
+# Calibration of a table
 
 
 def table(
@@ -183,25 +183,25 @@ def table(
     samples, scores = [], []
     for n in range(items):
         item = random.normal()
-        for place, system in enumerate(systems):
-            rating = float(np.clip(np.round(3.5 - place + item + 0.4 * random.normal()), 1, 5))
+        for index, system in enumerate(systems):
+            rating = float(np.clip(np.round(3.5 - index + item + 0.4 * random.normal()), 1, 5))
             human = {"c": rating} if n < rated else {}
             samples.append(Sample(f"i{n}", system, "", human=human))
             score = rating + 0.5 + 0.3 * random.normal()
-            scores += [Score(f"i{n}", system, column.name, score, MADE) for column in columns]
+            scores += [Score(f"i{n}", system, column.name, score, SINGLE) for column in columns]
     return Table(tuple(samples), columns, tuple(scores))
 
 
 def only(results: tuple[Calibrated, ...]) -> Calibrated:
-    (one,) = results
-    return one
+    (result,) = results
+    return result
 
 
 def test_means_and_differences_of_a_table() -> None:
     data = table()
     result = only(calibrate(data))
     assert (result.column, result.note) == ("c", "")
-    assert [one.system for one in result.means] == ["x", "y"]
+    assert [each.system for each in result.means] == ["x", "y"]
     values = data.matrix("c")
     people = np.array(
         [
@@ -218,42 +218,39 @@ def test_means_and_differences_of_a_table() -> None:
         *np.split(values[0] - values[1], [20]),
         name="difference",
     )
-    assert (difference.system, difference.other, difference.estimate) == (
-        "x",
-        "y",
-        expected.estimate,
-    )
+    assert (difference.system, difference.other) == ("x", "y")
+    assert difference.estimate == expected.estimate
     assert difference.apart
 
 
-def test_the_judges_bias_is_taken_away() -> None:
+def test_the_bias_of_the_judge_is_removed() -> None:
     data = table(rated=30, items=300)
     result = only(calibrate(data))
-    for one, scores in zip(result.means, data.matrix("c"), strict=True):
-        assert scores.mean() - one.estimate.value == pytest.approx(0.5, abs=0.1)
-        assert has_line(one.estimate.method, "95% t interval", "PPI++", "judge's weight")
-        assert one.estimate.method.endswith(", 270 more items judged")
+    for mean, scores in zip(result.means, data.matrix("c"), strict=True):
+        assert scores.mean() - mean.estimate.value == pytest.approx(0.5, abs=0.1)
+        assert has_line(mean.estimate.method, "95% t interval", "PPI++", "judge's weight")
+        assert mean.estimate.method.endswith(", 270 more items judged")
 
 
-def test_several_differences_are_corrected() -> None:
+def test_several_differences_have_holms_correction() -> None:
     result = only(calibrate(table(systems=("x", "y", "z"))))
-    assert [(one.system, one.other) for one in result.differences] == [
+    assert [(each.system, each.other) for each in result.differences] == [
         ("x", "y"),
         ("x", "z"),
         ("y", "z"),
     ]
-    p = [one.estimate.p for one in result.differences if one.estimate.p is not None]
-    assert [one.adjusted for one in result.differences] == holm(p)
+    p = [each.estimate.p for each in result.differences if each.estimate.p is not None]
+    assert [each.adjusted for each in result.differences] == holm(p)
 
 
-def test_a_text_that_one_of_two_systems_has_rated_counts_as_judged() -> None:
+def test_an_item_rated_for_only_one_of_two_systems_counts_as_judged() -> None:
     data = table()
     samples = tuple(
         Sample(s.item, s.system, "", human={} if (s.item, s.system) == ("i0", "y") else s.human)
         for s in data.samples
     )
     result = only(calibrate(Table(samples, data.columns, data.scores)))
-    assert [(one.estimate.n, one.judged) for one in result.means] == [(20, 40), (19, 41)]
+    assert [(each.estimate.n, each.judged) for each in result.means] == [(20, 40), (19, 41)]
     assert (result.differences[0].estimate.n, result.differences[0].judged) == (19, 41)
 
 
@@ -273,10 +270,10 @@ def test_missing_estimates_have_a_reason(data: Table, means: int, facts: tuple[s
     result = only(calibrate(data))
     assert len(result.means) == means
     assert lines_hold(result.note.splitlines(), [facts] if facts else [])
-    assert all(one.adjusted is not None for one in result.differences)
+    assert all(each.adjusted is not None for each in result.differences)
 
 
-def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
+def test_systems_rated_on_different_items_have_no_difference() -> None:
     data = table(rated=40)
     side = {"x": range(20), "y": range(20, 40)}
     samples = tuple(
@@ -288,7 +285,7 @@ def test_ratings_of_other_items_alone_do_not_make_a_difference() -> None:
     assert has_line(result.note, "pairs of systems", f"fewer than {MIN_RATED_ITEMS} items", "1")
 
 
-def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
+def test_a_note_warns_if_rated_items_were_not_drawn_at_random() -> None:
     data = table(rated=60)
     rated_items = sorted(
         {s.item for s in data.samples}, key=lambda item: -data.matrix("c")[:, int(item[1:])].mean()
@@ -302,7 +299,7 @@ def test_items_that_were_not_drawn_at_random_are_noticed() -> None:
 
 
 @pytest.mark.parametrize("systems", [("x", "y"), ("x", "y", "z")])
-def test_items_that_were_drawn_at_random_are_not(systems: tuple[str, ...]) -> None:
+def test_rated_items_drawn_at_random_have_no_note(systems: tuple[str, ...]) -> None:
     result = only(calibrate(table(rated=24, systems=systems)))
     assert result.note == ""
 
@@ -314,22 +311,26 @@ def test_calibration_uses_only_the_panel_mean() -> None:
         Column("d", "criterion", Signature("d@1"), 1.0, 5.0, criterion="d"),
         Column("rouge", "metric", Signature("rouge"), criterion="c"),
     )
-    assert [one.column for one in calibrate(table(columns=columns))] == ["c"]
+    assert [each.column for each in calibrate(table(columns=columns))] == ["c"]
 
 
-def test_many_systems_are_compared_with_the_best_one() -> None:
+def test_many_systems_are_compared_only_with_the_best() -> None:
     names = tuple(f"s{n:02}" for n in range(32))
     result = only(calibrate(table(rated=12, items=20, systems=names)))
-    assert {one.system for one in result.differences} == {result.means[0].system}
+    assert {each.system for each in result.differences} == {result.means[0].system}
     assert len(result.differences) == 31
     assert has_line(result.note, "more than 30 systems", "best one only")
 
 
-def test_calibrated_significance_uses_the_adjusted_p() -> None:
+def test_a_calibrated_difference_is_significant_by_the_adjusted_p() -> None:
     fields: dict[str, Any] = {"weight": 0.5, "judged": 9}
-    one = powered(*drawn())
-    assert Powered(one.estimate, one.people, **fields).apart is False
-    assert Powered(one.estimate, one.people, **fields, adjusted=0.05).apart is False
-    assert Powered(one.estimate, one.people, **fields, adjusted=0.04).apart is True
-    assert one.effective_ratings is not None
-    assert one.effective_ratings > one.estimate.n
+    result = powered(*drawn())
+    assert Powered(result.estimate, result.people, **fields).apart is False
+    assert Powered(result.estimate, result.people, **fields, adjusted=0.05).apart is False
+    assert Powered(result.estimate, result.people, **fields, adjusted=0.04).apart is True
+
+
+def test_a_good_judge_is_worth_more_ratings_than_there_are() -> None:
+    result = powered(*drawn())
+    assert result.effective_ratings is not None
+    assert result.effective_ratings > result.estimate.n

@@ -1,4 +1,4 @@
-"""The table of raters, held to scipy, numpy and sums by hand."""
+"""The table of raters. Oracles: scipy, numpy, and sums by hand."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ def joined(ratings: Ratings) -> list[Sample]:
 
 RANDOM = np.random.default_rng(7)
 TRUE = RANDOM.normal(3, 1, 24)
-THREE = {name: np.clip(np.round(TRUE + RANDOM.normal(shift, 0.7, 24)), 1, 5).tolist() for name, shift in
-         (("anna", 0.0), ("ben", 0.5), ("cleo", -0.5))}  # fmt: skip
+THREE = {
+    name: np.clip(np.round(TRUE + RANDOM.normal(shift, 0.7, 24)), 1, 5).tolist()
+    for name, shift in (("anna", 0.0), ("ben", 0.5), ("cleo", -0.5))
+}
 SHEET = sheet(*(rated(name, values) for name, values in THREE.items()))
 
 
@@ -60,7 +62,7 @@ def test_each_rater_is_compared_with_the_mean_of_the_others() -> None:
         assert rater.repeated == 0
 
 
-def test_missing_ratings_are_left_out() -> None:
+def test_texts_without_a_rating_by_both_raters_are_excluded() -> None:
     some = sheet(rated("anna", THREE["anna"]), rated("ben", THREE["ben"][:10]))
     anna, ben = raters(joined(some), "tone", FEW)
     assert (anna.ratings, ben.ratings) == (24, 10)
@@ -71,7 +73,7 @@ def test_missing_ratings_are_left_out() -> None:
     assert anna.spearman == ben.spearman
 
 
-def test_one_rater_has_no_comparison() -> None:
+def test_a_single_rater_has_no_comparison() -> None:
     (anna,) = raters(joined(sheet(rated("anna", THREE["anna"]))), "tone", FEW)
     assert (anna.ratings, anna.spearman, anna.alpha) == (24, None, None)
 
@@ -81,14 +83,14 @@ def test_two_texts_have_no_correlation() -> None:
     assert [rater.spearman for rater in raters(joined(two), "tone", FEW)] == [None, None]
 
 
-def test_constant_raters() -> None:
+def test_constant_raters_have_no_correlation() -> None:
     anna, ben = raters(
         joined(sheet(rated("anna", [5.0] * 24), rated("ben", [4.0] * 24))), "tone", FEW
     )
     assert (anna.spearman, anna.mean, ben.mean) == (None, 5.0, 4.0)
 
 
-def test_raters_without_names_are_counted() -> None:
+def test_raters_without_names_are_numbered() -> None:
     samples = [replace(s, ratings={"tone": (3.0, None, 4.0)}, human={"tone": 3.5}) for s in texts()]
     assert votes_of(samples, "tone").names == ("rater 1", "rater 2", "rater 3")
     assert [rater.rater for rater in raters(samples, "tone", FEW)] == ["rater 1", "rater 3"]
@@ -103,17 +105,17 @@ def test_consistency_counts_texts_that_were_rated_twice() -> None:
     assert (anna.repeated, anna.same, ben.repeated) == (5, 3, 0)
 
 
-def test_rows_about_other_texts_and_criteria_do_not_count() -> None:
-    other = [replace(row, criterion="depth", repeat=True) for row in rated("anna", THREE["anna"])]
-    elsewhere = [
-        replace(row, item="elsewhere", repeat=True) for row in rated("anna", THREE["anna"][:1])
-    ]
-    (anna, *_) = raters(joined(SHEET), "tone", FEW, sheet(list(SHEET.single), other, elsewhere))
+def test_repeated_ratings_of_other_texts_and_criteria_do_not_count() -> None:
+    ratings = rated("anna", THREE["anna"])
+    of_depth = [replace(row, criterion="depth", repeat=True) for row in ratings]
+    of_unknown_item = [replace(ratings[0], item="unknown", repeat=True)]
+    all_ratings = sheet(list(SHEET.single), of_depth, of_unknown_item)
+    (anna, *_) = raters(joined(SHEET), "tone", FEW, all_ratings)
     assert (anna.repeated, anna.ratings) == (0, 24)
 
 
-def test_a_variants_ratings_have_the_name_of_the_criterion_it_varies() -> None:
-    """People rated `tone`, and the judge's criterion is `tone_5`."""
+def test_repeated_ratings_count_for_a_variant_of_the_criterion() -> None:
+    """The ratings are of `tone`, and the judge's criterion is `tone_5`."""
     ratings = sheet(rated("anna", THREE["anna"]), rated("anna", THREE["anna"][:5], repeat=True))
     samples = [
         replace(s, ratings={"tone_5": s.ratings["tone"]}, raters={"tone_5": ("anna",)})
@@ -144,34 +146,38 @@ def minus_rater_by_hand(judge: np.ndarray, votes: np.ndarray) -> float:
     differences = []
     for index, rater in enumerate(votes):
         others = np.delete(votes, index, axis=0).mean(axis=0).ravel()
-        own = spearmanr(rater.ravel(), others).statistic
-        differences.append(spearmanr(judge.ravel(), others).statistic - own)
+        of_rater = spearmanr(rater.ravel(), others).statistic
+        differences.append(spearmanr(judge.ravel(), others).statistic - of_rater)
     return float(np.mean(differences))
 
 
-def test_a_judge_minus_one_rater_over_all_texts_is_scipys() -> None:
+def test_a_judge_minus_one_rater_over_all_texts_equals_scipy() -> None:
     judge = RANDOM.normal(3, 1, (24, 1))
     votes = VOTES.reshape(3, 24, 1)  # one text per item: nothing within items
-    found = minus_one_rater(judge, votes, FEW)
-    assert found is not None
-    assert found.value == pytest.approx(minus_rater_by_hand(judge, votes))
-    assert found.n == 24
+    difference = minus_one_rater(judge, votes, FEW)
+    assert difference is not None
+    assert difference.value == pytest.approx(minus_rater_by_hand(judge, votes))
+    assert difference.n == 24
 
 
 def test_a_judge_minus_one_rater_within_items_is_a_mean_over_items() -> None:
     judge = RANDOM.normal(3, 1, (12, 6))
     votes = RANDOM.normal(3, 1, (3, 12, 6))
     by_item = [minus_rater_by_hand(judge[item], votes[:, item]) for item in range(12)]
-    found = minus_one_rater(judge, votes, FEW)
-    assert found is not None
-    assert found.value == pytest.approx(np.mean(by_item))
-    assert found.n == 12
+    difference = minus_one_rater(judge, votes, FEW)
+    assert difference is not None
+    assert difference.value == pytest.approx(np.mean(by_item))
+    assert difference.n == 12
 
 
-def test_a_rater_as_the_judge_is_better_than_one_rater_and_one_vote_is_none() -> None:
+def test_the_mean_of_raters_is_better_than_a_single_rater() -> None:
     mean = VOTES.mean(axis=0)
-    found = minus_one_rater(mean, VOTES, FEW)
-    assert found is not None
-    assert found.value > 0
-    assert minus_one_rater(mean, VOTES[:1], FEW) is None
-    assert minus_one_rater(mean, np.empty((0, 12, 2)), FEW) is None
+    difference = minus_one_rater(mean, VOTES, FEW)
+    assert difference is not None
+    assert difference.value > 0
+
+
+def test_a_judge_minus_one_rater_needs_two_raters() -> None:
+    judge = VOTES.mean(axis=0)
+    assert minus_one_rater(judge, VOTES[:1], FEW) is None
+    assert minus_one_rater(judge, np.empty((0, 12, 2)), FEW) is None

@@ -1,4 +1,4 @@
-"""Ratings by people that are off a scale, or of nothing that was asked."""
+"""Checks of people's ratings: values outside the scale, and criteria that were not judged."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ FIVE = {"relevance": (1.0, 5.0)}
 
 
 def rated(*ratings: float, where: bool = True) -> list[Sample]:
-    return [
-        Sample(
-            f"d{n}", "a", "x", human={"relevance": value}, where=f"d.csv:{n + 2}" if where else ""
-        )
-        for n, value in enumerate(ratings)
-    ]
+    samples = []
+    for n, value in enumerate(ratings):
+        location = f"d.csv:{n + 2}" if where else ""
+        samples.append(Sample(f"d{n}", "a", "x", human={"relevance": value}, where=location))
+    return samples
 
 
-def test_a_rating_off_the_scale_is_named_with_its_row() -> None:
+def test_a_rating_outside_the_scale_is_noted_with_its_row() -> None:
     facts = ("relevance", "outside its scale, 1 to 5", "7 at d.csv:4", "Only correlations")
     assert lines_hold(out_of_scale(rated(1, 5, 7, 3), FIVE), [facts])
     facts = ("relevance", "outside its scale, 1 to 5", "0.5 at d0, a", "Only correlations")
@@ -29,7 +28,7 @@ def test_a_rating_off_the_scale_is_named_with_its_row() -> None:
     assert not [*out_of_scale(rated(1, 5), FIVE)]
 
 
-def test_off_scale_check_reads_each_rating() -> None:
+def test_the_rating_of_each_rater_is_checked() -> None:
     sample = Sample(
         "d",
         "a",
@@ -41,16 +40,19 @@ def test_off_scale_check_reads_each_rating() -> None:
     assert "6 at d.csv:2" in next(out_of_scale([sample], FIVE))
 
 
-def test_verdicts_on_a_criterion_with_a_mark_count_as_pass_and_fail() -> None:
+def test_ratings_of_0_and_1_with_a_pass_mark_are_verdicts() -> None:
     (note,) = out_of_scale(rated(*[1.0] * 30, 0.0), FIVE, marked=["relevance"])
     assert has_line(note, "relevance with 0 and 1", "fail and pass")
 
 
-def test_ratings_on_another_scale_are_not_off_scale() -> None:
+def test_ratings_on_another_scale_are_noted_once() -> None:
     (note,) = out_of_scale(rated(*[0.0, 1.0] * 10), FIVE)
     assert has_line(note, "relevance from 0 to 1", "1 to 5", "correlations hold")
-    many = [*out_of_scale(rated(*[3.0] * 60, 6, 7, 8, 9), FIVE)]
-    assert has_line(many[0], "6 at d.csv:62, 7 at d.csv:63, 8 at d.csv:64", "1 more")
+
+
+def test_a_note_lists_three_ratings_outside_the_scale() -> None:
+    notes = [*out_of_scale(rated(*[3.0] * 60, 6, 7, 8, 9), FIVE)]
+    assert has_line(notes[0], "6 at d.csv:62, 7 at d.csv:63, 8 at d.csv:64", "1 more")
 
 
 @pytest.mark.parametrize(("criteria", "hint"), [(["relevance"], True), (["fluency"], False)])
@@ -66,17 +68,11 @@ def test_ratings_of_unknown_criteria_suggest_the_nearest_name(
     assert "Rename them in a.csv." in unknown_criteria(rated_names(typo), criteria, "a.csv")
 
 
-def test_a_rating_off_the_scale_counts_only_in_correlations() -> None:
+def test_a_rating_outside_the_scale_counts_only_in_correlations() -> None:
     votes: dict[str, tuple[float | None, ...]] = {"relevance": (9, 1)}
-    (on_scale_sample, alone) = on_scale(
-        [Sample("d", "a", "x", human={"relevance": 5.0}, ratings=votes), *rated(9)],
-        "relevance",
-        1,
-        5,
-    )
-    assert (on_scale_sample.human, on_scale_sample.ratings) == (
-        {"relevance": 1.0},
-        {"relevance": (None, 1)},
-    )
-    assert alone.human == {}
+    two_raters = Sample("d", "a", "x", human={"relevance": 5.0}, ratings=votes)
+    first, second = on_scale([two_raters, *rated(9)], "relevance", 1, 5)
+    assert first.human == {"relevance": 1.0}
+    assert first.ratings == {"relevance": (None, 1)}
+    assert second.human == {}
     assert not any(sample.human for sample in on_scale(rated(*[0.0, 1.0] * 10), "relevance", 1, 5))

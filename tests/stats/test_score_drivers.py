@@ -24,37 +24,36 @@ Rows = list[list[float | None]]
 def _run(
     sizes: list[int], values: Floats | Rows, human: Floats | None = None
 ) -> tuple[Table, dict[Text, TextFeatures]]:
-    """Items of so many texts each; a row of `values` is a text's score (None where it failed) and its looks."""
+    """Return a table and the features of its texts. `sizes` are the numbers of texts of the items.
+
+    A row of `values` is a text's score, or None for a failure, and its features. `human` are the texts' ratings.
+    """
+    rows = values.tolist() if isinstance(values, np.ndarray) else values
     texts = [
         (f"i{item}", f"s{system}") for item, size in enumerate(sizes) for system in range(size)
     ]
-    rated = [
-        {} if human is None else {"c": float(rating)}
-        for rating in (human if human is not None else texts)
-    ]
-    samples = tuple(
-        Sample(*text, "words", human=mine) for text, mine in zip(texts, rated, strict=True)
-    )
-    rows = values.tolist() if isinstance(values, np.ndarray) else values
-    scores = tuple(
-        Score(*text, "c", row[0], SINGLE)
-        for text, row in zip(texts, rows, strict=True)
-        if row[0] is not None
-    )
-    return Table(samples, (COLUMN,), scores), {
-        text: TextFeatures(*row[1:]) for text, row in zip(texts, rows, strict=True)
-    }
+    samples, scores = [], []
+    for index, (text, row) in enumerate(zip(texts, rows, strict=True)):
+        ratings = {} if human is None else {"c": float(human[index])}
+        samples.append(Sample(*text, "words", human=ratings))
+        if row[0] is not None:
+            scores.append(Score(*text, "c", row[0], SINGLE))
+    features = {text: TextFeatures(*row[1:]) for text, row in zip(texts, rows, strict=True)}
+    return Table(tuple(samples), (COLUMN,), tuple(scores)), features
 
 
 def _values(sizes: list[int], seed: int = 0) -> Floats:
-    """Scores with an item's own difficulty that depend a little on looks that depend on each other."""
+    """Return scores and features. The scores depend on the item's difficulty and a little on the features.
+
+    The features are correlated.
+    """
     random = np.random.default_rng(seed)
-    looks = random.normal(size=(sum(sizes), 3))
-    looks[:, 1] += 0.7 * looks[:, 0]
+    features = random.normal(size=(sum(sizes), 3))
+    features[:, 1] += 0.7 * features[:, 0]
     difficulty = np.repeat(random.normal(0, 3, len(sizes)), sizes)
-    return np.column_stack(
-        [looks @ [0.5, -0.3, 0.1] + random.normal(size=len(looks)) + difficulty, looks]
-    )
+    noise = random.normal(size=len(features))
+    scores = features @ [0.5, -0.3, 0.1] + noise + difficulty
+    return np.column_stack([scores, features])
 
 
 def _centred(values: Floats, groups: list[int]) -> Floats:
@@ -68,8 +67,8 @@ def _share(y: Floats, x: Floats) -> float:
 
 
 def _only(results: tuple[Drivers, ...]) -> Drivers:
-    (one,) = results
-    return one
+    (result,) = results
+    return result
 
 
 def _known(estimate: Estimate | None) -> Estimate:
@@ -78,36 +77,33 @@ def _known(estimate: Estimate | None) -> Estimate:
 
 
 @given(st.lists(st.integers(2, 6), min_size=5, max_size=12), st.integers(0, 99))
-def test_within_items_it_is_least_squares_beside_a_dummy_for_every_item(
+def test_the_explained_share_within_items_is_least_squares_with_item_dummies(
     sizes: list[int], seed: int
 ) -> None:
     values = _values(sizes, seed)
     result = _only(drivers(*_run(sizes, values), Bootstrap(5)))
     y, x = values[:, 0], values[:, 1:]
     dummies = np.repeat(np.eye(len(sizes)), sizes, axis=0)
-    alone, both = (
-        float(((y - z @ np.linalg.lstsq(z, y, rcond=None)[0]) ** 2).sum())
-        for z in (dummies, np.hstack([dummies, x]))
-    )
-    assert (result.within, result.texts, result.items, result.note) == (
-        True,
-        sum(sizes),
-        len(sizes),
-        "",
-    )
-    assert _known(result.together).value == pytest.approx(1 - both / alone, abs=1e-9)
+
+    def squared_residuals(z: Floats) -> float:
+        return float(((y - z @ np.linalg.lstsq(z, y, rcond=None)[0]) ** 2).sum())
+
+    of_dummies = squared_residuals(dummies)
+    of_all = squared_residuals(np.hstack([dummies, x]))
+    assert (result.within, result.note) == (True, "")
+    assert (result.texts, result.items) == (sum(sizes), len(sizes))
+    assert _known(result.together).value == pytest.approx(1 - of_all / of_dummies, abs=1e-9)
     centred = _centred(values, sizes)
     assert tuple(driver.name for driver in result.each) == NAMES
-    for place, driver in enumerate(result.each, 1):
-        r = pearsonr(centred[:, 0], centred[:, place]).statistic
+    for column, driver in enumerate(result.each, 1):
+        r = pearsonr(centred[:, 0], centred[:, column]).statistic
+        share = _share(centred[:, 0], centred[:, [column]])
         assert driver.correlation.value == pytest.approx(r, abs=1e-9)
-        assert driver.explained.value == pytest.approx(
-            _share(centred[:, 0], centred[:, [place]]), abs=1e-9
-        )
+        assert driver.explained.value == pytest.approx(share, abs=1e-9)
 
 
 @given(st.integers(10, 40), st.integers(0, 99))
-def test_pooled_it_is_least_squares_with_a_constant(size: int, seed: int) -> None:
+def test_the_pooled_share_is_least_squares_with_a_constant(size: int, seed: int) -> None:
     values = _values([1] * size, seed)
     result = _only(drivers(*_run([1] * size, values), Bootstrap(5)))
     centred = values - values.mean(axis=0)
@@ -115,27 +111,28 @@ def test_pooled_it_is_least_squares_with_a_constant(size: int, seed: int) -> Non
     assert _known(result.together).value == pytest.approx(
         _share(centred[:, 0], centred[:, 1:]), abs=1e-9
     )
-    for place, driver in enumerate(result.each, 1):
-        assert driver.correlation.value == pytest.approx(
-            pearsonr(values[:, 0], values[:, place]).statistic, abs=1e-9
-        )
+    for column, driver in enumerate(result.each, 1):
+        r = pearsonr(values[:, 0], values[:, column]).statistic
+        assert driver.correlation.value == pytest.approx(r, abs=1e-9)
 
 
-def test_how_hard_an_item_is_does_not_count() -> None:
+def test_the_difficulty_of_an_item_does_not_count() -> None:
     sizes = [4] * 20
     values = _values(sizes)
     shifted = values + np.repeat(np.random.default_rng(1).normal(0, 50, (20, 4)), sizes, axis=0)
-    one, other = (_only(drivers(*_run(sizes, v), Bootstrap(50))) for v in (values, shifted))
-    assert _known(one.together).value == pytest.approx(_known(other.together).value, abs=1e-6)
-    assert _known(one.together).low == pytest.approx(_known(other.together).low, abs=1e-6)
+    expected, together = (
+        _known(_only(drivers(*_run(sizes, v), Bootstrap(50))).together) for v in (values, shifted)
+    )
+    assert together.value == pytest.approx(expected.value, abs=1e-6)
+    assert together.low == pytest.approx(expected.low, abs=1e-6)
 
 
-def test_detects_a_judge_driven_by_length() -> None:
+def test_a_judge_driven_by_length_is_detected() -> None:
     random = np.random.default_rng(5)
     sizes = [8] * 300
-    looks = random.normal(size=(2400, 3))
-    score = looks[:, 0] + random.normal(size=2400) + np.repeat(random.normal(0, 2, 300), 8)
-    result = _only(drivers(*_run(sizes, np.column_stack([score, looks]))))
+    features = random.normal(size=(2400, 3))
+    score = features[:, 0] + random.normal(size=2400) + np.repeat(random.normal(0, 2, 300), 8)
+    result = _only(drivers(*_run(sizes, np.column_stack([score, features]))))
     together, (length, copying, _) = _known(result.together), result.each
     assert together.value == pytest.approx(0.5, abs=0.03)
     assert together.low is not None
@@ -147,7 +144,7 @@ def test_detects_a_judge_driven_by_length() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 4])
-def test_the_interval_is_the_percentile_one_over_items_drawn_whole(size: int) -> None:
+def test_the_interval_is_the_percentile_interval_of_resampled_items(size: int) -> None:
     sizes = [size] * 15
     values = _values(sizes, 3)
     result = _only(drivers(*_run(sizes, values), Bootstrap(80, 7, 0.8)))
@@ -169,17 +166,18 @@ def test_the_interval_is_the_percentile_one_over_items_drawn_whole(size: int) ->
     assert has_line(together.method, "80%", "bootstrap over items", "80 resamples", "seed 7")
 
 
-def test_a_resample_in_which_a_driver_does_not_vary_has_no_correlation_but_a_share() -> None:
+def test_a_resample_with_a_constant_driver_has_a_share_and_no_correlation() -> None:
     sizes = [4] * 10
     values = _values(sizes)
     values[4:, 1] = 2.0
     result = _only(drivers(*_run(sizes, values), Bootstrap(80, 3)))
     r, shares = [], []
     for drawn in np.random.default_rng(3).integers(10, size=(80, 10)):
-        sample = np.concatenate(
-            [(part := values[4 * item : 4 * item + 4]) - part.mean(axis=0) for item in drawn]
+        sample = _centred(
+            np.concatenate([values[4 * item : 4 * item + 4] for item in drawn]), sizes
         )
-        r += [pearsonr(sample[:, 0], sample[:, 1]).statistic] if 0 in drawn else []
+        if 0 in drawn:  # the only item in which the driver varies
+            r.append(pearsonr(sample[:, 0], sample[:, 1]).statistic)
         shares.append(_share(sample[:, 0], sample[:, 1:]))
     length, together = result.each[0].correlation, _known(result.together)
     assert 0 < len(r) < 80
@@ -196,31 +194,33 @@ def test_chance_is_the_mean_explained_by_random_features() -> None:
         for _ in range(300)
     ]
     assert results[0].chance == 3 / (24 - 6)
-    assert np.mean([_known(one.together).value for one in results]) == pytest.approx(
-        3 / 18, abs=0.015
-    )
+    shares = [_known(result.together).value for result in results]
+    assert np.mean(shares) == pytest.approx(3 / 18, abs=0.015)
     pooled = [
         _only(drivers(*_run([1] * 24, random.normal(size=(24, 4))), Bootstrap(2)))
         for _ in range(300)
     ]
     assert pooled[0].chance == 3 / 23
-    assert np.mean([_known(one.together).value for one in pooled]) == pytest.approx(
-        3 / 23, abs=0.015
-    )
+    shares = [_known(result.together).value for result in pooled]
+    assert np.mean(shares) == pytest.approx(3 / 23, abs=0.015)
 
 
-def test_items_of_one_text_do_not_count_where_most_texts_have_another_beside_them() -> None:
+def test_items_of_one_text_are_excluded_if_most_items_have_several() -> None:
     sizes = [4, 1, 4, 1, 4, 1]
     values = _values(sizes)
     result = _only(drivers(*_run(sizes, values), Bootstrap(5)))
     assert (result.within, result.texts, result.items) == (True, 12, 3)
     centred = _centred(values, sizes)
     assert _known(result.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
-    result = _only(drivers(*_run([2] + [1] * 12, _values([2] + [1] * 12)), Bootstrap(5)))
+
+
+def test_texts_are_pooled_if_most_items_have_one_text() -> None:
+    sizes = [2] + [1] * 12
+    result = _only(drivers(*_run(sizes, _values(sizes)), Bootstrap(5)))
     assert (result.within, result.texts, result.items) == (False, 14, 13)
 
 
-def test_looks_that_say_the_same_explain_it_once() -> None:
+def test_perfectly_correlated_features_explain_a_share_once() -> None:
     values = _values([5] * 6)
     values[:, 2] = 3 * values[:, 1] + 1
     values[:, 3] = -values[:, 1]
@@ -232,7 +232,7 @@ def test_looks_that_say_the_same_explain_it_once() -> None:
     assert position.correlation.value == pytest.approx(-length.correlation.value)
 
 
-def test_drivers_without_sources_use_only_length() -> None:
+def test_length_is_the_only_driver_of_texts_without_sources() -> None:
     rows = [[*row[:2], None, None] for row in _values([4] * 5).tolist()]
     result = _only(drivers(*_run([4] * 5, rows), Bootstrap(50)))
     (length,) = result.each
@@ -242,7 +242,7 @@ def test_drivers_without_sources_use_only_length() -> None:
     assert _known(result.together).low == pytest.approx(length.explained.low)
 
 
-def test_texts_that_lack_a_driver_of_the_others_are_left_out() -> None:
+def test_texts_without_one_of_the_drivers_are_excluded() -> None:
     values = _values([4] * 5)
     rows: Rows = values.tolist()
     rows[0][3] = rows[7][0] = None
@@ -252,7 +252,7 @@ def test_texts_that_lack_a_driver_of_the_others_are_left_out() -> None:
     assert _known(result.together).value == pytest.approx(_share(centred[:, 0], centred[:, 1:]))
 
 
-def test_a_driver_that_is_the_same_for_all_texts_of_an_item_does_not_count() -> None:
+def test_a_driver_that_does_not_vary_within_items_is_excluded() -> None:
     values = _values([4] * 5)
     values[:, 1] = np.repeat(range(5), 4)
     result = _only(drivers(*_run([4] * 5, values), Bootstrap(5)))
@@ -281,37 +281,39 @@ def test_too_little_data_has_a_reason(
     assert result.texts == sum(sizes)
 
 
-@pytest.mark.parametrize(("sizes", "has"), [([12], False), ([4] * 9, False), ([4] * 10, True)])
-def test_few_items_have_no_interval(sizes: list[int], has: bool) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "has_interval"), [([12], False), ([4] * 9, False), ([4] * 10, True)]
+)
+def test_fewer_than_10_items_have_no_interval(sizes: list[int], has_interval: bool) -> None:
     together = _known(_only(drivers(*_run(sizes, _values(sizes)))).together)
-    assert (together.low is not None, together.high is not None) == (has, has)
+    assert (together.low is not None) == has_interval
+    assert (together.high is not None) == has_interval
     too_few = has_line(together.method, "within items", f"{len(sizes)} items", "too few")
-    assert too_few is not has
+    assert too_few is not has_interval
 
 
-def test_ratings_are_analyzed_with_the_judges() -> None:
+def test_drivers_of_ratings_are_analyzed_like_those_of_the_judge() -> None:
     values, ratings = _values([4] * 5), _values([4] * 5, 8)[:, 0]
-    table, looks = _run([4] * 5, values, ratings)
-    by_judge, by_people = drivers(table, looks, Bootstrap(5))
+    table, features = _run([4] * 5, values, ratings)
+    by_judge, by_people = drivers(table, features, Bootstrap(5))
     assert (by_judge.column, by_judge.people) == ("c", False)
     assert (by_people.column, by_people.people) == ("c", True)
     rated, _ = _run([4] * 5, np.column_stack([ratings, values[:, 1:]]))
-    assert replace(by_people, people=False) == _only(drivers(rated, looks, Bootstrap(5)))
+    assert replace(by_people, people=False) == _only(drivers(rated, features, Bootstrap(5)))
 
 
-def test_each_judge_of_a_panel_and_their_mean_have_their_own() -> None:
+def test_each_judge_of_a_panel_and_the_mean_have_separate_drivers() -> None:
     values, ratings = _values([4] * 5), _values([4] * 5, 8)[:, 0]
-    table, looks = _run([4] * 5, values, ratings)
+    table, features = _run([4] * 5, values, ratings)
     columns = [replace(COLUMN, name=f"c/{name}", judge=name) for name in "ab"]
     rows = [
         replace(s, column=column.name, value=s.value + len(s.item))
         for s in table.scores
         for column in columns
     ]
-    results = analyze(
-        table.samples, [replace(COLUMN, name="c"), *columns], rows, looks=looks
-    ).drivers
-    assert [(one.column, one.people) for one in results] == [
+    all_columns = [replace(COLUMN, name="c"), *columns]
+    results = analyze(table.samples, all_columns, rows, looks=features).drivers
+    assert [(result.column, result.people) for result in results] == [
         ("c", False),
         ("c/a", False),
         ("c/b", False),
@@ -319,4 +321,4 @@ def test_each_judge_of_a_panel_and_their_mean_have_their_own() -> None:
     ]
     assert results[0].together == results[1].together
     assert analyze(table.samples, columns, rows).drivers == ()
-    assert analyze(table.samples, columns, rows, orders=2, looks=looks).drivers == ()
+    assert analyze(table.samples, columns, rows, orders=2, looks=features).drivers == ()

@@ -1,4 +1,4 @@
-"""Select the candidate with the best agreement with people."""
+"""Selection of the candidate with the best agreement with people."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def judged(skills, items, systems=8, seed=0):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_values_are_the_correlations_that_validate_shows(level):
+def test_values_are_the_correlations_of_validate(level):
     values, ratings = judged([0.5, 0.7], 60)
     selection = select(values, ratings, level)
     against = CorrelationWithRatings(ratings, FEW)
@@ -35,15 +35,15 @@ def test_values_are_the_correlations_that_validate_shows(level):
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_failures_do_not_help(level):
-    """A judge that fails on difficult texts is not better than a judge that scores them correctly."""
+def test_a_failure_counts_against_a_candidate(level):
+    """A judge that fails on difficult texts is not better than a judge that scores them."""
     values, ratings = judged([0.75, 0.7], 60)
     wrong = np.abs(values[1] - values[1].mean() - (ratings - ratings.mean())) > 0.7
     failed = np.stack([np.zeros_like(wrong), wrong])
     values[failed] = np.nan
     selection = select(values, ratings, level, failed=failed)
     dropped = select(values, ratings, level)
-    assert dropped.chosen == 1  # as if the texts had not been there
+    assert dropped.chosen == 1  # if the failed texts were ignored
     assert selection.values[1] < dropped.values[1]
 
 
@@ -62,14 +62,14 @@ def test_texts_missing_for_a_candidate_are_ignored():
     assert select(values, ratings) == select(values[:, :10], ratings[:10])
 
 
-def test_too_few_items_say_how_many_are_needed():
+def test_too_few_items_are_an_error_with_the_number_needed():
     with pytest.raises(DataError, match=r"at least 5 items .*there are 4"):
         select(*judged([0.5, 0.6], 4))
     with pytest.raises(DataError, match=r"level systems .*at least 50"):
         select(*judged([0.5, 0.6], 20), "systems")
 
 
-def test_candidate_without_a_correlation_is_never_chosen():
+def test_a_candidate_without_a_correlation_is_never_chosen():
     values, ratings = judged([0.5, 0.4], 30)
     values[0] = 3.0
     selection = select(values, ratings, "all-texts")
@@ -84,7 +84,7 @@ def test_candidate_without_a_correlation_is_never_chosen():
     ("level", "kind"),
     [("within-items", "items whose ratings differ.*"), ("all-texts", "rated items")],
 )
-def test_the_ratings_are_not_blamed_if_candidates_lack_values(level, kind):
+def test_the_error_names_candidates_without_values_and_not_the_ratings(level, kind):
     values, ratings = judged([0.5, 0.6], 20)
     values[0, 3:] = np.nan
     with pytest.raises(
@@ -99,6 +99,6 @@ def test_the_ratings_are_not_blamed_if_candidates_lack_values(level, kind):
         select(*judged([0.5, 0.6], 1), level)
 
 
-def test_equal_candidates_resolve_to_the_first():
+def test_the_first_of_equal_candidates_is_chosen():
     values, ratings = judged([0.6], 30)
     assert select(np.concatenate([values, values]), ratings).chosen == 0

@@ -19,7 +19,7 @@ SHIFTED = Scale(("1", "2", "3"), (0.0, 0.2, 1.0))
 
 
 def _score(item: str, draws: list[str | None], scale: Scale, system: str = "s") -> Score:
-    """As a judge's draws are stored."""
+    """Return a score as a run stores it for these draws. None is a draw without a score."""
     w = from_samples(draws, scale)
     parsed = sum(draw is not None for draw in draws)
     provenance = Provenance(
@@ -38,7 +38,7 @@ def _table(scale: Scale, *scores: Score) -> Table:
     return Table(samples, (column,), scores)
 
 
-def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
+def test_repeat_sd_is_the_mean_standard_deviation_of_a_texts_draws() -> None:
     draws = {
         "1": [*"44445", None],
         "2": list("12345"),
@@ -47,15 +47,16 @@ def test_it_is_the_mean_of_each_texts_standard_deviation() -> None:
         "5": list("1112"),
     }
     estimates = repeats(_table(FIVE, *(_score(item, row, FIVE) for item, row in draws.items())))
-    each = [statistics.stdev(int(label) for label in row if label) for row in draws.values()]
-    (one,) = estimates.values()
-    assert (one.name, one.n, one.value) == ("repeat_sd", 5, pytest.approx(statistics.fmean(each)))
-    assert one.low is not None
-    assert one.low < one.value < (one.high or 0)
-    assert has_line(one.method, "mean over texts", "standard deviation", "draws", "95%")
+    by_text = [statistics.stdev(int(label) for label in row if label) for row in draws.values()]
+    (estimate,) = estimates.values()
+    assert (estimate.name, estimate.n) == ("repeat_sd", 5)
+    assert estimate.value == pytest.approx(statistics.fmean(by_text))
+    assert estimate.low is not None
+    assert estimate.low < estimate.value < (estimate.high or 0)
+    assert has_line(estimate.method, "mean over texts", "standard deviation", "draws", "95%")
 
 
-def test_repeats_by_system_and_column() -> None:
+def test_repeat_sd_is_by_system_and_column() -> None:
     rows = [_score("1", list("12"), FIVE, "a"), _score("1", list("33"), FIVE, "b")]
     estimates = repeats(_table(FIVE, *rows))
     assert {key: e.value for key, e in estimates.items()} == {
@@ -64,7 +65,7 @@ def test_repeats_by_system_and_column() -> None:
     }
 
 
-def test_spread_of_two_labels_from_the_distribution() -> None:
+def test_repeat_sd_of_two_labels_comes_from_the_distribution() -> None:
     (estimate,) = repeats(
         _table(PASS, _score("1", ["pass", "fail", "pass", "pass"], PASS))
     ).values()
@@ -72,17 +73,16 @@ def test_spread_of_two_labels_from_the_distribution() -> None:
 
 
 @pytest.mark.parametrize("scale", [NAMED, SHIFTED])
-def test_unordered_labels_have_no_spread(scale: Scale) -> None:
+def test_scales_without_equal_steps_or_numbers_have_no_repeat_sd(scale: Scale) -> None:
     draws: list[str | None] = list(Counter({scale.labels[0]: 2, scale.labels[1]: 1}).elements())
     assert repeats(_table(scale, _score("1", draws, scale))) == {}
 
 
-def test_single_draws_other_strategies_and_metrics_have_no_spread() -> None:
+def test_single_draws_other_strategies_and_metrics_have_no_repeat_sd() -> None:
     weighed = Score("1", "s", "c", 4.5, Provenance("logprobs", 1.0, {"4": 0.5, "5": 0.5}))
     assert repeats(_table(FIVE, weighed)) == {}
     assert repeats(_table(FIVE, _score("1", ["4", None], FIVE))) == {}
     column = Column("c", "metric", Signature("c"))
-    assert (
-        repeats(Table((Sample("1", "s", ""),), (column,), (_score("1", list("45"), FIVE),))) == {}
-    )
+    metric = Table((Sample("1", "s", ""),), (column,), (_score("1", list("45"), FIVE),))
+    assert repeats(metric) == {}
     assert repeats(Table((), (), ())) == {}

@@ -26,7 +26,7 @@ Values = dict[str, list[float | None]]
 
 @pytest.fixture
 def only(metric_table: Callable[..., Table]) -> Callable[..., Comparison]:
-    """A function that compares the systems of a table with one column."""
+    """Return a function that compares the systems of a table with one column."""
 
     def compared(values: Values, **fields: Any) -> Comparison:
         (comparison,) = compare(metric_table({"m": values}, **fields), n_resamples=400)
@@ -56,14 +56,12 @@ def test_pairs_of_systems_are_sorted_with_described_estimates(metric_table: Make
     assert [r.rank for r in comparison.ranks] == [1, 2, 3]
     raw = []
     for d in comparison.differences:
-        one, other = np.array(values[d.system]), np.array(values[d.other])
-        assert d.estimate.value == pytest.approx(one.mean() - other.mean())
-        assert (d.wins, d.ties, d.losses) == (
-            (one > other).sum(),
-            (one == other).sum(),
-            (one < other).sum(),
-        )
-        u = scipy_stats.mannwhitneyu(one, other).statistic
+        better, worse = np.array(values[d.system]), np.array(values[d.other])
+        assert d.estimate.value == pytest.approx(better.mean() - worse.mean())
+        assert d.wins == (better > worse).sum()
+        assert d.ties == (better == worse).sum()
+        assert d.losses == (better < worse).sum()
+        u = scipy_stats.mannwhitneyu(better, worse).statistic
         assert d.delta == pytest.approx(2 * u / (40 * 40) - 1)  # delta is U, on −1 to 1
         assert d.estimate.low is not None
         assert d.estimate.high is not None
@@ -80,11 +78,13 @@ def test_pairs_of_systems_are_sorted_with_described_estimates(metric_table: Make
 def test_p_equals_scipy_for_few_items(only: Make) -> None:
     values = _scores({"a": 0.6, "b": 0.0}, 9, seed=3)
     (difference,) = only(values).differences
-    theirs = scipy_stats.permutation_test(
-        (values["a"], values["b"]), lambda x, y: np.mean(np.subtract(x, y)),
-        permutation_type="samples", n_resamples=np.inf,
-    )  # fmt: skip
-    assert difference.estimate.p == pytest.approx(theirs.pvalue)
+    expected = scipy_stats.permutation_test(
+        (values["a"], values["b"]),
+        lambda x, y: np.mean(np.subtract(x, y)),
+        permutation_type="samples",
+        n_resamples=np.inf,
+    )
+    assert difference.estimate.p == pytest.approx(expected.pvalue)
     assert difference.estimate.described.endswith("p: sign-flip permutation test, exact")
 
 
@@ -101,39 +101,35 @@ def test_systems_without_a_significant_difference_from_the_first_are_best(only: 
     assert alone.best == ("good",)
 
 
-def test_the_lower_end_can_be_the_better_one(only: Make) -> None:
+def test_lower_values_may_be_better(only: Make) -> None:
     values = _scores({"a": 0.0, "b": -1.2}, 60)
-    up, down = only(values), only(values, better="lower")
-    (one,), (other,) = up.differences, down.differences
-    assert (up.best, down.best) == (("a",), ("b",))
-    assert (one.system, other.system) == ("a", "b")
-    assert other.estimate.value == pytest.approx(-one.estimate.value)
-    assert other.estimate.value < 0
-    assert (other.wins, other.losses, other.delta) == (
-        one.wins,
-        one.losses,
-        pytest.approx(-(one.delta or 0)),
-    )
-    assert [(r.system, r.rank, r.low, r.high) for r in down.ranks] == [
+    higher_is_better, lower_is_better = only(values), only(values, better="lower")
+    (expected,), (difference,) = higher_is_better.differences, lower_is_better.differences
+    assert (higher_is_better.best, lower_is_better.best) == (("a",), ("b",))
+    assert (expected.system, difference.system) == ("a", "b")
+    assert difference.estimate.value == pytest.approx(-expected.estimate.value)
+    assert difference.estimate.value < 0
+    assert (difference.wins, difference.losses) == (expected.wins, expected.losses)
+    assert difference.delta == pytest.approx(-(expected.delta or 0))
+    assert [(r.system, r.rank, r.low, r.high) for r in lower_is_better.ranks] == [
         ("b", 1, 1, 1),
         ("a", 2, 2, 2),
     ]
 
 
-def test_columns_without_a_better_end_or_of_all_texts_are_left_out(metric_table: Make) -> None:
+def test_columns_without_a_direction_or_of_all_texts_are_not_compared(metric_table: Make) -> None:
     table = metric_table(
         {"m": {"a": [1.0, 2.0], "b": [2.0, 3.0]}, "all": {"a": [None], "b": [None]}}
     )
-    both = Table(
+    length = Column("length", "metric", Signature("length"), better="")
+    corpus_value = Score("", "a", "all", 0.5, METRIC)
+    length_of_text = Score("i0", "a", "length", 3.0, METRIC)
+    with_more = Table(
         table.samples,
-        (*table.columns, Column("length", "metric", Signature("length"), better="")),
-        (
-            *table.scores,
-            Score("", "a", "all", 0.5, METRIC),
-            Score("i0", "a", "length", 3.0, METRIC),
-        ),
+        (*table.columns, length),
+        (*table.scores, corpus_value, length_of_text),
     )
-    assert [comparison.column for comparison in compare(both, n_resamples=20)] == ["m"]
+    assert [comparison.column for comparison in compare(with_more, n_resamples=20)] == ["m"]
 
 
 def test_rank_intervals_follow_from_the_tests(only: Make) -> None:
@@ -156,18 +152,18 @@ def test_rank_intervals_follow_from_the_tests(only: Make) -> None:
     ]
 
 
-def test_rank_intervals_of_few_items_hold_the_true_places(only: Make) -> None:
-    """Of five systems that differ, 97 % of all intervals and more: by drawing items again it was 80–85 %."""
+def test_rank_intervals_of_few_items_cover_the_true_ranks(only: Make) -> None:
+    """At least 97 % of the intervals of five different systems cover. With a bootstrap over items, 80–85 % did."""
     random = np.random.default_rng(8)
     shifts = {"a": 0.2, "b": 0.15, "c": 0.1, "d": 0.05, "e": 0.0}
-    held = []
+    covers = []
     for _ in range(40):
         comparison = only(_scores(shifts, 10, seed=int(random.integers(1 << 30))))
-        held += [r.low <= 1 + "abcde".index(r.system) <= r.high for r in comparison.ranks]
-    assert np.mean(held) >= 0.97
+        covers += [r.low <= 1 + "abcde".index(r.system) <= r.high for r in comparison.ranks]
+    assert np.mean(covers) >= 0.97
 
 
-def test_tie_tolerance_ignores_a_distant_system(only: Make) -> None:
+def test_the_tolerance_of_ties_does_not_depend_on_a_distant_system(only: Make) -> None:
     comparison = only({"a": [1e-4] * 6, "b": [2e-4] * 6, "c": [1e9] * 6, "d": [1e-4 + 1e-13] * 6})
     assert {r.system: r.rank for r in comparison.ranks} == {"c": 1, "b": 2, "a": 3, "d": 3}
 
@@ -182,7 +178,7 @@ def test_a_small_difference_of_large_values_is_ranked(only: Make) -> None:
     ]
 
 
-def test_one_system_alone(only: Make) -> None:
+def test_a_single_system_has_a_rank_and_no_differences(only: Make) -> None:
     comparison = only({"a": [1.0, 2.0, 3.0]})
     assert (comparison.differences, comparison.best, comparison.detectable) == ((), (), None)
     assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [("a", 1, 1, 1)]
@@ -190,36 +186,31 @@ def test_one_system_alone(only: Make) -> None:
     assert only({"a": [1.0, 2.0], "b": [None, None]}).note == comparison.note
 
 
-def test_one_item_has_differences_and_nothing_else(only: Make) -> None:
+def test_one_item_has_differences_without_tests(only: Make) -> None:
     comparison = only({"a": [1.0], "b": [3.0], "c": [2.0]})
     assert [(d.system, d.other, d.estimate.value, d.wins) for d in comparison.differences] == [
-        ("b", "c", 1.0, 1), ("b", "a", 2.0, 1), ("c", "a", 1.0, 1)
-    ]  # fmt: skip
-    assert all(
-        d.adjusted is d.estimate.p is d.estimate.low is None and not d.apart
-        for d in comparison.differences
-    )
+        ("b", "c", 1.0, 1),
+        ("b", "a", 2.0, 1),
+        ("c", "a", 1.0, 1),
+    ]
+    for d in comparison.differences:
+        assert (d.adjusted, d.estimate.p, d.estimate.low) == (None, None, None)
+        assert not d.apart
     assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 3), (2, 1, 3), (3, 1, 3)]
     assert (comparison.best, comparison.detectable) == ((), None)
     assert has_line(comparison.note, "one item", "too few")
 
 
-def test_a_constant_column(only: Make) -> None:
+def test_a_constant_column_has_no_best_system(only: Make) -> None:
     comparison = only({"a": [2.0] * 20, "b": [2.0] * 20})
-    (one,) = comparison.differences
-    assert (one.estimate.value, one.estimate.low, one.estimate.high, one.adjusted) == (
-        0.0,
-        None,
-        None,
-        1.0,
-    )
-    assert (one.delta, one.wins, one.ties, one.losses) == (0.0, 0, 20, 0)
+    (difference,) = comparison.differences
+    assert (difference.estimate.value, difference.adjusted) == (0.0, 1.0)
+    assert (difference.estimate.low, difference.estimate.high) == (None, None)
+    assert (difference.wins, difference.ties, difference.losses) == (0, 20, 0)
+    assert difference.delta == 0.0
     assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 2), (1, 1, 2)]
-    assert (comparison.best, comparison.detectable, comparison.note) == (
-        (),
-        None,
-        "all values are equal",
-    )
+    assert (comparison.best, comparison.detectable) == ((), None)
+    assert comparison.note == "all values are equal"
 
 
 def test_equal_systems_have_no_significant_difference(only: Make) -> None:
@@ -230,7 +221,7 @@ def test_equal_systems_have_no_significant_difference(only: Make) -> None:
     assert [(r.rank, r.low, r.high) for r in comparison.ranks] == [(1, 1, 2), (1, 1, 2)]
 
 
-def test_comparison_if_all_judgments_failed() -> None:
+def test_a_column_without_values_has_a_reason() -> None:
     samples = (Sample("i", "a", "x"), Sample("i", "b", "y"))
     failures = tuple(Failure("i", name, "c", "parse", "ParseError", "no score") for name in "ab")
     comparisons = compare(
@@ -243,18 +234,19 @@ def test_comparison_if_all_judgments_failed() -> None:
     )
 
 
-def test_systems_with_different_items_are_compared_on_those_they_share(only: Make) -> None:
+def test_systems_with_different_items_are_compared_on_shared_items(only: Make) -> None:
     a: list[float | None] = [1.0, 2.0, 3.0, None, None, 5.0, 4.0]
     b: list[float | None] = [2.0, 2.0, None, 4.0, None, 4.0, 1.0]
     c: list[float | None] = [None, None, None, None, 1.0, None, None]
     comparison = only({"a": a, "b": b, "c": c})
-    (one,) = comparison.differences
-    assert (one.system, one.other, one.estimate.n, one.estimate.value) == ("a", "b", 4, 0.75)
-    assert (one.wins, one.ties, one.losses) == (2, 1, 1)
+    (difference,) = comparison.differences
+    assert (difference.system, difference.other) == ("a", "b")
+    assert (difference.estimate.n, difference.estimate.value) == (4, 0.75)
+    assert (difference.wins, difference.ties, difference.losses) == (2, 1, 1)
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     counted = sum((x > y) - (x < y) for x, _ in pairs for _, y in pairs) / 16
-    assert one.delta == pytest.approx(counted)
-    assert comparison.best == ("a", "b", "c")  # nothing says that c is worse
+    assert difference.delta == pytest.approx(counted)
+    assert comparison.best == ("a", "b", "c")  # no test shows that c is worse
     assert has_line(comparison.note, "different items", "shared ones", "2 of 3 pairs", "no item")
     assert has_line(comparison.note, "too few items", "significant difference")
 
@@ -265,11 +257,12 @@ def test_systems_that_share_no_item_are_not_compared(only: Make) -> None:
     assert has_line(comparison.note, "no two systems share")
 
 
-def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make) -> None:
+def test_a_system_with_the_highest_mean_is_not_best_if_worse_on_shared_items(only: Make) -> None:
     easy, hard = [5.0] * 40, [1.0, 2.0] * 20
     comparison = only({"a": [*easy, *hard], "b": [*[None] * 40, *(x + 1 for x in hard)]})
-    (one,) = comparison.differences
-    assert (one.system, one.estimate.value, one.apart) == ("a", -1.0, True)
+    (difference,) = comparison.differences
+    assert (difference.system, difference.estimate.value) == ("a", -1.0)
+    assert difference.apart
     assert comparison.best == ("b",)
     assert [(r.system, r.rank, r.low, r.high) for r in comparison.ranks] == [
         ("a", 1, 2, 2),
@@ -278,10 +271,9 @@ def test_the_first_by_mean_that_loses_on_the_shared_items_is_not_best(only: Make
 
 
 @pytest.mark.parametrize(("n", "few"), [(5, True), (6, False)])
-def test_note_says_if_items_are_too_few(n: int, few: bool, only: Make) -> None:
-    comparison = only(
-        {"a": [2.0 + k for k in range(n)], "b": [1.0] * n}
-    )  # two-sided p at its least: 2 / 2^n
+def test_a_note_warns_if_too_few_items_allow_no_significance(n: int, few: bool, only: Make) -> None:
+    comparison = only({"a": [2.0 + k for k in range(n)], "b": [1.0] * n})
+    # the smallest possible two-sided p
     assert comparison.differences[0].estimate.p == 2 / 2**n
     assert comparison.best == (("a", "b") if few else ("a",))
     assert has_line(comparison.note, "too few items", "significant difference") is few
@@ -289,7 +281,7 @@ def test_note_says_if_items_are_too_few(n: int, few: bool, only: Make) -> None:
 
 
 @pytest.mark.slow
-def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make) -> None:
+def test_a_thousand_systems_are_compared_only_with_the_best(metric_table: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
     values = {
@@ -308,7 +300,7 @@ def test_thousands_of_systems_are_compared_with_the_best_one(metric_table: Make)
     assert all(r.low <= r.rank <= 1_000 and 1 <= r.low <= r.high <= 1_000 for r in comparison.ranks)
 
 
-def test_the_best_of_sixty_systems_beats_those_far_below(only: Make) -> None:
+def test_the_best_of_sixty_systems_is_better_than_the_worst_twenty(only: Make) -> None:
     random = np.random.default_rng(0)
     item = random.normal(size=24)
     comparison = only(
@@ -318,7 +310,7 @@ def test_the_best_of_sixty_systems_beats_those_far_below(only: Make) -> None:
     assert not {f"s{k}" for k in range(20)} & set(comparison.best)
 
 
-def test_groups_of_columns_do_not_change_the_numbers(
+def test_the_number_of_columns_per_block_does_not_change_the_results(
     monkeypatch: pytest.MonkeyPatch, metric_table: Make
 ) -> None:
     table = metric_table(
@@ -330,17 +322,17 @@ def test_groups_of_columns_do_not_change_the_numbers(
     assert [comparison.column for comparison in whole] == ["x", "y", "z"]
 
 
-def test_the_seed_decides(metric_table: Make) -> None:
+def test_p_depends_only_on_the_seed(metric_table: Make) -> None:
     table = metric_table({"m": _scores({"a": 0.0, "b": 0.4}, 40)})
     assert compare(table, seed=1) == compare(table, seed=1)
-    one, other = (
+    first, second = (
         compare(table, seed=seed, n_resamples=99)[0].differences[0].estimate for seed in (1, 2)
     )
-    assert one.p != other.p
-    assert "seed 1" in one.test
+    assert first.p != second.p
+    assert "seed 1" in first.test
 
 
-def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
+def test_the_mean_and_each_judge_of_a_panel_are_separate_columns() -> None:
     columns = [
         Column(f"c/{j}", "criterion", Signature(j), 1.0, 5.0, criterion="c", judge=j) for j in "xy"
     ]
@@ -357,9 +349,9 @@ def test_a_panels_mean_and_its_judges_are_columns_of_their_own() -> None:
     comparisons = compare(
         Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_resamples=200
     )
-    assert [one.column for one in comparisons] == ["c", "c/x", "c/y"]
-    both = [one.differences[0].estimate.value for one in comparisons]
-    assert both[0] == pytest.approx((both[1] + both[2]) / 2)
+    assert [comparison.column for comparison in comparisons] == ["c", "c/x", "c/y"]
+    of_mean, of_x, of_y = (comparison.differences[0].estimate.value for comparison in comparisons)
+    assert of_mean == pytest.approx((of_x + of_y) / 2)
 
 
 def test_pairwise_scores_have_no_system_comparison() -> None:
@@ -389,31 +381,38 @@ def test_numbers_are_never_nan(only: Make) -> None:
 
 
 @pytest.mark.slow
-def test_selecting_the_best_of_equal_systems_is_not_significant(only: Make) -> None:
-    """20 equal systems, 50 items, 40 columns: at most 5 % of the columns should show a difference."""
+def test_equal_systems_rarely_have_a_significant_difference(only: Make) -> None:
+    """With 20 equal systems and 50 items, about 5 % of columns or fewer should have a significant difference."""
     random = np.random.default_rng(7)
-    wrong = 0
+    n_false_positives = 0
     for _ in range(40):
         values = random.normal(size=(20, 50))
-        comparison = only({f"s{place}": row.tolist() for place, row in enumerate(values)})
-        wrong += any(difference.apart for difference in comparison.differences)
-    assert wrong <= 5
+        comparison = only({f"s{k}": row.tolist() for k, row in enumerate(values)})
+        n_false_positives += any(difference.apart for difference in comparison.differences)
+    assert n_false_positives <= 5
 
 
-def test_against_one_system_only_its_pairs_are_tested_and_corrected_for(metric_table: Make) -> None:
+def test_against_one_system_only_its_pairs_are_tested_and_corrected(metric_table: Make) -> None:
     values = _scores({"b": 0.0, "d": 0.1, "c": -0.9, "a": 0.4}, 40, seed=1)
     table = metric_table({"m": values})
-    (every,), (one,) = compare(table), compare(table, against="b")
-    assert [(d.system, d.other) for d in one.differences] == [("a", "b"), ("d", "b"), ("c", "b")]
-    same = {frozenset((d.system, d.other)): d.estimate for d in every.differences}
-    for d in one.differences:
-        theirs = same[frozenset((d.system, d.other))]
-        assert (abs(d.estimate.value), d.estimate.p) == (pytest.approx(abs(theirs.value)), theirs.p)
-    assert [d.adjusted for d in one.differences] == holm([d.estimate.p for d in one.differences])
-    assert [d.apart for d in one.differences] == [True, False, True]
-    assert (one.against, one.best) == ("b", ())
-    # nothing is known of the others among each other
-    assert {r.system: (r.low, r.high) for r in one.ranks} == {
+    (all_pairs,), (against_b,) = compare(table), compare(table, against="b")
+    assert [(d.system, d.other) for d in against_b.differences] == [
+        ("a", "b"),
+        ("d", "b"),
+        ("c", "b"),
+    ]
+    by_pair = {frozenset((d.system, d.other)): d.estimate for d in all_pairs.differences}
+    for d in against_b.differences:
+        expected = by_pair[frozenset((d.system, d.other))]
+        assert abs(d.estimate.value) == pytest.approx(abs(expected.value))
+        assert d.estimate.p == expected.p
+    assert [d.adjusted for d in against_b.differences] == holm(
+        [d.estimate.p for d in against_b.differences]
+    )
+    assert [d.apart for d in against_b.differences] == [True, False, True]
+    assert (against_b.against, against_b.best) == ("b", ())
+    # the other systems are not compared with each other
+    assert {r.system: (r.low, r.high) for r in against_b.ranks} == {
         "a": (1, 3),
         "d": (1, 4),
         "b": (2, 3),
@@ -424,15 +423,15 @@ def test_against_one_system_only_its_pairs_are_tested_and_corrected_for(metric_t
 def test_against_a_system_without_values_nothing_is_compared(metric_table: Make) -> None:
     table = metric_table({"m": {"a": [1.0, 2.0], "b": [2.0, 4.0], "c": [None, None]}})
     for absent in ("c", "d"):
-        (one,) = compare(table, against=absent)
-        assert one.differences == ()
-        assert has_line(one.note, absent, "no value")
+        (comparison,) = compare(table, against=absent)
+        assert comparison.differences == ()
+        assert has_line(comparison.note, absent, "no value")
 
 
-def test_against_one_system_any_number_of_them_is_tested(metric_table: Make) -> None:
+def test_against_one_system_any_number_of_systems_is_tested(metric_table: Make) -> None:
     random = np.random.default_rng(0)
     values: Values = {f"s{k}": random.normal(size=14).tolist() for k in range(120)}
     values["s7"] = [value - 9 for value in random.normal(size=14).tolist()]
-    (one,) = compare(metric_table({"m": values}), against="s7")
-    assert len(one.differences) == 119
-    assert (all(d.apart for d in one.differences), one.note) == (True, "")
+    (comparison,) = compare(metric_table({"m": values}), against="s7")
+    assert len(comparison.differences) == 119
+    assert (all(d.apart for d in comparison.differences), comparison.note) == (True, "")
