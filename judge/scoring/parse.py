@@ -19,6 +19,7 @@ from judge.core.records import Choice, ReplyKind, Scale
 from judge.scoring import json_reply, prose
 from judge.scoring.grammar import Grammar, grammar_of
 from judge.scoring.json_scores import CLOSED, NO_KEY, score_in_object, score_in_objects
+from judge.scoring.prose.deductions import has_deduction
 from judge.scoring.quotes import QUOTE_LINE, FoldedText, fold_with_positions
 from judge.scoring.thinking import (
     CHANNEL,
@@ -187,11 +188,17 @@ def find(
         # The judge may have copied the channel mark from the text, and a score after it.
         raise ParseError("judge cannot determine where the reply's thinking ends", text)
     grammar = grammar_of(scale, title, cite)
-    if has_boxes(text[start:]) and not OBJECT.match(text, start):
-        return _find_among_options(text, start, reply, grammar, judged, strict=strict)
-    if not cite or OBJECT.match(text, start):
-        return _find(text, start, reply, grammar, judged, strict=strict)
-    return _find_beside_quotes(text, start, reply, grammar, judged, strict=strict)
+    is_object = OBJECT.match(text, start) is not None
+    find_in = _find
+    if has_boxes(text[start:]) and not is_object:
+        find_in = _find_among_options
+    elif cite and not is_object:
+        find_in = _find_beside_quotes
+    score = find_in(text, start, reply, grammar, judged, strict=strict)
+    is_highest = score.label == grammar.spellings.ends[1]
+    if is_highest and has_deduction(fold(text[score.end :])):
+        raise ParseError("the reply takes points off the highest score", text)
+    return score
 
 
 def _find_among_options(

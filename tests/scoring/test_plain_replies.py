@@ -428,6 +428,42 @@ def test_a_unit_may_be_in_another_language(text: str) -> None:
     assert {label(text, kind) for kind in KINDS} == {"4"}
 
 
+DEDUCTIONS = (
+    " - one point deducted for a wrong name",
+    ", one point off for style",
+    ", but I deducted a point for style.",
+    "\nI took off one point for style.",
+    "，扣一分",
+    "。理由：衔接较弱，扣1分。",
+    "、1点減点。",
+    "。2文目が弱いため1点を引いた。",
+    ", 1점 감점.",
+    "\n이유: 연결이 약해 1점을 깎았습니다.",
+    ", ein Punkt Abzug für Stil",
+    ", moins un point pour le style",
+    ", menos un punto por el estilo",
+)
+NO_DEDUCTIONS = (
+    "\nI did not deduct a point.",
+    "\nThere is no reason to deduct a point.",
+    "\nI would deduct one point for a wrong name, but all are right.",
+    "\n不扣一分。",
+    "\n1点の減点もない。",
+    "\n1점도 감점하지 않았습니다.",
+)
+
+
+def test_the_highest_score_less_a_point_is_no_score() -> None:
+    for deduction, kind in product(DEDUCTIONS, KINDS):
+        unit = "点" if "点" in deduction else ""
+        assert label(f"5{unit}{deduction}", kind) is None
+    for text, kind in product(NO_DEDUCTIONS, KINDS[:2]):
+        assert label(f"5{text}", kind) == "5"
+    assert label('{"score": 5, "reason": "扣1分。"}', "score_then_reason") is None
+    for text in ("4\n理由：衔接较弱，扣1分。", "4 - one point deducted for a wrong name"):
+        assert label(text, "score_then_reason") == "4"
+
+
 @pytest.mark.parametrize("text", ["1. It is clear. 2. It is short.", "1) Clear text. 2) Short."])
 def test_the_number_of_an_entry_is_no_score(text: str) -> None:
     assert {label(text, kind) for kind in KINDS} == {None}
