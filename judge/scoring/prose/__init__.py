@@ -18,7 +18,7 @@ from typing import Literal
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import LabelIndex, fold
-from judge.scoring.prose import chinese, english, japanese, korean, other_languages
+from judge.scoring.prose import answers, chinese, english, japanese, korean, other_languages
 from judge.scoring.prose.forms import Forms, forms, table_cells
 from judge.scoring.prose.language import Reader, reader
 from judge.scoring.prose.masks import mask_quotations
@@ -102,7 +102,7 @@ _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])(?:[.)]\s|、)", re.IGNORECASE)
 # "1.", "b)"
 _NUMBERED = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s*+", re.IGNORECASE)
 _BUT = re.compile(
-    r"\W*(?:but|however|though|although|ただし|しかし|하지만|그러나|但是?)", re.IGNORECASE
+    r"\W*(?:and|but|however|though|although|ただし|しかし|하지만|그러나|但是?)", re.IGNORECASE
 )
 _LAST_WORD = re.compile(r"\w+\Z")
 # What stands around a label that is described: "\n**B**: clear"
@@ -117,6 +117,8 @@ _NO_COUNT = re.compile(
 )
 # "lowered to three", "now two points": another score in words, but not "two errors", "two of them"
 _NO_COUNT_INSIDE = re.compile(r"\s*+(?:\Z|[^\w\s-]|(?:or|out|for|instead|now)\b)", re.IGNORECASE)
+# "ten" in "often", "n" in "clean"
+_ENDS_WORD = re.compile(r"(?<=[^\W\d_])[a-z]", re.IGNORECASE)
 # These may also be a pronoun or mean a little: "a good one", "有一点长".
 _ONE = ("one", "一", "한")
 # ": no." after a label that is a word: "Faithful: no."
@@ -156,6 +158,10 @@ _DOUBTS = re.compile(
     re.IGNORECASE,
 )
 """What makes a reason behind a named score doubtful, in any language."""
+_DOUBTS_OF_ANSWERS = re.compile(
+    f"{answers.DOUBT_AFTER}|{other_languages.DOUBT_AFTER}", re.IGNORECASE
+)
+"""The same behind a yes or no."""
 # "4 or 5", "4이나 5"
 _OR = re.compile(
     r"\W*[점点分]?\s*(?:이나|또는|혹은|か|または|或者?|や|~|から|에서|or|to)\s*(?:an?\s+)?"
@@ -212,6 +218,10 @@ class Patterns:
     title_pattern: str
     is_pair: bool
     has_words: bool
+
+    @property
+    def is_yes_or_no(self) -> bool:
+        return {self.spellings.label("yes"), self.spellings.label("no")}.isdisjoint({None})
 
     def readers(self, text: str, *, edge: bool) -> Iterator[Reader]:
         """Yield the readers of the languages whose letters a sentence has.
@@ -433,10 +443,10 @@ def _is_word(match: re.Match[str], patterns: Patterns) -> bool:
 def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether any words after a score and a comma are its reason: "4, on topic".
 
-    Not after a label that is a word ("good, not great"), nor if another score follows in words
-    ("4, lowered to three").
+    Not after a label that is a word ("good, not great") but for yes and no, nor if another score
+    follows in words ("4, lowered to three").
     """
-    if _is_word(match, patterns):
+    if _is_word(match, patterns) and not patterns.is_yes_or_no:
         return False
     label = patterns.spellings.label(match["value"])
     reason = _STATED_SCALE.sub("", sentence[match.end("comma") :])
@@ -455,6 +465,8 @@ def _is_no_count(reason: str, number: re.Match[str]) -> bool:
     """
     if number.start() == 0 and _NO_COUNT.match(reason, number.end()):
         return True
+    if _ENDS_WORD.match(reason, number.start()):
+        return False
     is_in_digits = number["value"][0].isdecimal()
     if is_in_digits or number["value"].casefold() in _ONE:
         return False
@@ -514,7 +526,8 @@ def _is_doubtful(reason: str, patterns: Patterns) -> bool:
 
     Without the criterion's title, which may be a word of doubt itself.
     """
-    return _DOUBTS.search(patterns.title.sub("", reason)) is not None
+    doubts = _DOUBTS_OF_ANSWERS if patterns.is_yes_or_no else _DOUBTS
+    return doubts.search(patterns.title.sub("", reason)) is not None
 
 
 def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
