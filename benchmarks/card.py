@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from common import COLUMNS, SUMMEVAL
 
-from judge.commands.card.command import MAIN, plan_card, run_card
+from judge.commands.card.card_plan import MAIN, plan_card
+from judge.commands.card.command import run_card
 from judge.config import load_config
 from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider

@@ -115,7 +115,8 @@ def _make_card(
 ) -> JudgeCard:
     """Judge the texts and their changes, and return the card."""
     from judge.commands.card.card import PROBES
-    from judge.commands.card.command import card_estimate, plan_card, run_card
+    from judge.commands.card.card_plan import card_estimate, plan_card
+    from judge.commands.card.command import run_card
 
     probe_names = PROBES if probes is None else probes
     plan = plan_card(config, items=items, probes=probe_names, epsilon=epsilon)

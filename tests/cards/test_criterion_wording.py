@@ -11,7 +11,7 @@ import pytest
 
 from judge import criteria
 from judge.commands.card.card import JudgeCard
-from judge.commands.card.command import QUESTIONS, card_estimate, plan_card
+from judge.commands.card.card_plan import QUESTIONS, card_estimate, plan_card
 from judge.commands.card.command import card as make_card
 from judge.commands.card.paraphrases import read_reply
 from judge.commands.card.probes import QUESTION_WORDING

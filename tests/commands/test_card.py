@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands.card import card_texts
-from judge.commands.card import command as card_command
+from judge.commands.card import card_plan, card_texts
 from judge.commands.card.card import ORIGINAL, PROBES, JudgeCard
-from judge.commands.card.command import (
+from judge.commands.card.card_plan import (
     DRAWN,
     MAIN,
     PAIRS,
@@ -26,12 +25,11 @@ from judge.commands.card.command import (
     TEXTS,
     WORDINGS,
     CardPlan,
-    card_async,
     card_estimate,
     plan_card,
-    run_card,
 )
 from judge.commands.card.command import card as make_card
+from judge.commands.card.command import card_async, run_card
 from judge.commands.card.perturbations import ATTACKS, CHANGES, CONTROL, NEUTRAL, inject
 from judge.commands.card.probes import IDENTICAL_SCORES
 from judge.config import load_config
@@ -231,8 +229,8 @@ def test_biases_are_measured_in_separate_runs(full_card: tuple[JudgeCard, list[R
     for request in requests:
         drawn[request.params["temperature"]] += request.params.get("n", 0)
     assert drawn == {
-        0.0: len(PLACES) * len(TWO) * card_command.DRAWS,
-        1.0: len(PLACES) * len(TWO) * card_command.DRAWS,
+        0.0: len(PLACES) * len(TWO) * card_plan.DRAWS,
+        1.0: len(PLACES) * len(TWO) * card_plan.DRAWS,
     }
     for words in ("Your task is to assess a text", "Read the text below carefully"):
         assert sum(request.messages[0]["content"].startswith(words) for request in requests) == len(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.commands.card.card import PROBES
-from judge.commands.card.command import TEXTS, CardPlan, plan_card, writing_requests
+from judge.commands.card.card_plan import TEXTS, CardPlan, plan_card, writing_requests
 from judge.commands.card.finished import ITEMS, is_run
 from judge.commands.plan.explanations import estimate_notes, with_method
 from judge.commands.plan.record import Forecast

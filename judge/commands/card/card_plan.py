@@ -1,0 +1,451 @@
+"""Plan a judge card: choose its texts, and prepare the runs that judge them.
+
+Nothing is sent. `plan_card` reads and checks the data; the functions after it add the runs that
+show biases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge import criteria
+from judge.commands.card.card import ORIGINAL, PROBES, Probe
+from judge.commands.card.card_texts import CardTexts, perturb
+from judge.commands.card.finished import (
+    ITEMS,
+)
+from judge.commands.card.paraphrases import MOST_REQUESTS, stand_ins
+from judge.commands.card.perturbations import best_label
+from judge.commands.card.probes import QUESTION_WORDING
+from judge.commands.evaluate import reject_unsupported
+from judge.config import RankConfig, RunConfig, split
+from judge.core.errors import ConfigError, CriterionError, DataError
+from judge.core.format import plural
+from judge.core.messages import in_python, option
+from judge.core.plugins import require_known
+from judge.core.records import Criterion, Sample
+from judge.core.request_options import Judge
+from judge.criteria.render import MissingInput, UnequalInput
+from judge.data import ledger
+from judge.providers import Provider
+from judge.run import human_ratings, judge_run, prompt_language
+from judge.run.cost_estimate import cost_summary
+from judge.run.preparation import (
+    PreparedRun,
+    WantedTexts,
+    check_output_dir,
+    load_texts,
+    prepare,
+)
+from judge.scoring.multi_criteria import PromptRenderer, make_renderers
+from judge.stats.alt_test import EPSILON
+
+if TYPE_CHECKING:
+    pass
+DRAWS, TEMPERATURES = 5, (0.0, 1.0)
+"""How often each text is judged again, at each of these temperatures."""
+TEXTS, MAIN, WORDINGS, QUESTIONS, PAIRS = (
+    "texts",
+    "changed texts",
+    "other wordings",
+    "other questions",
+    "pairs in both orders",
+)
+_REPEATS = "repeats at temperature {:g}"
+DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
+"""Names of the runs."""
+_USED_UP: dict[str, Any] = {
+    "metrics": (),
+    "set": {},
+    "map": {},
+    "systems": (),
+    "where": {},
+    "limit": None,
+    "ratings": None,
+    "rating_criterion": "",
+    "out": None,
+}
+"""Options to reset once the texts are read: no metric is measured, and `out` is the folder of the
+card.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CardPlan:
+    """A card whose texts are read and whose requests are checked. Nothing has been sent yet.
+
+    `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives
+    the reason for each probe that cannot be made, and `notes` are on people's ratings. `epsilon` is
+    the judge's advantage in the alternative annotator test. `unwritten` are the criteria whose
+    question the judge puts into other words first; until then the run QUESTIONS has texts of the
+    same length.
+    """
+
+    config: RunConfig
+    model: str
+    probes: tuple[Probe, ...]
+    texts: CardTexts
+    runs: Mapping[str, PreparedRun]
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    unwritten: tuple[Criterion, ...] = ()
+    notes: tuple[str, ...] = ()
+    epsilon: float = EPSILON
+
+    @property
+    def judgments(self) -> int:
+        """The number of judgments of all runs."""
+        return judge_run.count_judgments(self.runs.values())
+
+
+def plan_card(
+    config: RunConfig,
+    data: Any = None,
+    *,
+    items: int = ITEMS,
+    probes: str | Sequence[str] = PROBES,
+    providers: Sequence[Judge | Provider] | None = None,
+    custom_criteria: Mapping[str, Criterion] | None = None,
+    epsilon: float = EPSILON,
+) -> CardPlan:
+    """Make the texts of a card and prepare the runs that judge them. Raises JudgeError."""
+    judges = config.model if providers is None else providers
+    source = config.data if data is None else data
+    chosen_probes = _check_arguments(config, source, items, probes, judges)
+    rows = load_texts(config, source)[: config.limit]
+    prompt_language_of_rows, _ = prompt_language.choose_prompt_language(config, rows)
+    language = prompt_language_of_rows.name
+    names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
+    loaded = _load_criteria(names, custom_criteria or {}, language)
+    # Before items are chosen: a rating of a text outside the sample is no error.
+    with_criteria = config.model_copy(update={"criteria": names})
+    rated = _with_ratings(with_criteria, rows, loaded)
+    best_labels = {criterion.name: best_label(criterion) for criterion in loaded}
+    texts = perturb(
+        rated.samples,
+        best_labels,
+        chosen_probes,
+        items=items,
+        language=language,
+        seed=config.seed,
+    )
+    # The texts have their ratings now, so no run reads the file again.
+    base_config = config.with_rating_rows(None).model_copy(
+        update={**_USED_UP, "language": language, "criteria": names}
+    )
+    runs = _prepare_main_runs(
+        base_config,
+        rated.samples,
+        texts,
+        out=config.out,
+        judges=judges,
+        custom_criteria=custom_criteria,
+    )
+    main = runs[TEXTS]
+    card_plan = CardPlan(
+        config=base_config.model_copy(update={"out": config.out}),
+        model=next(iter(main.judges)),
+        probes=chosen_probes,
+        texts=_without_used_ratings(texts, main.criteria),
+        runs=runs,
+        notes=rated.notes,
+        epsilon=epsilon,
+    )
+    return _add_bias_runs(card_plan) if "bias" in chosen_probes else card_plan
+
+
+def _load_criteria(
+    criterion_names: Sequence[str], custom_criteria: Mapping[str, Criterion], language: str
+) -> list[Criterion]:
+    """Return the criteria; a name of `custom_criteria` is that one, and no file is read."""
+    loaded = []
+    for criterion_name in criterion_names:
+        criterion = custom_criteria.get(criterion_name)
+        loaded.append(criterion or criteria.load(criterion_name, language=language))
+    return loaded
+
+
+def _prepare_main_runs(
+    config: RunConfig,
+    samples: Sequence[Sample],
+    texts: CardTexts,
+    *,
+    out: Path | None,
+    judges: Sequence[Judge | Provider],
+    custom_criteria: Mapping[str, Criterion] | None,
+) -> dict[str, PreparedRun]:
+    """Prepare the run of the unchanged texts, and that of the changed ones if there are any.
+
+    `samples` are all texts of the data, and `texts` those that were chosen from them; `out` is the
+    folder of the card. Raises ConfigError if a recording has several judges.
+    """
+
+    def prepare_in(
+        folder: str, rows: Sequence[Sample], wanted_texts: WantedTexts | None
+    ) -> PreparedRun:
+        folder_of_run = None if out is None else out / folder
+        return prepare(
+            config.model_copy(update={"out": folder_of_run}),
+            list(rows),
+            providers=judges,
+            loaded_criteria=custom_criteria,
+            wanted_texts=wanted_texts,
+        )
+
+    chosen_items = {sample.item for sample in texts.originals}
+    # Every system's text of these items: agreement and differences need more than one text of each.
+    unchanged = [sample for sample in samples if sample.item in chosen_items]
+    main = prepare_in("run", unchanged, None)
+    if len(main.judges) > 1:
+        raise ConfigError(
+            f"the recording has several judges: name one of {', '.join(main.judges)} with "
+            f"{option('model')}"
+        )
+    runs = {TEXTS: main}
+    # The unchanged texts are judged in the first run.
+    changed = [sample for sample in texts.changed if sample.system != ORIGINAL]
+    if changed:
+        runs[MAIN] = prepare_in("changed", changed, texts.wanted_texts)
+    return runs
+
+
+def _without_used_ratings(texts: CardTexts, chosen: Sequence[Criterion]) -> CardTexts:
+    """Return the texts without the ratings from which a criterion was made."""
+    used_by_criterion = {criterion.name: criterion.used for criterion in chosen}
+    return replace(
+        texts,
+        originals=tuple(ledger.withhold(texts.originals, used_by_criterion)),
+        others=tuple(ledger.withhold(texts.others, used_by_criterion)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _RatedTexts:
+    """Texts with people's ratings, and notes on the ratings."""
+
+    samples: list[Sample]
+    notes: tuple[str, ...]
+
+
+def _with_ratings(
+    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]
+) -> _RatedTexts:
+    """Join the ratings of the configuration's file to all texts. Raises JudgeError."""
+    sheet, _ = human_ratings.read(config, rows, rated=False)
+    samples, notes = human_ratings.join(config, rows, sheet, chosen)
+    return _RatedTexts(samples, tuple(notes))
+
+
+def _check_arguments(
+    config: RunConfig,
+    source: Any,
+    items: int,
+    probes: str | Sequence[str],
+    judges: Sequence[Judge | Provider],
+) -> tuple[Probe, ...]:
+    """Return the probes in the order of the card. Raises ConfigError for unsuitable arguments."""
+    names = split(probes) if isinstance(probes, str) else list(probes)
+    require_known("probe", names, PROBES, option("probes"))
+    if not names:
+        raise ConfigError(f"{option('probes')}: name at least one of {', '.join(PROBES)}")
+    reject_unsupported(config, "card", "a judge card")
+    if not isinstance(items, int) or items < 1:
+        raise ConfigError(f"{option('items', items)}: write a whole number, 1 or more")
+    if len(judges) > 1:
+        raise ConfigError(
+            "a judge card is about one judge: name one, and make a card of each judge of a panel"
+        )
+    if config.criteria == ():
+        raise ConfigError(
+            f"{option('criteria', [] if in_python() else 'none')}: a judge card needs a criterion"
+        )
+    check_output_dir(config.out)
+    if source is None:
+        raise ConfigError(
+            "no data: name a file, for example judge validate summaries.jsonl "
+            f"{option('card', True)} {option('model', 'gpt-5.4-mini')}"
+        )
+    return tuple(probe_name for probe_name in PROBES if probe_name in names)
+
+
+def _add_bias_runs(card_plan: CardPlan) -> CardPlan:
+    """Add the runs that show biases, and the reasons why some of them cannot be made."""
+    main = card_plan.runs[TEXTS]
+    texts = card_plan.texts
+    runs = dict(card_plan.runs)
+    paraphrases: list[Criterion] = []
+    unavailable: dict[str, str] = {}
+    for criterion in main.criteria:
+        try:
+            paraphrases += [
+                criteria.paraphrase(criterion, wording) for wording in criteria.PARAPHRASES
+            ]
+        except CriterionError as error:
+            unavailable[f"wording of {criterion.name}"] = str(error)
+    if paraphrases:
+        runs[WORDINGS] = prepare_run(card_plan, texts.originals, paraphrases)
+    else:
+        # One reason for the whole probe, instead of one for each criterion.
+        unavailable = {"wording": "; ".join(unavailable.values())}
+    unwritten = _add_question_run(card_plan, runs, unavailable)
+    judge = next(iter(main.judges.values()))
+    if judge.decides:
+        unavailable["repeats"] = "a decision endpoint returns probabilities and samples no replies"
+    else:
+        for temperature in TEMPERATURES:
+            sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
+            runs[_REPEATS.format(temperature)] = prepare_run(
+                card_plan, texts.originals, main.criteria, **sampling
+            )
+    _add_position_run(card_plan, runs, unavailable)
+    return replace(card_plan, runs=runs, unavailable=unavailable, unwritten=unwritten)
+
+
+def _add_question_run(
+    card_plan: CardPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
+) -> tuple[Criterion, ...]:
+    """Add the run that asks each criterion's question in other words.
+
+    Return the criteria whose wordings the judge has to write. Adds the reason for each criterion
+    that has none.
+    """
+    main = card_plan.runs[TEXTS]
+    (judge,) = main.judges.values()
+    rephrased: list[Criterion] = []
+    unwritten: list[Criterion] = []
+    for criterion in main.criteria:
+        wordings = criterion.paraphrases
+        try:
+            if not wordings:
+                # The plan states the cost before the judge has written any wording.
+                wordings = stand_ins(criterion)
+                if judge.decides:
+                    raise CriterionError("its header has none, and a decision endpoint writes none")
+                unwritten.append(criterion)
+            rephrased += criteria.with_questions(criterion, wordings)
+        except CriterionError as error:
+            unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = str(error)
+    if rephrased:
+        runs[QUESTIONS] = prepare_run(card_plan, card_plan.texts.originals, rephrased)
+    return tuple(unwritten)
+
+
+def _add_position_run(
+    card_plan: CardPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
+) -> None:
+    """Add the run that compares texts in pairs, or the reason why it cannot be made."""
+    main = card_plan.runs[TEXTS]
+    texts = card_plan.texts
+    names = [criterion.name for criterion in main.criteria]
+    builtin = criteria.builtin(card_plan.config.language or "en", pairwise=True)
+    pairwise = {criterion.name: criterion for criterion in builtin if criterion.name in names}
+    # In the order of the card's criteria.
+    pairwise = {
+        criterion_name: pairwise[criterion_name]
+        for criterion_name in names
+        if criterion_name in pairwise
+    }
+    if not texts.others:
+        unavailable["position"] = "no item has different texts of two systems"
+        return
+    if not pairwise:
+        unavailable["position"] = f"there is no pairwise criterion called {' or '.join(names)}"
+        return
+    unequal = _unequal_inputs(pairwise, texts)
+    for criterion_name in unequal:
+        del pairwise[criterion_name]
+    if not pairwise:
+        unavailable["position"] = "; ".join(unequal.values())
+        return
+    rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
+    settings = {
+        **dict(card_plan.config),
+        # The judges are open already, also those of a recording.
+        "replay": None,
+        "out": None,
+        "criteria": tuple(pairwise),
+    }
+    judges = list(main.judges.values())
+    try:
+        config = RankConfig(**settings)
+        runs[PAIRS] = prepare(config, rows, providers=judges, loaded_criteria=pairwise)
+    except (ConfigError, CriterionError, DataError) as error:
+        unavailable["position"] = str(error)
+        return
+    for criterion_name in names:
+        if criterion_name in unequal:
+            unavailable[f"position by {criterion_name}"] = unequal[criterion_name]
+        elif criterion_name not in pairwise:
+            unavailable[f"position by {criterion_name}"] = "no pairwise criterion has this name"
+
+
+def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict[str, str]:
+    """Return, by criterion, why it can compare no two texts: all pairs differ in what it reads.
+
+    Judging would raise this error after the earlier runs of the card are paid.
+    """
+    opponent_by_item = {opponent.item: opponent for opponent in texts.others}
+    pairs = [
+        (original, opponent_by_item[original.item])
+        for original in texts.originals
+        if original.item in opponent_by_item
+    ]
+    reasons: dict[str, str] = {}
+    for criterion_name, renderer in make_renderers(list(pairwise.values())).items():
+        reason = _unequal_input(renderer, pairs)
+        if reason:
+            reasons[criterion_name] = reason
+    return reasons
+
+
+def _unequal_input(renderer: PromptRenderer, pairs: Iterable[tuple[Sample, Sample]]) -> str:
+    """Return why no pair can be compared: the texts of each pair differ in what is read; else ""."""
+    first_reason = ""
+    for original, opponent in pairs:
+        try:
+            renderer.render(original, opponent)
+        except UnequalInput as error:
+            first_reason = first_reason or str(error)
+        except MissingInput:
+            # Preparing the run reports it.
+            return ""
+        else:
+            return ""
+    return first_reason
+
+
+def prepare_run(
+    card_plan: CardPlan, rows: Sequence[Sample], chosen: Sequence[Criterion], **settings: Any
+) -> PreparedRun:
+    """Prepare another run of the card's judge, with changed settings."""
+    by_name = {criterion.name: criterion for criterion in chosen}
+    names = {"criteria": tuple(by_name)} if by_name else {}
+    # The judges are open already, also those of a recording.
+    changed = {"out": None, **names, **settings, "replay": None}
+    config = card_plan.config.model_copy(update=changed)
+    judges = list(card_plan.runs[TEXTS].judges.values())
+    return prepare(
+        config,
+        list(rows),
+        providers=judges,
+        loaded_criteria=by_name,
+    )
+
+
+def card_estimate(card_plan: CardPlan) -> str:
+    """Return one line to print before a card is made: its size, and about its requests and price."""
+    line = f"a card of {card_plan.model} on {plural(len(card_plan.texts.originals), 'item')}"
+    size = f"{plural(card_plan.judgments, 'judgment')} in {plural(len(card_plan.runs), 'run')}"
+    cost = cost_summary(card_plan.runs.values()) or "no model is called"
+    writing = ""
+    if card_plan.unwritten:
+        requests = plural(writing_requests(card_plan), "request")
+        writing = f", and at most {requests} for other wordings of the criteria"
+    return f"{line}: {size}, {cost}{writing}"
+
+
+def writing_requests(card_plan: CardPlan) -> int:
+    """Return the most requests in which the judge puts questions into other words."""
+    return MOST_REQUESTS * len(card_plan.unwritten)
