@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge import criteria
 from judge.commands.card.card import ORIGINAL, PROBES, Probe
@@ -43,20 +43,17 @@ from judge.run.preparation import (
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 from judge.stats.alt_test import EPSILON
 
-if TYPE_CHECKING:
-    pass
-DRAWS, TEMPERATURES = 5, (0.0, 1.0)
-"""How often each text is judged again, at each of these temperatures."""
-TEXTS, MAIN, WORDINGS, QUESTIONS, PAIRS = (
-    "texts",
-    "changed texts",
-    "other wordings",
-    "other questions",
-    "pairs in both orders",
-)
+DRAWS = 5
+"""How often each text is judged again at each temperature."""
+TEMPERATURES = (0.0, 1.0)
+# Names of the runs
+TEXTS = "texts"
+MAIN = "changed texts"
+WORDINGS = "other wordings"
+QUESTIONS = "other questions"
+PAIRS = "pairs in both orders"
 _REPEATS = "repeats at temperature {:g}"
 DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
-"""Names of the runs."""
 _USED_UP: dict[str, Any] = {
     "metrics": (),
     "set": {},
@@ -68,8 +65,9 @@ _USED_UP: dict[str, Any] = {
     "rating_criterion": "",
     "out": None,
 }
-"""Options to reset once the texts are read: no metric is measured, and `out` is the folder of the
-card.
+"""Options to reset once the texts are read.
+
+No metric is measured, and `out` is the folder of the card, not of a run.
 """
 
 
@@ -77,11 +75,12 @@ card.
 class CardPlan:
     """A card whose texts are read and whose requests are checked. Nothing has been sent yet.
 
-    `runs` are the runs to make, by name and in order; `model` names the judge. `unavailable` gives
-    the reason for each probe that cannot be made, and `notes` are on people's ratings. `epsilon` is
-    the judge's advantage in the alternative annotator test. `unwritten` are the criteria whose
-    question the judge puts into other words first; until then the run QUESTIONS has texts of the
-    same length.
+    - `runs`: the runs to make, by name and in order; `model`: the name of the judge.
+    - `unavailable`: the reason for each probe that cannot be made.
+    - `unwritten`: the criteria whose question the judge puts into other words first. Until then,
+      the run QUESTIONS has questions of the same length in their place.
+    - `notes`: notes on people's ratings.
+    - `epsilon`: the judge's advantage in the alternative annotator test.
     """
 
     config: RunConfig
@@ -98,6 +97,25 @@ class CardPlan:
     def judgments(self) -> int:
         """The number of judgments of all runs."""
         return judge_run.count_judgments(self.runs.values())
+
+    @property
+    def judge(self) -> Provider:
+        """The judge, open for all runs."""
+        (judge,) = self.runs[TEXTS].judges.values()
+        return judge
+
+    @property
+    def criteria(self) -> Sequence[Criterion]:
+        """The criteria of the card."""
+        return self.runs[TEXTS].criteria
+
+    def with_run(self, name: str, run: PreparedRun) -> CardPlan:
+        """Return the plan with another run after the others."""
+        return replace(self, runs={**self.runs, name: run})
+
+    def without(self, reasons: Mapping[str, str]) -> CardPlan:
+        """Return the plan with the reasons why some more probes cannot be made."""
+        return replace(self, unavailable={**self.unavailable, **reasons})
 
 
 def plan_card(
@@ -119,7 +137,7 @@ def plan_card(
     language = prompt_language_of_rows.name
     names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
     loaded = _load_criteria(names, custom_criteria or {}, language)
-    # Before items are chosen: a rating of a text outside the sample is no error.
+    # Before items are chosen, because a rating of a text outside the sample is no error.
     with_criteria = config.model_copy(update={"criteria": names})
     rated = _with_ratings(with_criteria, rows, loaded)
     best_labels = {criterion.name: best_label(criterion) for criterion in loaded}
@@ -153,7 +171,7 @@ def plan_card(
         notes=rated.notes,
         epsilon=epsilon,
     )
-    return _add_bias_runs(card_plan) if "bias" in chosen_probes else card_plan
+    return _with_bias_runs(card_plan) if "bias" in chosen_probes else card_plan
 
 
 def _load_criteria(
@@ -195,7 +213,7 @@ def _prepare_main_runs(
         )
 
     chosen_items = {sample.item for sample in texts.originals}
-    # Every system's text of these items: agreement and differences need more than one text of each.
+    # All systems' texts of these items, because agreement and differences need several.
     unchanged = [sample for sample in samples if sample.item in chosen_items]
     main = prepare_in("run", unchanged, None)
     if len(main.judges) > 1:
@@ -270,96 +288,105 @@ def _check_arguments(
     return tuple(probe_name for probe_name in PROBES if probe_name in names)
 
 
-def _add_bias_runs(card_plan: CardPlan) -> CardPlan:
+def _with_bias_runs(card_plan: CardPlan) -> CardPlan:
     """Add the runs that show biases, and the reasons why some of them cannot be made."""
-    main = card_plan.runs[TEXTS]
-    texts = card_plan.texts
-    runs = dict(card_plan.runs)
+    card_plan = _with_wording_run(card_plan)
+    card_plan = _with_question_run(card_plan)
+    card_plan = _with_repeats(card_plan)
+    return _with_position_run(card_plan)
+
+
+def _with_wording_run(card_plan: CardPlan) -> CardPlan:
+    """Add the run with other wordings of the prompt, or the reason for each criterion without."""
     paraphrases: list[Criterion] = []
-    unavailable: dict[str, str] = {}
-    for criterion in main.criteria:
+    reasons: dict[str, str] = {}
+    for criterion in card_plan.criteria:
         try:
             paraphrases += [
                 criteria.paraphrase(criterion, wording) for wording in criteria.PARAPHRASES
             ]
         except CriterionError as error:
-            unavailable[f"wording of {criterion.name}"] = str(error)
-    if paraphrases:
-        runs[WORDINGS] = prepare_run(card_plan, texts.originals, paraphrases)
-    else:
+            reasons[f"wording of {criterion.name}"] = str(error)
+    if not paraphrases:
         # One reason for the whole probe, instead of one for each criterion.
-        unavailable = {"wording": "; ".join(unavailable.values())}
-    unwritten = _add_question_run(card_plan, runs, unavailable)
-    judge = next(iter(main.judges.values()))
-    if judge.decides:
-        unavailable["repeats"] = "a decision endpoint returns probabilities and samples no replies"
-    else:
-        for temperature in TEMPERATURES:
-            sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
-            runs[_REPEATS.format(temperature)] = prepare_run(
-                card_plan, texts.originals, main.criteria, **sampling
-            )
-    _add_position_run(card_plan, runs, unavailable)
-    return replace(card_plan, runs=runs, unavailable=unavailable, unwritten=unwritten)
+        return card_plan.without({"wording": "; ".join(reasons.values())})
+    run = prepare_run(card_plan, card_plan.texts.originals, paraphrases)
+    return card_plan.without(reasons).with_run(WORDINGS, run)
 
 
-def _add_question_run(
-    card_plan: CardPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
-) -> tuple[Criterion, ...]:
+def _with_question_run(card_plan: CardPlan) -> CardPlan:
     """Add the run that asks each criterion's question in other words.
 
-    Return the criteria whose wordings the judge has to write. Adds the reason for each criterion
-    that has none.
+    Also add the criteria whose wordings the judge has to write, and the reason for each criterion
+    that can have none.
     """
-    main = card_plan.runs[TEXTS]
-    (judge,) = main.judges.values()
     rephrased: list[Criterion] = []
     unwritten: list[Criterion] = []
-    for criterion in main.criteria:
+    reasons: dict[str, str] = {}
+    for criterion in card_plan.criteria:
         wordings = criterion.paraphrases
         try:
             if not wordings:
                 # The plan states the cost before the judge has written any wording.
                 wordings = stand_ins(criterion)
-                if judge.decides:
+                if card_plan.judge.decides:
                     raise CriterionError("its header has none, and a decision endpoint writes none")
                 unwritten.append(criterion)
             rephrased += criteria.with_questions(criterion, wordings)
         except CriterionError as error:
-            unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = str(error)
-    if rephrased:
-        runs[QUESTIONS] = prepare_run(card_plan, card_plan.texts.originals, rephrased)
-    return tuple(unwritten)
+            reasons[f"{QUESTION_WORDING} by {criterion.name}"] = str(error)
+    card_plan = replace(card_plan.without(reasons), unwritten=tuple(unwritten))
+    if not rephrased:
+        return card_plan
+    run = prepare_run(card_plan, card_plan.texts.originals, rephrased)
+    return card_plan.with_run(QUESTIONS, run)
 
 
-def _add_position_run(
-    card_plan: CardPlan, runs: dict[str, PreparedRun], unavailable: dict[str, str]
-) -> None:
+def _with_repeats(card_plan: CardPlan) -> CardPlan:
+    """Add a run at each temperature that judges the texts again, or the reason why there is none."""
+    if card_plan.judge.decides:
+        reason = "a decision endpoint returns probabilities and samples no replies"
+        return card_plan.without({"repeats": reason})
+    for temperature in TEMPERATURES:
+        sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
+        run = prepare_run(card_plan, card_plan.texts.originals, card_plan.criteria, **sampling)
+        card_plan = card_plan.with_run(_REPEATS.format(temperature), run)
+    return card_plan
+
+
+def _with_position_run(card_plan: CardPlan) -> CardPlan:
     """Add the run that compares texts in pairs, or the reason why it cannot be made."""
-    main = card_plan.runs[TEXTS]
     texts = card_plan.texts
-    names = [criterion.name for criterion in main.criteria]
+    names = [criterion.name for criterion in card_plan.criteria]
     builtin = criteria.builtin(card_plan.config.language or "en", pairwise=True)
-    pairwise = {criterion.name: criterion for criterion in builtin if criterion.name in names}
+    builtin_by_name = {criterion.name: criterion for criterion in builtin}
     # In the order of the card's criteria.
-    pairwise = {
-        criterion_name: pairwise[criterion_name]
-        for criterion_name in names
-        if criterion_name in pairwise
-    }
+    pairwise = {name: builtin_by_name[name] for name in names if name in builtin_by_name}
     if not texts.others:
-        unavailable["position"] = "no item has different texts of two systems"
-        return
+        return card_plan.without({"position": "no item has different texts of two systems"})
     if not pairwise:
-        unavailable["position"] = f"there is no pairwise criterion called {' or '.join(names)}"
-        return
+        reason = f"there is no pairwise criterion called {' or '.join(names)}"
+        return card_plan.without({"position": reason})
     unequal = _unequal_inputs(pairwise, texts)
     for criterion_name in unequal:
         del pairwise[criterion_name]
     if not pairwise:
-        unavailable["position"] = "; ".join(unequal.values())
-        return
-    rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
+        return card_plan.without({"position": "; ".join(unequal.values())})
+    try:
+        run = _prepare_comparison(card_plan, pairwise)
+    except (ConfigError, CriterionError, DataError) as error:
+        return card_plan.without({"position": str(error)})
+    reasons: dict[str, str] = {}
+    for criterion_name in names:
+        if criterion_name in unequal:
+            reasons[f"position by {criterion_name}"] = unequal[criterion_name]
+        elif criterion_name not in pairwise:
+            reasons[f"position by {criterion_name}"] = "no pairwise criterion has this name"
+    return card_plan.without(reasons).with_run(PAIRS, run)
+
+
+def _prepare_comparison(card_plan: CardPlan, pairwise: Mapping[str, Criterion]) -> PreparedRun:
+    """Prepare the run that compares two texts of each item. Raises JudgeError."""
     settings = {
         **dict(card_plan.config),
         # The judges are open already, also those of a recording.
@@ -367,24 +394,17 @@ def _add_position_run(
         "out": None,
         "criteria": tuple(pairwise),
     }
-    judges = list(main.judges.values())
-    try:
-        config = RankConfig(**settings)
-        runs[PAIRS] = prepare(config, rows, providers=judges, loaded_criteria=pairwise)
-    except (ConfigError, CriterionError, DataError) as error:
-        unavailable["position"] = str(error)
-        return
-    for criterion_name in names:
-        if criterion_name in unequal:
-            unavailable[f"position by {criterion_name}"] = unequal[criterion_name]
-        elif criterion_name not in pairwise:
-            unavailable[f"position by {criterion_name}"] = "no pairwise criterion has this name"
+    texts = card_plan.texts
+    rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
+    return prepare(
+        RankConfig(**settings), rows, providers=[card_plan.judge], loaded_criteria=pairwise
+    )
 
 
 def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict[str, str]:
-    """Return, by criterion, why it can compare no two texts: all pairs differ in what it reads.
+    """Return by criterion why it can compare no pair: the texts of each pair have other inputs.
 
-    Judging would raise this error after the earlier runs of the card are paid.
+    Without this check, the run would fail after the earlier runs of the card are paid.
     """
     opponent_by_item = {opponent.item: opponent for opponent in texts.others}
     pairs = [
@@ -401,7 +421,7 @@ def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict
 
 
 def _unequal_input(renderer: PromptRenderer, pairs: Iterable[tuple[Sample, Sample]]) -> str:
-    """Return why no pair can be compared: the texts of each pair differ in what is read; else ""."""
+    """Return the error of the first pair if no pair can be compared, else ""."""
     first_reason = ""
     for original, opponent in pairs:
         try:
@@ -425,17 +445,16 @@ def prepare_run(
     # The judges are open already, also those of a recording.
     changed = {"out": None, **names, **settings, "replay": None}
     config = card_plan.config.model_copy(update=changed)
-    judges = list(card_plan.runs[TEXTS].judges.values())
     return prepare(
         config,
         list(rows),
-        providers=judges,
+        providers=[card_plan.judge],
         loaded_criteria=by_name,
     )
 
 
 def card_estimate(card_plan: CardPlan) -> str:
-    """Return one line to print before a card is made: its size, and about its requests and price."""
+    """Return one line to print before a card is made: its size, requests and estimated price."""
     line = f"a card of {card_plan.model} on {plural(len(card_plan.texts.originals), 'item')}"
     size = f"{plural(card_plan.judgments, 'judgment')} in {plural(len(card_plan.runs), 'run')}"
     cost = cost_summary(card_plan.runs.values()) or "no model is called"
@@ -447,5 +466,5 @@ def card_estimate(card_plan: CardPlan) -> str:
 
 
 def writing_requests(card_plan: CardPlan) -> int:
-    """Return the most requests in which the judge puts questions into other words."""
+    """Return the largest number of requests in which the judge puts questions into other words."""
     return MOST_REQUESTS * len(card_plan.unwritten)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from judge.commands.card.card_plan import (
     plan_card,
     prepare_run,
 )
+from judge.commands.card.card_texts import CardTexts
 from judge.commands.card.finished import (
     ITEMS,
     finished_card,
@@ -124,18 +125,18 @@ card = blocking(card_async)
 
 
 async def _with_written_questions(card_plan: CardPlan, runs: Runs) -> CardPlan:
-    """Return the plan with the wordings that the judge wrote, and why it wrote none."""
+    """Return the plan with the wordings that the judge wrote, and the reasons for missing ones."""
     if not card_plan.unwritten:
         return card_plan
     originals = card_plan.texts.originals
     writing = prepare_run(card_plan, originals, card_plan.unwritten)
     written = await write_paraphrases(card_plan.unwritten, writing, runs)
-    unavailable = dict(card_plan.unavailable)
+    reasons: dict[str, str] = {}
     rephrased: list[Criterion] = []
-    for criterion in card_plan.runs[TEXTS].criteria:
+    for criterion in card_plan.criteria:
         wordings = written.get(criterion.name, criterion.paraphrases)
         if isinstance(wordings, ModelError):
-            unavailable[f"{QUESTION_WORDING} by {criterion.name}"] = (
+            reasons[f"{QUESTION_WORDING} by {criterion.name}"] = (
                 f"the judge wrote no other wordings ({wordings.message}): "
                 "write three as `paraphrases` into its header"
             )
@@ -145,7 +146,7 @@ async def _with_written_questions(card_plan: CardPlan, runs: Runs) -> CardPlan:
     del planned_runs[QUESTIONS]  # the run of the stand-ins, which is not made
     if rephrased:
         planned_runs[QUESTIONS] = prepare_run(card_plan, originals, rephrased)
-    return replace(card_plan, runs=planned_runs, unavailable=unavailable, unwritten=())
+    return replace(card_plan.without(reasons), runs=planned_runs, unwritten=())
 
 
 async def run_card(
@@ -187,13 +188,13 @@ async def run_card(
 def _card_info(
     card_plan: CardPlan, results: Mapping[str, Result], card: JudgeCard
 ) -> dict[str, Any]:
-    """Return what the card says of the data, the settings, the cost and each run."""
+    """Return the card's record of the data, the settings, the cost and each run."""
     config = card_plan.config
     main = results[TEXTS].info
     weighting = main.config.weighting
     sampled = weighting == "samples"
     temperature = config.temperature
-    # The runs' own default: draws need chance, a single reply does not.
+    # The default of the runs: draws need randomness, a single reply does not.
     if temperature is None:
         temperature = 1.0 if sampled else 0.0
     settings: dict[str, Any] = {"weighting": weighting}
@@ -239,7 +240,7 @@ def _spent(infos: Sequence[RunInfo]) -> dict[str, Any]:
 
 
 def _prompt_of(criterion: CriterionInfo | None) -> dict[str, str]:
-    """Return what the card tells of a criterion's prompt."""
+    """Return the card's record of a criterion's prompt."""
     if criterion is None:
         return {}
     return {"digest": criterion.digest, "reply": criterion.reply}
@@ -248,69 +249,68 @@ def _prompt_of(criterion: CriterionInfo | None) -> dict[str, str]:
 def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidence:
     """Collect the scores of all runs, as the analysis needs them."""
     texts = card_plan.texts
-    unavailable = dict(card_plan.unavailable)
     unchanged = results[TEXTS].table
-    repeats = _repeats(results, unavailable)
-    original_rows = texts.original_rows(unchanged)
-    pairs = results.get(PAIRS)
-
-    def with_originals(name: str) -> Table:
-        """Return a table of the originals' scores and the scores of another run."""
-        table = results[name].table
-        columns = dict.fromkeys((*unchanged.columns, *table.columns))
-        rows = [*original_rows, *table.rows()]
-        return Table(texts.originals, tuple(columns), *split_rows(rows))
-
+    unavailable = dict(card_plan.unavailable)
+    repeats = _repeats(results)
+    if _ignores_temperature(repeats.values()):
+        unavailable["repeats"] = "the server ignores the temperature and uses its own"
+        # The runs do not differ, so one of them is enough.
+        repeats.pop(0.0, None)
     findings = people_findings(
         unchanged, card_plan.model, seed=card_plan.config.seed, epsilon=card_plan.epsilon
     )
     people = {finding.rated.criterion: finding for finding in findings}
     order_free = [
-        criterion.name
-        for criterion in card_plan.runs[TEXTS].criteria
-        if "sentence order" in criterion.ignores
+        criterion.name for criterion in card_plan.criteria if "sentence order" in criterion.ignores
     ]
     column_by_criterion = {
         column.criterion: column for column in unchanged.columns if column.kind == "criterion"
     }
     main = results.get(MAIN)
-    changed = texts.by_change(unchanged, main.table if main is not None else None)
-    wordings = with_originals(WORDINGS) if WORDINGS in results else None
-    questions = with_originals(QUESTIONS) if QUESTIONS in results else None
+    pairs = results.get(PAIRS)
     left_out = f"{option('probes')} leaves it out"
-    not_made = {probe: left_out for probe in PROBES if probe not in card_plan.probes}
     return CardEvidence(
         originals=texts.originals,
         columns=column_by_criterion,
-        changed=changed,
+        changed=texts.by_change(unchanged, None if main is None else main.table),
         model=card_plan.model,
         language=card_plan.config.language or "en",
         natural=unchanged if "bias" in card_plan.probes else None,
-        wordings=wordings,
-        repeats=repeats,
-        pairs=pairs.table if pairs else None,
+        wordings=_with_originals(results.get(WORDINGS), texts, unchanged),
+        repeats={temperature: result.table for temperature, result in repeats.items()},
+        pairs=None if pairs is None else pairs.table,
         judged=tuple(result.table for result in results.values()),
         unavailable=unavailable,
-        questions=questions,
+        questions=_with_originals(results.get(QUESTIONS), texts, unchanged),
         order_free=frozenset(order_free),
-        not_made=not_made,
+        not_made={probe: left_out for probe in PROBES if probe not in card_plan.probes},
         texts=unchanged,
         people=people,
         no_people="" if people else why_no_ratings(unchanged),
     )
 
 
-def _repeats(results: Mapping[str, Result], unavailable: dict[str, str]) -> dict[float, Table]:
-    """Return the tables of the repeated judgments by temperature.
+def _with_originals(result: Result | None, texts: CardTexts, unchanged: Table) -> Table | None:
+    """Return a table of the original texts with their scores and those of another run.
 
-    Adds a reason to `unavailable` if the server ignores the temperature.
+    `unchanged` has the scores of all unchanged texts. None without that other run.
     """
+    if result is None:
+        return None
+    columns = dict.fromkeys((*unchanged.columns, *result.table.columns))
+    rows = [*texts.original_rows(unchanged), *result.table.rows()]
+    return Table(texts.originals, tuple(columns), *split_rows(rows))
+
+
+def _repeats(results: Mapping[str, Result]) -> dict[float, Result]:
+    """Return the runs that judged the texts again, by temperature."""
     repeats: dict[float, Result] = {}
     for temperature, run_name in zip(TEMPERATURES, DRAWN, strict=True):
         if run_name in results:
             repeats[temperature] = results[run_name]
-    if any(result.info.unmet.get("temperature") for result in repeats.values()):
-        # Then both runs used the server's own temperature. One of them is enough.
-        unavailable["repeats"] = "the server ignores the temperature and uses its own"
-        repeats.pop(0.0, None)
-    return {temperature: result.table for temperature, result in repeats.items()}
+    return repeats
+
+
+def _ignores_temperature(repeats: Iterable[Result]) -> bool:
+    """Return whether the server did not accept the temperature of one of these runs."""
+    return any(result.info.unmet.get("temperature") for result in repeats)
