@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -548,7 +549,7 @@ async def run_suites(
                     prepared = prepared.with_deadline(seconds_left)
                 with display(prepared.judges):
                     results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
-            require_all_recorded(*results.values())
+            require_all_recorded(*results.values(), cases_of=partial(_cases_of, suite))
             outcome = _evaluate(suite, results)
             if suite.folder is not None:
                 write_pages(suite.folder, outcome, results)
@@ -559,6 +560,17 @@ async def run_suites(
             outcome = Outcome(suite.suite, trouble=message)
         outcomes.append(replace(outcome, seconds=time.monotonic() - suite_start))
     return Outcomes(outcomes)
+
+
+def _cases_of(prepared: PreparedSuite, criterion: str, text: tuple[str, str]) -> list[str]:
+    """Return the names of the cases that need the score of a text by a criterion."""
+    suite_texts = prepared.suite_texts
+    names = []
+    for case in prepared.suite.cases:
+        is_judged_so = suite_texts.criteria[case.criterion].name == criterion
+        if is_judged_so and text in suite_texts.texts_by_case[case.name]:
+            names.append(case.name)
+    return names
 
 
 def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcome:

@@ -65,6 +65,11 @@ def text_name(item: str, system: str) -> str:
     return f"{item_name} of system {one_line(system, _MAX_NAME)!r}"
 
 
+def judgment_name(item: str, system: str, criterion: str) -> str:
+    """Return `item '7' of system 'bart' by relevance`."""
+    return f"{text_name(item, system)} by {one_line(criterion, _MAX_NAME)}"
+
+
 def decimals(values: Iterable[float]) -> int:
     """Return the number of decimals for a column: 3 for values up to 1, 2 below 1,000, else 1."""
     finite = [abs(value) for value in values if math.isfinite(value)]

@@ -19,6 +19,7 @@ from judge.core.errors import (
     ProviderError,
     Unrecorded,
 )
+from judge.core.format import judgment_name
 from judge.core.messages import option
 from judge.core.records import (
     Criterion,
@@ -45,6 +46,7 @@ from judge.execution.outcomes import (
 from judge.execution.progress import TEMPERATURE, JudgeProgress
 from judge.execution.reply_client import Answer, ReplyClient
 from judge.providers import Provider
+from judge.providers.recorded_call import call_of, digest
 from judge.providers.recording import ReplayProvider
 from judge.scoring import checklist, strategies
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
@@ -165,6 +167,8 @@ class Judging:
         valid, and every paid reply is in the cache.
         """
         self._render_once(judgments)
+        if isinstance(self.provider, ReplayProvider):
+            self.provider.expect(lambda: self._prompts(judgments))
         self.counts.total += len(judgments)
         if any(judgment.criterion.part for judgment in judgments):
             self.counts.unit = "question"
@@ -264,12 +268,27 @@ class Judging:
             return error
         except ProviderError as error:
             if error.stops != "never":
+                if isinstance(error, Unrecorded):
+                    raise _located(error, attempt.judgment) from error
                 raise
             breaker = self._tools[criterion.name].breaker
             if isinstance(error, Unrecorded) and breaker.stopped:
                 # The recorded run did not ask this either.
                 return self._not_asked(breaker, criterion)
             return error
+
+    def _prompts(self, judgments: Iterable[Judgment]) -> frozenset[str]:
+        """Return the digests of the prompts of judgments, as a recording has them."""
+        prompts: set[str] = set()
+        for judgment in judgments:
+            try:
+                renderer = self._tools[judgment.criterion.name].renderer
+                prompt = renderer.render(judgment.sample, judgment.opponent)
+            except CriterionError:
+                continue
+            request = self.settings.request(self.provider.model, prompt.messages, {})
+            prompts.add(digest(call_of(request)))
+        return frozenset(prompts)
 
     async def _try_strategies(
         self, question: Question, attempt: Attempt
@@ -509,3 +528,10 @@ class Judging:
                 unchecked.remove(criterion_name)
         for criterion_name in unchecked & unequal.keys():
             raise unequal[criterion_name]
+
+
+def _located(error: Unrecorded, judgment: Judgment) -> Unrecorded:
+    """Return an error that ends the run, with the judgment that it is about."""
+    sample = judgment.sample
+    name = judgment_name(sample.item, sample.system, judgment.criterion.name)
+    return Unrecorded(f"{name}: {error}", stops=error.stops)

@@ -17,7 +17,7 @@ import json
 import os
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from io import FileIO
@@ -27,7 +27,7 @@ from textwrap import shorten
 from typing import IO, Any, NamedTuple, Self
 from weakref import finalize
 
-from rapidfuzz import fuzz, process
+from rapidfuzz import fuzz
 
 from judge.core import files
 from judge.core.errors import ConfigError, DataError, StorageError, Unrecorded
@@ -44,6 +44,8 @@ _CONTEXT_WORDS = 4
 _MAX_CHARACTERS = 160
 # `<output 3f9ac2d1>`: the digest of a fence, which differs for each text.
 _FENCE_DIGEST = re.compile(r" [0-9a-f]{8}(?=>)")
+# `<output>The boat left.</output>`: a text between fences, after the digests were cut.
+_FENCED_TEXT = re.compile(r"<(\w+)>(.*?)</\1>", re.DOTALL)
 _LINE_STARTS = (b'{"prompt"', b'{"note"')
 
 
@@ -52,6 +54,19 @@ def _text(call: Call) -> str:
     messages: list[Message] = json.loads(call.messages)
     text = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
     return _FENCE_DIGEST.sub("", text)
+
+
+def _likeness(recorded: str, requested: str) -> tuple[bool, int, float]:
+    """Return how much two prompts have in common, in the order of importance.
+
+    The instructions come first, then the number of equal texts between fences (the same question
+    of an item, for example), then the share of equal characters.
+    """
+    same_instructions = _FENCED_TEXT.sub("", recorded) == _FENCED_TEXT.sub("", requested)
+    recorded_texts = set(_FENCED_TEXT.findall(recorded))
+    requested_texts = set(_FENCED_TEXT.findall(requested))
+    equal_texts = len(recorded_texts & requested_texts)
+    return same_instructions, equal_texts, fuzz.ratio(recorded, requested)
 
 
 def _differences(recorded: str, requested: str) -> str:
@@ -245,8 +260,15 @@ class RecordingFile:
             responses.append(lines[span].replies[draw])
         return responses
 
-    def explain(self, request: Request) -> str:
-        """Return why there is no reply to a request: the difference from the most similar call."""
+    def holds_any(self, model: str, prompts: Collection[str]) -> bool:
+        """Return whether a model was asked one of the prompts with these digests."""
+        return any(key.model == model and key.prompt in prompts for key in self._spans)
+
+    def explain(self, request: Request, others: Collection[str] = ()) -> str:
+        """Return why there is no reply to a request: the difference from the most similar call.
+
+        `others` are digests of the prompts of other texts: theirs is not the reply that is missing.
+        """
         call = call_of(request)
         call_key = self._key(call)
         call_keys = [recorded for recorded in self._spans if recorded.model == request.model]
@@ -267,10 +289,16 @@ class RecordingFile:
                     option(setting) for setting in ("weighting", "temperature", "max_tokens")
                 ]
                 return f"this prompt was recorded with {differences} ({', '.join(options)})"
+        unused = [recorded for recorded in call_keys if recorded.prompt not in others]
         requested_text = _text(call)
-        recorded_texts = (_text(self._call(recorded)) for recorded in call_keys)
-        nearest, *_ = process.extractOne(requested_text, recorded_texts, scorer=fuzz.ratio)
+        recorded_texts = (_text(self._call(recorded)) for recorded in unused or call_keys)
+        nearest = max(recorded_texts, key=lambda recorded: _likeness(recorded, requested_text))
         differences = _differences(nearest, requested_text)
+        if not unused:
+            return (
+                "the text is new. The prompt of the most similar other text differs "
+                f"(- that one, + asked):{differences}"
+            )
         return f"the most similar recorded prompt differs (- recorded, + asked):{differences}"
 
     def write(self, path: Path) -> None:
@@ -490,6 +518,13 @@ class ReplayProvider(Provider):
         self._path = path
         self._recorded = recorded
         self._explained = 0
+        self._expected: Callable[[], Collection[str]] = tuple
+        self._known: Collection[str] | None = None
+
+    def expect(self, prompts: Callable[[], Collection[str]]) -> None:
+        """Take the digests of all prompts to come, which tell a changed text from another one."""
+        self._expected = prompts
+        self._known = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes the provider in another process that has the same file."""
@@ -512,20 +547,27 @@ class ReplayProvider(Provider):
         # This is a repair question: only it has a message of the assistant, the reply it is about.
         if any(message["role"] == "assistant" for message in request.messages):
             return Unrecorded(f"{self._path.name} does not hold the reply to it")
+        if self._known is None:
+            self._known = frozenset(self._expected())
+        others = self._known
         self._explained += 1
         if self._explained <= _MAX_EXPLAINED:
-            reason = self._recorded.explain(request)
+            reason = self._recorded.explain(request, others)
         else:
             reason = (
                 "another prompt was recorded, or none "
                 f"(the first {_MAX_EXPLAINED} failures say what differs)"
             )
         record = option("record", str(self._path))
+        prompt = digest(call_of(request))
+        has_other_params = self._recorded.holds_any(self.model, [prompt])
+        # If other prompts of the run are recorded, only some texts have changed.
+        is_changed_text = not has_other_params and self._recorded.holds_any(self.model, others)
         return Unrecorded(
             f"{self._path.name} does not hold the reply: {reason}\n"
             f"To record it, run this again with {option('model')} and {record} "
-            f"instead of {option('replay')}",
-            stops="if_first",
+            f"instead of {option('replay')}: new replies are added to the file",
+            stops="never" if is_changed_text else "if_first",
         )
 
 

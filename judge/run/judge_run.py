@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 from judge.core.errors import ProviderError, Unrecorded
-from judge.core.format import one_line, plural
-from judge.core.records import Column, Criterion
+from judge.core.format import first_names, judgment_name, one_line, plural
+from judge.core.records import Column, Criterion, Failure
 from judge.execution.judging import Judging
 from judge.execution.judgments import Judgment, Row, by_question
 from judge.execution.progress import Progress
@@ -204,20 +204,34 @@ async def let_metrics_ask(
             raise
 
 
-def require_all_recorded(*results: Result | None) -> None:
+CasesOf = Callable[[str, tuple[str, str]], Sequence[str]]
+"""Returns the cases of a suite that need the score of a text by a criterion."""
+
+
+def require_all_recorded(*results: Result | None, cases_of: CasesOf = lambda *_: ()) -> None:
     """Raise Unrecorded if a recording lacks replies: such judgments must not count as failed
     ones.
     """
-    unrecorded = []
+    missing: list[Failure] = []
+    cases: dict[str, None] = {}
+    n_texts = 0
     for result in results:
-        if result is not None:
-            failures = result.failures
-            unrecorded += [failure for failure in failures if failure.error == Unrecorded.__name__]
-    if unrecorded:
-        first_failure = unrecorded[0]
-        item = one_line(first_failure.item, 60)
-        text = f"{item} ({one_line(first_failure.system, 60)})"
-        raise Unrecorded(
-            f"{plural(len(unrecorded), 'judgment')} not in the recording; the first is {text}, "
-            f"{one_line(first_failure.column, 60)}: {first_failure.message}"
-        )
+        if result is None:
+            continue
+        n_texts += len(result.table.samples)
+        criterion_of_column = {column.name: column.criterion for column in result.table.columns}
+        for failure in result.failures:
+            if failure.error == Unrecorded.__name__:
+                missing.append(failure)
+                criterion = criterion_of_column[failure.column]
+                cases |= dict.fromkeys(cases_of(criterion, (failure.item, failure.system)))
+    if not missing:
+        return
+    n_changed = len({(failure.item, failure.system) for failure in missing})
+    names = [judgment_name(each.item, each.system, each.column) for each in missing]
+    message = f"The recording lacks {n_changed} of {plural(n_texts, 'text')}: {first_names(names)}."
+    if cases:
+        message += f"\nCases that need them: {first_names(map(one_line, cases))}."
+    if len(missing) > 1:
+        message += f"\nThe first, {names[0]}:"
+    raise Unrecorded(f"{message}\n{missing[0].message}")

@@ -136,7 +136,7 @@ def test_diff_fails_if_a_recording_lacks_some_replies(diff: Callable[..., Any]) 
     assert diff(*JUDGED, "--record", "calls.jsonl", "--limit", "3").code == 0
     completed = diff("data.jsonl", "--replay", "calls.jsonl")
     assert (completed.code, completed.out) == (2, "")
-    assert has_line(completed.err, "not in the recording", "first is")
+    assert has_line(completed.err, "recording lacks", "texts", "item")
 
 
 def test_the_output_replaces_no_input(diff: Callable[..., Any]) -> None:

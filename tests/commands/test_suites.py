@@ -678,7 +678,9 @@ def test_an_incomplete_recording_is_an_error_despite_allowed_failures(
     assert run_suite(path, [], replay="calls.jsonl", limit=12).passed
     outcome = run_suite(path, [], replay="calls.jsonl", max_concurrency=1)
     assert not outcome.verdicts
-    assert has_line(outcome.trouble, "4 judgments", "mill (x), relevance", "calls.jsonl")
+    assert has_line(outcome.trouble, "4 of 16 texts", "item 'mill' of system 'x' by relevance")
+    assert has_line(outcome.trouble, "Cases", "relevance")
+    assert has_line(outcome.trouble, "calls.jsonl", "does not hold")
     assert "record='calls.jsonl'" in outcome.trouble
 
 

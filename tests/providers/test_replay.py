@@ -142,6 +142,53 @@ def test_a_missing_reply_is_a_failure_that_explains_the_difference(tmp_path: Pat
         run(replay=calls)
 
 
+def test_a_changed_text_is_compared_with_its_own_recorded_prompt(tmp_path: Path) -> None:
+    """The reply of the other system is nearer to the new words, but it is not the one replaced."""
+    calls = tmp_path / "calls.jsonl"
+    replies = {"new": "I am sorry for the delay; it arrives on Friday.", "old": "It arrives."}
+    rows = [{"item": "late", "system": s, "output": output} for s, output in replies.items()]
+    options: dict[str, Any] = {"metrics": [], "weighting": "single", "cache": False}
+    provider = judge.ScriptedProvider(lambda _: "3")
+    judge.evaluate(rows, "kind: Is it kind?", model=provider, record=calls, **options)
+    rows[0]["output"] = "It arrives when it arrives."
+    (failure,) = judge.evaluate(rows, "kind: Is it kind?", replay=calls, **options).failures
+    assert (failure.item, failure.system) == ("late", "new")
+    assert has_line(failure.message, "[- I am sorry", "[+ It arrives")
+
+
+def test_a_text_that_was_never_recorded_is_called_new(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
+    rows = [*ROWS, {"item": "9", "system": "a", "source": "A storm.", "output": "A ship left."}]
+    result = judge.evaluate(
+        rows, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False
+    )
+    assert {failure.item for failure in result.failures} == {"9"}
+    assert has_line(result.failures[0].message, "text is new")
+
+
+def test_a_changed_first_text_does_not_end_the_replay(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
+    rows = [{**ROWS[0], "output": "Ship 0 of a."}, *ROWS[1:]]
+    result = judge.evaluate(
+        rows, CRITERIA, metrics=[], replay=calls, weighting="single", cache=False
+    )
+    assert len(result.failures) == len(CRITERIA)
+    assert len(result.table.scores) == len(CRITERIA) * (len(ROWS) - 1)
+
+
+def test_an_error_that_ends_a_replay_names_the_judgment(tmp_path: Path) -> None:
+    calls = tmp_path / "calls.jsonl"
+    provider = judge.ScriptedProvider(lambda _: "3")
+    judge.evaluate(
+        ROWS, "short: Is it short?", metrics=[], model=provider, record=calls, cache=False
+    )
+    with pytest.raises(Refused) as caught:
+        judge.evaluate(ROWS, "short: Is it very short?", metrics=[], replay=calls, cache=False)
+    assert has_line(str(caught.value), "item '0' of system 'a'", "calls.jsonl")
+
+
 def test_failed_judgments_fail_again(tmp_path: Path) -> None:
     calls = tmp_path / "calls.jsonl"
     options: dict[str, Any] = {"weighting": "single"}
