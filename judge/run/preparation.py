@@ -77,13 +77,14 @@ class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
     `judges` are the providers by the name they have in a panel's columns; a panel has two or more.
-    `configs` (the configuration with the judge's own settings) and `settings` (how it is asked) have
-    the same names. `pairs` are the texts that a ranking compares. Metrics report their progress to
-    `measured` and ask a judge through `ask`. `recording` stores the replies. `wanted_texts` limits
-    what is judged; None means all texts. `preferences` are people's. `default_criteria` says that
-    the criteria are the default ones. `generated` describes the systems whose outputs were
-    generated, `unwritten` has a failure for each text that they did not write, and `writing` is
-    the estimate of what they will cost. `given_scores` are a judge's scores that the data contain.
+    `configs` (the configuration with the judge's own settings) and `settings` (how it is asked)
+    have the same names. `pairs` are the texts that a ranking compares. Metrics report their
+    progress to `measured` and ask a judge through `ask`. `recording` stores the replies.
+    `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
+    `default_criteria` says that the criteria are the default ones. `generated` describes the
+    systems whose outputs were generated, `unwritten` has a failure for each text that they did not
+    write, and `writing` is the estimate of what they will cost. `given_scores` are a judge's scores
+    that the data contain.
     """
 
     config: RunConfig

@@ -103,8 +103,8 @@ class Versus:
     """The correlation with people of one judge minus that of another at a level.
 
     Texts count if they have values of both. The intervals of a level have a joint confidence of 95%
-    over all pairs of judges. `pearson` has the p of Williams' test with Holm's correction over these
-    pairs, except at level `within-items`, for which there is no such test.
+    over all pairs of judges. `pearson` has the p of Williams' test with Holm's correction over
+    these pairs, except at level `within-items`, for which there is no such test.
     """
 
     judge: str

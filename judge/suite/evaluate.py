@@ -186,19 +186,19 @@ def evaluate_case(
 ) -> Verdict:
     """Return the verdict on a case about `texts` (item and system).
 
-    The scores are in `result`, or in `ranked` if the case compares pairs. The verdict is `passed` if
-    the whole interval is inside the expectation, `failed` if it is outside, and else `undecided`,
-    which passes or fails by the policy of the case or its kind (see `Suite`). The interval depends on
-    the texts (`judge.suite.mean_tests`):
+    The scores are in `result`, or in `ranked` if the case compares pairs. The verdict is `passed`
+    if the whole interval is inside the expectation, `failed` if it is outside, and else
+    `undecided`, which passes or fails by the policy of the case or its kind (see `Suite`). The
+    interval depends on the texts (`judge.suite.mean_tests`):
 
     - one text: over its draws, or the bounds of unseen probability. A single reply has none, and
       its value decides.
     - fewer than six items: over all draws.
     - six items or more: over items.
 
-    Pass rates have Wilson's interval. Shares of labels and flips are only counted. A text without a score
-    is an `error`, which is never met. Among several texts it is left out and named if `failures`
-    allows that many. `seed` is for the tests.
+    Pass rates have Wilson's interval. Shares of labels and flips are only counted. A text without a
+    score is an `error`, which is never met. Among several texts it is left out and named if
+    `failures` allows that many. `seed` is for the tests.
 
     `earlier` is a run to show beside this one (default: the baseline). It may have other texts.
     """

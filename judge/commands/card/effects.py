@@ -113,14 +113,14 @@ def _compared_texts(table: Table, change_names: Sequence[str], control: str) -> 
         references.append(reference)
     row_of_system = {system: row for row, system in enumerate(table.systems)}
     keys = {sample.key for sample in table.samples}
-    has_text = [
-        [(item, change_name) in keys for item in table.items] for change_name in change_names
-    ]
+    has_text = np.zeros((len(change_names), len(table.items)), dtype=bool)
+    for row, change_name in enumerate(change_names):
+        has_text[row] = [(item, change_name) in keys for item in table.items]
     return _ComparedTexts(
         references,
         [row_of_system[change_name] for change_name in change_names],
         [row_of_system[reference] for reference in references],
-        np.array(has_text),
+        has_text,
     )
 
 
