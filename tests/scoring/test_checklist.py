@@ -1,7 +1,7 @@
-"""Checklists: the questions in the prompt, the answers in one score, and what happens without an answer.
+"""Checklists: the prompts, the score of the answers, and unanswered questions.
 
-Golden files in tests/golden/checklists/ hold the prompts, as a person has read them. After a change of wording:
-`JUDGE_GOLDEN=write pytest tests/scoring/test_checklist.py`, then read the difference.
+Golden files in tests/golden/checklists/ contain the prompts, and a person has read them. After a change of wording,
+run `JUDGE_GOLDEN=write pytest tests/scoring/test_checklist.py` and read the difference.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ GREETS, APOLOGISES, HELPS = (
     "Does it apologise",
     "Does it offer help?",
 )
-# A text by its item and system, with the probability of yes to each question.
+# The probability of yes to each question, by item and system of a text.
 TRUTH = {
     ("1", "a"): (1.0, 0.75, 0.5),
     ("2", "a"): (0.0, 0.25, 1.0),
@@ -65,7 +65,7 @@ ROWS = [
     {"item": item, "system": system, "output": f"text {item}{system}"} for item, system in TRUTH
 ]
 ASKS: list[tuple[Ask, int]] = [("together", 4), ("each", 12)]
-"""How the questions are asked, and the requests for these texts."""
+"""The values of `ask`, each with the number of requests for ROWS."""
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def polite(tmp_path: Path) -> str:
 
 
 def question_numbers(request: Request) -> list[int]:
-    """The numbers of the questions that a request asks."""
+    """Return the numbers of the questions in a request."""
     if "questions" in request.params:
         return [
             int(question["name"].rpartition(".")[2]) for question in request.params["questions"]
@@ -92,7 +92,7 @@ def truth(request: Request) -> tuple[float, ...]:
 
 
 def answer(request: Request) -> Reply:
-    """A judge whose most likely answers are those of TRUTH, without probabilities."""
+    """Reply with the most likely answers by TRUTH, without probabilities."""
     words = {n: "yes" if truth(request)[n - 1] > 0.5 else "no" for n in question_numbers(request)}
     if "response_format" in request.params and len(words) > 1:
         return json.dumps({f"polite.{n}": word for n, word in words.items()})
@@ -101,7 +101,7 @@ def answer(request: Request) -> Reply:
 
 
 def probabilities(request: Request) -> Reply:
-    """A judge that gives the probabilities of TRUTH to one question at a time."""
+    """Reply to a request of one question with the probabilities in TRUTH."""
     (number,) = question_numbers(request)
     yes = truth(request)[number - 1]
     return {"yes": yes, "no": 1 - yes}
@@ -110,11 +110,9 @@ def probabilities(request: Request) -> Reply:
 def run(
     script: Any, criterion: Any, *, decides: bool = False, rows: Any = ROWS, **options: Any
 ) -> judge.Result:
-    provider = (
-        script
-        if isinstance(script, ScriptedProvider)
-        else ScriptedProvider(script, decides=decides)
-    )
+    provider = script
+    if not isinstance(script, ScriptedProvider):
+        provider = ScriptedProvider(script, decides=decides)
     options = {"cache": False, "metrics": (), **options}
     return judge.evaluate(rows, criteria=criterion, model=provider, **options)
 
@@ -123,7 +121,7 @@ def values(result: judge.Result, column: str = "polite") -> dict[tuple[str, str]
     return {score.key: score.value for score in result.table.column_scores(column)}
 
 
-# The arithmetic, by hand: (1·p1 + 2·p2 + 1·p3) / 4.
+# Scores by hand: (1·p1 + 2·p2 + 1·p3) / 4, with p and with p rounded to 0 or 1.
 BY_HAND = {("1", "a"): 0.75, ("2", "a"): 0.375, ("1", "b"): 0.125, ("2", "b"): 0.3125}
 ROUNDED = {("1", "a"): 0.75, ("2", "a"): 0.25, ("1", "b"): 0.0, ("2", "b"): 0.0}
 
@@ -135,13 +133,8 @@ def test_the_score_is_the_weighted_share_of_yes(polite: str, decides: bool) -> N
     assert values(result) == pytest.approx(BY_HAND)
     assert len(provider.seen) == 12
     (column,) = result.table.columns
-    assert (column.name, column.low, column.high, column.labels, column.values) == (
-        "polite",
-        0.0,
-        1.0,
-        (),
-        (),
-    )
+    assert (column.name, column.low, column.high) == ("polite", 0.0, 1.0)
+    assert (column.labels, column.values) == ((), ())
     provenance = result.table.column_scores("polite")[0].provenance
     assert (provenance.method, provenance.n) == (METHOD, 3)
     assert [(a.question, a.weight, a.value) for a in provenance.answers] == [
@@ -166,12 +159,11 @@ def test_together_and_each_give_equal_scores(polite: str, structured: bool) -> N
         assert values(result) == ROUNDED
         assert len(provider.seen) == requests
         results[ask] = result.table
-    together, alone = (
-        [score.provenance.answers for score in table.scores] for table in results.values()
-    )
-    assert [[(a.question, a.value) for a in answers] for answers in together] == [
-        [(a.question, a.value) for a in answers] for answers in alone
-    ]
+    answers = {
+        ask: [[(a.question, a.value) for a in s.provenance.answers] for s in table.scores]
+        for ask, table in results.items()
+    }
+    assert answers["together"] == answers["each"]
     assert "|each|" in str(results["each"].columns[0].signature)
     assert "|each|" not in str(results["together"].columns[0].signature)
 
@@ -181,7 +173,7 @@ ANSWERS = st.lists(st.tuples(st.floats(0.01, 100), P, P, P), min_size=1, max_siz
 
 
 @given(ANSWERS)
-def test_interval_bounds_every_outcome_of_unseen_answers(
+def test_the_bounds_are_the_weighted_means_of_the_answers_bounds(
     answers: list[tuple[float, float, float, float]],
 ) -> None:
     questions = [ChecklistQuestion(f"{n}?", weight) for n, (weight, *_) in enumerate(answers)]
@@ -195,10 +187,9 @@ def test_interval_bounds_every_outcome_of_unseen_answers(
     assert row.provenance.low is not None
     assert row.provenance.high is not None
     total = sum(question.weight for question in questions)
-    for place, end in ((0, row.provenance.low), (1, row.value), (2, row.provenance.high)):
-        assert math.isclose(
-            end, sum(q.weight * o[place] for q, o in zip(questions, ordered, strict=True)) / total
-        )
+    for index, value in ((0, row.provenance.low), (1, row.value), (2, row.provenance.high)):
+        weighted = [q.weight * o[index] for q, o in zip(questions, ordered, strict=True)]
+        assert math.isclose(value, sum(weighted) / total)
     assert -1e-9 <= row.provenance.low <= row.value + 1e-9 <= row.provenance.high + 2e-9 <= 1 + 3e-9
     assert combine("c", questions, split(row)) == row
 
@@ -236,9 +227,7 @@ UNREAD: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", UNREAD)
-def test_an_unanswered_question_is_a_failure_and_keeps_the_other_answers(
-    polite: str, case: str
-) -> None:
+def test_an_unanswered_question_is_a_failure_with_the_other_answers(polite: str, case: str) -> None:
     reply, error, message = UNREAD[case]
     result = run(lambda _: reply, polite, rows=ROWS[:1], repair="off", weighting="single")
     (failure,) = result.failures
@@ -259,11 +248,11 @@ def test_an_unanswered_question_is_a_failure_and_keeps_the_other_answers(
         ]
 
 
-def test_a_missing_answer_is_asked_for_once_more(polite: str) -> None:
-    def forgets(request: Request) -> Reply:
+def test_an_unanswered_question_is_repeated_once(polite: str) -> None:
+    def omit_third_answer(request: Request) -> Reply:
         return '{"polite.1": "yes", "polite.2": "no"}' if len(request.messages) == 1 else "yes"
 
-    result = run(forgets, polite, rows=ROWS[:1], weighting="single")
+    result = run(omit_third_answer, polite, rows=ROWS[:1], weighting="single")
     (score,) = result.table.scores
     assert score.value == 0.5
     assert [a.provenance.reading for a in score.provenance.answers] == [
@@ -273,16 +262,15 @@ def test_a_missing_answer_is_asked_for_once_more(polite: str) -> None:
     ]
 
 
-def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: Path) -> None:
-    seen: list[list[int]] = []
+def test_retry_failed_sends_only_the_unanswered_questions(polite: str, tmp_path: Path) -> None:
+    asked_questions: list[list[int]] = []
 
     def script(request: Request) -> Reply:
-        seen.append(question_numbers(request))
-        return (
-            "perhaps"
-            if question_numbers(request) == [2] and len(seen) < 13
-            else probabilities(request)
-        )
+        numbers = question_numbers(request)
+        asked_questions.append(numbers)
+        if numbers == [2] and len(asked_questions) < 13:
+            return "perhaps"
+        return probabilities(request)
 
     provider = ScriptedProvider(script, endpoint="test")
     options: Mapping[str, Any] = {
@@ -292,22 +280,20 @@ def test_retry_failed_asks_only_the_unanswered_questions(polite: str, tmp_path: 
     }
     first = run(provider, each(polite), weighting="logprobs", **options)
     assert len(first.failures) == 4
-    assert len(seen) == 12
+    assert len(asked_questions) == 12
     second_run = run(provider, each(polite), weighting="logprobs", **options, retry_failed=True)
     assert values(second_run) == pytest.approx(BY_HAND)
-    assert seen[12:] == [[2]] * 4
+    assert asked_questions[12:] == [[2]] * 4
 
 
 # Runs.
 
 
-def test_a_stored_run_holds_the_answers(polite: str, tmp_path: Path) -> None:
+def test_a_stored_run_contains_the_answers(polite: str, tmp_path: Path) -> None:
     def script(request: Request) -> Reply:
-        return (
-            "hm"
-            if truth(request) == TRUTH["2", "b"] and question_numbers(request) == [3]
-            else probabilities(request)
-        )
+        if truth(request) == TRUTH["2", "b"] and question_numbers(request) == [3]:
+            return "hm"
+        return probabilities(request)
 
     run(script, each(polite), out=tmp_path / "run", weighting="logprobs", repair="off")
     stored = judge.load_result(tmp_path / "run")
@@ -325,8 +311,8 @@ def test_a_stored_run_holds_the_answers(polite: str, tmp_path: Path) -> None:
 
 
 def test_a_panel_has_the_mean_of_its_judges_shares(polite: str) -> None:
-    one, two = (ScriptedProvider(probabilities, model=name) for name in ("one", "two"))
-    result = judge.evaluate(ROWS, criteria=each(polite), model=[one, two], cache=False, metrics=())
+    judges = [ScriptedProvider(probabilities, model=name) for name in ("one", "two")]
+    result = judge.evaluate(ROWS, criteria=each(polite), model=judges, cache=False, metrics=())
     assert [column.name for column in result.table.columns] == [
         "polite",
         "polite/one",
@@ -337,7 +323,7 @@ def test_a_panel_has_the_mean_of_its_judges_shares(polite: str) -> None:
 
 
 def drawn(most: int) -> ScriptedProvider:
-    """A judge without token probabilities that draws at most so many replies at once."""
+    """Return a judge without token probabilities that draws at most this many replies per request."""
 
     def script(request: Request) -> Reply:
         return Response((Choice(str(answer(request))),) * min(most, request.params.get("n", 1)))
@@ -353,9 +339,8 @@ def test_draws_of_all_questions_come_from_one_request(
     options: dict[str, Any] = {"rows": ROWS[:1], "weighting": "samples", "draws": 5}
     result = run(provider, polite, record=path, **options)
     assert [request.params.get("n", 1) for request in provider.seen] == sizes
-    assert {a.provenance.n for score in result.table.scores for a in score.provenance.answers} == {
-        5
-    }
+    for score in result.table.scores:
+        assert {a.provenance.n for a in score.provenance.answers} == {5}
     replayed = judge.evaluate(
         ROWS[:1], polite, replay=path, cache=False, metrics=(), weighting="samples", draws=5
     )
@@ -376,12 +361,11 @@ def test_the_plan_counts_requests_and_answers(polite: str) -> None:
 
 def test_progress_counts_questions(polite: str) -> None:
     progress = Progress()
-    judge.evaluate(ROWS, criteria=replace(load(polite), ask="each"), model=ScriptedProvider(answer), cache=False,
-                   metrics=(), weighting="single", progress=progress)  # fmt: skip
+    run(answer, each(polite), weighting="single", progress=progress)
     assert (progress.done, progress.total, progress.unit) == (12, 12, "question")
 
 
-def test_questions_that_fail_most_come_first(polite: str) -> None:
+def test_questions_with_the_lowest_shares_come_first(polite: str) -> None:
     result = run(probabilities, each(polite))
     (checklist,) = result.checklists
     shares: list[Any] = [
@@ -404,7 +388,7 @@ def test_questions_that_fail_most_come_first(polite: str) -> None:
     assert json.loads(result.report("json"))["checklists"][0]["questions"][0]["question"] == HELPS
 
 
-def test_the_summary_says_how_many_questions_it_leaves_out() -> None:
+def test_the_summary_lists_the_three_questions_with_the_lowest_shares() -> None:
     criterion = judge.load_criterion(
         text='---\nquestions: ["A?", "B?", "C?", "D?", "E?"]\n---\n{% extends \'layouts/checklist.jinja\' %}',
         name="list",
@@ -425,7 +409,7 @@ def test_the_summary_says_how_many_questions_it_leaves_out() -> None:
 # Questions from a column.
 
 
-def test_each_text_may_have_its_own_questions() -> None:
+def test_questions_may_come_from_a_column() -> None:
     text = "---\nquestions: checks\n---\n{% extends 'layouts/checklist.jinja' %}"
     criterion = judge.load_criterion(text=text, name="facts")
     cells = [
@@ -452,10 +436,10 @@ def test_each_text_may_have_its_own_questions() -> None:
 
 
 @pytest.mark.parametrize("ask", ["together", "each"])
-@pytest.mark.parametrize("none", [{}, {"checks": None}, {"checks": []}, {"checks": " \n"}])
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_text_without_questions_of_its_own_fails_and_the_others_are_asked(
-    ask: str, none: dict[str, Any], place: int
+@pytest.mark.parametrize("empty", [{}, {"checks": None}, {"checks": []}, {"checks": " \n"}])
+@pytest.mark.parametrize("index", [0, 1])
+def test_only_a_text_without_questions_is_a_failure(
+    ask: str, empty: dict[str, Any], index: int
 ) -> None:
     text = f"---\nquestions: checks\nask: {ask}\n---\n{{% extends 'layouts/checklist.jinja' %}}"
     criterion = judge.load_criterion(text=text, name="facts")
@@ -463,7 +447,7 @@ def test_a_text_without_questions_of_its_own_fails_and_the_others_are_asked(
         {"item": str(n), "output": f"text {n}", "checks": ["Is it red?", "Is it old?"]}
         for n in range(3)
     ]
-    rows[place] = {"item": str(place), "output": "none", **none}
+    rows[index] = {"item": str(index), "output": "none", **empty}
 
     def script(request: Request) -> Reply:
         if "response_format" not in request.params:
@@ -474,7 +458,7 @@ def test_a_text_without_questions_of_its_own_fails_and_the_others_are_asked(
     result = run(script, criterion, rows=rows, weighting="single")
     assert len(values(result, "facts")) == 2
     (failure,) = result.failures
-    assert (failure.item, failure.column, failure.stage) == (str(place), "facts", "render")
+    assert (failure.item, failure.column, failure.stage) == (str(index), "facts", "render")
     assert has_line(failure.message, "no checks", "criterion facts")
 
 
@@ -523,7 +507,7 @@ def test_a_text_without_questions_of_its_own_fails_and_the_others_are_asked(
         ("scale: [1, 5]\nask: each", ("3: ask:", "checklist")),
     ],
 )
-def test_bad_headers_name_their_line(header: str, facts: tuple[str, ...]) -> None:
+def test_bad_headers_are_errors_with_their_line(header: str, facts: tuple[str, ...]) -> None:
     text = f"---\n{header}\n---\n{{% extends 'layouts/checklist.jinja' %}}"
     with pytest.raises(CriterionError) as error:
         judge.load_criterion(text=text, name="list")
@@ -540,15 +524,12 @@ def refuse(_: Request) -> Reply:
     raise AssertionError("asked")
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"reply": "score_then_reason"}, "checklist polite .*yes or no"),
-    ],
-)
-def test_refuses_unsupported_checklists(polite: str, options: dict[str, Any], says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        run(refuse, polite, **options)
+def test_a_reason_in_replies_to_a_checklist_is_an_error(polite: str) -> None:
+    with pytest.raises(ConfigError, match=r"checklist polite .*yes or no"):
+        run(refuse, polite, reply="score_then_reason")
+
+
+def test_ranking_by_a_checklist_is_an_error(polite: str) -> None:
     with pytest.raises(JudgeError, match="judges one text"):
         judge.rank(ROWS, criteria=[polite], model=ScriptedProvider(refuse), cache=False)
 
@@ -557,7 +538,7 @@ def test_refuses_unsupported_checklists(polite: str, options: dict[str, Any], sa
 
 
 @pytest.mark.parametrize("language", QUESTIONS)
-def test_golden_prompts(language: str) -> None:
+def test_prompts_match_golden_files(language: str) -> None:
     header = json.dumps({"title": "T", "questions": QUESTIONS[language]}, ensure_ascii=False)
     text = f"---\n{header}\n---\n"
     criterion = load(
@@ -575,8 +556,8 @@ def test_golden_prompts(language: str) -> None:
         prompt = make_renderers([form])["polite.2"].render(sample)
         messages = [*(message["content"] for message in prompt.messages), prompt.question]
         parts.append(f"=== {name} ===\n" + "\n---\n".join(filter(None, messages)))
-        shown = QUESTIONS[language] if name == "together" else QUESTIONS[language][1:2]
-        assert [text for text in QUESTIONS[language] if text in "".join(messages)] == shown
+        expected = QUESTIONS[language] if name == "together" else QUESTIONS[language][1:2]
+        assert [text for text in QUESTIONS[language] if text in "".join(messages)] == expected
     prompts, path = "\n\n".join(parts) + "\n", GOLDEN / f"{language}.txt"
     if os.environ.get("JUDGE_GOLDEN") == "write":
         path.parent.mkdir(exist_ok=True)
@@ -584,7 +565,7 @@ def test_golden_prompts(language: str) -> None:
     assert prompts == path.read_text(encoding="utf-8")
 
 
-def test_failures_of_parts_come_back_from_the_answers() -> None:
+def test_combined_failures_can_be_split_again() -> None:
     failure = Failure("1", "a", "c.1", "parse", "ParseError", "no score", "hm", method="single")
     row = combine(
         "c",

@@ -1,4 +1,4 @@
-"""Draws that count are no selection, and numbers that are no probabilities are not used as such."""
+"""Draws must not be selected by their label, and invalid probabilities are not used."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_a_certain_token_needs_no_alternatives() -> None:
 
 
 @pytest.mark.parametrize("filler", [0.0, math.log(0.5)])
-def test_probabilities_above_one_are_the_next_strategys_turn(filler: float) -> None:
+def test_probabilities_that_add_up_to_more_than_1_fall_back(filler: float) -> None:
     reply = token_reply("4", filler, dict.fromkeys("12345", filler))
     with pytest.raises(UnusableReply, match="add up to"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
 
 
-def test_refused_logprobs_fall_back_on_draws() -> None:
+def test_refused_logprobs_fall_back_to_draws() -> None:
     refused = replace(text_response("I would rather not say."), unmet=("logprobs",))
     with pytest.raises(UnusableReply) as caught:
         strategies.score_reply("logprobs", [refused], COHERENCE, SamplingOptions(), judged="")
@@ -52,27 +52,27 @@ def test_refused_logprobs_fall_back_on_draws() -> None:
 
 
 @pytest.mark.parametrize("lost", ["5", "3"])
-def test_draws_that_are_lost_by_their_label_leave_no_mean(
+def test_draws_are_not_averaged_if_one_label_is_unreadable(
     monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
-    """A reader that refuses one label if the judged text has it, whatever the grammar of replies does today."""
-    plain = strategies.read
+    """The replaced parser refuses one label if the judged text contains it."""
+    read = strategies.read
 
-    def refusing(
+    def refuse_label(
         choice: Choice, criterion: object, judged: str | None, *, strict: bool = False
     ) -> object:
         if judged == f"It has a {lost}." and choice.text == lost:
             raise ParseError("the judged text has it")
-        return plain(choice, criterion, judged)  # type: ignore[arg-type]
+        return read(choice, criterion, judged)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(strategies, "read", refusing)
-    half = draws_of(*["3"] * 10, *["5"] * 10)
+    monkeypatch.setattr(strategies, "read", refuse_label)
+    draws = draws_of(*["3"] * 10, *["5"] * 10)
     with pytest.raises(ParseError, match="10 of 20 draws"):
         strategies.score_reply(
-            "samples", half, COHERENCE, SamplingOptions(), judged=f"It has a {lost}."
+            "samples", draws, COHERENCE, SamplingOptions(), judged=f"It has a {lost}."
         )
     value, _ = strategies.score_reply(
-        "samples", half, COHERENCE, SamplingOptions(), judged="It has none."
+        "samples", draws, COHERENCE, SamplingOptions(), judged="It has none."
     )
     assert value == 4.0
 

@@ -1,4 +1,4 @@
-"""Token probabilities to a value: examples with values by hand, then what must hold for any probabilities."""
+"""A value is computed from token probabilities. Oracles: values by hand, and properties for any probabilities."""
 
 from __future__ import annotations
 
@@ -54,12 +54,13 @@ SCALES = [
     POWERS,
 ]
 
-Place = tuple[str, Mapping[str, float]]
+Position = tuple[str, Mapping[str, float]]
+"""The emitted text at a position of a reply, and the probabilities of all texts there."""
 
 
-def tokens(*places: Place | str) -> tuple[Token, ...]:
-    """A reply: the emitted text and its place's probabilities; a text alone was certain."""
-    pairs = [(place, {place: 1.0}) if isinstance(place, str) else place for place in places]
+def tokens(*positions: Position | str) -> tuple[Token, ...]:
+    """Return the tokens of a reply. A text without probabilities has probability 1."""
+    pairs = [(each, {each: 1.0}) if isinstance(each, str) else each for each in positions]
     return tuple(
         Token(text, math.log(top[text]), tuple((t, math.log(p)) for t, p in top.items()))
         for text, top in pairs
@@ -67,7 +68,7 @@ def tokens(*places: Place | str) -> tuple[Token, ...]:
 
 
 def weighed(reply: tuple[Token, ...], scale: Scale, kind: ReplyKind = "score") -> ScoreDistribution:
-    """As the runner does it: the score is found in the joined tokens, then weighed there."""
+    """Parse the score in the joined tokens, then weight it by the tokens there, as a run does."""
     parsed = find("".join(token.text for token in reply), kind, scale)
     return from_logprobs(reply, parsed.start, parsed.label, scale)
 
@@ -112,7 +113,7 @@ VECTORS = [
         [('{"score":', {'{"score":': 1.0}), ' "', ("pass", {"pass": 0.75, "fail": 0.25}), '"}', ""], VERDICT, "score",
         0.75, 1.0,
     ),
-    # Thinking is no part of the reply.
+    # Thinking is not part of the reply.
     (["<think>", "4", " or 5?", "</think>", "\n", ("4", {"4": 0.7, "5": 0.3})], FIVE, "score", 4.3, 1.0),
     (["So", " 2", ".", "</think>", ("\n\n4", {"\n\n4": 0.7, "\n\n5": 0.3}), "\n"], FIVE, "score_then_reason", 4.3, 1.0),
     # Digits of any script, signs and words of the same label.
@@ -153,8 +154,8 @@ VECTORS = [
 
 
 @pytest.mark.parametrize(("reply", "scale", "kind", "value", "mass"), VECTORS)
-def test_vectors(
-    reply: list[Place | str], scale: Scale, kind: ReplyKind, value: float, mass: float
+def test_values_and_masses_by_hand(
+    reply: list[Position | str], scale: Scale, kind: ReplyKind, value: float, mass: float
 ) -> None:
     result = weighed(tokens(*reply), scale, kind)
     assert result.value == pytest.approx(value, abs=1e-7)
@@ -164,7 +165,7 @@ def test_vectors(
 @pytest.mark.parametrize(
     ("reply", "scale", "ambiguous", "low", "high"),
     [
-        # The reply ends after its 1, so that is a 1.
+        # The reply ends after 1, so it is 1 and not 10.
         ([("1", {"1": 0.5, "9": 0.5})], TEN, 0.0, 5.0, 5.0),
         # An alternative minus is -1 or -2, so the value, 0, is outside.
         ([("0", {"0": 0.5, "-": 0.5})], SIGNED, 0.5, -1.0, -0.5),
@@ -181,26 +182,28 @@ def test_vectors(
         ([("0", {"0": 0.4, "1": 0.2, "10\n": 0.4})], HUNDRED, 0.2, 6.0, 24.0),
     ],
 )
-def test_bounds_cover_the_unseen_mass(
-    reply: list[Place | str], scale: Scale, ambiguous: float, low: float, high: float
+def test_bounds_include_ambiguous_and_unlisted_tokens(
+    reply: list[Position | str], scale: Scale, ambiguous: float, low: float, high: float
 ) -> None:
     result = weighed(tokens(*reply), scale)
     assert result.ambiguous == pytest.approx(ambiguous)
     assert (result.low, result.high) == (pytest.approx(low), pytest.approx(high))
 
 
-# What a token may become as the first of a reply, None for no label.
-BECOMES = {
+# The labels that a first token of a reply may begin. None is no label.
+POSSIBLE_LABELS = {
     "0": ["0"], "80": ["80"], "9": ["90", None], "3": ["30", None], "1": ["10", "100"], "10": ["10", "100"],
     "te": ["10", None], " **": [*HUNDRED.labels, None], "The": [None], "4": ["40", None],
 }  # fmt: skip
 
 
 @given(
-    st.dictionaries(st.sampled_from(sorted(BECOMES)), st.floats(0.001, 1), min_size=1, max_size=6),
+    st.dictionaries(
+        st.sampled_from(sorted(POSSIBLE_LABELS)), st.floats(0.001, 1), min_size=1, max_size=6
+    ),
     st.booleans(),
 )
-def test_the_bounds_are_the_least_and_greatest_value_of_all_cases(
+def test_the_bounds_are_the_lowest_and_highest_value_of_all_cases(
     weights: dict[str, float], unlisted: bool
 ) -> None:
     top = {
@@ -209,29 +212,25 @@ def test_the_bounds_are_the_least_and_greatest_value_of_all_cases(
     assume(top.keys() & {"0", "80"})
     emitted = max(top.keys() & {"0", "80"})
     result = from_logprobs(tokens((emitted, top)), 0, emitted, HUNDRED)
-    shares, becomes = (
-        [*top.values(), 0.5 * unlisted],
-        [*(BECOMES[text] for text in top), list(HUNDRED.labels)],
-    )
+    shares = [*top.values(), 0.5 * unlisted]
+    possible_labels = [*(POSSIBLE_LABELS[text] for text in top), list(HUNDRED.labels)]
     values = []
-    for labels in product(*becomes):
-        label_shares = [
+    for labels in product(*possible_labels):
+        weighted = [
             (share, HUNDRED.value(label))
             for share, label in zip(shares, labels, strict=True)
             if label
         ]
-        values.append(
-            sum(share * value for share, value in label_shares)
-            / sum(share for share, _ in label_shares)
-        )
+        mass = sum(share for share, _ in weighted)
+        values.append(sum(share * value for share, value in weighted) / mass)
     assert (result.low, result.high) == pytest.approx((min(values), max(values)), abs=1e-6)
     assert result.ambiguous == pytest.approx(
-        sum(p for text, p in top.items() if len(BECOMES[text]) > 1)
+        sum(p for text, p in top.items() if len(POSSIBLE_LABELS[text]) > 1)
     )
     assert result.mass == pytest.approx(sum(p for text, p in top.items() if text in ("0", "80")))
 
 
-def test_the_distribution_is_described() -> None:
+def test_the_result_has_distribution_argmax_and_entropy() -> None:
     result = weighed(tokens(("4", {"5": 0.4, "4": 0.1, "The": 0.5})), FIVE)
     assert list(result.distribution) == ["4", "5"]
     assert result.distribution == pytest.approx({"4": 0.1, "5": 0.4})
@@ -239,18 +238,18 @@ def test_the_distribution_is_described() -> None:
     assert result.entropy == pytest.approx(-0.2 * math.log(0.2) - 0.8 * math.log(0.8))
 
 
-def test_the_emitted_token_counts_if_its_list_lacks_it() -> None:
+def test_the_emitted_token_counts_if_it_is_not_listed() -> None:
     result = from_logprobs((Token("4", math.log(0.5), (("5", math.log(0.25)),)),), 0, "4", FIVE)
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.25})
 
 
-def test_a_token_without_alternatives_still_has_its_own_probability() -> None:
+def test_the_emitted_token_counts_without_alternatives() -> None:
     result = from_logprobs((Token("4", math.log(0.8)),), 0, "4", FIVE)
     assert (result.value, result.mass) == (4.0, pytest.approx(0.8))
     assert (result.low, result.high) == (pytest.approx(0.8 * 4 + 0.2), pytest.approx(0.8 * 4 + 1.0))
 
 
-def test_an_entry_that_the_server_repeats_counts_once() -> None:
+def test_a_repeated_alternative_counts_once() -> None:
     half = math.log(0.5)
     for repeated in (half, half - 0.01, -9999.0):
         for order in [(half, repeated), (repeated, half)]:
@@ -259,7 +258,7 @@ def test_an_entry_that_the_server_repeats_counts_once() -> None:
             assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
 
-def test_a_sum_of_probabilities_just_above_one_keeps_its_proportions() -> None:
+def test_probabilities_that_add_up_to_just_above_1_are_scaled() -> None:
     listed = (("4", math.log(0.75)), ("5", math.log(0.255)))
     result = from_logprobs((Token("4", math.log(0.75), listed),), 0, "4", FIVE)
     assert result.distribution == pytest.approx({"4": 0.75 / 1.005, "5": 0.255 / 1.005})
@@ -267,7 +266,7 @@ def test_a_sum_of_probabilities_just_above_one_keeps_its_proportions() -> None:
 
 
 @pytest.mark.parametrize("logprob", [0.0, -0.3, -1.0])
-def test_refuses_probabilities_above_one(logprob: float) -> None:
+def test_probabilities_that_add_up_to_far_more_than_1_are_an_error(logprob: float) -> None:
     listed = tuple((label, logprob) for label in "12345")
     with pytest.raises(ParseError, match="add up to"):
         from_logprobs((Token("4", logprob, listed),), 0, "4", FIVE)
@@ -283,28 +282,29 @@ def test_sentinel_logprobs_are_ignored(logprob: float) -> None:
     assert from_logprobs(unlisted, 0, "4", FIVE).distribution == pytest.approx({"5": 0.5})
 
 
-def test_a_certain_token_may_be_certain_by_a_rounding_error_more() -> None:
+def test_a_probability_just_above_1_by_rounding_is_1() -> None:
     result = from_logprobs((Token("4", 1e-7, (("4", 1e-7), ("5", -20.0))),), 0, "4", FIVE)
     assert (result.argmax, result.mass) == ("4", pytest.approx(1.0))
     assert result.mass <= 1
 
 
 @pytest.mark.parametrize("reply", [[("4", {"4": 1.0})], ["So", " be", " it", ": ", "4"]])
-def test_zero_mass_on_the_scale_is_an_error_and_not_a_score(reply: list[Place | str]) -> None:
-    certain = tokens(*reply)
-    blind = (*certain[:-1], Token("4", -9999.0, (("The", -0.1), ("It", -3.0), ("7", -4.0))))
+def test_zero_mass_on_the_scale_is_an_error_and_not_a_score(reply: list[Position | str]) -> None:
+    with_score = tokens(*reply)
+    text = "".join(token.text for token in with_score)
+    without_label = Token("4", -9999.0, (("The", -0.1), ("It", -3.0), ("7", -4.0)))
     with pytest.raises(ParseError, match="no probability on any label") as caught:
-        from_logprobs(blind, len("".join(t.text for t in certain)) - 1, "4", FIVE)
-    assert caught.value.raw == "".join(t.text for t in certain)
+        from_logprobs((*with_score[:-1], without_label), len(text) - 1, "4", FIVE)
+    assert caught.value.raw == text
 
 
 @pytest.mark.parametrize("start", [-1, 1, 7])
-def test_a_position_outside_of_the_tokens_is_an_error(start: int) -> None:
+def test_a_position_outside_the_tokens_is_an_error(start: int) -> None:
     with pytest.raises(ParseError, match="starts at character"):
         from_logprobs(tokens("4"), start, "4", FIVE)
 
 
-def test_a_written_label_that_no_token_shows_keeps_its_own_probability() -> None:
+def test_a_label_inside_a_longer_token_has_the_tokens_probability() -> None:
     result = from_logprobs(tokens(("4x", {"4x": 0.5, "5": 0.5})), 0, "4", FIVE)
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
@@ -312,12 +312,12 @@ def test_a_written_label_that_no_token_shows_keeps_its_own_probability() -> None
 # Draws and decisions.
 
 
-def test_equally_frequent_labels_resolve_to_the_first_of_the_scale() -> None:
+def test_the_first_of_equally_frequent_labels_is_the_most_probable() -> None:
     assert from_samples(["5", "3", "3", "5", "1"], FIVE).argmax == "3"
     assert from_samples(["b", "a"], Scale(("b", "a"), (1.0, 0.0))).argmax == "b"
 
 
-def test_draws_that_agree_leave_no_doubt() -> None:
+def test_equal_draws_have_an_entropy_of_0() -> None:
     result = from_samples(["4"] * 20, FIVE)
     assert result == ScoreDistribution(4.0, 1.0, {"4": 1.0}, 0.0, "4", 4.0, 4.0, 0.0)
 
@@ -338,23 +338,19 @@ def test_the_value_of_draws_is_their_mean(scale: Scale, data: st.DataObject) -> 
     assert result.mass == pytest.approx(len(parsed) / len(labels))
     assert result.low == pytest.approx(fmean([*parsed, *[scale.low] * unparsed]), abs=1e-12)
     assert result.high == pytest.approx(fmean([*parsed, *[scale.high] * unparsed]), abs=1e-12)
-    within_its_bounds(result, scale)
+    check_is_consistent(result, scale)
 
 
-def test_missing_mass_of_a_decision_widens_the_bounds() -> None:
+def test_missing_mass_of_a_decision_widens_its_bounds() -> None:
     result = from_probabilities({"4": 0.5, "5": 0.25}, FIVE)
     assert (result.value, result.mass) == (pytest.approx(3.25 / 0.75), 0.75)
     assert (result.low, result.high) == pytest.approx((3.25 + 0.25 * 1, 3.25 + 0.25 * 5))
 
 
-def test_a_decisions_rounding_is_scaled() -> None:
+def test_probabilities_of_a_decision_that_add_up_to_just_above_1_are_scaled() -> None:
     result = from_probabilities({"4": 0.51, "5": 0.51}, FIVE)
-    assert (result.value, result.mass, result.low, result.high) == (
-        pytest.approx(4.5),
-        1.0,
-        4.5,
-        4.5,
-    )
+    assert (result.value, result.mass) == (pytest.approx(4.5), 1.0)
+    assert (result.low, result.high) == (4.5, 4.5)
     assert result.distribution == pytest.approx({"4": 0.5, "5": 0.5})
 
 
@@ -393,17 +389,16 @@ def test_a_decision_scores_like_tokens_with_equal_probabilities(
     result = from_probabilities(shares, scale)
     assert result.value == pytest.approx(scale.expected(shares))
     assert result.mass == pytest.approx(math.fsum(shares.values()))
-    within_its_bounds(result, scale)
+    check_is_consistent(result, scale)
     if scale is FIVE:
         label = result.argmax
         listed = tuple((text, math.log(p)) for text, p in shares.items() if p)
-        one = from_logprobs((Token(label, math.log(shares[label]), listed),), 0, label, scale)
-        assert (one.value, one.mass, one.low, one.high) == pytest.approx(
-            (result.value, result.mass, result.low, result.high)
-        )
+        by_tokens = from_logprobs((Token(label, math.log(shares[label]), listed),), 0, label, scale)
+        assert (by_tokens.value, by_tokens.mass) == pytest.approx((result.value, result.mass))
+        assert (by_tokens.low, by_tokens.high) == pytest.approx((result.low, result.high))
 
 
-def within_its_bounds(result: ScoreDistribution, scale: Scale) -> None:
+def check_is_consistent(result: ScoreDistribution, scale: Scale) -> None:
     assert scale.low <= result.low <= result.high <= scale.high
     assert scale.low <= result.value <= scale.high
     assert result.ambiguous or result.low <= result.value <= result.high
@@ -439,50 +434,52 @@ SPELLINGS = [
 
 
 @st.composite
-def places(draw: st.DrawFn, *outputs: str) -> dict[str, float]:
-    """A place's probabilities, in any order, summing to at most 1; those of `own` among them."""
-    texts = draw(
-        st.permutations(
-            [
-                *outputs,
-                *draw(st.sets(st.sampled_from(SPELLINGS).filter(lambda t: t not in outputs))),
-            ]
-        )
-    )
+def alternatives(draw: st.DrawFn, *outputs: str) -> dict[str, float]:
+    """Draw probabilities that add up to at most 1, for `outputs` and other texts, in any order."""
+    others = draw(st.sets(st.sampled_from(SPELLINGS).filter(lambda t: t not in outputs)))
+    texts = draw(st.permutations([*outputs, *others]))
     weights = draw(st.lists(st.floats(1e-9, 1), min_size=len(texts), max_size=len(texts)))
     share = draw(st.floats(0.01, 1)) / sum(weights)
     return {text: weight * share for text, weight in zip(texts, weights, strict=True)}
 
 
 @st.composite
-def replies(draw: st.DrawFn) -> tuple[Place, ...]:
+def replies(draw: st.DrawFn) -> tuple[Position, ...]:
     first = draw(st.sampled_from(["1", "4"]))
-    following = [("0", draw(places("0", "\n")))] if first == "1" and draw(st.booleans()) else []
-    return ((first, draw(places(first))), *following)
+    following = []
+    if first == "1" and draw(st.booleans()):
+        following = [("0", draw(alternatives("0", "\n")))]
+    return ((first, draw(alternatives(first))), *following)
 
 
 @given(replies(), st.randoms(use_true_random=False))
-def test_value_is_within_bounds_for_any_order_of_alternatives(
-    reply: tuple[Place, ...], random: Random
+def test_the_order_of_alternatives_does_not_matter(
+    reply: tuple[Position, ...], random: Random
 ) -> None:
-    shuffled = [(text, dict(random.sample(list(top.items()), len(top)))) for text, top in reply]
-    one, other = weighed(tokens(*reply), TEN), weighed(tokens(*shuffled), TEN)
-    within_its_bounds(one, TEN)
-    assert one.mass + one.ambiguous <= 1 + 1e-9
-    assert one.value == pytest.approx(TEN.expected(one.distribution))
-    assert one.distribution == pytest.approx(other.distribution)
-    assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
+    shuffled_reply = [
+        (text, dict(random.sample(list(top.items()), len(top)))) for text, top in reply
+    ]
+    result, shuffled = weighed(tokens(*reply), TEN), weighed(tokens(*shuffled_reply), TEN)
+    check_is_consistent(result, TEN)
+    assert result.mass + result.ambiguous <= 1 + 1e-9
+    assert result.value == pytest.approx(TEN.expected(result.distribution))
+    assert shuffled.distribution == pytest.approx(result.distribution)
+    assert shuffled.value == pytest.approx(result.value)
+    assert (shuffled.low, shuffled.high) == pytest.approx((result.low, result.high))
 
 
-@given(places("4"), st.floats(0.01, 0.99))
-def test_spellings_of_one_label_add_up(top: dict[str, float], share: float) -> None:
+@given(alternatives("4"), st.floats(0.01, 0.99))
+def test_probabilities_of_spellings_of_one_label_are_added(
+    top: dict[str, float], share: float
+) -> None:
     assume(" 4" not in top)
     split = top | {"4": top["4"] * share, " 4": top["4"] * (1 - share)}
-    one, other = weighed(tokens(("4", top)), FIVE), weighed(tokens(("4", split)), FIVE)
-    assert (one.value, one.mass, one.low) == pytest.approx((other.value, other.mass, other.low))
+    expected, result = weighed(tokens(("4", top)), FIVE), weighed(tokens(("4", split)), FIVE)
+    assert (result.value, result.mass) == pytest.approx((expected.value, expected.mass))
+    assert result.low == pytest.approx(expected.low)
 
 
-# Any tokens whatever, at any place of them, on any scale.
+# Any tokens, any position in them, and any scale.
 TEXTS = st.text(max_size=4) | st.sampled_from(
     [
         *SPELLINGS, *(label for scale in SCALES for label in scale.labels), "four", "One", "四", "네", " 점", "+", "–",
@@ -514,29 +511,27 @@ def test_any_tokens_give_a_value_on_the_scale_or_a_parse_error(
         with pytest.raises(ParseError, match=re.escape(str(error))):
             from_logprobs(shuffled, start, label, scale)
         return
-    within_its_bounds(result, scale)
-    other = from_logprobs(shuffled, start, label, scale)
+    check_is_consistent(result, scale)
+    of_shuffled = from_logprobs(shuffled, start, label, scale)
     width = max(1.0, scale.high - scale.low)
-    assert dict(other.distribution) == pytest.approx(
+    assert dict(of_shuffled.distribution) == pytest.approx(
         dict(result.distribution), rel=1e-12, abs=1e-15
     )
-    assert (other.value, other.low, other.high) == pytest.approx(
-        (result.value, result.low, result.high), abs=1e-12 * width
-    )
+    for name in ("value", "low", "high"):
+        expected = getattr(result, name)
+        assert getattr(of_shuffled, name) == pytest.approx(expected, abs=1e-12 * width)
 
 
 @given(st.sampled_from(SCALES), st.data())
-def test_parsed_label_is_weighed_for_any_token_boundaries(
+def test_a_parsed_label_has_a_probability_for_any_token_boundaries(
     scale: Scale, data: st.DataObject
 ) -> None:
     label = data.draw(st.sampled_from(scale.labels))
-    spelt = [word for word, named in label_index(scale).words.items() if named == label]
-    counted = [f"{word} 점" for word, named in label_index(scale).counted.items() if named == label]
-    written = data.draw(
-        st.sampled_from(
-            [label, label.upper() if label_index(scale).loose else label, *spelt, *counted]
-        )
-    )
+    index = label_index(scale)
+    words = [word for word, named in index.words.items() if named == label]
+    counted = [f"{word} 점" for word, named in index.counted.items() if named == label]
+    upper = label.upper() if index.loose else label
+    written = data.draw(st.sampled_from([label, upper, *words, *counted]))
     form = data.draw(
         st.sampled_from(
             [
@@ -554,12 +549,11 @@ def test_parsed_label_is_weighed_for_any_token_boundaries(
     pieces = [text[i:j] for i, j in pairwise([0, *cuts, len(text)])]
     tops = st.lists(st.tuples(TEXTS, st.floats(-50, -1)), max_size=5).map(tuple)
     shares = [data.draw(tops) for _ in pieces]
-    listed = [
-        tuple((other, logprob - 3) for other, logprob in share) for share in shares
-    ]  # all below 0.05
+    # all below 0.05
+    listed = [tuple((text, logprob - 3) for text, logprob in share) for share in shares]
     reply = [Token(piece, -0.3, share) for piece, share in zip(pieces, listed, strict=True)]
     parsed = find(text, "score", scale)
     assert parsed.label == label
     result = from_logprobs(reply, parsed.start, parsed.label, scale)
-    within_its_bounds(result, scale)
+    check_is_consistent(result, scale)
     assert result.distribution[label] > 0

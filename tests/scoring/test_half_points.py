@@ -1,4 +1,4 @@
-"""Half points: scales in steps of 0.5, and half points that a criterion allows on a scale of whole numbers."""
+"""Half points: scales with steps of 0.5, and half points that a criterion allows on whole numbers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def ask(criterion: Criterion, strategy: Strategy = "single") -> Request:
     return strategies.requests(prompt, criterion, strategy, SamplingOptions())[0]
 
 
-def test_half_points_that_are_allowed_change_neither_prompt_nor_requests() -> None:
+def test_allow_half_changes_neither_the_prompt_nor_the_requests() -> None:
     assert STEPS.scale.labels == ALLOWED.scale.labels == HALVES
     content = ask(STEPS).messages[0]["content"]
     assert "Scale: 1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5. The lowest is 1, the highest 5." in content
@@ -61,7 +61,10 @@ def test_half_points_that_are_allowed_change_neither_prompt_nor_requests() -> No
     forms: tuple[Form, ...] = ("text", "json", "decision")
     for form in forms:
         for strategy in STRATEGIES:
-            requests = (ask(replace(one, form=form), strategy) for one in (ALLOWED, WHOLE, STEPS))
+            requests = (
+                ask(replace(criterion, form=form), strategy)
+                for criterion in (ALLOWED, WHOLE, STEPS)
+            )
             allowed, whole, steps = (
                 (r.messages, r.params) if form == "text" else r.params for r in requests
             )
@@ -85,7 +88,7 @@ def test_structured_output_has_half_points_as_numbers() -> None:
         ("4", "4"), ("four", "4"), ("4.", "4"), ("1½", "1.5"),
     ],
 )  # fmt: skip
-def test_half_points_are_read_if_the_criterion_has_them(text: str, label: str) -> None:
+def test_half_points_are_read_if_the_criterion_allows_them(text: str, label: str) -> None:
     for criterion in (STEPS, ALLOWED):
         assert criterion.scale.value(label) == float(label)
         for reply in (text, f'{{"score": "{text}"}}'):
@@ -104,7 +107,7 @@ def test_half_points_are_read_if_the_criterion_has_them(text: str, label: str) -
     "text", ["5.5", "0.5", "½", "5½", "4.25", "4,25", "4, 5", "4，5", "4,500", "4-5", "4.5.5"]
 )
 @pytest.mark.parametrize("kind", ["score", "score_then_reason", "reason_then_score"])
-def test_other_numbers_beside_half_points_are_refused(text: str, kind: ReplyKind) -> None:
+def test_numbers_other_than_half_points_are_refused(text: str, kind: ReplyKind) -> None:
     for scale in (STEPS.scale, ALLOWED.scale, FIVE):
         with pytest.raises(ParseError) as caught:
             find(f"Score: {text}", kind, scale)
@@ -129,16 +132,16 @@ def test_a_whole_number_before_a_half_point_is_split_by_the_next_token() -> None
     )
     assert shares == pytest.approx({"4": 0.56, "4.5": 0.24, "5": 0.2})
     assert value == pytest.approx(4 * 0.56 + 4.5 * 0.24 + 5 * 0.2)
-    # "4." may become 4.5 or end the sentence, and "3" may become 3.5: ambiguous, so not in the value.
+    # "4." may begin 4.5 or end the sentence, and "3" may begin 3.5. They are ambiguous and not part of the value.
     value, shares = weigh(STEPS.scale, ("4", {"4": 0.9, "3": 0.1}), ("\n", {"\n": 0.7, ".": 0.3}))
     assert value == 4.0
     assert shares == pytest.approx({"4": 0.63})
-    # By hand, the value is between 0.9 · 4 + 0.1 · 3 and 0.9 · 4 + 0.1 · 3.5, so 4 is not to be trusted.
+    # By hand, the value is from 0.9 · 4 + 0.1 · 3 to 0.9 · 4 + 0.1 · 3.5, so 4 cannot be right.
     with pytest.raises(UnusableReply, match=r"3\.90 and 3\.95, not exactly 4\.00"):
         weigh(STEPS.scale, ("4", {"4": 0.9, "3": 0.1}))
 
 
-def test_half_points_that_are_not_asked_for_are_weighed_only_if_one_is_written() -> None:
+def test_allowed_half_points_are_weighted_only_if_the_reply_has_one() -> None:
     value, shares = weigh(ALLOWED.scale, ("4", {"4": 0.7, "5": 0.2, "3": 0.1}))
     assert (value, shares) == (pytest.approx(4.1), pytest.approx({"3": 0.1, "4": 0.7, "5": 0.2}))
     value, shares = weigh(ALLOWED.scale, ("4", {"4": 0.8, "5": 0.2}), ("\n", {"\n": 0.7, ".": 0.3}))
@@ -150,7 +153,7 @@ def test_half_points_that_are_not_asked_for_are_weighed_only_if_one_is_written()
     assert value == pytest.approx(4.45)
 
 
-def test_a_decimal_comma_is_weighted_and_parsed_alike() -> None:
+def test_a_decimal_comma_is_weighted_as_it_is_parsed() -> None:
     value, shares = weigh(
         STEPS.scale, ("4", {"4": 1.0}), (",", {",": 1.0}), ("5", {"5": 0.8, " but": 0.2})
     )
@@ -165,7 +168,7 @@ def test_a_decimal_comma_is_weighted_and_parsed_alike() -> None:
         "{labels: [a, b], values: [0, 1000000000]}",
     ],
 )  # fmt: skip
-def test_half_points_are_allowed_on_whole_numbers_only(scale: str) -> None:
+def test_allow_half_needs_a_scale_of_at_most_500_whole_numbers(scale: str) -> None:
     assert len(make("[1, 500]\nallow_half: true").scale.labels) == 999
     with pytest.raises(CriterionError, match=r"good\.jinja:3: allow_half: .*500"):
         make(f"{scale}\nallow_half: true")

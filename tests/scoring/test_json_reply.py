@@ -1,4 +1,4 @@
-"""Replies that are JSON, nearly JSON, or hold it: what is a score, where it is, and what is refused."""
+"""Replies that are JSON, nearly JSON, or contain it: the score, its position, and refusals."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score
         ('{"Coherence_Score": "4/5", "reason": "Good."}', "Good."), ('{"rating": 4, "reason": "Good."}', "Good."),
     ],
 )  # fmt: skip
-def test_a_broken_json_score_is_read_only_in_prose_mode(text: str, reason: str | None) -> None:
+def test_a_score_in_broken_json_is_read_only_in_prose_mode(text: str, reason: str | None) -> None:
     score = find(text, "reason_then_score", FIVE, "Coherence", judged="It has 4 parts.")
-    place = text.rindex("4/5" if "4/5" in text else "4")
-    assert (score.label, score.start, text[score.start]) == ("4", place, "4")
+    position = text.rindex("4/5" if "4/5" in text else "4")
+    assert (score.label, score.start, text[score.start]) == ("4", position, "4")
     if score.reading == "strict":  # its last line has the requested form
         assert text[0] == "["
         return
@@ -131,7 +131,7 @@ def test_refuses_an_object_with_another_label(text: str, scale: Scale) -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
+    "member",
     [
         '"final_score": 4',
         '"max_score": 5',
@@ -146,8 +146,8 @@ def test_refuses_an_object_with_another_label(text: str, scale: Scale) -> None:
         '"pass": true',
     ],
 )
-def test_an_object_may_repeat_its_score_or_state_its_scale(other: str) -> None:
-    text = f'{{"score": 4, {other}}}'
+def test_an_object_may_repeat_its_score_or_state_its_scale(member: str) -> None:
+    text = f'{{"score": 4, {member}}}'
     assert find(text, "reason_then_score", FIVE, "Coherence", judged="").label == "4"
 
 
@@ -171,7 +171,7 @@ def test_an_object_inside_an_object_has_the_score(text: str) -> None:
             find(text, kind, FIVE, "Coherence")
 
 
-def test_a_score_alone_has_no_other_number_beside_it_in_its_object() -> None:
+def test_an_object_for_a_score_alone_has_no_other_number() -> None:
     assert find("{'score': 4, 'sure': True}", "score", FIVE, judged="").reason is None
     for text in ("{'score': 4, 'words': 120}", 'Here: {"score": 4, "parts": [1]}'):
         with pytest.raises(ParseError, match="more than a score"):
@@ -189,7 +189,7 @@ values = st.recursive(
 
 
 def _loads(text: str) -> list[tuple[str, Any]] | None:
-    """The members of one JSON object, by the standard library."""
+    """Return the members of a JSON object by the standard library, or None if it is not one."""
     try:
         members = json.JSONDecoder(strict=False, object_pairs_hook=tuple).decode(text)
     except ValueError:
@@ -200,7 +200,7 @@ def _loads(text: str) -> list[tuple[str, Any]] | None:
 @given(
     st.dictionaries(words, values, max_size=3), st.sampled_from([None, 1]), st.booleans(), st.data()
 )
-def test_an_object_is_strict_if_the_standard_library_reads_the_same(
+def test_an_object_is_strict_if_the_standard_library_reads_it(
     reply_object: dict[str, Any], indent: int | None, ascii_only: bool, data: st.DataObject
 ) -> None:
     text = json.dumps(reply_object, indent=indent, ensure_ascii=ascii_only)
@@ -249,7 +249,7 @@ BREAKS: dict[str, Callable[[str], str]] = {
     st.lists(st.sampled_from(list(BREAKS)), unique=True, max_size=3),
     st.sampled_from(KINDS),
 )
-def test_a_broken_object_has_the_score_and_the_place_of_the_valid_one(
+def test_a_broken_object_has_the_score_and_position_of_the_valid_one(
     reason: str, label: str, quoted: bool, breaks: list[str], kind: ReplyKind
 ) -> None:
     score = '"@"' if quoted else "@"
@@ -259,30 +259,28 @@ def test_a_broken_object_has_the_score_and_the_place_of_the_valid_one(
     )
     for name in BREAKS:
         text = BREAKS[name](text) if name in breaks else text
-    place = text.rindex("@")
+    position = text.rindex("@")
     text = text.replace("@", label)
     parsed = find(text, kind, FIVE, judged="")
-    assert (parsed.label, parsed.start, parsed.end) == (label, place, place + 1)
+    assert (parsed.label, parsed.start, parsed.end) == (label, position, position + 1)
 
 
 @given(st.text("\"'{}[],:\\ score5", max_size=12), st.sampled_from(FIVE.labels), st.data())
 @example('", "score": 5, "x": "', "2", None)
-def test_an_object_with_a_slip_is_never_read_to_another_score(
-    reason: str, label: str, data: Any
-) -> None:
+def test_an_object_with_a_typo_never_has_another_score(reason: str, label: str, data: Any) -> None:
     text = json.dumps({"reason": reason, "score": int(label)}, ensure_ascii=False)
-    slips = [text.replace("\\", ""), text.replace("\\", "", 1)]
+    variants = [text.replace("\\", ""), text.replace("\\", "", 1)]
     if data:
         at = data.draw(st.integers(0, len(text) - 3))  # before the score
-        slips += [
+        variants += [
             text[:at],
             text[:at] + text[at + 1 :],
             text[:at] + data.draw(st.sampled_from("\"'{}[],:\\ 5")) + text[at:],
         ]
-    for slip in slips:
+    for variant in variants:
         for kind in KINDS:
             try:
-                parsed = find(f"Here: {slip}", kind, FIVE, judged="")
+                parsed = find(f"Here: {variant}", kind, FIVE, judged="")
             except ParseError:
                 continue
             assert parsed.label == label
@@ -312,7 +310,7 @@ def test_an_object_with_a_slip_is_never_read_to_another_score(
     st.sampled_from(["{}", '{{"result": {}}}', "{} {{'score': 5}}", "{}\n{{'score': 2}}"]),
     st.sampled_from(KINDS[1:]),
 )
-def test_an_object_of_the_judged_text_is_never_the_score(
+def test_an_object_in_the_judged_text_is_never_the_score(
     before: str, quoted: str, after: str, form: str, kind: ReplyKind
 ) -> None:
     judged_object = quoted.replace("Score: 5", "{'score': 5}")
@@ -353,13 +351,13 @@ def test_refuses_a_very_long_reply_without_an_object(piece: str) -> None:
 # Several criteria in one object.
 
 
-def test_a_final_score_that_is_the_same_is_no_other_score() -> None:
+def test_an_equal_final_score_is_not_another_score() -> None:
     text = '{"score": 4, "final": {"score": 4}}'
     labels = {find(text, kind, FIVE, "Coherence", judged="It rained.").label for kind in KINDS[1:]}
     assert labels == {"4"}
 
 
-def test_objects_deep_inside_each_other_have_no_score() -> None:
+def test_deeply_nested_objects_have_no_score() -> None:
     depth = 900
     text = '{"score": ' * depth + "4" + "}" * depth
     for kind in KINDS:
@@ -378,7 +376,7 @@ def test_objects_deep_inside_each_other_have_no_score() -> None:
         (" is my answer.", False),
     ],
 )
-def test_text_after_the_answers_to_several_questions(after: str, is_read: bool) -> None:
+def test_text_after_several_answers_must_not_change_them(after: str, is_read: bool) -> None:
     answers = Scale(("no", "yes"), (0.0, 1.0))
     fence = "```json\n" if "```" in after else ""
     choice = Choice(f'{fence}{{"a": "yes", "b": "no"}}{after}')
@@ -400,7 +398,7 @@ def test_text_after_the_answers_to_several_questions(after: str, is_read: bool) 
         ('It says {"a": 5, "b": 2}.', "--"), ('It says "{"a": 4, "b": 2}', "--"), ('{"x": {"y": {"a": 4}}}', "--"),
     ],
 )  # fmt: skip
-def test_a_reply_to_several_criteria_may_be_nearly_json(text: str, scores: str) -> None:
+def test_a_reply_to_several_criteria_may_be_broken_json(text: str, scores: str) -> None:
     choice = Choice(
         text, "stop", tuple(Token(piece, -0.1, ((piece, -0.1), ("5", -3.0))) for piece in text)
     )

@@ -1,4 +1,4 @@
-"""One reply to several questions, taken apart into one for each."""
+"""A reply to several questions is split into a reply for each."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ FIVE, ELEVEN = Scale.integers(1, 5), Scale.integers(0, 10)
 
 def tokens(*texts: str, top: dict[str, dict[str, float]] | None = None) -> tuple[Token, ...]:
     listed = top or {}
-    return tuple(
-        Token(one, 0.0, tuple((t, math.log(p)) for t, p in listed.get(one, {one: 1.0}).items()))
-        for one in texts
-    )
+    reply = []
+    for text in texts:
+        alternatives = listed.get(text, {text: 1.0})
+        reply.append(Token(text, 0.0, tuple((t, math.log(p)) for t, p in alternatives.items())))
+    return tuple(reply)
 
 
 def read(choice: Choice, scale: Scale = FIVE) -> tuple[float, float | None]:
@@ -33,7 +34,7 @@ def read(choice: Choice, scale: Scale = FIVE) -> tuple[float, float | None]:
     return value, provenance.mass
 
 
-def test_each_value_is_weighed_by_its_own_tokens() -> None:
+def test_each_value_is_weighted_by_the_tokens_of_its_answer() -> None:
     reply_tokens = tokens(
         '{"', "a", '":', " ", "4", ',"', "b", '":', " ", "2", "}", "",
         top={"4": {"4": 0.6, "5": 0.4}, "2": {"2": 0.5, "1": 0.5}},
@@ -50,7 +51,7 @@ VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
 @pytest.mark.parametrize(
     ("reply", "texts", "top", "scale", "value"),
     [
-        (  # a one is told from a ten by what follows it
+        (  # the next token decides between 1 and 10
             '{"a":1,"b":3}', ['{"a":', "1", ',"b":3}'],
             {"1": {"1": 0.9, "7": 0.1}, ',"b":3}': {',"b":3}': 0.25, "0": 0.75}}, ELEVEN,
             0.9 * (0.25 * 1 + 0.75 * 10) + 0.1 * 7,
@@ -61,24 +62,30 @@ VERDICT = Scale(("fail", "pass"), (0.0, 1.0))
         ('{"a": "pass"}', ['{"a":', ' "', "pass", '"', "}"], {"pass": {"pass": 0.8, "fail": 0.2}}, VERDICT, 0.8),
     ],
 )  # fmt: skip
-def test_a_value_is_weighed_by_its_token_probabilities(
+def test_a_value_is_weighted_by_token_probabilities(
     reply: str, texts: list[str], top: dict[str, dict[str, float]], scale: Scale, value: float
 ) -> None:
     (a,) = split_reply(Choice(reply, "stop", tokens(*texts, top=top)), ("a",))
     assert read(a, scale) == (pytest.approx(value), pytest.approx(1.0))
 
 
-def test_tokens_that_do_not_join_to_the_reply() -> None:
-    """As llama.cpp sends them: white space before, an empty one at the end."""
+def test_white_space_and_empty_tokens_around_a_reply_are_ignored() -> None:
+    """llama.cpp sends white space before the reply and an empty token at its end."""
     reply_tokens = tokens(" ", "\n", "{", '"a"', ":", " 4", "}", "")
     (a,) = split_reply(Choice('{"a": 4}', "stop", reply_tokens), ("a",))
     assert read(a)[0] == 4
-    (lost,) = split_reply(Choice('{"a": 4}', "stop", tokens("no", " object")), ("a",))
-    assert (lost.text, lost.tokens) == ("4", ())
+
+
+def test_tokens_of_another_text_than_the_reply_are_not_used() -> None:
+    (answer,) = split_reply(Choice('{"a": 4}', "stop", tokens("no", " object")), ("a",))
+    assert (answer.text, answer.tokens) == ("4", ())
     with pytest.raises(strategies.UnusableReply):
-        read(lost)
-    (bare,) = split_reply(Choice('{"a": 4}'), ("a",))
-    assert bare.tokens is None
+        read(answer)
+
+
+def test_answers_of_a_reply_without_tokens_have_no_tokens() -> None:
+    (answer,) = split_reply(Choice('{"a": 4}'), ("a",))
+    assert answer.tokens is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +101,7 @@ def test_tokens_that_do_not_join_to_the_reply() -> None:
         ('{"a": 4, "b": 2}', "length", [None, None]), ("I cannot do that.", "refusal", [None, None]),
     ],
 )  # fmt: skip
-def test_an_unclear_score_fails_only_its_question(
+def test_an_unclear_answer_fails_only_its_question(
     reply: str, finish: str, scores: list[float | None]
 ) -> None:
     values: list[float | None] = []

@@ -1,4 +1,4 @@
-"""Reply text to label: the trimmings that count, everything that must not, and recorded replies of real judges."""
+"""A label is parsed from a reply: the forms that are read, and the forms that must be refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ SCALES = [
 TITLES = ["", "Coherence", "관련성"]
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 
-# Replies that are the score 4 of 1–5 and nothing else.
+# Replies that contain the score 4 of 1–5 and nothing else.
 FOURS = [
     "4", " 4", "4\n", "\n4", "４", "\ufeff4", "4\u200b", "**4**", "*4*", "__4__", "`4`", "4.", "4。", "4/5", "4 / 5",
     "4／5", "4/5.", "**4**/5", "**4/5**", "4 out of 5", "4 out of 5 stars", "(4)", "[4]", "[[4]]", '"4"', "'4'", "“4”",
@@ -93,7 +93,7 @@ TITLED = [
     ("関連性スコア: 4", "関連性"), ("首尾一貫性の評価：4", "首尾一貫性"), ("相关性：4", "相关性"),
     ("相关性的得分：4分", "相关性"), ("Score: 4", "(…)"),
 ]  # fmt: skip
-# The same in words, and the word alone.
+# The same score in words: the reply, and the word in it.
 SPELT = [
     ("four", "four"), ("Four.", "Four"), ("**FOUR**", "FOUR"), ("four out of five", "four"), ("four/5", "four"),
     ("four stars", "four"), ("四", "四"), ("四点", "四"), ("四分。", "四"), ("四／五", "四"), ("㊃", "㊃"),
@@ -108,7 +108,7 @@ NOTHING = [
     "I cannot rate this: 4", "Sorry, no score: 4", "Step 1: 4", "a: 4", "4,5", ".4", "4..5", "4.5.1", "1,000", "**",
     "{}", '{"score": }', '{"score": 4, "score": 5}', "4 - a clear text", "x" * 5000,
     " " * 500 + "x", "4/", "4 /", "4 out of", "4 out", "Score: -", "Score: 4/", "–", "4~5", "4：5", "4点5", "٤،٥",
-    # Words: what they begin and what they are a part of, other words of a language, and two of them.
+    # Words: their beginnings, longer words that contain them, other words, and two words.
     "fo", "fourth", "fourteen", "twenty-four", "twenty four", "forty-four", "four hundred", "four or five", "four five",
     "three-four", "four-", "-four", "four and a half", "Four: 5", "a four", "one of them", "ten", "IV", "Ⅳ", "四十",
     "十四", "四点五", "四分之三", "一致", "一〇", "四五", "네", "넷", "사", "네, 점", "네 점 오", "십사점", "이 글",
@@ -126,19 +126,19 @@ OFF = [
 ]  # fmt: skip
 
 
-def is_a_four(text: str, title: str = "") -> None:
+def check_is_4(text: str, title: str = "") -> None:
     parsed = find(text, "score", FIVE, title)
     assert (parsed.label, parsed.reason) == ("4", None), text
     assert fold(text[parsed.start : parsed.end]) in {"4", "4.0", "4.00", "4."}
 
 
 @pytest.mark.parametrize("title", TITLES)
-def test_the_trimmings_of_a_short_answer_do_not_matter(title: str) -> None:
+def test_names_units_and_marks_around_a_score_do_not_matter(title: str) -> None:
     for text in FOURS:
-        is_a_four(text, title)
+        check_is_4(text, title)
 
 
-def test_a_number_may_be_a_word_in_the_scores_place() -> None:
+def test_a_score_may_be_a_number_word() -> None:
     for text, written in SPELT:
         replies = {
             "score": text,
@@ -150,9 +150,9 @@ def test_a_number_may_be_a_word_in_the_scores_place() -> None:
             assert (parsed.label, reply[parsed.start : parsed.end]) == ("4", written)
 
 
-def test_the_score_may_be_named_by_the_title() -> None:
-    wrong = [text for text, title in TITLED if find(text, "score", FIVE, title).label != "4"]
-    assert wrong == []
+def test_the_title_may_name_the_score() -> None:
+    misread = [text for text, title in TITLED if find(text, "score", FIVE, title).label != "4"]
+    assert misread == []
 
 
 def test_an_unknown_name_counts_only_if_the_title_is_unknown() -> None:
@@ -161,7 +161,7 @@ def test_an_unknown_name_counts_only_if_the_title_is_unknown() -> None:
         find("Relevance: 4", "score", FIVE, "Coherence")
 
 
-def is_no_score(text: str, title: str = "") -> None:
+def check_is_refused(text: str, title: str = "") -> None:
     with pytest.raises(ParseError, match=r"not a score alone|empty|JSON object") as caught:
         find(text, "score", FIVE, title)
     assert caught.value.raw == text
@@ -170,16 +170,16 @@ def is_no_score(text: str, title: str = "") -> None:
 @pytest.mark.parametrize("title", TITLES)
 def test_refuses_a_reply_without_a_clear_score(title: str) -> None:
     for text in NOTHING:
-        is_no_score(text, title)
+        check_is_refused(text, title)
 
 
-def test_a_number_off_the_scale_says_so() -> None:
+def test_a_number_off_the_scale_is_an_error_with_the_scale() -> None:
     for text in OFF:
         with pytest.raises(ParseError, match=r"off the scale \(1, .*5\)"):
             find(text, "score", FIVE)
 
 
-def test_a_long_scale_is_shown_by_its_ends() -> None:
+def test_the_error_abbreviates_a_long_scale() -> None:
     with pytest.raises(ParseError, match=r"101 is off .*1 … 50"):
         find("101", "score", Scale.integers(1, 50))
 
@@ -219,7 +219,7 @@ def test_a_long_scale_is_shown_by_its_ends() -> None:
         ("A+", Scale(("A", "A+"), (1.0, 2.0)), "A+", "A+"), ("[x]", Scale(("[ ]", "[x]"), (0.0, 1.0)), "[x]", "[x]"),
     ],
 )  # fmt: skip
-def test_every_kind_of_label_is_parsed_with_its_position(
+def test_labels_in_any_spelling_are_parsed_with_their_position(
     text: str, scale: Scale, label: str, written: str
 ) -> None:
     parsed = find(text, "score", scale)
@@ -274,7 +274,7 @@ def test_score_then_reason_reads_the_first_line(text: str, reason: str | None) -
         "Score:\n4",
     ],
 )
-def test_score_then_reason_reads_no_other_line(text: str) -> None:
+def test_score_then_reason_reads_only_the_first_line(text: str) -> None:
     with pytest.raises(ParseError):
         find(text, "score_then_reason", FIVE)
 
@@ -335,7 +335,7 @@ def test_reason_then_score_reads_the_end(text: str, reason: str | None) -> None:
         ('{"a":' + "[" * 100_000, "JSON object but"),
     ],
 )  # fmt: skip
-def test_reason_then_score_takes_no_other_number(text: str, message: str) -> None:
+def test_reason_then_score_refuses_other_endings(text: str, message: str) -> None:
     with pytest.raises(ParseError, match=message):
         find(text, "reason_then_score", FIVE, "Coherence")
 
@@ -349,7 +349,7 @@ def test_reason_then_score_takes_no_other_number(text: str, message: str) -> Non
         ("abort", "broke"),
     ],
 )
-def test_a_reply_that_did_not_end_by_itself_is_not_read(finish: str, message: str) -> None:
+def test_a_reply_that_was_cut_off_is_not_read(finish: str, message: str) -> None:
     with pytest.raises(ParseError, match=message) as caught:
         read(Choice("4", finish), "score", FIVE)
     assert caught.value.raw == "4"
@@ -385,8 +385,8 @@ def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: Rep
         ],
     }[kind]:
         text = before + after
-        place = len(before) + after.index("4")
-        assert find(text, kind, FIVE, "Coherence") == ParsedScore("4", place, place + 1, reason)
+        start = len(before) + after.index("4")
+        assert find(text, kind, FIVE, "Coherence") == ParsedScore("4", start, start + 1, reason)
         assert reply_text(Choice(text)) == after
 
 
@@ -402,7 +402,7 @@ def test_thinking_before_the_reply_does_not_count(tag: str, form: str, kind: Rep
         ("Score: 4</think>\n\n", "empty after its thinking"), ("4<think>4</think>", "not a score alone|does not end"),
     ],
 )  # fmt: skip
-def test_nothing_is_read_from_thinking(text: str, message: str) -> None:
+def test_a_score_inside_thinking_is_not_read(text: str, message: str) -> None:
     for kind in KINDS:
         with pytest.raises(ParseError, match=message) as caught:
             find(text, kind, FIVE)
@@ -410,7 +410,7 @@ def test_nothing_is_read_from_thinking(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "finish", "trouble"),
+    ("text", "finish", "problem"),
     [
         ("<think>Is it 3 or 4?</think>", "stop", "empty after its thinking"),
         ("<think>Is it 3 or 4?</think>\n\n", "length", "limit inside its thinking"),
@@ -420,11 +420,13 @@ def test_nothing_is_read_from_thinking(text: str, message: str) -> None:
         ("", "length", "limit inside its thinking"),
     ],
 )  # fmt: skip
-def test_a_reply_of_only_thinking_gives_advice(text: str, finish: str, trouble: str) -> None:
+def test_a_reply_of_only_thinking_is_an_error_with_advice(
+    text: str, finish: str, problem: str
+) -> None:
     for kind in KINDS:
         with pytest.raises(ParseError) as caught:
             read(Choice(text, finish), kind, FIVE)
-        assert has_line(str(caught.value), trouble, "--max-tokens", "--reasoning-effort none")
+        assert has_line(str(caught.value), problem, "--max-tokens", "--reasoning-effort none")
 
 
 def test_advice_on_thinking_names_the_arguments_in_python() -> None:
@@ -434,12 +436,12 @@ def test_advice_on_thinking_names_the_arguments_in_python() -> None:
 
 
 @pytest.mark.parametrize("text", ["<think>Hm.</think>\nIt reads w", "It reads w", " \n\n\n"])
-def test_a_reply_cut_off_after_its_thinking_needs_a_longer_limit_alone(text: str) -> None:
+def test_advice_for_a_reply_cut_off_after_its_thinking_is_only_a_longer_limit(text: str) -> None:
     with pytest.raises(ParseError, match=r"token limit.*--max-tokens$"):
         reply_text(Choice(text, "length"))
 
 
-def test_a_reason_may_speak_of_thinking() -> None:
+def test_a_reason_may_contain_the_marks_of_thinking() -> None:
     quoted = "It shows <think> and </think>."
     assert find(f"4\n{quoted}", "score_then_reason", FIVE).reason == quoted
     assert find(f"{quoted}\nScore: 4", "reason_then_score", FIVE).reason == quoted
@@ -451,7 +453,7 @@ def test_a_reason_may_speak_of_thinking() -> None:
         find("Let me think. <think>\nScore: 4", "reason_then_score", FIVE)
 
 
-def test_a_whole_reply_ended_by_itself() -> None:
+def test_the_text_of_a_cut_or_empty_reply_is_an_error() -> None:
     with pytest.raises(ParseError, match="cut off"):
         reply_text(Choice("1. Read", "length"))
     with pytest.raises(ParseError, match="empty"):
@@ -472,7 +474,7 @@ def test_a_whole_reply_ended_by_itself() -> None:
         ('{"score": -1, "reason": "-"}', SIGNED, "-1", "-"),
     ],
 )
-def test_an_object_is_a_score_alone_if_no_other_number_is_in_it(
+def test_an_object_for_a_score_alone_may_have_members_that_are_not_numbers(
     text: str, scale: Scale, label: str, reason: str
 ) -> None:
     parsed = find(text, "score", scale)
@@ -486,8 +488,8 @@ def test_a_number_at_the_end_of_the_reply_is_read(text: str) -> None:
         assert find(text, kind, FIVE).label == "3"
 
 
-def test_the_rest_of_a_long_line_is_not_a_new_line() -> None:
-    """Only the end of a reply is looked at, and it may begin with "Result:" in the midst of a line."""
+def test_the_end_of_a_long_line_is_not_a_new_line() -> None:
+    """The parser reads only the end of a reply, which may begin with "Result:" in the middle of a line."""
     for stars in range(105, 125):
         text = "Nobody knows the Result:" + "*" * stars + " 4"
         with pytest.raises(ParseError, match="does not end"):
@@ -547,13 +549,13 @@ def test_any_text_gives_a_label_or_a_parse_error(
         return
     assert parsed.label in scale.labels
     written, called = fold(text[parsed.start : parsed.end]), label_index(scale)
-    # A character such as ⒋ or ⑷ holds more than the label, and is no smaller span.
+    # A character such as ⒋ or ⑷ contains more than the label and cannot be split.
     assert parsed.label in {called.label(written), called.label(written.strip("()., "))}
     assert parsed == read(Choice(text), kind, scale, title)
 
 
 @given(st.text(), st.sampled_from(FOURS), st.sampled_from(KINDS))
-def test_thinking_changes_nothing_but_the_place(thought: str, text: str, kind: ReplyKind) -> None:
+def test_thinking_changes_only_the_position(thought: str, text: str, kind: ReplyKind) -> None:
     assume("<" not in thought)
     before = f"<think>{thought}</think>"
     try:
@@ -567,7 +569,7 @@ def test_thinking_changes_nothing_but_the_place(thought: str, text: str, kind: R
 
 
 @given(st.sampled_from(SCALES), st.data())
-def test_every_label_is_read_in_every_kind(scale: Scale, data: st.DataObject) -> None:
+def test_every_label_is_read_in_every_reply_kind(scale: Scale, data: st.DataObject) -> None:
     label = data.draw(st.sampled_from(scale.labels))
     texts = {
         "score": label,
@@ -579,7 +581,7 @@ def test_every_label_is_read_in_every_kind(scale: Scale, data: st.DataObject) ->
         assert (parsed.label, texts[kind][parsed.start : parsed.end]) == (label, label)
 
 
-# Quotations: their marks, and the scores and sentences in them.
+# Quotation marks, and scores and sentences inside them.
 QUOTES = [
     '""', "''", "“”", "‘’", "«»", "»«", "‹›", "„“", "‚‘", "「」", "『』", "《》", "〝〟", "``", "＂＂", "＇＇", "｢｣",
     ("```\n", "\n```"), ("\n> ", ""),
@@ -613,13 +615,12 @@ def test_a_score_inside_quotation_marks_is_never_the_score(
     quotation = f"{opening}{inside}{five}{closing}"
     before = "".join(data.draw(st.lists(SENTENCES, max_size=3)))
     after = data.draw(st.sampled_from(["", ".", "。", "!", "\n", " .\n\n", "**"]))
-    assume(
-        not (opening.startswith("`") and not before)
-    )  # a fence around the whole reply is no quotation
-    assume(
-        five[0] != "{" or closing not in ('"', "＂", "\n```")
-    )  # a quoted key; JSON in a fence is a reply
-    assume(opening != "\n> " or "\n" not in inside)  # a line without the mark is not quoted
+    # A fence around the whole reply is not a quotation.
+    assume(not (opening.startswith("`") and not before))
+    # These quote only a key, and JSON in a fence is a reply.
+    assume(five[0] != "{" or closing not in ('"', "＂", "\n```"))
+    # A line without the mark is not quoted.
+    assume(opening != "\n> " or "\n" not in inside)
     for kind, text in [
         ("reason_then_score", before + quotation + after),
         ("score_then_reason", quotation + "\nGood."),
@@ -636,16 +637,14 @@ def test_a_score_inside_quotation_marks_is_never_the_score(
     ),
     st.sampled_from(QUOTES[:-1]),
 )
-def test_quotations_before_a_score_do_not_hide_it(
-    sentences: list[str], marks: Sequence[str]
-) -> None:
+def test_a_score_after_quotations_is_read(sentences: list[str], marks: Sequence[str]) -> None:
     reason = "".join(sentences) + "Its title is {}A b{}".format(*marks)
     for name in ("Score", "スコア", '"score"', "`Score`"):
         assert find(f"{reason}.\n{name}: 2", "reason_then_score", FIVE).label == "2"
     assert find(f"{reason}. Score: `2`", "reason_then_score", FIVE).label == "2"
 
 
-def test_a_quotation_that_nothing_closes_is_a_doubt() -> None:
+def test_a_score_after_an_unclosed_quotation_is_refused() -> None:
     for text in (
         "It says “so. Score: 5",
         "文章は「良い。スコア：5",
@@ -665,7 +664,7 @@ def test_a_quotation_that_nothing_closes_is_a_doubt() -> None:
         "관련성 점수: 2\n응집성 점수: 5",
     ],
 )  # fmt: skip
-def test_another_score_is_not_this_one(text: str) -> None:
+def test_a_score_with_another_name_is_refused(text: str) -> None:
     with pytest.raises(ParseError, match="does not end with"):
         find(text, "reason_then_score", Scale.integers(1, 5), "Relevance")
 
@@ -677,7 +676,7 @@ def test_another_score_is_not_this_one(text: str) -> None:
         (50.5, (0, 50), None), (7.2, (1, 5), None), (0.5, (1, 5), None), (-0.25, (-1, 1), "0.01"),
     ],
 )  # fmt: skip
-def test_a_number_between_two_labels_is_refused_with_the_step_that_allows_it(
+def test_a_number_between_two_labels_is_an_error_with_the_step_that_allows_it(
     value: float, ends: tuple[int, int], step: str | None
 ) -> None:
     result = judge.evaluate(

@@ -1,4 +1,4 @@
-"""Scores in prose: the endings that judges write, what must never be taken for a score, and recorded replies."""
+"""Scores in prose: endings that judges write, sentences that are never a score, and recorded replies."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ ENDS = [
 def prose(
     text: str, judged: str | None = "The cat sat.", *, scale: Scale = FIVE, title: str = "Coherence"
 ) -> str | None:
-    """Return the label of a reply's last sentence, None if it is refused."""
+    """Return the label in a reply's last sentence, or None if it is refused."""
     try:
         parsed = find(text, "reason_then_score", scale, title, judged)
     except ParseError:
@@ -197,7 +197,7 @@ def prose(
     return parsed.label
 
 
-def is_a_four(text: str) -> None:
+def check_is_4(text: str) -> None:
     assert prose(text) == "4"
     assert prose(text, None) is None
     parsed = find(text, "reason_then_score", FIVE, "Coherence", "")
@@ -208,18 +208,18 @@ def is_a_four(text: str) -> None:
     "before", ["", "It has 2 errors in 3 lines. ", "첫째, 3가지입니다. 끝.\n\n"]
 )
 def test_the_last_sentence_may_give_the_score_in_prose(before: str) -> None:
-    """A reason before it changes nothing."""
+    """A reason before the sentence does not matter."""
     for text in FOURS:
-        is_a_four(before + text)
+        check_is_4(before + text)
 
 
 def test_refuses_prose_without_a_clear_score() -> None:
-    titles = {text: "Coherence" if text.isascii() else "일관성" for text in NOTHING}
-    assert [
-        text
-        for text, title in titles.items()
-        if prose(f"It is good. {text}", title=title) is not None
-    ] == []
+    misread = []
+    for text in NOTHING:
+        title = "Coherence" if text.isascii() else "일관성"
+        if prose(f"It is good. {text}", title=title) is not None:
+            misread.append(text)
+    assert misread == []
 
 
 @pytest.mark.parametrize("text", LINES)
@@ -238,12 +238,12 @@ def test_the_first_line_may_give_the_score_in_prose(text: str) -> None:
     "text",
     ["1. Good.", "I give it a 4. I give it a 5.", "It has 4 errors.", "4 to 5", "2 - 3 facts"],
 )
-def test_a_first_line_without_one_score_is_refused(text: str) -> None:
+def test_a_first_line_without_a_single_score_is_refused(text: str) -> None:
     with pytest.raises(ParseError):
         find(f"{text}\nWhy.", "score_then_reason", FIVE, "Coherence", "The cat sat.")
 
 
-def test_an_explanation_may_follow_the_score_if_it_gives_no_other() -> None:
+def test_an_explanation_without_another_score_may_follow() -> None:
     assert (
         prose("It is clear, earning a score of 4.\n\nReason: It has 2 parts.\nBoth are clear.")
         == "4"
@@ -251,7 +251,7 @@ def test_an_explanation_may_follow_the_score_if_it_gives_no_other() -> None:
     assert prose("It earns a score of 4.\nIts score is 5.") is None
 
 
-def test_half_points_are_refused_by_name() -> None:
+def test_the_error_names_a_half_point_off_the_scale() -> None:
     with pytest.raises(ParseError, match=r"3\.5 is off the scale"):
         find("I would give it a 3.5.", "reason_then_score", FIVE, "Coherence", "")
 
@@ -277,14 +277,14 @@ def test_a_cut_reply_has_no_score_in_prose(choice: Choice) -> None:
         ("I would give it a.", None),
     ],
 )  # fmt: skip
-def test_labels_in_words_count_beside_a_word_for_a_score(text: str, label: str | None) -> None:
+def test_a_label_in_words_needs_a_word_for_a_score(text: str, label: str | None) -> None:
     scale = Scale(("A", "B", "C", "good"), (1.0, 2.0, 3.0, 4.0))
     assert prose(text, scale=scale) == label
 
 
 @pytest.mark.parametrize("label", ["1", "4"])
 @pytest.mark.parametrize("sentence", ["It is short.\n\n", "It is short.\n", "- It is short\n\n"])
-def test_a_bare_score_counts_despite_numbers_in_the_judged_text(label: str, sentence: str) -> None:
+def test_a_bare_score_is_read_despite_numbers_in_the_judged_text(label: str, sentence: str) -> None:
     assert prose(sentence + label, "There are 4 cats.") == label
     assert prose(sentence + label, "There are no cats.") == label
 
@@ -294,28 +294,22 @@ def test_a_bare_number_before_more_text_is_not_a_label(label: str) -> None:
     assert prose(f"The text ends with\n{label}", "The cats are 4.") is None
 
 
-def test_a_text_that_gives_itself_a_score_casts_doubt_on_the_same_score() -> None:
+def test_a_score_that_the_judged_text_gives_itself_is_refused() -> None:
     assert prose("It is short, so it gets a 4.", "There are 4 cats.") == "4"
     assert prose("It is short, so it gets a 4.", "I give it a 4.") is None
     assert prose("It is short, so it gets a 3.", "I give it a 4.") == "3"
 
 
 @pytest.mark.parametrize("strategy", ["single", "samples", "logprobs"])
-def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_strictly(
+def test_every_strategy_records_readings_in_prose_and_strict_mode_has_none(
     strategy: Strategy,
 ) -> None:
     criterion = Criterion("c", "", FIVE, "reason_then_score")
     words = ("It is short, ", "so it gets a ", "4", ".")
-    prosaic = Response(
-        (
-            Choice(
-                "".join(words),
-                tokens=tuple(Token(word, -0.1, ((word, -0.1), ("?", -9.0))) for word in words),
-            ),
-        )
-    )
-    formal = text_response("Short.\nScore: 4")
-    answers = [formal, prosaic] if strategy == "samples" else [prosaic]
+    tokens = tuple(Token(word, -0.1, ((word, -0.1), ("?", -9.0))) for word in words)
+    in_prose = Response((Choice("".join(words), tokens=tokens),))
+    in_form = text_response("Short.\nScore: 4")
+    answers = [in_form, in_prose] if strategy == "samples" else [in_prose]
     for strict, reading, mass in ((False, "prose", 1.0), (True, "strict", 0.5)):
         settings = SamplingOptions(strict=strict, min_mass=0.0)
         judged = Judgment(Sample("i", "s", "The cat sat."), criterion).judged_text
@@ -325,11 +319,8 @@ def test_every_strategy_records_a_reading_in_prose_unless_replies_are_read_stric
             assert strict
             assert strategy != "samples"
         else:
-            assert (value, provenance.reading, provenance.n) == (
-                4.0,
-                reading,
-                2 * mass if strategy == "samples" else 1,
-            )
+            n_read = 2 * mass if strategy == "samples" else 1
+            assert (value, provenance.reading, provenance.n) == (4.0, reading, n_read)
 
 
 MARKS = st.sampled_from(
@@ -367,7 +358,7 @@ WORDS = st.text(st.sampled_from("abc deé文字글"), max_size=12)
 def test_a_quoted_ending_of_the_judged_text_is_not_a_score(
     start: str, end: str, opening: str, closing: str, stop: str, opinion: str
 ) -> None:
-    """Also without quotation marks, with other marks around it, and with other words before it."""
+    """The ending may have no quotation marks, other marks around it, or other words before it."""
     judged = f"The cat sat on the mat {start}. {end}{stop}"
     sentence = judged.removeprefix("The cat sat ")
     for quoted in (judged, sentence, end):
@@ -387,7 +378,7 @@ def test_an_echo_of_the_judged_text_is_not_a_score(words: str) -> None:
 
 
 @pytest.mark.slow
-def test_recorded_replies_are_read_as_their_authors_read_them(
+def test_recorded_replies_have_the_scores_that_their_authors_read(
     shared_data: Callable[[str], Path],
 ) -> None:
     shared = shared_data("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl").parents[2]
@@ -402,9 +393,8 @@ def test_recorded_replies_are_read_as_their_authors_read_them(
         r"\| ([\d,]+) \| ([\d.]+)% \| ([\d.]+)% \|.* ([\d.]+)% \| (\d+) \+ (\d+) \|", table
     )
     least = (96, 100, 100, 100, 90, 75, 100, 100)
-    for (replies, strict, prose, refused, wrong, wrong_in_prose), share in zip(
-        rows, least, strict=True
-    ):
+    for row, share in zip(rows, least, strict=True):
+        replies, strict, prose, refused, wrong, wrong_in_prose = row
         assert wrong == "0"
         assert float(strict) + float(prose) >= share
         assert float(strict) + float(prose) + float(refused) == pytest.approx(100, abs=0.15)

@@ -1,4 +1,4 @@
-"""Plain replies are read and refusals are not, in every reply kind. `replies/` has a sentence a line."""
+"""Plain replies are read and doubtful ones refused, in every reply kind. `replies/` has a sentence on each line."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def label(
     title: str = "Coherence",
     judged: str | None = JUDGED,
 ) -> str | None:
-    """The label of a reply, None if it is refused."""
+    """Return the label of a reply, or None if it is refused."""
     try:
         return find(text, kind, scale, title, judged).label
     except ParseError:
@@ -76,30 +76,30 @@ def label(
 
 
 @pytest.mark.parametrize("language", TITLES)
-def test_a_sentence_that_gives_the_score_is_read_in_every_kind(language: str) -> None:
+def test_a_sentence_with_a_score_is_read_in_every_kind(language: str) -> None:
     texts = sentences(f"{language}-with")
     assert len(texts) >= 60
-    missed = [
-        (t, k) for t, k in product(texts, KINDS) if label(t, k, title=TITLES[language]) != "4"
-    ]
-    assert missed == []
-    plain = [t for t in texts if not any(top in t for top in ("5", "五", "five", "★"))]
-    assert [t for t, k in product(plain, KINDS) if label(t, k, TEN, TITLES[language]) != "4"] == []
+    title = TITLES[language]
+    misread = [(t, k) for t, k in product(texts, KINDS) if label(t, k, title=title) != "4"]
+    assert misread == []
+    without_scale = [t for t in texts if not any(top in t for top in ("5", "五", "five", "★"))]
+    misread = [(t, k) for t, k in product(without_scale, KINDS) if label(t, k, TEN, title) != "4"]
+    assert misread == []
 
 
 @pytest.mark.parametrize("language", TITLES)
 @pytest.mark.slow
-def test_a_sentence_that_gives_no_score_is_read_in_no_kind(language: str) -> None:
+def test_a_sentence_without_a_score_is_refused_in_every_kind(language: str) -> None:
     texts = sentences(f"{language}-without")
     assert len(texts) >= 80
     remark = REMARKS[language]
     replies = [form for text in texts for form in (text, remark + text, f"{text}\n{remark}")]
-    read = [
+    misread = [
         (reply, kind)
         for reply, kind, scale in product(replies, KINDS, (FIVE, TEN))
         if label(reply, kind, scale, TITLES[language])
     ]
-    assert read == []
+    assert misread == []
 
 
 def test_a_later_remark_never_overrules_a_score() -> None:
@@ -165,7 +165,7 @@ def test_a_part_of_a_number_is_no_score(text: str, scale: Scale) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_minus_is_no_bullet(kind: ReplyKind) -> None:
+def test_a_minus_before_a_space_is_a_bullet(kind: ReplyKind) -> None:
     assert label("−2", kind, Scale.integers(-2, 2)) == "-2"
     assert label("- 4", kind) == "4"
 
@@ -310,12 +310,12 @@ def test_any_words_after_a_number_and_a_mark_are_its_reason(language: str) -> No
         ("Oui, bien sûr, je peux aider.", ANSWERS),
     ],
 )
-def test_words_after_a_comma_may_be_more_than_a_reason(text: str, scale: Scale) -> None:
+def test_words_after_a_comma_that_are_no_reason_are_refused(text: str, scale: Scale) -> None:
     assert {label(text, kind, scale) for kind in KINDS} == {None}
 
 
 @pytest.mark.parametrize("mark", [" - ", " – ", "; ", " | ", " (", ": "])
-def test_a_label_before_nothing_but_another_is_no_score(mark: str) -> None:
+def test_two_labels_are_no_score(mark: str) -> None:
     cases = (
         ("A", "B", PAIR),
         ("good", "poor", WORDS),
@@ -345,7 +345,7 @@ def test_a_label_before_nothing_but_another_is_no_score(mark: str) -> None:
         "4点、満点は{top}点です",
     ],
 )
-def test_refuses_a_score_with_another_scale_behind_it(text: str) -> None:
+def test_refuses_a_score_followed_by_another_scale(text: str) -> None:
     in_words = ("one", "ten") if "of" in text or "scale" in text else ("一", "十")
     if "점" in text:
         in_words = ("일", "열")
@@ -379,7 +379,7 @@ def test_only_a_ticked_option_counts(text: str, scale: Scale, expected: str | No
     assert {label(text, kind, scale) for kind in kinds} == {expected}
 
 
-def test_options_are_not_in_the_requested_form_but_a_reason_may_have_some() -> None:
+def test_options_are_refused_in_strict_mode_except_in_a_reason() -> None:
     for kind in KINDS:
         with pytest.raises(ParseError):
             find("[ ] yes\n[x] no", kind, ANSWERS, judged=JUDGED, strict=True)
@@ -429,7 +429,7 @@ def test_a_scale_may_be_stated_in_other_languages(text: str) -> None:
         "4 Punkte Abzug",
     ],
 )
-def test_some_of_several_things_are_no_score(text: str) -> None:
+def test_a_count_of_things_is_no_score(text: str) -> None:
     assert {label(text, kind) for kind in KINDS} == {None}
 
 
@@ -475,7 +475,7 @@ def test_the_highest_score_less_a_point_is_no_score() -> None:
 
 
 @pytest.mark.parametrize("text", ["1. It is clear. 2. It is short.", "1) Clear text. 2) Short."])
-def test_the_number_of_an_entry_is_no_score(text: str) -> None:
+def test_the_number_of_a_list_entry_is_no_score(text: str) -> None:
     assert {label(text, kind) for kind in KINDS} == {None}
 
 
@@ -532,7 +532,7 @@ def test_a_question_of_yes_and_no_may_be_answered_by_1_and_0(
         ('{"score": true, "final_score": 0}', ANSWERS),
     ],
 )
-def test_a_1_that_may_be_more_than_yes_is_no_score(text: str, scale: Scale) -> None:
+def test_a_1_that_may_not_mean_yes_is_no_score(text: str, scale: Scale) -> None:
     assert {label(text, kind, scale, "Accuracy") for kind in KINDS} == {None}
 
 
@@ -584,7 +584,7 @@ def test_refuses_a_retracted_score(after: str) -> None:
         "公司收回了产品。",
     ],
 )
-def test_a_reason_may_speak_of_corrections(reason: str) -> None:
+def test_a_reason_may_mention_corrections(reason: str) -> None:
     assert {label(f"3\n{reason}", kind) for kind in KINDS} == {"3"}
 
 
@@ -698,7 +698,9 @@ def test_a_reason_may_speak_of_corrections(reason: str) -> None:
         ("★★★", FIVE, None),
     ],
 )
-def test_labels_in_words_and_other_spellings(text: str, scale: Scale, expected: str | None) -> None:
+def test_labels_in_words_and_other_spellings_are_read(
+    text: str, scale: Scale, expected: str | None
+) -> None:
     assert {label(text, kind, scale, "Accuracy") for kind in KINDS} == {expected}
 
 
@@ -757,7 +759,7 @@ def test_a_doubtful_preference_is_no_score(text: str) -> None:
 
 
 def test_every_number_to_100_is_read_in_words() -> None:
-    """The words are made here in another way: digit by digit, less the digits nobody says."""
+    """The test builds the words in another way: digit by digit, without the digits that are not spoken."""
     for digits, ten, unit in (
         ("零一二三四五六七八九", "十", "分"),
         ("영일이삼사오육칠팔구", "십", "점"),
@@ -877,7 +879,7 @@ def test_a_reply_that_is_only_thinking_has_no_score(text: str) -> None:
     assert {label(text, kind) for kind in KINDS} == {None}
 
 
-def test_marks_of_channels_in_the_judged_text_are_a_doubt() -> None:
+def test_a_final_channel_that_the_judged_text_contains_is_refused() -> None:
     text = "analysisThe text ends with assistantfinal5"
     assert label(text, "score", judged="It rained. assistantfinal5") is None
 
@@ -902,7 +904,7 @@ PIECES = [
 ]
 
 
-def test_a_long_reply_of_one_piece_ends() -> None:
-    """Of a pattern that explodes, the time limit of all tests is the witness."""
+def test_a_long_reply_of_one_repeated_piece_is_parsed_in_time() -> None:
+    """The time limit of the tests catches a pattern with exponential backtracking."""
     for piece, length in product(PIECES, (19_900, 1_000_000)):
         assert label((piece * length)[:length], "score") in (None, "4", "5")

@@ -1,4 +1,4 @@
-"""`cite: true`: the quotation is read beside the score and never as one, and only what a text has is shown."""
+"""`cite: true`: a quotation never becomes the score, and a report marks only quotations that a text contains."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TALK = st.sampled_from(
 
 
 def replies(kind: ReplyKind, quote: str, word: str = "Quote") -> tuple[str, str]:
-    """A reply in text and one in JSON, with the score 3."""
+    """Return a reply in text and one in JSON, both with the score 3."""
     line = f"{word}: {quote}"
     text = {
         "score": f"3\n{line}",
@@ -52,20 +52,17 @@ def replies(kind: ReplyKind, quote: str, word: str = "Quote") -> tuple[str, str]
 @given(
     parts=st.lists(TALK, min_size=1, max_size=5),
     word=st.sampled_from(WORDS),
-    given_texts=st.booleans(),
+    judged_is_quoted=st.booleans(),
 )
 def test_a_quotation_never_becomes_the_score(
-    kind: ReplyKind, parts: list[str], word: str, given_texts: bool
+    kind: ReplyKind, parts: list[str], word: str, judged_is_quoted: bool
 ) -> None:
     quote = " ".join(parts)
     for reply in replies(kind, quote, word):
-        # A judged text that ends like the reply is an echo, for which the score may be refused but never changes.
-        parsed = find(reply, kind, FIVE, judged=quote if given_texts else None, cite=True)
-        assert (parsed.label, parsed.reading, reply[parsed.start : parsed.end]) == (
-            "3",
-            "strict",
-            "3",
-        )
+        # With `judged_is_quoted`, the judged text is the quotation. That must not change the score.
+        parsed = find(reply, kind, FIVE, judged=quote if judged_is_quoted else None, cite=True)
+        assert (parsed.label, parsed.reading) == ("3", "strict")
+        assert reply[parsed.start : parsed.end] == "3"
         assert parsed.reason == (None if kind == "score" else "It holds.")
         assert parsed.quote == quote.lstrip("*_ \t") or parsed.quote == quote
 
@@ -94,7 +91,10 @@ def test_replies_without_a_quotation_are_unchanged(kind: ReplyKind, reply: str) 
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
-        ("Good.\nQuote: It says:\nScore: 5", "reason_then_score"),  # all of it is in the text
+        (
+            "Good.\nQuote: It says:\nScore: 5",
+            "reason_then_score",
+        ),  # the judged text contains the whole end
         ("4\nQuote: It was.\nNo, the score is 2.", "score"),
     ],
 )
@@ -116,14 +116,14 @@ def test_a_score_that_may_be_quoted_does_not_count(reply: str, kind: ReplyKind) 
         ("", "It rained.", None),
     ],
 )
-def test_a_quotation_is_found_literally_or_not_at_all(
+def test_a_quotation_is_found_only_if_the_text_contains_the_same_words(
     quote: str, text: str, expected: str | None
 ) -> None:
     assert find_quote(quote, ["", text]) == expected
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=6), max_size=4))
-def test_marks_do_not_change_the_text(text: str, quotes: list[str]) -> None:
+def test_marking_quotations_does_not_change_the_text(text: str, quotes: list[str]) -> None:
     pieces = marked(text, [(quote, str(n)) for n, quote in enumerate(quotes)])
     assert "".join(piece.text for piece in pieces) == text
     for n, quote in enumerate(quotes):
@@ -131,27 +131,24 @@ def test_marks_do_not_change_the_text(text: str, quotes: list[str]) -> None:
         assert named == (quote if quote in text else "")
 
 
-def test_only_replies_with_a_quotation_get_more_room_and_a_key() -> None:
+def test_cite_adds_a_key_and_allows_more_tokens() -> None:
     prompt = Prompt("1", "x", "c", ({"role": "user", "content": "Judge."},))
     for kind, keys in zip(
         KINDS,
         (["score", "quote"], ["score", "quote", "reason"], ["reason", "quote", "score"]),
         strict=True,
     ):
-        plain, cited = (
-            requests(
-                prompt,
-                Criterion("c", "", FIVE, kind, form="json", cite=cite),
-                "single",
-                SamplingOptions(),
-            )[0]
-            for cite in (False, True)
-        )
-        assert list(cited.params["response_format"]["json_schema"]["schema"]["properties"]) == keys
-        assert list(plain.params["response_format"]["json_schema"]["schema"]["properties"]) == [
-            k for k in keys if k != "quote"
-        ]
+        plain_criterion = Criterion("c", "", FIVE, kind, form="json")
+        cited_criterion = Criterion("c", "", FIVE, kind, form="json", cite=True)
+        (plain,) = requests(prompt, plain_criterion, "single", SamplingOptions())
+        (cited,) = requests(prompt, cited_criterion, "single", SamplingOptions())
+        assert schema_keys(cited) == keys
+        assert schema_keys(plain) == [key for key in keys if key != "quote"]
         assert cited.params["max_tokens"] > plain.params["max_tokens"]
+
+
+def schema_keys(request: Any) -> list[str]:
+    return list(request.params["response_format"]["json_schema"]["schema"]["properties"])
 
 
 HOSTILE = "<script>alert(1)</script> & 'q'"
@@ -167,23 +164,28 @@ ROWS = [
 
 
 @pytest.mark.parametrize("weighting", ["single", "samples"])
-def test_a_run_stores_and_shows_quotations(weighting: Any, tmp_path: Path) -> None:
+def test_a_run_stores_quotations_and_reports_them(weighting: Any, tmp_path: Path) -> None:
     (tmp_path / "true.yaml").write_text(
         "question: Is it true?\nreply: score_then_reason\ncite: true\n", encoding="utf-8"
     )
 
     def script(request: Any) -> str:
-        quote = (
-            f'"{HOSTILE} ended here."'
-            if "snowed" in request.messages[0]["content"]
-            else "It rained."
-        )
-        return f"2\nNo.\nQuote: {'Nothing of it.' if request.draw % 3 == 2 else quote}"
+        quote = "It rained."
+        if "snowed" in request.messages[0]["content"]:
+            quote = f'"{HOSTILE} ended here."'
+        if request.draw % 3 == 2:
+            quote = "Nothing of it."
+        return f"2\nNo.\nQuote: {quote}"
 
     result = judge.evaluate(
-        ROWS, [str(tmp_path / "true.yaml")], model=ScriptedProvider(script), metrics=[], weighting=weighting, draws=4,
+        ROWS,
+        [str(tmp_path / "true.yaml")],
+        model=ScriptedProvider(script),
+        metrics=[],
+        weighting=weighting,
+        draws=4,
         out=tmp_path / "run",
-    )  # fmt: skip
+    )
     assert [s.provenance.quote for s in result.table.scores] == [
         f"{HOSTILE} ended here.",
         "It rained.",
@@ -202,19 +204,21 @@ def test_a_run_stores_and_shows_quotations(weighting: Any, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("structured", [False, True])
-def test_a_quotation_that_is_in_no_text_is_not_marked(structured: bool, tmp_path: Path) -> None:
+def test_a_quotation_that_no_text_contains_is_not_marked(structured: bool, tmp_path: Path) -> None:
     (tmp_path / "true.yaml").write_text("question: Is it true?\ncite: true\n", encoding="utf-8")
 
     def script(request: Any) -> str:
-        return (
-            json.dumps({"score": 2, "quote": HOSTILE + "!"})
-            if structured
-            else f"2\nQuote: {HOSTILE}!"
-        )
+        if structured:
+            return json.dumps({"score": 2, "quote": HOSTILE + "!"})
+        return f"2\nQuote: {HOSTILE}!"
 
     result = judge.evaluate(
-        ROWS, [str(tmp_path / "true.yaml")], model=ScriptedProvider(script), metrics=[], weighting="single",
+        ROWS,
+        [str(tmp_path / "true.yaml")],
+        model=ScriptedProvider(script),
+        metrics=[],
+        weighting="single",
         structured=structured,
-    )  # fmt: skip
+    )
     assert {s.provenance.quote for s in result.table.scores} == {None}
     assert "<mark title" not in result.report("html")

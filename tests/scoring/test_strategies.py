@@ -1,4 +1,4 @@
-"""The ladder: which rungs there are, what each asks, and what its answers are worth."""
+"""Strategies: the order in which they are tried, their requests, and the values of their replies."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ PROMPT = Prompt(
 )
 
 
-def weighed(*places: str | tuple[str, dict[str, float]]) -> Response:
-    """A reply of these tokens, each with the probabilities at its place; a text alone was certain."""
-    pairs = [(place, {place: 1.0}) if isinstance(place, str) else place for place in places]
+def weighed(*positions: str | tuple[str, dict[str, float]]) -> Response:
+    """Return a reply of these tokens with their alternatives. A text without probabilities has probability 1."""
+    pairs = [(each, {each: 1.0}) if isinstance(each, str) else each for each in positions]
     tokens = [
         Token(text, math.log(top.get(text, 1e-9)), tuple((t, math.log(p)) for t, p in top.items()))
         for text, top in pairs
@@ -36,16 +36,13 @@ FIVE, TEN, SIGNED = Scale.integers(1, 5), Scale.integers(1, 10), Scale.integers(
 HUNDRED, CORRECT = Scale.integers(0, 100, 10), Scale(("incorrect", "correct"), (0.0, 1.0))
 
 
-def test_a_value_may_leave_its_bounds_by_less_than_a_table_prints() -> None:
+def test_a_value_may_be_outside_its_bounds_by_less_than_a_table_prints() -> None:
     reply = weighed(("3", {"3": 0.9999, "-": 0.0001}))
     result, provenance = strategies.score_reply(
         "logprobs", [reply], replace(COHERENCE, scale=SIGNED), SamplingOptions()
     )
-    assert (result, provenance.low, provenance.high) == (
-        3.0,
-        pytest.approx(2.9994),
-        pytest.approx(2.9996),
-    )
+    assert result == 3.0
+    assert (provenance.low, provenance.high) == pytest.approx((2.9994, 2.9996))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +57,7 @@ def test_a_value_may_leave_its_bounds_by_less_than_a_table_prints() -> None:
         ),
     ],
 )
-def test_a_value_with_little_mass_or_outside_its_bounds_is_the_next_rungs_turn(
+def test_a_value_with_little_mass_or_outside_its_bounds_falls_back(
     reply: list[Any], scale: Scale, message: str
 ) -> None:
     criterion = replace(COHERENCE, scale=scale)
@@ -77,11 +74,13 @@ def test_a_value_with_little_mass_or_outside_its_bounds_is_the_next_rungs_turn(
         ({"weighting": "samples", "temperature": 0.0}, ("samples",)), ({"weighting": "single"}, ("single",)),
     ],
 )  # fmt: skip
-def test_the_rungs_of_a_chat_endpoint(settings: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_the_strategies_of_a_chat_endpoint(
+    settings: dict[str, Any], expected: tuple[str, ...]
+) -> None:
     assert strategies.strategies_for(SamplingOptions(**settings), decides=False) == expected
 
 
-def test_a_decision_endpoint_has_one_rung() -> None:
+def test_a_decision_endpoint_has_one_strategy() -> None:
     assert strategies.strategies_for(SamplingOptions(), decides=True) == ("decisions",)
     assert strategies.strategies_for(SamplingOptions(weighting="decisions"), decides=True) == (
         "decisions",
@@ -95,14 +94,14 @@ def test_a_decision_endpoint_has_one_rung() -> None:
         ({"weighting": "samples"}, True, "weighting.*leave that out"),
     ],
 )
-def test_a_weighting_the_endpoint_does_not_have_is_refused(
+def test_a_weighting_that_the_endpoint_does_not_support_is_an_error(
     settings: dict[str, Any], decides: bool, message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         strategies.strategies_for(SamplingOptions(**settings), decides)
 
 
-def test_requests_of_each_strategy() -> None:
+def test_the_requests_of_each_strategy() -> None:
     (logprobs,) = strategies.requests(PROMPT, COHERENCE, "logprobs", SamplingOptions())
     assert logprobs.params == {"temperature": 0.0, "max_tokens": 64, "top_logprobs": 20}
     (single,) = strategies.requests(PROMPT, COHERENCE, "single", SamplingOptions(max_tokens=7))
@@ -127,7 +126,9 @@ def test_requests_of_each_strategy() -> None:
         (Scale.integers(0, 100, 10), ("choice", [str(n) for n in range(0, 101, 10)])),
     ],
 )
-def test_a_criterion_as_a_typed_question(scale: Scale, expected: tuple[str, list[str]]) -> None:
+def test_a_decision_request_has_a_typed_question(
+    scale: Scale, expected: tuple[str, list[str]]
+) -> None:
     (request,) = strategies.requests(
         PROMPT, replace(COHERENCE, scale=scale), "decisions", SamplingOptions()
     )
@@ -136,7 +137,7 @@ def test_a_criterion_as_a_typed_question(scale: Scale, expected: tuple[str, list
     assert (request.params, request.messages) == ({"questions": [question]}, PROMPT.messages)
 
 
-def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -> None:
+def test_the_schema_of_structured_output_has_the_order_of_the_reply_kind() -> None:
     def schema(**changes: Any) -> dict[str, Any]:
         criterion = replace(COHERENCE, form="json", **changes)
         (request,) = strategies.requests(PROMPT, criterion, "single", SamplingOptions())
@@ -146,22 +147,21 @@ def test_structured_output_is_asked_for_by_a_schema_in_the_order_of_the_kind() -
     reasoned = schema(reply="reason_then_score")
     assert list(reasoned["properties"]) == reasoned["required"] == ["reason", "score"]
     assert reasoned["properties"]["score"] == {"type": "integer", "enum": [1, 2, 3, 4, 5]}
-    for labels in (("fail", "pass"), ("01", "02")):  # what only looks like a number is a word
+    for labels in (
+        ("fail", "pass"),
+        ("01", "02"),
+    ):  # a label that only looks like a number is a word
         labelled = schema(scale=Scale(labels, (0.0, 1.0)), reply="score")
         assert labelled["properties"] == {"score": {"type": "string", "enum": list(labels)}}
 
 
-def test_twenty_draws_as_the_table_of_vectors_has_them() -> None:
+def test_the_value_of_twenty_draws_by_hand() -> None:
     value, provenance = strategies.score_reply(
         "samples", draws_of(*["4"] * 13, *["5"] * 6, "n/a"), COHERENCE, SamplingOptions()
     )
     assert value == pytest.approx(4.3158, abs=5e-5)
-    assert (provenance.method, provenance.n, provenance.mass, provenance.argmax) == (
-        "samples",
-        19,
-        pytest.approx(0.95),
-        "4",
-    )
+    assert (provenance.method, provenance.n, provenance.argmax) == ("samples", 19, "4")
+    assert provenance.mass == pytest.approx(0.95)
     assert provenance.distribution == {"4": pytest.approx(0.65), "5": pytest.approx(0.3)}
     assert has_line(provenance.note or "", "1 of 20 draws", "no score", "1, 2, 3, 4, 5")
     assert json.loads(provenance.raw or "") == ["4"] * 13 + ["5"] * 6 + ["n/a"]
@@ -175,19 +175,25 @@ def test_unanswered_draws_are_counted_separately() -> None:
     assert has_line(provenance.note or "", "why", "1 of 3 draws", "not answered")
 
 
-def test_draws_without_a_score_fall_back_and_missing_replies_raise() -> None:
+def test_draws_without_a_score_fall_back() -> None:
     with pytest.raises(UnusableReply, match="none of 2 draws"):
         strategies.score_reply("samples", draws_of("n/a", "no"), COHERENCE, SamplingOptions())
+
+
+def test_draws_that_were_all_refused_are_an_error() -> None:
     with pytest.raises(Refused, match="busy"):
         strategies.score_reply(
             "samples", [Refused("busy"), Refused("later")], COHERENCE, SamplingOptions()
         )
 
 
-def test_probabilities_that_are_missing_or_too_small_are_not_trusted() -> None:
-    with pytest.raises(UnusableReply, match="without token probabilities") as lacking:
+def test_a_reply_without_token_probabilities_falls_back_for_the_rest_of_the_run() -> None:
+    with pytest.raises(UnusableReply, match="without token probabilities") as caught:
         strategies.score_reply("logprobs", draws_of("4"), COHERENCE, SamplingOptions())
-    assert lacking.value.lasting
+    assert caught.value.lasting
+
+
+def test_a_min_mass_of_0_accepts_a_small_probability() -> None:
     reply = weighed(("3", {"3": 0.02, "I": 0.98}))
     value, provenance = strategies.score_reply(
         "logprobs", [reply], COHERENCE, SamplingOptions(min_mass=0.0)
@@ -211,7 +217,7 @@ LIKELY = {"4": 0.35, "5": 0.25}
         (['{"score": "', ("high", {"high": 0.4, **LIKELY}), '"}'], "score", 2.65 / 0.6),
     ],
 )  # fmt: skip
-def test_label_probabilities_count_if_the_reply_is_not_a_label(
+def test_probabilities_of_labels_count_if_the_reply_is_not_a_label(
     reply: list[Any], kind: ReplyKind, value: float
 ) -> None:
     criterion = replace(COHERENCE, reply=kind)
@@ -221,15 +227,12 @@ def test_label_probabilities_count_if_the_reply_is_not_a_label(
         result, provenance = strategies.score_reply(
             "logprobs", answers, criterion, SamplingOptions()
         )
-        assert (result, provenance.method, provenance.reason) == (
-            pytest.approx(value),
-            "logprobs",
-            None,
-        )
+        assert result == pytest.approx(value)
+        assert (provenance.method, provenance.reason) == ("logprobs", None)
         assert "the reply has none" in (provenance.note or "")
 
 
-def test_little_label_probability_falls_back_to_the_next_strategy() -> None:
+def test_a_small_probability_of_labels_falls_back() -> None:
     reply = weighed(("I", {"I": 0.9, "4": 0.06, "5": 0.04}), " cannot say")
     with pytest.raises(UnusableReply, match=r"only 0\.1 of the probability"):
         strategies.score_reply("logprobs", [reply], COHERENCE, SamplingOptions())
@@ -253,17 +256,19 @@ def test_refuses_a_sentence_that_begins_with_a_number(reply: list[Any], finish: 
     for min_mass in (0.0, 0.5):
         with pytest.raises(ParseError) as error:
             strategies.score_reply(
-                "logprobs", [Response((replace(choice, finish_reason=finish),))], COHERENCE,
+                "logprobs",
+                [Response((replace(choice, finish_reason=finish),))],
+                COHERENCE,
                 SamplingOptions(min_mass=min_mass),
-            )  # fmt: skip
+            )
         assert not isinstance(error.value, UnusableReply)
 
 
 def test_refuses_a_reply_without_a_score_in_every_strategy() -> None:
     reply = weighed(("The", {"The": 0.9, "It": 0.1}), " summary")
-    for rung in ("logprobs", "single"):
+    for strategy in ("logprobs", "single"):
         with pytest.raises(ParseError) as error:
-            strategies.score_reply(rung, [reply], COHERENCE, SamplingOptions())
+            strategies.score_reply(strategy, [reply], COHERENCE, SamplingOptions())
         assert not isinstance(error.value, UnusableReply)
     with pytest.raises(ParseError, match="7 is off the scale"):
         strategies.score_reply("logprobs", [weighed("7")], COHERENCE, SamplingOptions())
@@ -274,21 +279,18 @@ def test_refuses_a_reply_without_a_score_in_every_strategy() -> None:
         strategies.score_reply("single", [Response(())], COHERENCE, SamplingOptions())
 
 
-def test_reason_first_probabilities_are_noted_in_the_provenance() -> None:
+def test_probabilities_after_a_reason_have_a_note() -> None:
     reasoned = replace(COHERENCE, reply="reason_then_score")
     reply = weighed(
         "It", " has", " 4", " facts.", "\n", "Score", ":", " ", ("4", {"4": 0.7, "5": 0.3})
     )
     value, provenance = strategies.score_reply("logprobs", [reply], reasoned, SamplingOptions())
-    assert (value, provenance.mass, provenance.reason) == (
-        pytest.approx(4.3),
-        pytest.approx(1.0),
-        "It has 4 facts.",
-    )
+    assert (value, provenance.mass) == pytest.approx((4.3, 1.0))
+    assert provenance.reason == "It has 4 facts."
     assert has_line(provenance.note or "", "one reason")
 
 
-def test_samples_keep_a_reason_of_the_likeliest_label() -> None:
+def test_draws_have_a_reason_of_the_most_frequent_label() -> None:
     reasoned = replace(COHERENCE, reply="score_then_reason")
     _, provenance = strategies.score_reply(
         "samples", draws_of("2\nToo short.", "4\nFine.", "4\nGood."), reasoned, SamplingOptions()
@@ -296,7 +298,7 @@ def test_samples_keep_a_reason_of_the_likeliest_label() -> None:
     assert (provenance.argmax, provenance.reason) == ("4", "Fine.")
 
 
-def test_a_decision_is_weighed_by_label() -> None:
+def test_a_decision_is_weighted_by_its_label_probabilities() -> None:
     shares = (("1", 0.1), ("2", 0.0), ("3", 0.2), ("4", 0.4), ("5", 0.3))
     value, provenance = strategies.score_reply(
         "decisions", [Response((Choice("4", shares=shares),))], COHERENCE, SamplingOptions()
@@ -314,7 +316,7 @@ def test_a_decision_is_weighed_by_label() -> None:
         )
 
 
-def test_tokens_that_say_something_else_than_the_reply_are_not_trusted() -> None:
+def test_tokens_that_contradict_the_reply_fall_back() -> None:
     (choice,) = weighed(("5", {"5": 0.9, "2": 0.05})).choices
     reply = Response((replace(choice, text="2"),))
     with pytest.raises(UnusableReply, match=r"tokens say 5, .*reply 2"):

@@ -1,6 +1,6 @@
-"""The scoring vectors: judge and a scorer made from vectors.md agree with them, a careless scorer does not.
+"""The scoring vectors: judge and a scorer written from vectors.md agree with them, and a careless scorer does not.
 
-The expected numbers are from shares that a person read off each vector. `Independent` uses nothing of judge.
+The expected numbers follow from shares that a person read from each vector. `Independent` uses no code of judge.
 """
 
 from __future__ import annotations
@@ -29,19 +29,27 @@ NUMBERS = {"value", "mass", "low", "high", "ambiguous", "n"}
 
 
 def differences(vector: Mapping[str, Any], answer: Mapping[str, Any]) -> list[str]:
+    """Return the fields in which an answer differs from the expected one."""
     expected = vector["expected"]
     if "error" in expected or "error" in answer:
-        return ["error"] * (("error" in expected) != ("error" in answer))
-    same = {
-        k: abs(answer[k] - v) < 1e-5 if k in NUMBERS else answer[k] == v
-        for k, v in expected.items()
-        if k in answer
-    }
-    return [field for field, agrees in same.items() if not agrees]
+        both_fail = "error" in expected and "error" in answer
+        return [] if both_fail else ["error"]
+    different = []
+    for field in expected.keys() & answer.keys():
+        tolerance = 1e-5 if field in NUMBERS else None
+        if not is_equal(answer[field], expected[field], tolerance):
+            different.append(field)
+    return different
+
+
+def is_equal(value: Any, expected: Any, tolerance: float | None) -> bool:
+    if tolerance is None:
+        return bool(value == expected)
+    return bool(abs(value - expected) < tolerance)
 
 
 RULES = sorted({f"{v['kind']}-{v['rule']}" for v in VECTORS})
-"""Kind and rule of a vector: a test for each names the vectors that disagree."""
+"""Kind and rule of each vector. Each pair is a test, which lists the vectors that disagree."""
 
 
 def disagreements(
@@ -53,7 +61,7 @@ def disagreements(
     return [(v["id"], problems) for v in chosen if (problems := differences(v, answer(v)))]
 
 
-# judge's own scorer.
+# judge's scorer.
 
 
 def logprob(p: float | None) -> float:
@@ -66,7 +74,7 @@ def choice(
     if tokens is None:
         return Choice(text, vector.get("finish", "stop"))
     reply_tokens = tuple(
-        Token(t["text"], logprob(t["p"]), tuple((other, logprob(p)) for other, p in t["top"]))
+        Token(t["text"], logprob(t["p"]), tuple((text, logprob(p)) for text, p in t["top"]))
         for t in tokens
     )
     return Choice("".join(t.text for t in reply_tokens), vector.get("finish", "stop"), reply_tokens)
@@ -115,11 +123,11 @@ def answer_of_judge(vector: Mapping[str, Any], *, strict: bool) -> dict[str, Any
 @pytest.mark.parametrize("rule", RULES)
 def test_judge_agrees_with_every_vector(rule: str) -> None:
     assert disagreements(rule, partial(answer_of_judge, strict=False)) == []
-    # The core is read without prose too.
+    # The core vectors are read in strict mode, too.
     assert disagreements(rule, partial(answer_of_judge, strict=True), "core") == []
 
 
-# A scorer from the rules of vectors.md alone.
+# A scorer written only from the rules in vectors.md.
 
 WORDS = "zero ゼロ|one 一|two 二|three 三|four 四|five 五|six 六|seven 七|eight 八|nine 九|ten 十"
 COUNTED = "|일|이 두 两|삼 세|사 네|오|육|칠|팔|구|십"  # words that are a number with a unit only
@@ -131,6 +139,8 @@ AFTER = r"(?:/5|点|점|分|입니다|です|[*.。\s]|\"?\}|```)*"
 
 
 class Independent:
+    """Score a vector by the rules of vectors.md."""
+
     def __init__(self, vector: Mapping[str, Any]) -> None:
         self.vector = vector
         self.values = dict(zip(vector["scale"]["labels"], vector["scale"]["values"], strict=True))
@@ -191,7 +201,7 @@ class Independent:
         return self.label(line if self.vector["reply"] == "score" else line.strip().split("\n")[0])
 
     def weigh(self, tokens: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        """Follow the written label; every other token is a label, a doubt or nothing."""
+        """Follow the written label. Every other token is a label, ambiguous, or no label."""
         text = "".join(t["text"] for t in tokens)
         start = self.start(text)
         at = next(
@@ -201,31 +211,27 @@ class Independent:
         shares: Counter[str] = Counter()
         doubts: list[tuple[float, set[str | None]]] = []
         prefix, weight, unseen = "", 1.0, 0.0
-        for place in range(at, len(tokens)):
-            chosen = tokens[place]["text"]
+        for token in tokens[at:]:
+            chosen = token["text"]
             listed = {chosen: 0.0}
-            for other, p in [*tokens[place]["top"], (chosen, tokens[place]["p"])]:
+            for alternative, p in [*token["top"], (chosen, token["p"])]:
                 if p is not None and 0 <= p < 1.001:
-                    listed[other] = max(min(p, 1.0), listed.get(other, 0.0))
+                    listed[alternative] = max(min(p, 1.0), listed.get(alternative, 0.0))
             total = max(1.0, sum(listed.values()))
             missing = weight * (1 - sum(listed.values()) / total)
             if prefix:
                 doubts.append((missing, {self.label(prefix), *self.grown(prefix)}))
             else:
                 unseen = missing
-            for other in listed.keys() - {chosen}:
-                written = prefix + (other if prefix else other.removeprefix(head))
+            for alternative in listed.keys() - {chosen}:
+                written = prefix + (alternative if prefix else alternative.removeprefix(head))
+                share = weight * listed[alternative] / total
                 label = self.label(written)
                 labels = {*self.grown(written), *([label] if label else [])}
                 if labels - {label}:
-                    doubts.append(
-                        (
-                            weight * listed[other] / total,
-                            labels | ({None} if len(labels) == 1 else set()),
-                        )
-                    )
+                    doubts.append((share, labels | ({None} if len(labels) == 1 else set())))
                 elif label:
-                    shares[label] += weight * listed[other] / total
+                    shares[label] += share
             prefix += chosen.removeprefix(head) if not prefix else chosen
             label, weight = self.label(prefix), weight * listed[chosen] / total
             if not self.grown(prefix):
@@ -284,7 +290,7 @@ class Independent:
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if not rule.startswith("reply-")])
-def test_a_scorer_written_from_the_page_agrees(rule: str) -> None:
+def test_a_scorer_written_from_the_rules_agrees_with_every_vector(rule: str) -> None:
     assert disagreements(rule, lambda vector: Independent(vector).answer()) == []
 
 
@@ -311,7 +317,7 @@ def test_a_careless_scorer_fails_many_vectors(kind: str, share: float) -> None:
 # The file.
 
 
-def test_every_vector_is_complete_and_its_numbers_are_consistent() -> None:
+def test_every_vector_is_complete_with_consistent_numbers() -> None:
     assert len({v["id"] for v in VECTORS}) == len(VECTORS)
     assert {v["language"] for v in VECTORS} == {"en", "ja", "ko", "zh"}
     for v in VECTORS:
@@ -329,7 +335,7 @@ def test_every_vector_is_complete_and_its_numbers_are_consistent() -> None:
             assert all(len(pair) == 2 for pair in token["top"])
 
 
-def test_every_rule_of_the_file_is_on_the_page() -> None:
+def test_every_rule_of_the_vectors_is_in_vectors_md() -> None:
     page = Path(__file__).with_name("vectors.md").read_text("utf-8")
     assert {v["rule"] for v in VECTORS} == set(
         re.findall(r"^- `([a-z-]+)`:", page.partition("## Rules")[2], re.M)
