@@ -70,8 +70,7 @@ TextPair = tuple[Sample, Sample | None]
 
 @dataclass(slots=True)
 class DiffPlan:
-    """Two checked criteria: their comparison without a judge and, if a judge is named, a run for
-    each.
+    """Two checked criteria: their comparison without a judge and, with a judge, a run for each.
 
     In both runs the criterion has the same name, that of the human ratings. Only `rows` have these
     ratings: a run would compute more agreement with them than is shown here.
@@ -140,13 +139,8 @@ def plan_diff(
     judges = config.model if providers is None else providers
     asking = bool(judges or config.replay)
     source = config.data if data is None else data
-    if source is None and (asking or item or system or human):
-        raise ConfigError("no data: name a file of texts after the two criteria")
-    if human and not asking:
-        raise ConfigError(
-            f"{option('human')}: agreement with people needs scores; add "
-            f"{option('model', 'NAME')} or {option('replay', 'CALLS')}"
-        )
+    selects = bool(item or system)
+    _check_options(has_data=source is not None, asking=asking, selects=selects, human=human)
     # Without data, only the two files are compared.
     rows: list[Sample] = []
     if source is not None:
@@ -161,13 +155,7 @@ def plan_diff(
     rows = list(ledger.withhold(rows, {rating: used_ratings}))
     if not rows:
         return DiffPlan(comparison)
-    if sides[0].pairwise != sides[1].pairwise:
-        raise ConfigError(
-            "one criterion judges one text, the other compares two: omit the data to compare their "
-            "files"
-        )
-    for side in sides:
-        criteria.check_samples(side, rows)
+    _check_inputs(sides, rows)
     runs = None
     if asking:
         runs = _prepare_runs(config, judges, rows, sides, rating)
@@ -176,7 +164,33 @@ def plan_diff(
     return DiffPlan(replace(comparison, prompts=prompts), runs, rows)
 
 
+def _check_options(*, has_data: bool, asking: bool, selects: bool, human: str | None) -> None:
+    """Raise ConfigError for options that need data or a judge.
+
+    `asking` says whether a judge is asked, and `selects` whether an item or a system is selected.
+    """
+    if not has_data and (asking or selects or human):
+        raise ConfigError("no data: name a file of texts after the two criteria")
+    if human and not asking:
+        raise ConfigError(
+            f"{option('human')}: agreement with people needs scores; add "
+            f"{option('model', 'NAME')} or {option('replay', 'CALLS')}"
+        )
+
+
+def _check_inputs(sides: CriterionPair, rows: Sequence[Sample]) -> None:
+    """Raise JudgeError if the criteria cannot be compared on these texts."""
+    if sides[0].pairwise != sides[1].pairwise:
+        raise ConfigError(
+            "one criterion judges one text, the other compares two: omit the data to compare their "
+            "files"
+        )
+    for side in sides:
+        criteria.check_samples(side, rows)
+
+
 def _load_side(criterion: str | Criterion, config: RunConfig, language: str) -> Criterion:
+    """Return one of the two criteria with the options of the run. Raises JudgeError."""
     if isinstance(criterion, Criterion):
         loaded = criteria.in_language(criteria.finalize(criterion), language)
     else:
@@ -236,7 +250,7 @@ def _compare_files(criteria_pair: CriterionPair, criterion_names: tuple[str, str
 
 
 def _header(criterion: Criterion) -> dict[str, str]:
-    """Return what a diff compares of a criterion, in words."""
+    """Return the parts of a criterion that a diff compares, as text by name."""
     compares = "two texts" if criterion.pairwise else "one text"
     pass_at = "" if criterion.pass_at is None else f"{criterion.pass_at:g}"
     columns = ", ".join(sorted(criterion.needs))

@@ -221,9 +221,7 @@ def _stored_replies(folder: Path) -> Finding:
 
 @dataclass(frozen=True, slots=True)
 class ModelCheck:
-    """A judge to test: its provider, or the error on opening it. `asks` is the number of requests
-    it takes.
-    """
+    """A judge to test: its provider, or the error on opening it."""
 
     judge: Judge
     provider: Provider | None = None
@@ -231,6 +229,7 @@ class ModelCheck:
 
     @property
     def asks(self) -> int:
+        """The number of requests that the test sends."""
         if self.provider is None or self.provider.notice:
             return 0
         # A chat model is also asked for several draws and for a reply in a JSON schema.
@@ -238,7 +237,7 @@ class ModelCheck:
 
 
 def open_checks(config: RunConfig) -> list[ModelCheck]:
-    """Open the judges of a plan. Sends nothing."""
+    """Open the judges of the configuration. Sends nothing."""
     checks = []
     for judge in config.model:
         try:
@@ -284,7 +283,7 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
 
 
 async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) -> list[Finding]:
-    """Send the first request; if it is answered, test what else the model accepts."""
+    """Send the first request; if it is answered, test what else the model supports."""
     part = judge.label or judge.name
     judge_config = config.of_judge(judge)
     settings = replace(sampling_options(judge_config), max_tokens=_MAX_TOKENS)
@@ -299,7 +298,7 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     except JudgeError as error:
         return _describe_refusal(part, provider, error)
     seconds = time.perf_counter() - start_time
-    # A run takes fewer draws of a model that reasons, so the price is for those.
+    # A run takes fewer draws from a model that reasons, so the price is estimated for that number.
     if first_response.reasoned:
         n_draws = settings.draws_if_reasoning or settings.draws
         settings = replace(settings, draws=n_draws)
@@ -406,9 +405,7 @@ def _check_parameters(part: str, first_response: Response) -> Iterator[Finding]:
 def _known_limits(
     part: str, provider: Provider, known_before: Mapping[str, Any]
 ) -> Iterator[Finding]:
-    """Say what was known of the server before the first request, and what its answers have
-    taught.
-    """
+    """Report the limits of the server: those known before the first request, and the learned ones."""
     known_after = dict(provider.learned)
     dropped_before = known_before.get("dropped", ())
     dropped_after = known_after.pop("dropped", ())

@@ -1,4 +1,4 @@
-"""What `judge label` asks people to rate: its texts, its criteria and their instructions."""
+"""Prepare `judge label`: choose the texts and criteria to rate, and write the instructions."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def prepare_labelling(
     pairwise: bool = False,
     repeat: float = 0.1,
 ) -> Labelling:
-    """Read and check what is to be rated. With `items`, a random sample of that many items.
+    """Read and check the texts and criteria to rate.
 
-    `data` is by default the configuration's file; `loaded_criteria` are criteria in no file, by
-    name. Raises JudgeError.
+    `items` is the size of a random sample of items. `data` is by default the configuration's file.
+    `loaded_criteria` are criteria without a file, by name. Raises JudgeError.
     """
     source = config.data if data is None else data
     if source is None:
@@ -54,12 +54,7 @@ def prepare_labelling(
     if not 0 <= repeat <= 1:
         raise ConfigError(f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1")
     loaded = samples.load(source, mapping=config.map, systems=config.output_columns)
-    chosen: Sequence[Sample] = loaded
-    if config.where:
-        chosen = samples.filter_rows(loaded, config.where, config.map)
-    chosen = chosen[: config.limit]
-    if items is not None:
-        chosen = _sample_items(chosen, items, config.seed)
+    chosen = _choose_texts(config, loaded, items)
     language = config.language or text.language_of(chosen)
     own_criteria = loaded_criteria or {}
     rated_criteria = _load_criteria(config, chosen, language, own_criteria, pairwise=pairwise)
@@ -69,10 +64,12 @@ def prepare_labelling(
         raise ConfigError("nothing to compare: no item has different texts of two systems")
     instructions = [_instructions(criterion, pairwise=pairwise) for criterion in rated_criteria]
     all_texts = frozenset((sample.item.strip(), sample.system.strip()) for sample in loaded)
-    columns_of_fields = [column_of(chosen[0], field) for field in shown_fields]
-    taken = {MESSAGES, "reference", *columns_of_fields}
+    # The page shows these columns already, so they are not listed with the data's own.
+    shown_columns = [column_of(chosen[0], field) for field in shown_fields]
     criterion_names = [criterion.name for criterion in rated_criteria]
-    names_of_sheet = [*raters, *criterion_names]
+    columns_of_data = own_columns(
+        chosen, {MESSAGES, "reference", *shown_columns}, [*raters, *criterion_names]
+    )
     return Labelling(
         units=units,
         criteria=rated_criteria,
@@ -84,8 +81,21 @@ def prepare_labelling(
         pairwise=pairwise,
         repeat=repeat,
         seed=config.seed,
-        own_columns=own_columns(chosen, taken, names_of_sheet),
+        own_columns=columns_of_data,
     )
+
+
+def _choose_texts(
+    config: RunConfig, loaded: Sequence[Sample], items: int | None
+) -> Sequence[Sample]:
+    """Return the texts to rate: those that the options select, of a random sample of items."""
+    chosen = loaded
+    if config.where:
+        chosen = samples.filter_rows(loaded, config.where, config.map)
+    chosen = chosen[: config.limit]
+    if items is None:
+        return chosen
+    return _sample_items(chosen, items, config.seed)
 
 
 def _shown_fields(rated_criteria: Sequence[Criterion]) -> list[str]:
@@ -97,7 +107,7 @@ def _shown_fields(rated_criteria: Sequence[Criterion]) -> list[str]:
 
 
 def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sample]:
-    """Return the texts of random items. Raises ConfigError for a number that cannot be."""
+    """Return the texts of random items. Raises ConfigError for fewer than 1, or more than all."""
     all_items = list(dict.fromkeys(sample.item for sample in chosen))
     if items < 1:
         raise ConfigError(f"{option('items', items)}: name 1 item or more")
@@ -173,8 +183,8 @@ def _load_criterion(criterion_name: str, language: str, *, pairwise: bool) -> Cr
 def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
     """Return what a rater reads about a criterion, by line.
 
-    It is the question, or the block `criterion` of its prompt. A template without that block is
-    described instead.
+    It is the question, or the block `criterion` of its prompt; for a template without that block,
+    the description in its header.
     """
     wording = criterion.question.strip() or criterion.description
     if not criterion.question:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from judge.core.records import Score
+from judge.core.records import Failure, Score
 from judge.core.stored_records import json_cell
 from judge.results.result import Result
 
@@ -20,40 +20,38 @@ def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]
     """
     stored = result.table
     word_keys = _word_keys(result)
-    # Every row has every key, in this order.
-    names_of_columns = [column.name for column in stored.columns]
-    empty: dict[str, Any] = dict.fromkeys(names_of_columns)
-    empty |= dict.fromkeys(word_keys)
-    empty["failures"] = ""
     sample_fields = ["item", "system", "output"]
     if any(sample.source for sample in stored.samples):
         sample_fields.insert(2, "source")
-    row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
-    for sample in stored.samples:
-        fields = {field_name: getattr(sample, field_name) for field_name in sample_fields}
-        row_of_text[sample.key] = fields | empty
-    for score in stored.scores:
-        row = row_of_text.get(score.key)
-        # A value of all texts together has no row, and neither has a comparison of two texts.
-        if row is not None and not score.opponent:
-            _add_score(row, score, word_keys)
-    for failure in stored.failures:
-        row = row_of_text.get(failure.key)
-        # None for a failure of all texts of a system together.
-        if row is not None:
-            separator = "; " if row["failures"] else ""
-            row["failures"] += f"{separator}{failure.column}: {failure.error}"
-    keys = (*sample_fields, *empty)
+    column_names = [column.name for column in stored.columns]
+    # A column may have the name of another key, which is then listed once.
+    score_keys = dict.fromkeys([*column_names, *word_keys, "failures"])
+    keys = (*sample_fields, *score_keys)
     # A column of the data that has the name of another key gets a new heading.
     own_columns = stored.own_columns(keys)
+    row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in stored.samples:
-        row = row_of_text[sample.key]
+        # Every row has every key, in this order.
+        row: dict[str, Any] = {name: getattr(sample, name) for name in sample_fields}
+        row |= score_keys
+        row["failures"] = ""
         for column_name, heading in own_columns.items():
-            cell = sample.extra.get(column_name)
-            is_nested = isinstance(cell, list | tuple | Mapping)
-            row[heading] = json_cell(cell) if is_nested else cell
-    all_keys = (*keys, *own_columns.values())
-    return all_keys, list(row_of_text.values())
+            row[heading] = _plain_cell(sample.extra.get(column_name))
+        row_of_text[sample.key] = row
+    for score in stored.scores:
+        # A value of all texts together has no row, and neither has a comparison of two texts.
+        if score.key in row_of_text and not score.opponent:
+            _add_score(row_of_text[score.key], score, word_keys)
+    for failure in stored.failures:
+        # A failure of all texts of a system together has no row.
+        if failure.key in row_of_text:
+            _add_failure(row_of_text[failure.key], failure)
+    return (*keys, *own_columns.values()), list(row_of_text.values())
+
+
+def _plain_cell(cell: Any) -> Any:
+    """Return a value of the data, as JSON if it has several values."""
+    return json_cell(cell) if isinstance(cell, list | tuple | Mapping) else cell
 
 
 def _add_score(row: dict[str, Any], score: Score, word_keys: Collection[str]) -> None:
@@ -63,6 +61,12 @@ def _add_score(row: dict[str, Any], score: Score, word_keys: Collection[str]) ->
         score_key = f"{score.column}_{word}"
         if score_key in word_keys:
             row[score_key] = getattr(score.provenance, word)
+
+
+def _add_failure(row: dict[str, Any], failure: Failure) -> None:
+    """Write the column and the kind of a failure after the others of its text."""
+    separator = "; " if row["failures"] else ""
+    row["failures"] += f"{separator}{failure.column}: {failure.error}"
 
 
 def _word_keys(result: Result) -> dict[str, None]:
