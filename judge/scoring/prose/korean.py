@@ -7,8 +7,8 @@ from dataclasses import replace
 from judge.scoring.prose.language import Grammar
 
 _TEXT_NOUN = (
-    r"(?:요약문?|요약본|글|텍스트|응답|답변|답안|번역문?|번역|문장|출력물?|결과물|문구|에세이|제목"
-    r")"
+    r"(?:요약문?|요약본|글|텍스트|응답|답변|답안|번역문?|번역|문장|출력물?|결과물|문구|에세이"
+    r"|제목)"
 )
 _THE_TEXT = rf"(?:(?:이|본|해당|위|주어진|제시된|이번)\s*+)?(?:생성된\s*+)?{_TEXT_NOUN}"
 _SCORE_NOUN = (
@@ -19,8 +19,8 @@ _OPINION = (
     r"(?:생각합니다|생각한다|판단합니다|판단한다|판단됩니다|봅니다|본다|평가합니다|평가한다"
     r"|사료됩니다|여깁니다|느낍니다)"
 )
-# How a verb states what its speaker does. Questions, wishes, orders, "기에는" and "기
-# 어렵" are not here.
+# A verb that states what its speaker does: "합니다". Questions, wishes, orders, "기에는" and
+# "기 어렵" (hard to give) assert no score, so they are left out.
 _VERB_ENDING = (
     r"(?:합니다|한다|함|해요|했습니다|하였습니다|했음|하겠습니다|하겠음|하겠어요|할게요"
     r"|하고자\s*합니다|하기로\s*했습니다|하기로\s*합니다|됩니다|된다)"
@@ -45,15 +45,15 @@ _SCORE_VERB = (
 )
 _FITTING = (
     r"(?:적절|적당|타당|적합|합당|마땅|정당|합리적|알맞|충분)"
-    rf"(?:합니다|하다|함|해요|입니다|이다|습니다|하다고\s*{_OPINION}|한\s*것\s*같습니다(?!)"
+    rf"(?:합니다|하다|함|해요|입니다|이다|습니다|하다고\s*{_OPINION}"
     rf"|다고\s*{_OPINION}|이라고\s*{_OPINION})"
 )
 _ENDING = (
-    r"(?:(?:입니다|이다|이에요|예요|임|이며(?!)|이라\s*하겠습니다)"
+    r"(?:(?:입니다|이다|이에요|예요|임|이라\s*하겠습니다)"
     rf"|(?:이라고|라고|이라)\s*+(?:{_OPINION}|(?:평가|판단){_VERB_ENDING})"
     r"|(?:으로|로)\s*+"
     rf"(?:{_OPINION}|(?:평가|판단|책정|채점|산정|매김|결정|판정|확정|정){_VERB_ENDING}|{_MARKS}"
-    rf"|{_VERB_ENDING}|하겠습니다|할\s*수\s*있습니다(?!))"
+    rf"|{_VERB_ENDING}|하겠습니다)"
     rf"|(?:을|를)?\s*+(?:(?:점수|평점|평가)(?:를|을)?\s*+)?{_SCORE_VERB}"
     rf"|의\s*+(?:점수|평점|평가)(?:를|을)?\s*+{_SCORE_VERB}|의\s*+(?:점수|평점)(?:입니다|이다)"
     rf"|(?:을|를)\s*+(?:부여하는|주는|매기는|드리는)\s*+것이\s*+{_FITTING}"
