@@ -17,7 +17,7 @@ from judge.scoring import json_reply, prose
 from judge.scoring.grammar import CLOSE, Grammar
 from judge.scoring.quotes import is_quoted
 from judge.scoring.thinking import OBJECT, reply_start
-from judge.scoring.written_score import QUOTED, ParsedScore, score_alone
+from judge.scoring.written_score import QUOTED, NotInForm, ParsedScore, score_alone
 
 CLOSED = re.compile(CLOSE)
 """Nothing but marks and end-of-turn tokens up to the end."""
@@ -123,7 +123,16 @@ def _score_of_member(
             return score
     if member.kind in ("container", "literal"):
         raise ParseError(NO_KEY, text)
-    return score_alone(text, member.start, member.end, grammar)
+    try:
+        return score_alone(text, member.start, member.end, grammar)
+    except NotInForm:
+        # {"score": "★★★★☆"}, {"answer": "はい"}: a spelling that only plain replies may have
+        label = grammar.prose_spellings.label(fold(member.words)) if tolerant else None
+        if label is None:
+            raise
+        is_quoted_word = text[member.start] in "\"'“‘"
+        inset = 1 if is_quoted_word else 0
+        return ParsedScore(label, member.start + inset, member.end - inset)
 
 
 def _members_inside(

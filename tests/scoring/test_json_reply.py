@@ -151,6 +151,37 @@ def test_an_object_may_repeat_its_score_or_state_its_scale(member: str) -> None:
     assert find(text, "reason_then_score", FIVE, "Coherence", judged="").label == "4"
 
 
+YES_OR_NO = Scale(("no", "yes"), (0.0, 1.0))
+TWENTIETHS = Scale(tuple(f"{n / 20:g}" for n in range(21)), tuple(n / 20 for n in range(21)))
+
+
+@pytest.mark.parametrize(
+    ("written", "scale", "expected"),
+    [
+        ("★★★★☆", FIVE, "4"),
+        ("はい", YES_OR_NO, "yes"),
+        ("아니요", YES_OR_NO, "no"),
+        ("不是", YES_OR_NO, "no"),
+        (".85", TWENTIETHS, "0.85"),
+        ("ぜひ", YES_OR_NO, None),
+        ("Yes and no", YES_OR_NO, None),
+    ],
+)
+def test_the_value_of_an_object_may_be_spelled_as_in_a_plain_reply(
+    written: str, scale: Scale, expected: str | None
+) -> None:
+    text = f'{{"score": "{written}", "reason": "So."}}'
+    for kind in KINDS:
+        if expected is None:
+            with pytest.raises(ParseError):
+                find(text, kind, scale, "Coherence", judged="It rained.")
+            continue
+        score = find(text, kind, scale, "Coherence", judged="It rained.")
+        assert (score.label, text[score.start : score.end]) == (expected, written)
+        with pytest.raises(ParseError):
+            find(text, kind, scale, "Coherence", judged="It rained.", strict=True)
+
+
 @pytest.mark.parametrize(
     "text",
     [
