@@ -54,7 +54,7 @@ _IS = r"(?::|は|[은는]|[为為是])"
 _COPULA = rf"(?:{MARK}(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임))?"
 # In pairs, what the prompts and judges call the text before its letter.
 _TEXT = (
-    r"(?:(?:text|summary|response|output|answer|assistant|model"
+    r"(?:(?:text|summary|response|output|answer|assistant|model|option|candidate|version"
     r"|文章|テキスト|要約|回答|글|텍스트|요약|응답|답변|文本|摘要|回复|回覆|答案)\s*+)?"
 )
 # _SCORE may also open a sentence of its own within a line ("… none is missing. Score: 2."), the
@@ -69,10 +69,10 @@ _NOUN = (
     rf"(?:{_SCORE}|grade|mark|result|verdict|answer|label|judge?ment|evaluation|assessment"
     r"|등급|결과|합계|정?답|답변|評定|判定|結果|回答|解答|答え|评级|评定|评估|等级|结果|答案|結論|结论)"
 )
-# "My final overall" score
+# "My final overall" score, "final_score"
 _WHICH = (
     r"(?:(?:the|my|your|final|overall|total|revised|corrected|adjusted|updated"
-    r"|최종|종합|총|평가|最終|総合?|評価|採点|最终|综合|总|评估|最後|綜合|總)\s*+)*"
+    r"|최종|종합|총|평가|채점|最終|総合?|評価|採点|最终|综合|总|评估|最後|綜合|總)[\s_]*+)*"
 )
 # "Relevance", "Ton-fall"
 _ONE_WORD = r"[^\W\d_](?:[^\W\d_]|['’-]){1,39}"
@@ -205,8 +205,8 @@ def _name_pattern(titled: str) -> str:
     """Return the pattern of a score's name: a word for a score, the title, or both."""
     if not titled:
         return f"{_WHICH}{_NOUN}"
-    # "관련성 점수" or "score for relevance", or the title alone.
-    both = rf"(?:{titled}[의の的]?\s*+)?{_NOUN}(?:\s++(?:for|of)\s++{titled})?"
+    # "관련성 점수", "relevance_score" or "score for relevance", or the title alone.
+    both = rf"(?:{titled}[의の的]?[\s_]*+)?{_NOUN}(?:\s++(?:for|of)\s++{titled})?"
     return rf"{_WHICH}(?:{both}|{titled})"
 
 

@@ -705,6 +705,23 @@ def test_labels_in_words_and_other_spellings_are_read(
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "coherence_score: 4",
+        "final_score: 4",
+        "overall_score = 4",
+        "my_final_rating: 4/5",
+        "채점 결과: 4점",
+    ],
+)
+def test_a_name_may_be_joined_from_words(text: str) -> None:
+    for kind in KINDS:
+        assert label(text, kind) == "4"
+    assert label("fluency_score: 4", "score") is None
+    assert label("max_score: 4", "score") is None
+
+
+@pytest.mark.parametrize(
     "heading", ["### Score", "**Score**", "Final score", "スコア", "점수", "评分"]
 )
 def test_a_score_under_its_heading_is_read(heading: str) -> None:
@@ -719,6 +736,7 @@ def test_a_score_under_its_heading_is_read(heading: str) -> None:
         "I prefer B over A.",
         "B beats A.",
         "Assistant B",
+        "Option B",
         "文章Bの方が優れています。",
         "AよりBが良い。",
         "総合的に見て、Bのほうが好ましいです。",

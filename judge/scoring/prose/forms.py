@@ -49,9 +49,9 @@ _BEFORE = (
     r"|revised|corrected|adjusted|updated"
     r"|la|le|el|il|o|a|mi|ma"
     r"|mon|meine?|die|das|der|итоговая|общая|моя|итоговый|общий|celkové|końcowa|toplam|genel"
-    r"|finale?|tổng)\b"
-    r"|최종|종합|총|평가|제|나의|最終的な|最終|総合的な|総合|採点|私の|最终|综合|总|总体|整体|评估"
-    r"|最後|綜合|總|我的|この)\s*+-?)*+"
+    r"|finale?|tổng)(?:\b|(?=_))"
+    r"|최종|종합|총|평가|채점|제|나의|最終的な|最終|総合的な|総合|採点|私の|最终|综合|总|总体|整体|评估"
+    r"|最後|綜合|總|我的|この)[\s_]*+-?)*+"
 )
 # The same behind the name: "note finale"
 _AFTER = (
@@ -152,7 +152,7 @@ def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool)
     `has_words`: the labels are words, and "good" may be one of them.
     """
     nouns = (
-        rf"(?:TITLE[의の的]?\s*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
+        rf"(?:TITLE[의の的]?[\s_]*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
         r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
     )
     # "Overall: 4" needs no noun.
