@@ -722,12 +722,14 @@ def test_a_name_may_be_joined_from_words(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "heading", ["### Score", "**Score**", "Final score", "スコア", "점수", "评分"]
+    "heading", ["### Score", "**Score**", "Final score", "Score:", "スコア", "[점수]", "【评分】"]
 )
 def test_a_score_under_its_heading_is_read(heading: str) -> None:
     for kind in KINDS:
         assert label(f"{heading}\n4", kind, judged="A crew of 5.") == "4"
         assert label(f"{heading} of the crew\n4", kind, judged="A crew of 5.") is None
+        assert label(f"{heading}\n\n4\n\n### Reason\nIt is clear.", kind) == "4"
+        assert label(f"### Length\n5\n{heading}\n4\n### Reason\nIt is clear.", kind) is None
 
 
 @pytest.mark.parametrize(

@@ -353,6 +353,13 @@ class _Reply:
         """Return whether a sentence is the first, the last or a whole line."""
         return self.is_first_or_last(number) or _is_line(self.text, *self.spans[number])
 
+    def is_below_name(self, number: int, forms: Forms) -> bool:
+        """Return whether the line above a sentence is the name of a score: "## Score", "【评分】"."""
+        if number == 0:
+            return False
+        start, end = self.spans[number - 1]
+        return _is_line(self.text, start, end) and _is_heading(self.text[start:end], forms)
+
     def is_supposed(self, number: int) -> bool:
         """Return whether the sentence before this one only imagines something."""
         if number == 0:
@@ -398,6 +405,8 @@ def _read_sentence(sentence: str, number: int, reply: _Reply, patterns: Patterns
     bare = patterns.forms.bare.match(sentence)
     if bare:
         if not reply.is_first_or_last(number):
+            if reply.is_below_name(number, patterns.forms):
+                return [(bare, "named")]
             # Another answer in a line of its own, but not the number of an entry: "1."
             return [] if _NUMBERED.fullmatch(sentence) else [(bare, "mentioned")]
         return [(bare, "alone" if number else "opening")]
@@ -692,10 +701,15 @@ def _continues_judged(text: str, score: Candidate, patterns: Patterns, judged: s
         return False
     # "### Score\n4": a heading is no beginning of a sentence.
     last_line = text_before.rstrip().rpartition("\n")[2]
-    if text_before.endswith("\n") and patterns.forms.name.fullmatch(last_line.lstrip("# ")):
+    if text_before.endswith("\n") and _is_heading(last_line, patterns.forms):
         return False
     values_in_judged = [match["value"] for match in patterns.value.finditer(judged)]
     return any(patterns.spellings.label(value) is not None for value in values_in_judged)
+
+
+def _is_heading(line: str, forms: Forms) -> bool:
+    """Return whether a line is nothing but the name of a score."""
+    return forms.name.fullmatch(line.strip("#: \n")) is not None
 
 
 def _is_set_apart(text: str, score: Candidate) -> bool:
