@@ -330,7 +330,7 @@ def unread_sheets(data: object) -> Iterator[str]:
         if others:
             yield (
                 f"Only the first sheet of {file_name}, {first_sheet}, is read, not "
-                f"{listed(others)}: save each sheet as a file of its own."
+                f"{listed(others)}: to read another sheet, save it as a CSV file."
             )
 
 

@@ -122,6 +122,10 @@ def test_a_note_names_the_sheets_that_are_not_read(tmp_path: Path) -> None:
     (note,) = judge.evaluate(path, [], metrics=["stats"]).info.notes
     assert "the first sheet of" in note
     assert "Answers, is read, not Old and Remarks" in note
+    assert "save it as a CSV file" in note
+    # A plan warns before anything is paid.
+    model = judge.ScriptedProvider(lambda _: "4")
+    assert note in judge.plan(path, ["polite: Is it polite?"], model=model).notes
     # Of a folder, each file.
     assert len(list(samples.unread_sheets(tmp_path))) == 1
 

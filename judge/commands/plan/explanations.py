@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from judge.core.format import dollars, plural
-from judge.core.messages import option
+from judge.core.messages import Remark, option
 from judge.run.cost_estimate import pending_batches
 from judge.run.judge_models import UNKNOWN
 from judge.run.preparation import PreparedRun
@@ -49,8 +49,9 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
 def estimate_notes(
     prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None = None
 ) -> list[str]:
-    """Name the defaults that were used, and what the numbers do not include."""
-    notes = []
+    """Name the run's warnings, the defaults that were used, and what the numbers do not include."""
+    # It is better to know what is wrong with the data before anything is paid.
+    notes = [note for note in prepared.notes if not isinstance(note, Remark)]
     if items is not None:
         known_items = len({sample.item for sample in prepared.samples})
         notes.append(
