@@ -154,8 +154,10 @@ class RecordingFile:
                 self.cut = raw_line.startswith(_LINE_STARTS) and not raw_line.endswith(b"\n")
                 if self.cut:
                     break
+                problem = "no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
                 raise DataError(
-                    f"{self._path}:{number}: not a line of a recording: {error}"
+                    f"{self._path}:{number}: not a line of a recording: {problem}; name a file "
+                    f"that {option('record', 'FILE')} wrote"
                 ) from error
             hashed.update(raw_line)
             if isinstance(line, str):

@@ -184,3 +184,12 @@ def test_a_list_says_how_many_entries_it_leaves_out() -> None:
         for whole in (of_all, lowest):
             written = plugins.write(whole, format)
             assert "more" not in re.sub(r"<(style|script)>.*?</\1>", "", written, flags=re.DOTALL)
+
+
+def test_a_notice_keeps_its_lines() -> None:
+    notice = f"The prompt differs:\n  {'word ' * 200}\nRun this again with --record."
+    text = plugins.write(Document("D", notices=(notice,)), "markdown")
+    lines = [line for line in text.splitlines() if line.startswith("> ")]
+    assert lines[0] == "> The prompt differs:\\"
+    assert lines[-1] == "> Run this again with --record."
+    assert len(lines) == 3

@@ -42,7 +42,7 @@ def render(document: Document) -> str:
     if document.finding:
         headline, *details = document.finding
         texts.append(" ".join([f"**{escape(headline)}**", *map(escape, details)]))
-    texts += [f"> {escape(notice, 500)}" for notice in document.notices[:20]]
+    texts += map(_notice, document.notices[:20])
     texts += [escape(remark, 500) for remark in document.remarks[:20]]
     texts.append(escape(" · ".join(document.about)))
     texts += map(_text, document.summary)
@@ -54,6 +54,12 @@ def render(document: Document) -> str:
         if inner:
             texts += [f"### {escape(section.title, 200)}", *inner]
     return _join(texts, LIMIT)
+
+
+def _notice(text: str) -> str:
+    """Return a notice as a quotation that keeps its lines: the last one often says what to do."""
+    # A backslash keeps the end of a line.
+    return "> " + "\\\n> ".join(escape(line, 500) for line in text.split("\n"))
 
 
 def escape(text: str, limit: int = _TEXT) -> str:
@@ -113,7 +119,7 @@ def _(block: blocks.Paragraph) -> str:
 
 @_text.register
 def _(block: blocks.Notice) -> str:
-    return f"> {escape(block.text, 500)}"
+    return _notice(block.text)
 
 
 @_text.register
