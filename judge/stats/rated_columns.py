@@ -15,9 +15,14 @@ from judge.stats.correlation import Values, criterion
 from judge.table import Table
 
 _REVERSED = " reversed"
-# Papers on summaries compare sentence by sentence. `ROUGE-L` is the heading of rougeL, which does
-# not.
-_ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
+_ROUGE = {
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "rougeLsum": "ROUGE-Lsum",
+}
+# Papers on summaries compare sentence by sentence, and rougeL does not.
+_MEASURED = ("rouge1", "rouge2", "rougeLsum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +168,7 @@ def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) ->
         return []
     if not measure or not any(sample.references for sample in samples):
         return []
-    rouge = plugins.load("metrics", "rouge")(types=list(_ROUGE), multi="mean")
+    rouge = plugins.load("metrics", "rouge")(types=list(_MEASURED), multi="mean")
     scored = parallel.score_in_parallel(rouge, samples)
     rows = scored.rows
     return [column_from_metric(column, rows, _ROUGE[column.name]) for column in scored.columns]

@@ -89,6 +89,12 @@ def names(rated: Rated) -> dict[str, list[str]]:
     }
 
 
+def test_every_rouge_of_a_run_is_a_baseline_of_its_page() -> None:
+    result = judged(rows(), metrics=["rouge"])
+    (rated,) = (rated for rated in result.rated if rated.criterion == "relevance")
+    assert names(rated)["baselines"] == ["length", "ROUGE-1", "ROUGE-2", "ROUGE-L", "ROUGE-Lsum"]
+
+
 def test_a_judge_is_compared_with_baselines() -> None:
     rated = criterion_rows(usual())
     baselines = ["length", "ROUGE-1", "ROUGE-2", "ROUGE-Lsum"]
