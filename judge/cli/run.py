@@ -106,7 +106,7 @@ def run_command(
 def rank_command(
     data: Path, *, format: str, full: bool, quiet: bool, export: tuple[str, ...], **options: Any
 ) -> None:
-    """Compare the systems' texts two by two, and rank the systems.
+    """Compare the systems' texts in pairs, and rank the systems.
 
     \b
     Example:
@@ -187,7 +187,7 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     metavar="DATA|RUN.YAML|RUN",
     help="Data, a run.yaml that names it, or a finished run's folder.",
 )
-@option("--rank", "Estimate judge rank, which compares texts two by two.", is_flag=True)
+@option("--rank", "Estimate judge rank, which compares texts in pairs.", is_flag=True)
 @option("--card", "Estimate the judge card that judge validate --card makes.", is_flag=True)
 @option(
     "--items",

@@ -249,9 +249,7 @@ class Result(Outlets):
         Raises ConfigError for a ranking, and for an unknown column or system.
         """
         if self.rankings:
-            raise ConfigError(
-                "texts were compared two by two, and so there are no differences of scores"
-            )
+            raise ConfigError("texts were compared in pairs, so there are no differences of scores")
         plugins.require_known("column", columns, list(self._tested_columns))
         plugins.require_known("system", pair or (), list(self.table.systems))
         spreads: list[Scatter] = []
