@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 import judge
+from judge.core import plugins
+from judge.report.document import Code, Details, Document, Section, text_table
 from judge.results.result import Result
 from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import compare
@@ -126,3 +128,24 @@ def test_many_columns_scroll_within_the_leaderboard(
     assert board.evaluate("(board) => board.scrollLeft") == 200
     assert abs(name.bounding_box()["x"] - board.bounding_box()["x"]) < 2
     assert before["x"] > board.bounding_box()["x"]
+
+
+def test_a_phone_shows_the_intervals_that_the_legend_explains(
+    opened: Opened, result: Result
+) -> None:
+    page = opened(result.report("html"), viewport={"width": 390, "height": 800})
+    legend = page.locator(".key", has_text="[low, high]").first
+    assert legend.is_visible()
+    assert page.locator(".table td .meter ~ small").first.is_visible()
+
+
+def test_a_print_shows_what_is_folded_except_prompts(opened: Opened) -> None:
+    rows = text_table(("case", "reason"), [("one", "too low")], name="cases")
+    folds = (Details("Verdicts", (rows,)), Details("Prompt", (Code("Rate it."),)))
+    section = Section("cases", "Cases", lambda: folds)
+    page = opened(plugins.write(Document("Suite", sections=(section,)), "html"))
+    table, prompt = page.locator(".fold table"), page.locator(".fold pre")
+    assert not table.is_visible()
+    page.emulate_media(media="print")
+    assert table.is_visible()
+    assert not prompt.is_visible()
