@@ -47,6 +47,8 @@ _WRONG_MODEL = re.compile(
     r"|access to (?:the )?model|模型不存在",
     re.IGNORECASE,
 )
+# There is no such model or no such address.
+_MISSING_STATUSES = (404, 405)
 _MAX_MESSAGE = 300  # characters
 _MAX_MESSAGE_READ = 100_000
 # "The model `m` does not exist", but not "/v1/models/m not found".
@@ -65,8 +67,8 @@ def status_error(
 ) -> ProviderError:
     """Return the error of a reply whose status is not 2xx.
 
-    `key` and `named_by` are what the user set the key and the address with, for the message.
-    Secrets that the server repeats are redacted.
+    `key` and `named_by` name the option or variable with which the user set the key and the
+    address. Secrets that the server repeats are redacted.
     """
     headers = reply.headers
     error = _error_object(content)
@@ -81,7 +83,7 @@ def status_error(
         return Refused(f"{sentence}; {_TOP_UP}", status=status, stops="always")
     is_server_error = status >= 500
     is_temporary = status in _RETRIED_STATUSES or is_server_error
-    # OpenAI's and Anthropic's servers say if it is no use to send a request again.
+    # OpenAI's and Anthropic's servers say if another try is useless.
     may_retry = headers.get("x-should-retry") != "false"
     if is_temporary and may_retry:
         return Transient(
@@ -93,29 +95,39 @@ def status_error(
         )
     named_by = named_by or option("base_url")
     is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
-    if is_wrong_key:
-        message = f"{sentence}; check {key}"
-    elif status in (404, 405):
-        message = f"{sentence}; check {option('model')} and {named_by}"
-        if code == "model_not_found" or _MODEL_WORD.search(reason):
-            param = "model"
-    elif "enable_thinking" in reason:
-        # DashScope: "parameter.enable_thinking must be set to false for non-streaming calls"
-        message = f"{sentence}; turn it off with {_without_thinking()}"
-    elif _WRONG_MODEL.search(reason):
-        message = f"{sentence}; check {option('model')}"
-    elif status == 407:
-        variable = proxy_variable(url) or "HTTP_PROXY"
-        message = f"{sentence}; a proxy needs a name and a password in ${variable}"
+    advice = f"check {key}" if is_wrong_key else _advice(status, reason, url, named_by)
+    if advice:
+        message = f"{sentence}; {advice}"
     elif 300 <= status < 400:
         # Redirects are not followed: the texts go to no host that the user did not name.
         target = redact_and_truncate(headers.get("location", "another place"), secrets)
         message = f"{url} answered {status}: moved to {target}; name it with {named_by}"
-    stops_the_run = is_wrong_key or status in (404, 405, 407) or status < 400
+    is_missing = status in _MISSING_STATUSES and not is_wrong_key
+    if is_missing and (code == "model_not_found" or _MODEL_WORD.search(reason)):
+        param = "model"
+    stops_the_run = is_wrong_key or status in (*_MISSING_STATUSES, 407) or status < 400
     stops: Stops = "always" if stops_the_run else "never"
     # A server may send anything there.
     refused_parameter = param if isinstance(param, str) else None
     return Refused(message, status=status, param=refused_parameter, stops=stops)
+
+
+def _advice(status: int, reason: str, url: str, named_by: str) -> str:
+    """Return what to check or change after a refusal, "" if that is unknown.
+
+    `named_by` is the option or variable of the address.
+    """
+    if status in _MISSING_STATUSES:
+        return f"check {option('model')} and {named_by}"
+    # DashScope: "parameter.enable_thinking must be set to false for non-streaming calls"
+    if "enable_thinking" in reason:
+        return f"turn it off with {_without_thinking()}"
+    if _WRONG_MODEL.search(reason):
+        return f"check {option('model')}"
+    if status == 407:
+        variable = proxy_variable(url) or "HTTP_PROXY"
+        return f"a proxy needs a name and a password in ${variable}"
+    return ""
 
 
 def _without_thinking() -> str:
