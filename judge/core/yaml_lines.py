@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import yaml
@@ -114,6 +114,10 @@ def _check_keys(node: yaml.MappingNode) -> None:
             continue
         # 1 and "1" are different keys, with different tags.
         tagged_key = (key_node.tag, key_node.value)
+        with suppress(ValueError):
+            # 1 and 1.0 are the same key.
+            if key_node.tag in (_INTEGER, _FLOAT):
+                tagged_key = (_FLOAT, str(float(key_node.value)))
         if tagged_key in seen:
             line = key_node.start_mark.line + 1
             raise Twice(f"{key_node.value} appears a second time", line)
@@ -126,6 +130,8 @@ def construct(node: yaml.Node | None) -> Any:
         return None if node is None else Loader("").construct_document(node)
 
 
+_INTEGER = "tag:yaml.org,2002:int"
+_FLOAT = "tag:yaml.org,2002:float"
 _BLANKS = "\0 \t\r\n\x85\u2028\u2029"
 _BLANKS_OR_BRACKETS = f"{_BLANKS},[]{{}}"
 
@@ -170,16 +176,31 @@ class Loader(yaml.SafeLoader):
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            is_integer = node.tag == "tag:yaml.org,2002:int"
+            is_integer = node.tag == _INTEGER
             if is_integer and len(node.value) > MAX_DIGITS:
                 raise ValueError(f"a number of more than {MAX_DIGITS} digits")
             value = super().construct_object(node, deep)
+            if node.tag in (_INTEGER, _FLOAT):
+                _check_number(node.value, value)
         except (ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise yaml.constructor.ConstructorError(
                 problem=str(error), problem_mark=node.start_mark
             ) from error
         # "\ud800", a lone surrogate, is legal YAML.
         return whole(value) if isinstance(value, str) else value
+
+
+def _check_number(written: str, value: float) -> None:
+    """Raise ValueError for a number that YAML 1.1 reads in another base than people write.
+
+    `010` is 8, `1:30` is 90 and `05_0` is 40. Hexadecimal numbers are meant, and .inf is no digit.
+    """
+    if ":" not in written:
+        digits = written.lstrip("+-").replace("_", "")
+        is_octal = digits.startswith("0") and digits.isdecimal() and int(digits) != abs(value)
+        if not is_octal:
+            return
+    raise ValueError(f"{written} means {value} in YAML; write {value}, or put {written} in quotes")
 
 
 @contextmanager

@@ -39,6 +39,32 @@ def test_duplicate_nested_keys_are_refused() -> None:
     assert raised.value.line == 3
 
 
+@pytest.mark.parametrize("text", ["{1: low, 1.0: lower}", "{0.50: a, .5: b}"])
+def test_a_number_is_one_key_however_it_is_written(text: str) -> None:
+    with pytest.raises(Twice, match="second time"):
+        yaml_lines.values(text)
+
+
+@pytest.mark.parametrize(
+    ("written", "meaning"),
+    [("010", 8), ("-010", -8), ("05_0", 40), ("1:30", 90), ("1:30.5", 90.5)],
+)
+def test_a_number_in_another_base_is_refused(written: str, meaning: float) -> None:
+    for text in (f"a: 1\nscale: [1, {written}]", f"a: 1\n{written}: x"):
+        with pytest.raises(Malformed, match=f"{written} means {meaning} .* in quotes") as raised:
+            yaml_lines.values(text)
+        assert raised.value.line == 2
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("007", 7), ("0", 0), ("1_000", 1000), ("0x1F", 31), ("+12", 12), ("'1:30'", "1:30"),
+     ("1.50", 1.5), (".inf", float("inf")), ("'010'", "010"), ("09", "09")],
+)  # fmt: skip
+def test_a_number_means_what_people_write(written: str, value: object) -> None:
+    assert yaml_lines.values(f"a: {written}") == {"a": value}
+
+
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[1, 2]", "word"])
 def test_yaml_without_keys_returns_none(text: str) -> None:
     assert yaml_lines.keys(text) is None
