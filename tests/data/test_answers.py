@@ -1,4 +1,4 @@
-"""Fields of an answer, request and passages, from columns with many names."""
+"""The request and the passages of an answer come from columns with many names."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ def test_a_source_beside_a_request_is_the_passage() -> None:
     assert inputs == {"request": "When?", "passages": ["It left on Monday."]}
 
 
-def test_a_source_that_repeats_the_request_is_no_passage() -> None:
+def test_a_source_that_repeats_the_request_is_not_a_passage() -> None:
     assert answer_inputs(answer("When?", question="When?")) == {"request": "When?"}
 
 
-def test_contexts_come_before_a_source() -> None:
+def test_contexts_take_precedence_over_a_source() -> None:
     inputs = answer_inputs(answer("the source", question="When?", contexts=["the context"]))
     assert inputs["passages"] == ["the context"]
 
 
 @pytest.mark.parametrize("empty", [None, "", " ", [], float("nan")])
-def test_an_empty_column_is_none(empty: Any) -> None:
+def test_an_empty_column_is_ignored(empty: Any) -> None:
     assert answer_inputs(answer("When?", question=empty, contexts=empty)) == {"request": "When?"}
 
 
 @pytest.mark.parametrize("empty", ["[]", "[ ]", "['']", "[None]", "[nan]", ["", " "], [None]])
-def test_a_list_without_a_text_is_no_passage(empty: Any) -> None:
+def test_a_list_without_texts_has_no_passages(empty: Any) -> None:
     assert answer_inputs(answer(question="When?", contexts=empty)) == {"request": "When?"}
 
 
@@ -110,14 +110,14 @@ def test_a_conversation_of_several_turns_is_the_request() -> None:
     assert answer_inputs(answer(messages=messages)) == {"request": messages}
 
 
-def test_the_column_of_a_variable_is_the_one_that_fills_it() -> None:
+def test_column_of_returns_the_column_that_fills_a_variable() -> None:
     sample = answer(query="When?", topic="mail")
     columns = [column_of(sample, variable) for variable in ("request", "passages", "topic")]
     assert columns == ["query", "", "topic"]
 
 
 # Usual column names for tables of answers in each language.
-OWN_WORDS = [
+COLUMN_NAMES = [
     ("質問", "文脈", "回答", "正解"),
     ("依頼", "資料", "応答", "参考"),
     ("질문", "문맥", "답변", "정답"),
@@ -127,12 +127,12 @@ OWN_WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("question", "context", "output", "reference"), OWN_WORDS)
-def test_columns_have_their_names_in_each_language(
+@pytest.mark.parametrize(("question", "context", "output", "reference"), COLUMN_NAMES)
+def test_columns_may_have_names_in_each_language(
     question: str, context: str, output: str, reference: str
 ) -> None:
     row = {question: "When?", context: "It left on Monday.", output: "Soon.", reference: "Friday."}
-    if output == "答案":  # which may be the right answer, too
+    if output == "答案":  # also means the correct answer
         with pytest.raises(DataError, match=f"add --map output={output},"):
             samples.load([row])
     else:

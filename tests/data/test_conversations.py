@@ -1,4 +1,4 @@
-"""Conversations in data. Oracles: the messages as the tests write them, in each form of file."""
+"""Conversations in data. Oracle: the messages that the tests write in each file format."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def load_messages(*messages: Any) -> Sample:
     return load_row(messages=list(messages))
 
 
-def test_the_last_answer_is_the_output_and_the_messages_before_it_are_kept() -> None:
+def test_the_last_answer_is_the_output_and_earlier_messages_come_before() -> None:
     sample = load_messages(*CONVERSATION)
     assert sample.output == "Go to the museum."
     assert messages_before(sample) == TURNS_BEFORE
@@ -58,13 +58,13 @@ def test_an_output_that_repeats_the_last_answer_counts_once() -> None:
     assert messages_before(sample) == TURNS_BEFORE
 
 
-def test_messages_read_the_same_from_every_kind_of_data(tmp_path: Path) -> None:
+def test_messages_are_read_equally_from_every_kind_of_data(tmp_path: Path) -> None:
     rows = [{"item": "trip", "system": "a", "messages": CONVERSATION}]
     frame = pd.DataFrame(rows)
     frame.to_parquet(tmp_path / "chats.parquet")
     packed = pd.DataFrame([{**rows[0], "messages": json.dumps(CONVERSATION)}])
     packed.to_csv(tmp_path / "chats.csv", index=False)
-    frame.to_csv(tmp_path / "repr.csv", index=False)  # as Python shows the list
+    frame.to_csv(tmp_path / "repr.csv", index=False)  # the list as written by repr
     write_jsonl(tmp_path / "chats.jsonl", rows)
     sources: list[Any] = [frame]
     sources += [tmp_path / name for name in ("chats.parquet", "chats.csv", "repr.csv")]
@@ -79,7 +79,7 @@ def test_a_mapping_names_the_column_of_the_messages() -> None:
     assert messages_before(sample) == TURNS_BEFORE
 
 
-def test_each_system_of_a_wide_row_may_have_its_own_conversation() -> None:
+def test_systems_of_a_wide_row_may_have_different_conversations() -> None:
     row = {"item": "trip", "a": CONVERSATION, "b": [REQUEST, ANSWER]}
     first, second = samples.load([row], systems=["a", "b"])
     assert messages_before(first) == TURNS_BEFORE
@@ -93,7 +93,7 @@ def test_systems_of_a_wide_row_may_share_the_messages() -> None:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_role_of_a_message_is_kept(role: str) -> None:
+def test_a_message_may_have_any_known_role(role: str) -> None:
     sample = load_messages({"role": role, "content": "x"}, REQUEST, ANSWER)
     assert messages_before(sample)[0] == (role, "x")
 
@@ -107,7 +107,7 @@ def test_parts_of_text_are_joined_by_line_breaks() -> None:
     assert load_messages(REQUEST, {"role": "assistant", "content": parts}).output == "One.\nTwo."
 
 
-def test_calls_of_tools_are_shown_as_text() -> None:
+def test_tool_calls_are_read_as_text() -> None:
     call = {"type": "function", "function": {"name": "weather", "arguments": '{"city": "Oslo"}'}}
     calling = {"role": "assistant", "content": None, "tool_calls": [call]}
     result = {"role": "tool", "content": "Rain.", "tool_call_id": "1"}
@@ -131,11 +131,11 @@ def test_calls_of_tools_are_shown_as_text() -> None:
         ({"function_call": {"name": "now", "arguments": "{}"}}, "now({})"),
     ],
 )
-def test_an_answer_says_all_that_its_message_holds(message: Message, text: str) -> None:
+def test_an_answer_is_read_from_any_form_of_message(message: Message, text: str) -> None:
     assert load_messages(REQUEST, {"role": "assistant", **message}).output == text
 
 
-def test_arrays_inside_of_arrays_are_read_as_lists(tmp_path: Path) -> None:
+def test_arrays_inside_arrays_are_read_as_lists(tmp_path: Path) -> None:
     part = {"type": "text", "text": "Go to the museum."}
     call = {"function": {"name": "weather", "arguments": "{}"}}
     calling = {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -155,7 +155,7 @@ def test_messages_as_json_are_read_from_a_jsonl_file(tmp_path: Path) -> None:
     assert (sample.output, messages_before(sample)) == ("Go to the museum.", TURNS_BEFORE)
 
 
-def test_systems_columns_of_a_csv_file_may_hold_conversations(tmp_path: Path) -> None:
+def test_columns_of_systems_in_a_csv_file_may_be_conversations(tmp_path: Path) -> None:
     row = {"item": "trip", "a": json.dumps(CONVERSATION), "b": '["a list", "is a text"]'}
     pd.DataFrame([row]).to_csv(tmp_path / "wide.csv", index=False)
     first, second = samples.load(tmp_path / "wide.csv", systems=["a", "b"])
@@ -170,7 +170,7 @@ def test_a_message_that_cannot_be_read_names_the_column_of_its_system() -> None:
 
 
 @pytest.mark.parametrize("cell", ["three", 3, [["x"]], {"role": "user"}, [{"from": "human"}]])
-def test_messages_without_a_conversation_and_without_an_output_are_refused(cell: Any) -> None:
+def test_messages_without_a_conversation_or_an_output_are_an_error(cell: Any) -> None:
     with pytest.raises(DataError, match=r"row 1: messages is .*list of objects"):
         load_row(messages=cell)
 
@@ -217,7 +217,7 @@ def test_a_mapped_column_may_be_empty_beside_an_output() -> None:
         ),
     ],
 )
-def test_an_unreadable_message_is_refused_with_its_location(
+def test_an_unreadable_message_is_an_error_with_its_location(
     message: Any, facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(DataError) as error:
@@ -225,34 +225,34 @@ def test_an_unreadable_message_is_refused_with_its_location(
     assert has_line(str(error.value), "row 1: ", *facts)
 
 
-def test_a_conversation_without_an_answer_is_refused() -> None:
+def test_a_conversation_without_an_answer_is_an_error() -> None:
     with pytest.raises(DataError, match=r"row 1: messages ends .*role user"):
         load_messages(*CONVERSATION[:3])
 
 
-def test_two_different_answers_are_refused() -> None:
+def test_a_last_message_and_an_output_that_differ_are_an_error() -> None:
     with pytest.raises(DataError, match=r"row 1: messages ends .*output"):
         load_row(messages=CONVERSATION, output="Stay in.")
 
 
-def test_a_mapped_column_without_a_conversation_is_refused() -> None:
+def test_a_mapped_column_without_a_conversation_is_an_error() -> None:
     with pytest.raises(DataError, match=r"row 1: messages .*'hello', not a list"):
         samples.load([{"chat": "hello", "output": "x"}], mapping={"messages": "chat"})
 
 
-def test_a_column_of_other_texts_called_messages_is_the_datas_own() -> None:
+def test_a_column_named_messages_without_a_conversation_is_an_ordinary_column() -> None:
     sample = load_row(messages="three", output="x")
     assert sample.extra == {"messages": "three"}
     assert messages_before(sample) == ()
 
 
 def test_messages_of_a_sample_may_have_more_keys() -> None:
-    """A run of an older version kept messages as they were in the data."""
+    """Runs of an older version stored messages with all keys of the data."""
     stored = [{"id": "7", "name": None, **REQUEST}]
     assert messages_before(Sample("trip", "a", "x", extra={"messages": stored})) == TURNS_BEFORE[:1]
 
 
 @pytest.mark.parametrize("message", [{"role": "user"}, {"role": "</a>", "content": "x"}, "x", None])
-def test_messages_of_a_sample_that_are_no_conversation_are_none(message: Any) -> None:
+def test_messages_of_a_sample_that_are_no_conversation_are_ignored(message: Any) -> None:
     sample = Sample("trip", "a", "x", extra={"messages": [message, REQUEST]})
     assert messages_before(sample) == ()

@@ -1,4 +1,4 @@
-"""The forms of a sheet of people's ratings: all read as the same ratings, or refused with a hint."""
+"""Rating sheets in each form are read as the same ratings, or are an error with a hint."""
 
 from __future__ import annotations
 
@@ -18,12 +18,10 @@ from judge.data.rating_sheets import Known
 from judge.data.ratings import Ratings, join_ratings, pair_names, read_ratings, renamed
 from tests.factories import has_line, write_jsonl
 
-ITEMS, SYSTEMS, RATERS, CRITERIA = (
-    ("tram", "7"),
-    ("a", "a_b"),
-    ("anna", "r_2"),
-    ("fluency", "fluency_5", "tone"),
-)
+ITEMS = ("tram", "7")
+SYSTEMS = ("a", "a_b")
+RATERS = ("anna", "r_2")
+CRITERIA = ("fluency", "fluency_5", "tone")
 TEXTS = [Sample(item, system, f"{item} {system}") for item in ITEMS for system in SYSTEMS]
 KNOWN = Known(CRITERIA, ("relevance",), SYSTEMS)
 Values = Mapping[tuple[str, str, str, str], int]
@@ -59,7 +57,7 @@ def grouped(values: Values, keys: Sequence[int], column: str) -> list[dict[str, 
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     for key, value in values.items():
         _, system, rater, criterion = key
-        names = {("item", "system", "rater")[place]: key[place] for place in keys}
+        names = {("item", "system", "rater")[index]: key[index] for index in keys}
         name = column.format(system=system, rater=rater, criterion=criterion)
         rows.setdefault(tuple(names.values()), names)[name] = value
     return list(rows.values())
@@ -100,7 +98,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ),
     st.sampled_from([".csv", ".tsv", ".jsonl", ".parquet"]),
 )
-def test_all_forms_give_the_same_samples(folder: Path, values: Values, suffix: str) -> None:
+def test_all_forms_have_the_same_ratings(folder: Path, values: Values, suffix: str) -> None:
     expected = None
     for form, rows in FORMS.items():
         ratings = read_ratings(write(folder, rows(values), suffix), KNOWN)
@@ -109,10 +107,10 @@ def test_all_forms_give_the_same_samples(folder: Path, values: Values, suffix: s
         expected = expected or samples
         assert samples == expected
     for (item, system, rater, criterion), value in values.items():
-        given_votes = next(
+        votes_of_text = next(
             sample_votes for key, _, sample_votes in expected or () if key == (item, system)
         )
-        assert given_votes[criterion][rater] == value
+        assert votes_of_text[criterion][rater] == value
 
 
 def read(folder: Path, text: str, known: Known) -> Ratings:
@@ -152,7 +150,7 @@ TWO = Known(("relevance", "coherence"), (), ("a", "b"))
         ("item,system,relevance_anna\n1,a,good\n", TWO, [("a", "anna", "good")]),
     ],
 )
-def test_other_names_and_columns_of_raters(
+def test_columns_may_have_other_names_or_name_raters(
     folder: Path, text: str, known: Known, expected: list[Any]
 ) -> None:
     ratings = read(folder, text, known).single
@@ -229,7 +227,7 @@ def test_a_column_with_the_name_of_a_criterion_has_its_ratings(
         ),
     ],
 )
-def test_columns_that_have_no_form(
+def test_a_sheet_in_no_known_form_is_an_error(
     folder: Path, text: str, known: Known, facts: tuple[str, ...]
 ) -> None:
     with pytest.raises(DataError) as caught:
@@ -237,7 +235,7 @@ def test_columns_that_have_no_form(
     assert has_line(str(caught.value), *facts)
 
 
-def test_unread_columns_and_changed_ratings_are_counted(folder: Path) -> None:
+def test_unread_columns_are_listed_and_replaced_ratings_counted(folder: Path) -> None:
     ratings = read(
         folder, "item,system,relevance_anna,relevanc_ben\n1,a,4,5\n1,a,3,5\n1,b,3,5\n1,b,3,5\n", TWO
     )
@@ -262,7 +260,7 @@ def test_unread_columns_and_changed_ratings_are_counted(folder: Path) -> None:
         ),
     ],
 )
-def test_a_rating_of_no_text_and_no_label(
+def test_a_rating_of_an_unknown_text_or_label_is_an_error(
     folder: Path, rating: str, facts: tuple[str, ...]
 ) -> None:
     ratings = read(
@@ -274,7 +272,7 @@ def test_a_rating_of_no_text_and_no_label(
 
 
 def _verdicts(folder: Path, *verdicts: Any) -> dict[str, float]:
-    """The rating of each item by one person, read from a sheet."""
+    """Return the rating of each item by one rater, read from a sheet."""
     texts = [Sample(str(number), "a", "") for number, _ in enumerate(verdicts)]
     rows = [
         {"item": str(number), "rater": "anna", "criterion": "tone", "value": verdict}
@@ -289,7 +287,7 @@ def test_pass_and_fail_are_1_and_0(folder: Path) -> None:
     assert _verdicts(folder, "pass", "Fail", "true", "不合格") == {"0": 1, "1": 0, "2": 1, "3": 0}
 
 
-def test_a_verdict_among_numbers_is_refused(folder: Path) -> None:
+def test_a_verdict_among_numbers_is_an_error(folder: Path) -> None:
     with pytest.raises(DataError, match="tone is 'pass'"):
         _verdicts(folder, "pass", "fail", "2")
 
@@ -300,11 +298,8 @@ def test_ratings_without_a_rater_have_no_single_votes(folder: Path) -> None:
         "tram", "a", "x", human={"relevance": 1.0, "tone": 2.0}, ratings={"relevance": (1.0, 1.0)}
     )
     (joined,) = join_ratings([sample], ratings.single)
-    assert (joined.human, joined.ratings, joined.raters) == (
-        {"relevance": 3.5, "tone": 2.0},
-        {},
-        {},
-    )
+    assert joined.human == {"relevance": 3.5, "tone": 2.0}
+    assert (joined.ratings, joined.raters) == ({}, {})
 
 
 def rated(**ratings: float) -> Sample:
@@ -350,7 +345,7 @@ def rated(**ratings: float) -> Sample:
         ({"fluency_of_speech": (1, 5)}, {"fluency": 3.0}, {"fluency": 3.0}, ""),
     ],
 )
-def test_a_variant_of_a_criterion_has_its_ratings(
+def test_a_variant_of_a_criterion_has_the_ratings_of_the_criterion(
     scales: dict[str, tuple[float, float]],
     ratings: dict[str, float],
     expected: dict[str, float],
@@ -385,17 +380,19 @@ def sheet(tmp_path: Path) -> Path:
 def test_a_sheet_is_joined_to_its_texts(sheet: Path) -> None:
     ratings = read_ratings(sheet)
     assert [(r.item, r.rater, r.value, r.repeat) for r in ratings.single] == [
-        ("a", "anna", 4.0, False), ("a", "ben", 3.0, False), ("a", "anna", 5.0, True), ("b", "ben", 1.0, False),
-    ]  # fmt: skip
+        ("a", "anna", 4.0, False),
+        ("a", "ben", 3.0, False),
+        ("a", "anna", 5.0, True),
+        ("b", "ben", 1.0, False),
+    ]
     assert [(r.first, r.second, r.value) for r in ratings.pairs] == [("s", "t", "tie")]
     assert (ratings.criteria, ratings.raters("polite")) == (("polite", "better"), ("anna", "ben"))
     first, second = join_ratings([Sample("a", "s", "A."), Sample("b", "s", "B.")], ratings.single)
-    assert (first.human, first.ratings, first.raters) == (
-        {"polite": 3.5}, {"polite": (4.0, 3.0)}, {"polite": ("anna", "ben")},
-    )  # fmt: skip
+    assert (first.human, first.ratings) == ({"polite": 3.5}, {"polite": (4.0, 3.0)})
+    assert first.raters == {"polite": ("anna", "ben")}
     assert (second.human, second.ratings) == ({"polite": 1.0}, {"polite": (None, 1.0)})
 
 
-def test_a_rating_of_no_text_is_refused(sheet: Path) -> None:
+def test_a_rating_of_an_unknown_text_is_an_error_with_its_line(sheet: Path) -> None:
     with pytest.raises(DataError, match=r"ratings.jsonl:5: .*'b' and system 's'"):
         join_ratings([Sample("a", "s", "A.")], read_ratings(sheet).single)

@@ -1,4 +1,4 @@
-"""Reading samples. Oracles: hand-written rows, other writers (csv, pandas, pyarrow) of the same rows, hashlib."""
+"""Reading samples. Oracles: rows by hand, the same rows written by csv, pandas and pyarrow, and hashlib."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def as_table(path: Path) -> None:
 
 
 def as_table_of_ratings(path: Path) -> None:
-    """Return a table with rating columns, empty cells for missing ratings, and the index column of pandas."""
+    """Write a table with rating columns, empty cells for missing ratings, and the index column of pandas."""
     flat = pd.json_normalize([row | {"references": json.dumps(row["references"])} for row in ROWS])
     flat.to_csv(path)
 
@@ -93,15 +93,15 @@ def as_parquet_with_maps(path: Path) -> None:
     pq.write_table(pa.Table.from_pylist(ROWS, schema=schema), path)
 
 
-def with_mark(write: Callable[[Path], None]) -> Callable[[Path], None]:
-    def marked(path: Path) -> None:
+def with_byte_order_mark(write: Callable[[Path], None]) -> Callable[[Path], None]:
+    def write_with_mark(path: Path) -> None:
         write(path)
         path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
 
-    return marked
+    return write_with_mark
 
 
-def without_where(loaded: list[Sample]) -> list[tuple[Any, ...]]:
+def without_location(loaded: list[Sample]) -> list[tuple[Any, ...]]:
     return [(s.item, s.system, s.output, s.source, s.references, s.human, s.extra) for s in loaded]
 
 
@@ -124,11 +124,11 @@ EXPECTED = [
     [
         ("d.jsonl", as_jsonl),
         ("d.JSONL", as_jsonl),
-        ("d.ndjson", with_mark(as_jsonl)),
+        ("d.ndjson", with_byte_order_mark(as_jsonl)),
         ("d.json", as_json),
-        ("d.json", with_mark(as_json)),
+        ("d.json", with_byte_order_mark(as_json)),
         ("d.csv", as_table),
-        ("d.csv", with_mark(as_table)),
+        ("d.csv", with_byte_order_mark(as_table)),
         ("d.tsv", as_table),
         ("d.csv", as_table_of_ratings),
         ("d.parquet", as_parquet),
@@ -140,8 +140,8 @@ def test_every_format_gives_the_same_samples(
 ) -> None:
     path = tmp_path / name
     write(path)
-    assert without_where(samples.load(path)) == EXPECTED
-    assert without_where(samples.load(str(path))) == EXPECTED
+    assert without_location(samples.load(path)) == EXPECTED
+    assert without_location(samples.load(str(path))) == EXPECTED
 
 
 @pytest.mark.parametrize(
@@ -151,18 +151,18 @@ def test_every_format_gives_the_same_samples(
 )
 def test_rows_in_memory_give_the_same_samples(data: Any) -> None:
     loaded = samples.load(data)
-    assert without_where(loaded) == EXPECTED
+    assert without_location(loaded) == EXPECTED
     assert [s.where for s in loaded] == ["row 1", "row 2", "row 3"]
 
 
-def test_frame_read_back_from_parquet(tmp_path: Path) -> None:
+def test_a_frame_with_arrays_gives_the_same_samples(tmp_path: Path) -> None:
     """pandas reads lists as numpy arrays."""
     as_parquet(tmp_path / "d.parquet")
-    assert without_where(samples.load(pd.read_parquet(tmp_path / "d.parquet"))) == EXPECTED
+    assert without_location(samples.load(pd.read_parquet(tmp_path / "d.parquet"))) == EXPECTED
 
 
 @given(st.lists(st.tuples(ANY, ANY.filter(str.strip)), min_size=1, max_size=5))
-def test_csv_as_the_csv_module_writes_it(
+def test_any_csv_file_of_the_csv_module_is_read(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str]]
 ) -> None:
     path = tmp_path_factory.mktemp("csv") / "d.csv"
@@ -172,7 +172,7 @@ def test_csv_as_the_csv_module_writes_it(
     assert [(s.output, s.extra["topic"]) for s in samples.load(path)] == rows
 
 
-def test_location_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_location_names_file_and_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     as_jsonl(Path("d.jsonl"))
     as_json(Path("d.json"))
@@ -196,7 +196,7 @@ def test_location_names_file_and_line(tmp_path: Path, monkeypatch: pytest.Monkey
 # Mapping and wide form
 
 
-def test_mapping_renames_and_the_old_name_does_not_return() -> None:
+def test_a_mapped_column_does_not_keep_its_old_name() -> None:
     row = {
         "doc_id": 7,
         "model": "x",
@@ -221,16 +221,12 @@ def test_mapping_renames_and_the_old_name_does_not_return() -> None:
     ]
 
 
-def test_mapping_may_swap_share_and_shadow_columns() -> None:
+def test_a_mapping_may_swap_share_and_replace_columns() -> None:
     row = {"id": "k", "source": "answer", "output": "question", "old": "o"}
     mapping = {"output": "source", "source": "output", "item": "id", "key": "id"}
     (sample,) = samples.load([row], mapping=mapping)
-    assert (sample.output, sample.source, sample.item, sample.extra) == (
-        "answer",
-        "question",
-        "k",
-        {"key": "k", "old": "o"},
-    )
+    assert (sample.output, sample.source, sample.item) == ("answer", "question", "k")
+    assert sample.extra == {"key": "k", "old": "o"}
     (sample,) = samples.load([row], mapping={"output": "old"})
     assert (sample.output, sample.extra) == ("o", {"id": "k"})
 
@@ -249,7 +245,7 @@ def test_wide_form_gives_one_sample_per_system() -> None:
     ]
 
 
-def test_wide_form_maps_each_systems_own_columns() -> None:
+def test_wide_form_maps_columns_of_each_system() -> None:
     row = {
         "a": "x",
         "b": "y",
@@ -263,26 +259,22 @@ def test_wide_form_maps_each_systems_own_columns() -> None:
     }
     mapping = {"rating.relevance": ["{system}_anna", "{system}_ben"], "references": "{system}_ref"}
     a, b = samples.load([row], mapping=mapping, systems=["a", "b"])
-    assert (a.human, a.ratings, a.references) == (
-        {"relevance": 4.0},
-        {"relevance": (5.0, 3.0)},
-        ("r",),
-    )
-    assert (b.human, b.ratings, b.references) == (
-        {"relevance": 1.0},
-        {"relevance": (1.0, None)},
-        ("s",),
-    )
+    assert (a.human, a.ratings) == ({"relevance": 4.0}, {"relevance": (5.0, 3.0)})
+    assert (b.human, b.ratings) == ({"relevance": 1.0}, {"relevance": (1.0, None)})
+    assert (a.references, b.references) == (("r",), ("s",))
     assert a.extra == b.extra == {"by": "z"}
-    (only,) = samples.load([{"a": "x", "human": 4}], systems=["a"])
-    assert only.human == {"overall": 4.0}
 
 
-def test_a_system_of_wide_form_may_be_called_human() -> None:
+def test_the_only_system_of_wide_form_has_the_ratings_of_the_row() -> None:
+    (sample,) = samples.load([{"a": "x", "human": 4}], systems=["a"])
+    assert sample.human == {"overall": 4.0}
+
+
+def test_a_system_of_wide_form_may_be_named_human() -> None:
     assert samples.load([{"human": "1", "b": "2"}], systems=["human", "b"])[0].system == "human"
 
 
-def test_wide_form_keeps_items_of_their_own() -> None:
+def test_wide_form_may_have_a_column_of_items() -> None:
     loaded = samples.load([{"item": "x", "a": "1", "b": "2"}], systems=["a", "b"])
     assert [(s.item, s.system) for s in loaded] == [("x", "a"), ("x", "b")]
 
@@ -292,10 +284,10 @@ def test_rows_without_item_and_system_are_separate_items() -> None:
     assert [(s.item, s.system) for s in loaded] == [("1", "system"), ("2", "system")]
 
 
-def test_samples_pass_through() -> None:
-    mine = Sample("1", "a", "x", where="here")
-    loaded = samples.load([mine, {"item": "1", "system": "b", "output": "y"}])
-    assert loaded[0] is mine
+def test_samples_are_accepted_and_not_copied() -> None:
+    sample = Sample("1", "a", "x", where="here")
+    loaded = samples.load([sample, {"item": "1", "system": "b", "output": "y"}])
+    assert loaded[0] is sample
     assert loaded[1].system == "b"
 
 
@@ -312,17 +304,17 @@ def test_samples_pass_through() -> None:
         ({"references": None, "reference": "one"}, ("one",)),
         ({"reference": ["one", "two"]}, ("one", "two")),
         ({"references": ["one"], "reference": "two"}, ("one",)),
-        ({"references": '["one"]'}, ('["one"]',)),  # outside a text table a text is a text
+        ({"references": '["one"]'}, ('["one"]',)),  # only a text table has lists in cells
         ({"references": [], "reference": None}, ()),
         ({}, ()),
     ],
 )
-def test_references(cells: dict[str, Any], expected: tuple[str, ...]) -> None:
+def test_references_are_a_text_or_a_list(cells: dict[str, Any], expected: tuple[str, ...]) -> None:
     (sample,) = samples.load([{"output": "x", **cells}])
     assert sample.references == expected
 
 
-def test_single_reference_stays_for_templates() -> None:
+def test_a_single_reference_is_also_a_column_for_templates() -> None:
     (sample,) = samples.load([{"output": "x", "reference": "one"}])
     assert sample.extra == {"reference": "one"}
 
@@ -337,7 +329,9 @@ def test_single_reference_stays_for_templates() -> None:
         ("", ()),
     ],
 )
-def test_references_in_a_text_table(tmp_path: Path, cell: str, expected: tuple[str, ...]) -> None:
+def test_a_cell_of_a_text_table_may_be_a_list_of_references(
+    tmp_path: Path, cell: str, expected: tuple[str, ...]
+) -> None:
     pd.DataFrame([{"output": "[1]", "references": cell}]).to_csv(tmp_path / "d.csv", index=False)
     (sample,) = samples.load(tmp_path / "d.csv")
     assert (sample.output, sample.references) == ("[1]", expected)
@@ -349,12 +343,15 @@ TEXTS = st.lists(
 
 
 @given(texts=TEXTS, kind=st.sampled_from(["list", "tuple", "array", "JSON"]), again=st.booleans())
-def test_a_list_of_texts_that_pandas_wrote_is_read_as_it_was(
+def test_a_list_of_texts_written_by_pandas_is_read_unchanged(
     tmp_path_factory: pytest.TempPathFactory, texts: list[str], kind: str, again: bool
 ) -> None:
     cell_by_kind: dict[str, Any] = {
-        "list": texts, "tuple": tuple(texts), "array": np.array(texts, dtype=object), "JSON": json.dumps(texts),
-    }  # fmt: skip
+        "list": texts,
+        "tuple": tuple(texts),
+        "array": np.array(texts, dtype=object),
+        "JSON": json.dumps(texts),
+    }
     path = tmp_path_factory.mktemp("lists") / "d.csv"
     frame = pd.DataFrame({"output": ["x"], "references": [None]})
     frame.at[0, "references"] = cell_by_kind[kind]
@@ -377,7 +374,7 @@ def test_a_list_of_texts_that_pandas_wrote_is_read_as_it_was(
         ("array([4, 5])", None),
     ],
 )
-def test_a_list_of_ratings_that_pandas_wrote_is_read(
+def test_a_list_of_ratings_written_by_pandas_is_read(
     cell: str, votes: tuple[float | None, ...] | None
 ) -> None:
     rows = pd.DataFrame([{"output": "x", "human.a": cell}])
@@ -396,12 +393,12 @@ def test_a_list_of_ratings_that_pandas_wrote_is_read(
         "['a'].pop()", "{'a': 'b'}", "[sic] 'a', 'b'",
     ],
 )  # fmt: skip
-def test_a_text_in_brackets_stays_one_text(text: str) -> None:
+def test_a_text_in_brackets_is_not_a_list(text: str) -> None:
     (sample,) = samples.load(pd.DataFrame([{"output": "x", "references": text}]))
     assert sample.references == (text,)
 
 
-def test_the_single_reference_of_a_packed_list_is_a_list_for_templates() -> None:
+def test_a_list_in_the_column_reference_is_a_list_for_templates() -> None:
     (sample,) = samples.load(pd.DataFrame([{"output": "x", "reference": "['a', 'b']"}]))
     assert (sample.references, sample.extra) == (("a", "b"), {"reference": ["a", "b"]})
 
@@ -421,7 +418,9 @@ def test_the_single_reference_of_a_packed_list_is_a_list_for_templates() -> None
         ({}, {}),
     ],
 )
-def test_human(cells: dict[str, Any], expected: dict[str, float]) -> None:
+def test_ratings_are_a_number_or_a_mapping(
+    cells: dict[str, Any], expected: dict[str, float]
+) -> None:
     (sample,) = samples.load([{"output": "x", **cells}])
     assert (sample.human, sample.extra) == (expected, {})
 
@@ -444,7 +443,7 @@ def test_human(cells: dict[str, Any], expected: dict[str, float]) -> None:
         ({"human": 3}, {"overall": 3.0}, {}),
     ],
 )
-def test_several_raters(
+def test_ratings_of_several_raters_are_a_list_with_a_mean(
     cells: dict[str, Any], human: dict[str, float], ratings: dict[str, Any]
 ) -> None:
     (sample,) = samples.load([{"output": "x", **cells}])
@@ -452,7 +451,7 @@ def test_several_raters(
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "csv", "parquet"])
-def test_several_raters_in_a_file(tmp_path: Path, suffix: str) -> None:
+def test_ratings_of_several_raters_are_read_from_files(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"d.{suffix}"
     votes = [4, None, 3]
     if suffix == "jsonl":
@@ -476,7 +475,7 @@ def test_flat_ratings_can_be_mapped() -> None:
     assert (sample.human, sample.extra) == ({"coherence": 3.0}, {})
 
 
-def test_gaps_are_absent() -> None:
+def test_missing_cells_are_absent() -> None:
     frame = pd.DataFrame(
         {
             "output": ["x", ""],
@@ -489,17 +488,18 @@ def test_gaps_are_absent() -> None:
     assert (first.source, first.extra) == ("t", {"n": 1.0})
     assert (second.output, second.source, second.extra) == ("", None, {"day": date(2024, 5, 1)})
     frame = pd.DataFrame({"output": ["x"], "n": pd.array([pd.NA], dtype="Int64")})
-    assert samples.load(frame)[0].extra == {}
+    (sample,) = samples.load(frame)
+    assert sample.extra == {}
 
 
 @pytest.mark.parametrize(
     ("item", "expected"), [(7, "7"), (7.0, "7"), ("007", "007"), (np.int64(7), "7"), (" a", "a")]
 )
-def test_names_become_text(item: Any, expected: str) -> None:
+def test_names_of_items_are_texts(item: Any, expected: str) -> None:
     assert samples.load([{"item": item, "output": "x"}])[0].item == expected
 
 
-def test_long_cells_and_columns_without_name(tmp_path: Path) -> None:
+def test_long_cells_and_columns_without_a_name_are_read(tmp_path: Path) -> None:
     limit = csv.field_size_limit()
     long = "word " * 60_000
     (tmp_path / "d.csv").write_text(f"output, topic ,,\n{long},t,,\n", encoding="utf-8")
@@ -511,7 +511,7 @@ def test_long_cells_and_columns_without_name(tmp_path: Path) -> None:
 # Errors
 
 
-def complaint(data: Any, **options: Any) -> str:
+def error_message(data: Any, **options: Any) -> str:
     with pytest.raises(DataError) as caught:
         samples.load(data, **options)
     return str(caught.value)
@@ -597,37 +597,37 @@ GOOD = '{"output": "x"}\n'
         ("d.jsonn", "x", ("'.jsonn'", "'.json'")),
     ],
 )
-def test_bad_files(
+def test_bad_files_are_errors_with_file_and_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str, facts: tuple[str, ...]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(content.encode("latin-1"))
-    message = complaint(name)
+    message = error_message(name)
     assert has_line(message, *facts)
     assert message.startswith(name)
 
 
-def test_missing_file_folder_and_unreadable_file(
+def test_a_missing_or_unreadable_file_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     as_jsonl(Path("data.jsonl"))
-    assert has_line(complaint("dta.jsonl"), "dta.jsonl: no such file", "'data.jsonl'")
-    assert complaint("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
+    assert has_line(error_message("dta.jsonl"), "dta.jsonl: no such file", "'data.jsonl'")
+    assert error_message("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
     Path("folder.jsonl").mkdir()
-    assert has_line(complaint(Path("folder.jsonl")), "folder.jsonl: no data", "known: .jsonl")
-    assert has_line(complaint("x" * 5_000 + ".jsonl"), "cannot be read", "too long")
+    assert has_line(error_message(Path("folder.jsonl")), "folder.jsonl: no data", "known: .jsonl")
+    assert has_line(error_message("x" * 5_000 + ".jsonl"), "cannot be read", "too long")
 
 
-def test_parquet_with_twins(tmp_path: Path) -> None:
+def test_duplicate_columns_and_keys_of_a_parquet_file_are_an_error(tmp_path: Path) -> None:
     columns = [pa.array(["x"]), pa.array(["y"])]
     pq.write_table(pa.table(columns, names=["output", "output"]), tmp_path / "d.parquet")
-    assert has_line(complaint(tmp_path / "d.parquet"), "d.parquet: two columns", "'output'")
+    assert has_line(error_message(tmp_path / "d.parquet"), "d.parquet: two columns", "'output'")
     twice = pa.array([[("a", 1.0), ("a", 2.0)]], type=pa.map_(pa.string(), pa.float64()))
     pq.write_table(
         pa.table([pa.array(["x"]), twice], names=["output", "human"]), tmp_path / "m.parquet"
     )
-    assert has_line(complaint(tmp_path / "m.parquet"), "m.parquet", "not a readable Parquet")
+    assert has_line(error_message(tmp_path / "m.parquet"), "m.parquet", "not a readable Parquet")
 
 
 @pytest.mark.parametrize(
@@ -743,23 +743,25 @@ def test_parquet_with_twins(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_bad_rows(row: dict[str, Any], options: dict[str, Any], facts: tuple[str, ...]) -> None:
-    assert has_line(complaint([row], **options), *facts)
+def test_bad_rows_are_errors_with_row_and_column(
+    row: dict[str, Any], options: dict[str, Any], facts: tuple[str, ...]
+) -> None:
+    assert has_line(error_message([row], **options), *facts)
 
 
-def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> None:
+def test_a_second_row_of_an_item_and_system_names_both_lines(tmp_path: Path) -> None:
     row = {"item": 1, "system": "a", "output": "x"}
     (tmp_path / "d.jsonl").write_text(
         "\n".join(json.dumps(r) for r in (row, row | {"item": 2}, row)), encoding="utf-8"
     )
-    message = complaint(tmp_path / "d.jsonl")
+    message = error_message(tmp_path / "d.jsonl")
     assert re.search(r"d\.jsonl:3: item '1' of system 'a' .*d\.jsonl:1;", message)
-    mine = Sample("1", "a", "x")
-    assert has_line(complaint([mine, row]), "row 2: item '1' of system 'a'", "row 1")
+    sample = Sample("1", "a", "x")
+    assert has_line(error_message([sample, row]), "row 2: item '1' of system 'a'", "row 1")
     twice = [{"item": 1, "output": "x"}] * 2
-    assert has_line(complaint(twice), "row 2: item '1'", "row 1")
-    one_row = complaint([{"a": "x"}], systems=["a", "a"])
-    assert has_line(one_row, "row 1: item '1' of system 'a'", "row 1")
+    assert has_line(error_message(twice), "row 2: item '1'", "row 1")
+    message = error_message([{"a": "x"}], systems=["a", "a"])
+    assert has_line(message, "row 1: item '1' of system 'a'", "row 1")
 
 
 @pytest.mark.parametrize(
@@ -776,42 +778,40 @@ def test_second_row_of_one_item_and_system_names_both_lines(tmp_path: Path) -> N
     ],
     ids=str,
 )
-def test_bad_data(data: Any, facts: tuple[str, ...]) -> None:
-    assert has_line(complaint(data), *facts)
+def test_unusable_data_are_an_error(data: Any, facts: tuple[str, ...]) -> None:
+    assert has_line(error_message(data), *facts)
 
 
-# Digest, imports, real files
+# Digest, imports, and real files
 
 
 @given(st.binary(max_size=1000))
-def test_digest_is_sha256(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+def test_the_digest_is_sha256(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     path = tmp_path_factory.mktemp("digest") / "d"
     path.write_bytes(content)
     assert samples.content_hash(path) == hashlib.sha256(content).hexdigest()
 
 
-def test_digest_of_an_unreadable_file(tmp_path: Path) -> None:
+def test_the_digest_of_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no such file"):
         samples.content_hash(tmp_path / "d")
     with pytest.raises(DataError, match="cannot be read"):
         samples.content_hash("x" * 5_000)
 
 
-def test_import_loads_nothing_heavy() -> None:
+def test_importing_loads_no_heavy_package() -> None:
     code = (
         "import sys, judge.data.samples, judge.text;"
         "print([m for m in ('numpy', 'pandas', 'pyarrow') if m in sys.modules])"
     )
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        ).stdout
-        == "[]\n"
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
+    assert process.stdout == "[]\n"
 
 
-def test_summeval(shared_data) -> None:
-    """1,600 rows of 100 documents and 16 systems, 11 references each, by the data's own notes."""
+def test_summeval_has_its_documented_numbers_of_texts(shared_data) -> None:
+    """By its documentation, the data have 1,600 rows: 100 documents, 16 systems, and 11 references each."""
     loaded = samples.load(
         shared_data("summeval.jsonl"), mapping={"item": "doc_id", "output": "summary"}
     )
@@ -824,8 +824,7 @@ def test_summeval(shared_data) -> None:
     assert loaded[16].where.endswith("summeval.jsonl:17")
 
 
-def test_korean_replies(shared_data) -> None:
-    """Its `human` is a bare number."""
+def test_a_column_human_may_be_a_number(shared_data) -> None:
     loaded = samples.load(
         shared_data("geval_korean.jsonl"), mapping={"item": "item_id", "output": "summary"}
     )
@@ -833,7 +832,7 @@ def test_korean_replies(shared_data) -> None:
     assert loaded[0].human == {"overall": pytest.approx(8 / 3)}
 
 
-# Row selection, and several raters
+# Selection of rows, and columns of several raters
 
 
 LANGS = [
@@ -853,11 +852,11 @@ LANGS = [
         ({"item": "3"}, "3"),
     ],
 )
-def test_only_the_rows_that_are_wanted(where: dict[str, Any], items: str) -> None:
+def test_where_selects_rows(where: dict[str, Any], items: str) -> None:
     assert [sample.item for sample in samples.load(LANGS, where=where)] == list(items)
 
 
-def test_a_column_that_was_renamed_is_found_under_either_name() -> None:
+def test_where_accepts_the_old_and_the_new_name_of_a_column() -> None:
     data = [{"model": name, "doc": "1", "text": "x"} for name in ("a", "b")]
     mapping = {"system": "model", "item": "doc", "output": "text"}
     for name in ("model", "system"):
@@ -867,7 +866,7 @@ def test_a_column_that_was_renamed_is_found_under_either_name() -> None:
 def test_an_item_may_occur_once_per_language() -> None:
     twice = [{"item": "1", "system": "a", "output": "x", "lang": lang} for lang in ("en", "ja")]
     assert len(samples.load(twice, where={"lang": "ja"})) == 1
-    assert "is already at" in complaint(twice)
+    assert "is already at" in error_message(twice)
 
 
 @pytest.mark.parametrize(
@@ -882,13 +881,13 @@ def test_an_item_may_occur_once_per_language() -> None:
         ),
     ],
 )
-def test_a_missing_column_lists_the_available_columns(
+def test_where_without_a_match_lists_values_or_the_nearest_column(
     where: dict[str, Any], facts: tuple[str, ...]
 ) -> None:
-    assert has_line(complaint(LANGS, where=where), *facts)
+    assert has_line(error_message(LANGS, where=where), *facts)
 
 
-def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
+def test_several_columns_of_ratings_are_mapped_to_a_list(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("output,anna,ben\nx,4,5\ny,3,\nz,,\n", encoding="utf-8")
     loaded = samples.load(path, mapping={"rating.relevance": ["anna", "ben"]})
@@ -901,28 +900,28 @@ def test_columns_of_several_raters_make_their_list(tmp_path: Path) -> None:
     assert not any(s.extra for s in loaded)
 
 
-def test_all_missing_columns_are_in_one_error(tmp_path: Path) -> None:
+def test_one_error_lists_all_missing_columns(tmp_path: Path) -> None:
     path = tmp_path / "d.csv"
     path.write_text("doc_id,model,summary\n1,a,x\n", encoding="utf-8")
     mapping = {"item": "docid", "ouput": "summary", "system": "modle", "rating.relevance": ["anna"]}
-    message = complaint(path, mapping=mapping)
-    for part in (
-        "no column 'docid', did you mean 'doc_id'?", "no column 'modle', did you mean 'model'?", "no column 'anna'",
-        "'ouput' in the mapping: did you mean 'output'?", "(columns: doc_id, model, summary)",
-    ):  # fmt: skip
-        assert part in message
+    message = error_message(path, mapping=mapping)
+    assert "no column 'docid', did you mean 'doc_id'?" in message
+    assert "no column 'modle', did you mean 'model'?" in message
+    assert "no column 'anna'" in message
+    assert "'ouput' in the mapping: did you mean 'output'?" in message
+    assert "(columns: doc_id, model, summary)" in message
 
 
 @pytest.mark.parametrize(
     "key", ["sorce", "refrences", "ratting.relevance", "human.relevance", "itm"]
 )
 def test_a_misspelt_field_is_an_error(key: str) -> None:
-    message = complaint([{"output": "x", "c": "1"}], mapping={key: "c"})
+    message = error_message([{"output": "x", "c": "1"}], mapping={key: "c"})
     assert has_line(message, f"{key!r}", "did you mean")
 
 
 @pytest.mark.parametrize("key", ["sources", "reference", "customer", "outputs", "channel.name"])
-def test_other_words_rename_a_column(key: str) -> None:
+def test_a_mapping_may_have_any_other_name(key: str) -> None:
     assert samples.load([{"output": "x", "c": "1"}], mapping={key: "c"})
 
 
@@ -937,24 +936,24 @@ def test_other_words_rename_a_column(key: str) -> None:
         ({"question": "q", "text": "t", "output": "o"}, {"input": "question", "source": "text"}, ("t", "o", ())),
     ],
 )  # fmt: skip
-def test_names_of_other_tools(
+def test_column_names_of_other_tools_are_known(
     row: dict[str, str], mapping: dict[str, str], fields: tuple[object, ...]
 ) -> None:
-    (one,) = samples.load([row], mapping=mapping)
-    assert (one.source, one.output, one.references) == fields
-    assert one.extra.get("input") == row.get(
-        "input", row.get("question")
-    )  # for templates that read it
-    taken = {"input": "source", "actual_output": "output", "expected_output": "references"}
-    assert samples.guessed_columns(one, mapping) == ({} if mapping or "source" in row else taken)
+    (sample,) = samples.load([row], mapping=mapping)
+    assert (sample.source, sample.output, sample.references) == fields
+    # Templates may read `input`.
+    assert sample.extra.get("input") == row.get("input", row.get("question"))
+    guessed = {"input": "source", "actual_output": "output", "expected_output": "references"}
+    expected = {} if mapping or "source" in row else guessed
+    assert samples.guessed_columns(sample, mapping) == expected
 
 
 @pytest.mark.parametrize(
     "url", ["s3://bucket/data.csv", "https://anna:hush@example.org/data.csv?signature=hush"]
 )
 @pytest.mark.parametrize("kind", [str, Path])
-def test_a_url_as_data_is_refused_with_advice(url: str, kind: type) -> None:
-    """A Path has one slash. The message does not repeat a password."""
+def test_a_url_as_data_is_an_error_with_advice(url: str, kind: type) -> None:
+    """A Path has only one slash. The message must not repeat the password."""
     with pytest.raises(
         DataError, match=r"^\w+://…: .*local files.* pandas\.read_parquet\(url\)"
     ) as raised:
@@ -965,7 +964,7 @@ def test_a_url_as_data_is_refused_with_advice(url: str, kind: type) -> None:
 @pytest.mark.parametrize(
     "path", ["data.jsonl", "C:/data.jsonl", "folder/a:b.jsonl", "/abs/data.jsonl"]
 )
-def test_a_local_path_is_not_taken_for_a_url(path: str) -> None:
+def test_a_local_path_is_not_a_url(path: str) -> None:
     with pytest.raises(DataError, match="no such file"):
         samples.load(path)
 
@@ -984,7 +983,7 @@ def test_a_local_path_is_not_taken_for_a_url(path: str) -> None:
         ({"output": "Hi.", "article": 5}, "source", None),
     ],
 )
-def test_a_column_of_a_usual_name_fills_a_field_if_it_is_the_only_one(
+def test_a_single_column_with_a_usual_name_fills_a_field(
     columns: dict[str, Any], field: str, value: object
 ) -> None:
     (sample,) = samples.load([columns])
@@ -996,12 +995,12 @@ def test_a_mapping_overrides_a_usual_name() -> None:
     assert sample.output == "Ho."
 
 
-def test_two_usual_names_of_an_output_are_refused() -> None:
+def test_two_columns_with_usual_names_of_an_output_are_an_error() -> None:
     with pytest.raises(DataError, match=r"no column output: .*--map output=response"):
         samples.load([{"answer": "Gold.", "response": "Hi."}])
 
 
 @pytest.mark.parametrize("gap", [pd.NA, pd.NaT])
-def test_a_gap_of_pandas_in_a_mapping_is_an_empty_cell(gap: Any) -> None:
+def test_a_missing_value_of_pandas_in_a_row_is_an_empty_cell(gap: Any) -> None:
     (sample,) = samples.load([{"output": "x", "source": gap, "n": gap, "list": [gap, 1]}])
     assert (sample.source, sample.extra) == (None, {"list": [None, 1]})

@@ -1,4 +1,4 @@
-"""Data in many files. Oracles: the same rows in one file, and hashlib."""
+"""Data in several files. Oracles: the same rows in one file, and hashlib."""
 
 from __future__ import annotations
 
@@ -31,31 +31,32 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def lines(path: Path, part: list[dict[str, Any]]) -> None:
-    write_jsonl(path, part)
+def write_json(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text(json.dumps(rows), encoding="utf-8")
 
 
-def listed(path: Path, part: list[dict[str, Any]]) -> None:
-    path.write_text(json.dumps(part), encoding="utf-8")
-
-
-def table(path: Path, part: list[dict[str, Any]]) -> None:
-    flat = [row | {"references": json.dumps(row["references"])} for row in part]
+def write_table(path: Path, rows: list[dict[str, Any]]) -> None:
+    flat = [row | {"references": json.dumps(row["references"])} for row in rows]
     pd.DataFrame(flat).to_csv(path, sep="\t" if path.suffix == ".tsv" else ",", index=False)
 
 
-def parquet(path: Path, part: list[dict[str, Any]]) -> None:
-    pq.write_table(pa.Table.from_pylist(part), path)
+def write_parquet(path: Path, rows: list[dict[str, Any]]) -> None:
+    pq.write_table(pa.Table.from_pylist(rows), path)
 
 
-WRITERS: dict[str, Callable[[Path, list[dict[str, Any]]], None]] = {
-    ".jsonl": lines, ".ndjson": lines, ".json": listed, ".csv": table, ".tsv": table, ".parquet": parquet,
-}  # fmt: skip
+WRITERS: dict[str, Callable[[Path, list[dict[str, Any]]], object]] = {
+    ".jsonl": write_jsonl,
+    ".ndjson": write_jsonl,
+    ".json": write_json,
+    ".csv": write_table,
+    ".tsv": write_table,
+    ".parquet": write_parquet,
+}
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder `shards` with two rows in a file of each format, and files that are not shards."""
+    """Return the folder `shards` with two rows in a file of each format, and files that are not shards."""
     monkeypatch.chdir(tmp_path)
     root = Path("shards")
     (root / "inside").mkdir(parents=True)
@@ -77,7 +78,7 @@ def loaded_texts(data: Any) -> list[tuple[Any, ...]]:
     return [(s.item, s.system, s.output, s.references) for s in samples.load(data)]
 
 
-def complaint(data: Any) -> str:
+def error_message(data: Any) -> str:
     with pytest.raises(DataError) as caught:
         samples.load(data)
     return str(caught.value)
@@ -89,38 +90,46 @@ def complaint(data: Any) -> str:
 )
 def test_shards_are_read_as_one_file_with_all_rows(folder: Path, data: Any) -> None:
     (folder / "part-0.jsonl.crc").unlink()
-    lines(Path("all.jsonl"), ROWS)
+    write_jsonl(Path("all.jsonl"), ROWS)
     assert loaded_texts(data) == loaded_texts("all.jsonl")
 
 
-def test_location_names_shard_and_line(folder: Path) -> None:
+def test_the_location_names_shard_and_line(folder: Path) -> None:
     assert [sample.where for sample in samples.load("shards")] == [
-        "shards/part-0.jsonl:1", "shards/part-0.jsonl:2", "shards/part-1.NDJSON:1", "shards/part-1.NDJSON:2",
-        "shards/part-2.json row 1", "shards/part-2.json row 2", "shards/part-3.csv:2", "shards/part-3.csv:4",
-        "shards/part-4.tsv:2", "shards/part-4.tsv:4", "shards/part-5.parquet row 1", "shards/part-5.parquet row 2",
-    ]  # fmt: skip
+        "shards/part-0.jsonl:1",
+        "shards/part-0.jsonl:2",
+        "shards/part-1.NDJSON:1",
+        "shards/part-1.NDJSON:2",
+        "shards/part-2.json row 1",
+        "shards/part-2.json row 2",
+        "shards/part-3.csv:2",
+        "shards/part-3.csv:4",
+        "shards/part-4.tsv:2",
+        "shards/part-4.tsv:4",
+        "shards/part-5.parquet row 1",
+        "shards/part-5.parquet row 2",
+    ]
 
 
 @given(st.lists(st.text("ab1", min_size=1, max_size=3), min_size=1, max_size=6, unique=True))
-def test_shards_come_in_the_order_of_their_names(
+def test_shards_are_read_in_the_order_of_their_names(
     tmp_path_factory: pytest.TempPathFactory, names: list[str]
 ) -> None:
-    there = tmp_path_factory.mktemp("named")
+    folder = tmp_path_factory.mktemp("named")
     for name in names:
-        lines(there / f"{name}.jsonl", [{"output": name}])
+        write_jsonl(folder / f"{name}.jsonl", [{"output": name}])
     expected = sorted(f"{name}.jsonl" for name in names)
-    for data in (there, there / "*.jsonl"):
+    for data in (folder, folder / "*.jsonl"):
         loaded = samples.load(data)
         assert [f"{sample.output}.jsonl" for sample in loaded] == expected
-        assert [sample.item for sample in loaded] == [
-            str(n + 1) for n in range(len(names))
-        ]  # numbered over all shards
+        # Items are numbered over all shards.
+        assert [sample.item for sample in loaded] == [str(n + 1) for n in range(len(names))]
 
 
-def test_a_pattern_reaches_subfolders_and_no_hidden_ones(tmp_path: Path) -> None:
+def test_a_pattern_includes_subfolders_but_no_hidden_files(tmp_path: Path) -> None:
     for name in ("b/x/1.jsonl", "a/2.jsonl", "3.jsonl", ".hidden/4.jsonl", "a/.5.jsonl", "a/6.csv"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        lines(tmp_path / name, [{"output": name}])
+        write_jsonl(tmp_path / name, [{"output": name}])
     assert [s.output for s in samples.load(tmp_path / "**" / "*.jsonl")] == [
         "3.jsonl",
         "a/2.jsonl",
@@ -129,10 +138,10 @@ def test_a_pattern_reaches_subfolders_and_no_hidden_ones(tmp_path: Path) -> None
     assert [s.output for s in samples.load(tmp_path / "?" / "*.jsonl")] == ["a/2.jsonl"]
 
 
-def test_brackets_in_existing_names_are_not_a_glob(tmp_path: Path) -> None:
+def test_brackets_in_existing_names_are_not_a_pattern(tmp_path: Path) -> None:
     (tmp_path / "[v1]").mkdir()
     for name in ("[v1]/d[1].jsonl", "[v1]/d1.jsonl", "[v1]/d2.jsonl"):
-        lines(tmp_path / name, [{"output": name}])
+        write_jsonl(tmp_path / name, [{"output": name}])
     assert [s.output for s in samples.load(tmp_path / "[v1]" / "d[1].jsonl")] == ["[v1]/d[1].jsonl"]
     assert [s.output for s in samples.load(tmp_path / "[v1]" / "d[12].jsonl")] == [
         "[v1]/d1.jsonl",
@@ -141,8 +150,8 @@ def test_brackets_in_existing_names_are_not_a_glob(tmp_path: Path) -> None:
     assert len(samples.load(tmp_path / "[v1]")) == 3
 
 
-def test_a_shard_is_opened_when_the_one_before_it_is_through(folder: Path) -> None:
-    """A broken shard raises its error only when it is reached, so no shard is read ahead."""
+def test_a_shard_is_opened_after_the_previous_shard_was_read(folder: Path) -> None:
+    """The error of a broken shard is raised only when it is reached, so no shard is opened early."""
     (folder / "part-1.NDJSON").write_text("{", encoding="utf-8")
     reader = samples.stream("shards")
     assert [next(reader).item, next(reader).item] == ["0", "0"]
@@ -157,12 +166,12 @@ def test_empty_shards_are_skipped(folder: Path) -> None:
         if path.is_file():
             path.unlink()
     (folder / "part-00.jsonl").touch()
-    assert complaint("shards") == "shards: no rows"
+    assert error_message("shards") == "shards: no rows"
 
 
-def test_a_second_row_of_one_item_and_system_names_both_shards(folder: Path) -> None:
-    lines(folder / "part-6.jsonl", ROWS[:1])
-    message = complaint("shards")
+def test_a_second_row_of_an_item_and_system_names_both_shards(folder: Path) -> None:
+    write_jsonl(folder / "part-6.jsonl", ROWS[:1])
+    message = error_message("shards")
     assert has_line(
         message, "shards/part-6.jsonl:1: item '0' of system 'a'", "shards/part-0.jsonl:1"
     )
@@ -171,29 +180,29 @@ def test_a_second_row_of_one_item_and_system_names_both_shards(folder: Path) -> 
 # Invalid data
 
 
-def test_folders_and_patterns_without_data(folder: Path) -> None:
+def test_a_folder_or_pattern_without_data_is_an_error(folder: Path) -> None:
     known = "(known: .jsonl, .ndjson, .json, .csv, .tsv, .xlsx, .parquet)"
     Path("empty/.git").mkdir(parents=True)
     Path("empty/notes.txt").touch()
-    assert has_line(complaint("empty"), "empty: no data", known, "'empty/**/*.csv'")
-    assert has_line(complaint("shards/*.arrow"), "shards/*.arrow: no file", "in shards")
-    assert has_line(complaint("shrads/*.csv"), "shrads/*.csv: no file", f"{Path.cwd()}")
-    assert complaint("shards/*") == "shards/README.md: unknown suffix '.md' " + known
-    assert complaint("shards/a**.csv").startswith("shards/a**.csv: ")
-    lines(folder / "part-8.jsonl", [])
+    assert has_line(error_message("empty"), "empty: no data", known, "'empty/**/*.csv'")
+    assert has_line(error_message("shards/*.arrow"), "shards/*.arrow: no file", "in shards")
+    assert has_line(error_message("shrads/*.csv"), "shrads/*.csv: no file", f"{Path.cwd()}")
+    assert error_message("shards/*") == "shards/README.md: unknown suffix '.md' " + known
+    assert error_message("shards/a**.csv").startswith("shards/a**.csv: ")
+    write_jsonl(folder / "part-8.jsonl", [])
     (folder / "part-8.jsonl").rename(folder / "part-8.jsonl.gz")
-    assert has_line(complaint("shards"), "shards: part-8.jsonl.gz", "unpack", "pattern")
+    assert has_line(error_message("shards"), "shards: part-8.jsonl.gz", "unpack", "pattern")
 
 
 @pytest.mark.parametrize("mark", ["run.json", "scores.parquet"])
-def test_refuses_a_run_folder_as_data(folder: Path, mark: str) -> None:
+def test_a_run_folder_as_data_is_an_error(folder: Path, mark: str) -> None:
     assert samples.is_data(folder)
     (folder / mark).touch()
     assert not samples.is_data(folder)
-    assert has_line(complaint("shards"), "shards: this is the folder of a run", "name the data")
+    assert has_line(error_message("shards"), "shards: this is the folder of a run", "name the data")
 
 
-def test_recognizes_data_files_and_folders(folder: Path) -> None:
+def test_data_files_and_folders_are_recognised(folder: Path) -> None:
     Path("empty").mkdir()
     assert not samples.is_data(Path("empty"))
     assert all(
@@ -205,27 +214,28 @@ def test_recognizes_data_files_and_folders(folder: Path) -> None:
 
 
 def test_the_digest_covers_every_shard(folder: Path) -> None:
-    of = [
+    digests = [
         hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(folder.glob("part-?.*[!c]"))
     ]
-    assert len(of) == len(WRITERS)
-    assert (
-        samples.content_hash("shards")
-        == hashlib.sha256("".join(f"{one}\n" for one in of).encode()).hexdigest()
-    )
+    assert len(digests) == len(WRITERS)
     first = samples.content_hash("shards")
+    assert first == digest_of_lines(digests)
     (folder / "part-1.NDJSON").write_text(
         (folder / "part-1.NDJSON").read_text("utf-8") + "\n", encoding="utf-8"
     )
     assert samples.content_hash("shards") != first
-    assert samples.content_hash("shards/*.tsv") == of[4]
+    assert samples.content_hash("shards/*.tsv") == digests[4]
     folder.rename("moved")
     Path("moved/part-1.NDJSON").unlink()
-    rest = "".join(f"{one}\n" for n, one in enumerate(of) if n != 1)
-    assert samples.content_hash("moved/") == hashlib.sha256(rest.encode()).hexdigest()
+    assert samples.content_hash("moved/") == digest_of_lines([digests[0], *digests[2:]])
     with pytest.raises(DataError, match="no such file"):
         samples.content_hash("shards")
+
+
+def digest_of_lines(lines: list[str]) -> str:
+    text = "".join(f"{line}\n" for line in lines)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -241,11 +251,11 @@ def test_the_digest_covers_every_shard(folder: Path) -> None:
         ("/", "data"),
     ],
 )
-def test_run_folder_is_named_after_the_data(folder: Path, data: str, expected: str) -> None:
+def test_a_run_folder_has_the_name_of_the_data(folder: Path, data: str, expected: str) -> None:
     assert samples.dataset_name(data) == expected
 
 
-def test_run_folder_is_named_after_the_working_directory(
+def test_a_run_folder_has_the_name_of_the_working_directory(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(folder)

@@ -1,4 +1,4 @@
-"""Stored tables with columns of other types, or too large for memory, end in errors that name file and column."""
+"""Stored tables with columns of other types, or too large for memory, are errors that name file and column."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judge.core.errors import DataError, JudgeError, StorageError
 from judge.data import samples
 from judge.results.result import load
 
-OTHERS: dict[str, Callable[[int], Any]] = {
+COLUMNS_BY_TYPE: dict[str, Callable[[int], Any]] = {
     "int": lambda n: pa.array(range(n), pa.int64()),
     "int8": lambda n: pa.array([1] * n, pa.int8()),
     "float": lambda n: pa.array([0.5] * n, pa.float64()),
@@ -44,7 +44,7 @@ OTHERS: dict[str, Callable[[int], Any]] = {
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a finished run with scores, failures and ratings."""
+    """Return the folder of a finished run with scores, failures and ratings."""
     folder = tmp_path_factory.mktemp("run")
     rows = [
         {
@@ -65,7 +65,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def error_of(folder: Path) -> JudgeError | None:
-    """Load a run and write its reports; return the error of judge's, if there is one."""
+    """Load a run, write its reports, and return the JudgeError, if there is one."""
     try:
         result = load(folder)
         for form in ("console", "json", "csv"):
@@ -77,22 +77,22 @@ def error_of(folder: Path) -> JudgeError | None:
 
 @pytest.mark.parametrize("name", ["scores.parquet", "samples.parquet"])
 @pytest.mark.slow
-def test_a_column_of_another_type_is_an_error_that_names_it_or_is_read(
+def test_a_column_of_another_type_is_read_or_an_error_with_the_column(
     run: Path, tmp_path: Path, name: str
 ) -> None:
-    """Every column once with every fourth type, and every type with a fourth of the columns."""
+    """Each column has every fourth type, so that each type occurs in a fourth of the columns."""
     for path in run.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     table = pq.read_table(run / name)
-    for place, field in enumerate(table.schema):
-        for kind in list(OTHERS)[place % 4 :: 4]:
-            other = OTHERS[kind](len(table))
-            changed = table.set_column(place, field.name, other)
+    for index, field in enumerate(table.schema):
+        for kind in list(COLUMNS_BY_TYPE)[index % 4 :: 4]:
+            column = COLUMNS_BY_TYPE[kind](len(table))
+            changed = table.set_column(index, field.name, column)
             pq.write_table(changed.replace_schema_metadata(table.schema.metadata), tmp_path / name)
             error = error_of(tmp_path)
             assert not isinstance(error, StorageError) or str(tmp_path) in str(error)
             assert "<class" not in str(error)
-            if other.type != field.type:
+            if column.type != field.type:
                 assert isinstance(error, StorageError)
                 assert f"{name}: column '{field.name}' holds" in str(error)
 
@@ -107,12 +107,12 @@ def test_a_duplicate_column_is_an_error(run: Path, tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_a_small_file_of_very_many_rows_is_refused(run: Path, tmp_path: Path) -> None:
+def test_a_small_file_of_very_many_rows_is_an_error(run: Path, tmp_path: Path) -> None:
     for path in run.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     file = tmp_path / "samples.parquet"
-    places = pa.array(np.zeros(12_000_000, dtype=np.int8))
-    texts = pa.DictionaryArray.from_arrays(places, pa.array(["x"]))
+    indices = pa.array(np.zeros(12_000_000, dtype=np.int8))
+    texts = pa.DictionaryArray.from_arrays(indices, pa.array(["x"]))
     pq.write_table(pa.table({"output": texts}), file, row_group_size=len(texts), compression="zstd")
     assert file.stat().st_size < 1_000_000
     with pytest.raises(StorageError, match=r"samples\.parquet: it claims 12,000,000 rows"):
@@ -121,7 +121,7 @@ def test_a_small_file_of_very_many_rows_is_refused(run: Path, tmp_path: Path) ->
         samples.load(file)
 
 
-def test_a_file_that_needs_more_memory_than_there_is_ends_in_an_error(
+def test_a_file_that_needs_too_much_memory_is_an_error(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
@@ -137,7 +137,7 @@ def test_a_file_that_needs_more_memory_than_there_is_ends_in_an_error(
 
 @pytest.mark.parametrize("key", ["data", "out", "record", "replay", "ratings"])
 @pytest.mark.parametrize("value", [5, ["a"], {"a": 1}, 2.5])
-def test_a_path_of_another_type_is_refused_without_pythons_words(key: str, value: Any) -> None:
+def test_the_error_for_a_path_of_another_type_has_no_python_terms(key: str, value: Any) -> None:
     from judge.config import RunConfig
 
     with pytest.raises(JudgeError) as caught:

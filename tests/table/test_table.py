@@ -57,26 +57,26 @@ def _table() -> Table:
     return Table(SAMPLES, COLUMNS, scores, failures)
 
 
-def test_systems_and_items_keep_the_order_of_first_appearance() -> None:
+def test_systems_and_items_are_in_the_order_of_first_appearance() -> None:
     assert _table().systems == ("b", "a")
     assert _table().items == ("i2", "i1")
 
 
 def test_rows_are_sorted_by_sample_then_column() -> None:
     table = _table()
-    turned = Table(SAMPLES, COLUMNS, table.scores[::-1], table.failures[::-1])
-    assert turned == table
-    places = [(row.item, row.system, row.column) for row in table.rows()]
-    assert places == [(s.item, s.system, c.name) for s in SAMPLES for c in COLUMNS]
+    reversed_table = Table(SAMPLES, COLUMNS, table.scores[::-1], table.failures[::-1])
+    assert reversed_table == table
+    keys = [(row.item, row.system, row.column) for row in table.rows()]
+    assert keys == [(s.item, s.system, c.name) for s in SAMPLES for c in COLUMNS]
 
 
-def test_matrix_is_systems_by_items_with_gaps_masked() -> None:
+def test_the_matrix_has_nan_for_missing_scores() -> None:
     expected = np.array([[4.0, math.nan], [3.6666666666666665, math.nan]])
     np.testing.assert_array_equal(_table().matrix("fluency"), expected)
     assert np.isnan(_table().matrix("unknown")).all()
 
 
-def test_a_score_of_a_text_that_is_not_in_the_table_is_in_no_matrix() -> None:
+def test_a_score_of_an_unknown_text_is_not_in_the_matrix() -> None:
     stray = Table(
         SAMPLES,
         COLUMNS,
@@ -85,7 +85,7 @@ def test_a_score_of_a_text_that_is_not_in_the_table_is_in_no_matrix() -> None:
     assert np.isnan(stray.matrix("bleu")).all()
 
 
-def test_of_returns_the_scores_of_one_column() -> None:
+def test_column_scores_returns_the_scores_of_one_column() -> None:
     assert [s.value for s in _table().column_scores("bleu")] == [0.0, 12.5]
     assert _table().column_scores("nothing") == ()
 
@@ -129,7 +129,7 @@ def test_a_data_column_with_a_reserved_name_is_renamed() -> None:
     }  # fmt: skip
 
 
-def test_a_wide_comparison_has_the_values_that_both_texts_have() -> None:
+def test_the_wide_frame_of_a_comparison_has_the_values_that_both_texts_share() -> None:
     samples = tuple(
         Sample("i", system, "o", extra={"topic": "tram", "writer": system}) for system in "ab"
     )
@@ -139,7 +139,7 @@ def test_a_wide_comparison_has_the_values_that_both_texts_have() -> None:
     assert (row["system"], row["opponent"], row["topic"], row["writer"]) == ("a", "b", "tram", None)
 
 
-def test_many_columns_of_the_data_are_put_beside_the_scores_without_a_warning() -> None:
+def test_many_columns_of_the_data_are_in_the_wide_frame_without_a_warning() -> None:
     extra = {f"feature {number}": number for number in range(150)}
     frame = Table((Sample("i", "s", "o", extra=extra),), (), ()).to_frame(wide=True)
     assert frame.iloc[0]["feature 149"] == 149
@@ -154,7 +154,7 @@ def test_an_empty_table_has_frames_and_files(tmp_path: Path) -> None:
     assert Table.load(tmp_path) == empty
 
 
-def test_a_saved_table_round_trips(tmp_path: Path) -> None:
+def test_a_saved_table_is_loaded_unchanged(tmp_path: Path) -> None:
     _table().save(tmp_path / "runs" / "first")
     assert Table.load(tmp_path / "runs" / "first") == _table()
     assert sorted(p.name for p in (tmp_path / "runs" / "first").iterdir()) == [
@@ -211,7 +211,7 @@ samples = st.builds(
 
 
 @given(st.lists(samples, max_size=4), st.lists(scores, max_size=4), st.lists(failures, max_size=3))
-def test_any_table_comes_back_equal(tmp_path_factory, rows, scores, failed) -> None:
+def test_any_saved_table_is_loaded_unchanged(tmp_path_factory, rows, scores, failed) -> None:
     table = Table(tuple(rows), COLUMNS, tuple(scores), tuple(failed))
     folder = tmp_path_factory.mktemp("run")
     table.save(folder)
@@ -229,7 +229,7 @@ def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:
     )
 
 
-def test_values_json_has_no_type_for_are_stored_as_text_or_number(tmp_path: Path) -> None:
+def test_values_without_a_json_type_are_stored_as_text_or_number(tmp_path: Path) -> None:
     extra = {
         "day": pd.Timestamp("2027-01-05"),
         "n": np.int64(3),
@@ -249,17 +249,19 @@ def test_mappings_of_any_kind_are_stored(tmp_path: Path) -> None:
     assert Table.load(tmp_path).samples[0].extra == {"m": {"a": 1}}
 
 
-# --- trouble with the disk
+# Errors of files
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_an_error_with_its_name(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"nowhere.samples\.parquet: No such file"):
         Table.load(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("name", ["samples.parquet", "scores.parquet"])
 @pytest.mark.parametrize("content", [b"", b"PAR1 not really", None])
-def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes | None) -> None:
+def test_a_damaged_file_is_an_error_with_its_name(
+    tmp_path: Path, name: str, content: bytes | None
+) -> None:
     _table().save(tmp_path)
     whole = (tmp_path / name).read_bytes()
     (tmp_path / name).write_bytes(whole[: len(whole) // 2] if content is None else content)
@@ -267,13 +269,13 @@ def test_a_damaged_file_is_named(tmp_path: Path, name: str, content: bytes | Non
         Table.load(tmp_path)
 
 
-def test_a_parquet_file_of_someone_else_is_named(tmp_path: Path) -> None:
+def test_a_parquet_file_of_another_program_is_an_error_with_its_name(tmp_path: Path) -> None:
     pd.DataFrame({"item": ["a"]}).to_parquet(tmp_path / "samples.parquet")
     with pytest.raises(StorageError, match=r"samples\.parquet: .*damaged"):
         Table.load(tmp_path)
 
 
-def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
+def test_a_file_instead_of_the_folder_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "runs").write_text("in the way")
     with pytest.raises(StorageError, match=r"cannot write .*needs a folder"):
         _table().save(tmp_path / "runs" / "first")
@@ -289,26 +291,26 @@ def test_a_file_in_the_folders_place_is_named(tmp_path: Path) -> None:
         (errno.EIO, "check the disk"),
     ],
 )
-def test_a_failed_write_leaves_the_old_files_whole(
+def test_a_failed_write_does_not_change_the_old_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
 ) -> None:
     _table().save(tmp_path)
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
     write = Path.write_bytes
 
-    def fails_on_the_second(self: Path, data: bytes) -> int:
+    def fail_on_samples(self: Path, data: bytes) -> int:
         if "samples" in self.name:
             write(self, data[:10])
             raise OSError(number, "the disk says no")
         return write(self, data)
 
-    monkeypatch.setattr(Path, "write_bytes", fails_on_the_second)
+    monkeypatch.setattr(Path, "write_bytes", fail_on_samples)
     with pytest.raises(StorageError, match=f"the disk says no.*{advice}"):
         Table(SAMPLES, COLUMNS, ()).save(tmp_path)
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
-def test_store_replaces_files_and_makes_folders(tmp_path: Path) -> None:
+def test_store_replaces_files_and_creates_folders(tmp_path: Path) -> None:
     store(tmp_path / "a" / "b", {"x": b"1", "y": b"2"})
     store(tmp_path / "a" / "b", {"x": b"3"})
     assert {p.name: p.read_bytes() for p in (tmp_path / "a" / "b").iterdir()} == {
@@ -318,25 +320,21 @@ def test_store_replaces_files_and_makes_folders(tmp_path: Path) -> None:
 
 
 RUNS = Path(__file__).parents[1] / "golden" / "run"
-"""Written by judge 0.1.0 before its tables were read by the fields of the records; keys of `rated` have new names."""
+"""Runs of judge 0.1.0, from before tables had the fields of the records. Keys of `rated` were renamed since."""
 
 
 @pytest.mark.parametrize("name", ["means", "rank"])
-def test_a_run_of_an_earlier_tree_comes_back_equal(name: str, tmp_path: Path) -> None:
+def test_a_run_of_an_earlier_version_is_loaded_and_saved_unchanged(
+    name: str, tmp_path: Path
+) -> None:
     result = load(RUNS / name)
     result.save(tmp_path, pages=False)
     reloaded = load(tmp_path)
-    assert (reloaded.estimates, reloaded.comparisons, reloaded.rankings) == (
-        result.estimates, result.comparisons, result.rankings,
-    )  # fmt: skip
-    assert (reloaded.rated, reloaded.drivers, reloaded.info) == (
-        result.rated,
-        result.drivers,
-        result.info,
-    )
+    for name_of_part in ("estimates", "comparisons", "rankings", "rated", "drivers", "info"):
+        assert getattr(reloaded, name_of_part) == getattr(result, name_of_part)
     for file in ("scores.parquet", "samples.parquet"):
         before, after = pq.read_table(RUNS / name / file), pq.read_table(tmp_path / file)
-        new = {"reading", "quote", "answers", "withheld", "raters", "cluster"}  # since then
+        new = {"reading", "quote", "answers", "withheld", "raters", "cluster"}
         assert {*before.column_names} == {*after.column_names} - new
         assert all(before[column].equals(after[column]) for column in before.column_names)
 
@@ -347,17 +345,12 @@ def test_records_include_every_field_of_the_earlier_files() -> None:
     scores = pq.read_table(RUNS / "means" / "scores.parquet").to_pylist()
     failed = [row for row in scores if row["error"] is not None]
     weighed = next(row for row in scores if row["distribution"] is not None)
-    assert (len(result.table.scores), len(result.failures)) == (
-        len(scores) - len(failed),
-        len(failed),
-    )
+    assert len(result.table.scores) == len(scores) - len(failed)
+    assert len(result.failures) == len(failed)
     assert failed[0]["message"] == result.failures[0].message
     score = next(s for s in result.table.scores if s.provenance.distribution is not None)
-    assert (score.item, score.value, score.provenance.mass) == (
-        weighed["item"],
-        weighed["value"],
-        weighed["mass"],
-    )
+    assert (score.item, score.value) == (weighed["item"], weighed["value"])
+    assert score.provenance.mass == weighed["mass"]
     assert score.provenance.distribution == json.loads(weighed["distribution"])
     first = stored["estimates"][0]
     assert result.estimates[first["system"], first["column"]].value == first["value"]

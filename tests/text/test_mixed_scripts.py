@@ -1,4 +1,4 @@
-"""Texts in which scripts mix: no letter is lost, and the larger share of words names the language."""
+"""Texts with several scripts: no letter is lost, and the language is that of most words."""
 
 from __future__ import annotations
 
@@ -38,15 +38,14 @@ MIXED = st.lists(
 
 
 def letters(string: str) -> list[str]:
-    """All letters and decimal digits after NFKC, in lower case."""
+    """Return all letters and decimal digits after NFKC, in lower case."""
     return [
         c for c in unicodedata.normalize("NFKC", string).lower() if c.isalpha() or c.isdecimal()
     ]
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in text.TOKENIZERS if name != "kiwi"]
-)  # kiwi writes other forms
+# kiwi is excluded because it returns other forms of words.
+@pytest.mark.parametrize("name", [name for name in text.TOKENIZERS if name != "kiwi"])
 @given(line=MIXED)
 def test_every_letter_belongs_to_a_token(name: str, line: str) -> None:
     skip_without_tokenizer(name)
@@ -64,12 +63,15 @@ def test_every_letter_belongs_to_a_token_of_sacrebleu(name: str, line: str) -> N
 
 
 @given(first=MIXED, second=MIXED)
-def test_the_tokenizer_chosen_for_a_row_keeps_every_letter(first: str, second: str) -> None:
+def test_the_tokenizer_of_a_row_loses_no_letters(first: str, second: str) -> None:
     name = text.tokenizer_for([first, second])
-    cut = text.words(name)
-    assert name != "en" or (text.is_latin(first) and text.is_latin(second))
-    for line in (first, second) if name != "en" else ():
-        assert letters("".join(cut(line))) == letters(line)
+    if name == "en":  # drops letters other than a-z
+        assert text.is_latin(first)
+        assert text.is_latin(second)
+        return
+    words = text.words(name)
+    for line in (first, second):
+        assert letters("".join(words(line))) == letters(line)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +85,7 @@ def test_the_tokenizer_chosen_for_a_row_keeps_every_letter(first: str, second: s
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["rouge", "meteor", "cider"])
-def test_texts_that_differ_in_another_script_are_not_equal(
+def test_a_text_that_differs_in_another_script_scores_lower(
     name: str, output: str, reference: str
 ) -> None:
     def values(output: str) -> list[float]:
@@ -100,7 +102,7 @@ def test_texts_that_differ_in_another_script_are_not_equal(
     assert values(output) < values(reference)
 
 
-def test_rouge_package_refuses_scripts_it_would_drop() -> None:
+def test_the_rouge_package_refuses_scripts_it_would_drop() -> None:
     metric = plugins.load("metrics", "rouge")(implementation="rouge-score")
     samples = [Sample("1", "a", "LG OLED TV evo 출시", references=("LG OLED TV evo 단종",))]
     assert {getattr(row, "error", "") for row in metric.score(samples).rows} == {"NotAscii"}
@@ -127,14 +129,14 @@ def test_the_signature_names_the_tokenizer_of_every_row(rows: list[tuple[str, st
         ("the ភាសា", ["the", "ភា", "សា"]), ("x्ष", ["x्ष"]), ("foo_bar", ["foo", "bar"]),
     ],
 )  # fmt: skip
-def test_english_words_beside_other_letters(line: str, expected: list[str]) -> None:
+def test_words_of_texts_with_english_and_other_letters(line: str, expected: list[str]) -> None:
     assert text.words("en-all")(line) == expected
     if not text.is_latin(line):
         assert text.words("en")(line) == expected
 
 
 @pytest.mark.parametrize("line", ["Müller's café and the naïve über Yûki", "½ m² Acme™ of foo_bar"])
-def test_a_row_in_latin_letters_keeps_the_words_of_rouge_score(line: str) -> None:
+def test_a_row_in_latin_letters_has_the_words_of_rouge_score(line: str) -> None:
     assert text.tokenizer_for([line]) in ("en", "words")
     assert text.words("en")(line) == DefaultTokenizer(use_stemmer=False).tokenize(line)
 
@@ -147,11 +149,13 @@ def test_a_row_in_latin_letters_keeps_the_words_of_rouge_score(line: str) -> Non
         ("Паром the 버스", {"en": 2 / 3, "ko": 1 / 3}),
     ],
 )  # fmt: skip
-def test_shares_are_of_words_not_of_letters(line: str, expected: dict[str, float]) -> None:
+def test_shares_of_languages_count_words_and_not_letters(
+    line: str, expected: dict[str, float]
+) -> None:
     assert text.word_shares([line]) == pytest.approx(expected)
 
 
-def test_detected_language_is_that_of_most_words() -> None:
+def test_long_words_do_not_decide_the_language() -> None:
     long_words = "삼성전자가스마트폰을공개했습니다 the new phone was shown"
     assert text.detect_language([long_words]) == "en"
 
@@ -163,11 +167,11 @@ ONLY_ONE_FORM: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("line", "form"), ONLY_ONE_FORM)
-def test_chinese_form_is_detected_by_its_characters(line: str, form: str) -> None:
+def test_the_chinese_form_is_detected_by_its_characters(line: str, form: str) -> None:
     assert text.han_form(line) == form
 
 
-def test_characters_of_both_standards_tell_no_form() -> None:
+def test_characters_of_both_standards_do_not_decide_the_chinese_form() -> None:
     for number in range(0x4E00, 0xA000):
         character = chr(number)
         if character.encode("gb2312", "ignore") and character.encode("big5", "ignore"):

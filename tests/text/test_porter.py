@@ -1,4 +1,4 @@
-"""Stems. Oracles: NLTK's stemmer; what ROUGE-1.5.5 printed for real summaries; the paper's own examples."""
+"""Stems. Oracles: NLTK's stemmer, recorded values of ROUGE-1.5.5, and the examples of the paper."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ SUFFIXES = [
     "ement", "ment", "ent", "ion", "sion", "tion", "ou", "ism", "ate", "iti", "ous", "ive", "ize", "e", "ll", "le",
     "lled", "ying", "yed",
 ]  # fmt: skip
-LETTERS = st.text("aeiouybclstz1", max_size=8)  # few, so that every condition is met and missed
+LETTERS = st.text(
+    "aeiouybclstz1", max_size=8
+)  # few letters, so that words meet and miss every condition
 WORDS = st.builds(
     lambda head, tail: head + "".join(tail),
     LETTERS,
@@ -38,49 +40,50 @@ WORDS = st.builds(
 
 @pytest.fixture(scope="module")
 def summeval_words(shared_data: Callable[[str], Path]) -> set[str]:
-    """Every word of more than three characters in SummEval's summaries, references and sources."""
-    cut = text.tokenizer("en")
+    """Return every word of more than three characters in SummEval's summaries, references and sources."""
+    tokenize = text.tokenizer("en")
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    texts = {one for row in rows for one in (row["summary"], row["source"], *row["references"])}
-    words = {word for one in texts for word in cut(one) if len(word) > 3 and word.isascii()}
+    texts = {part for row in rows for part in (row["summary"], row["source"], *row["references"])}
+    tokens = {token for part in texts for token in tokenize(part)}
+    words = {token for token in tokens if len(token) > 3 and token.isascii()}
     assert len(words) == 6951
     return words
 
 
 @settings(max_examples=500)
 @given(WORDS)
-def test_equals_nltk(word: str) -> None:
+def test_stems_equal_nltk(word: str) -> None:
     assert porter.stem(word) == NLTK.stem(word)
 
 
 @given(st.text("abcdefghijklmnopqrstuvwxyz0123456789", max_size=12))
-def test_equals_nltk_on_any_letters(word: str) -> None:
+def test_stems_of_any_letters_equal_nltk(word: str) -> None:
     assert porter.stem(word) == NLTK.stem(word)
 
 
-def test_equals_nltk_on_all_short_words() -> None:
+def test_stems_of_all_short_words_equal_nltk() -> None:
     for size in range(5):
         for letters in product("aeysdlti", repeat=size):
             word = "".join(letters)
             assert porter.stem(word) == NLTK.stem(word), word
 
 
-def test_equals_nltk_on_real_words(summeval_words: set[str]) -> None:
+def test_stems_of_real_words_equal_nltk(summeval_words: set[str]) -> None:
     assert [word for word in summeval_words if porter.stem(word) != NLTK.stem(word)] == []
 
 
-def test_stem155_differs_from_nltk_as_often_as_the_program_did(summeval_words: set[str]) -> None:
-    """Of the 6,951 words, 156 from NLTK's default and 29 from its form of the published algorithm, as measured."""
-    other = {word for word in summeval_words if porter.stem155(word) != MARTIN.stem(word)}
-    assert len(other) == 29
-    assert {"professional", "statement"} <= other
+def test_stem155_differs_from_nltk_as_often_as_rouge_155_does(summeval_words: set[str]) -> None:
+    """Among 6,951 words, 156 stems differ from NLTK's default and 29 from its form of the published algorithm."""
+    different = {word for word in summeval_words if porter.stem155(word) != MARTIN.stem(word)}
+    assert len(different) == 29
+    assert {"professional", "statement"} <= different
     assert sum(porter.stem155(word) != porter.stem(word) for word in summeval_words) == 156
     stems = {"professional": "profess", "statement": "statem", "unintentionally": "unintent"}
     assert {word: porter.stem155(word) for word in stems} == stems
 
 
-class Changed(PorterStemmer):
+class StemmerOfRouge155(PorterStemmer):
     """NLTK's form of the published algorithm with the step 4 that `stem155` describes."""
 
     def __init__(self) -> None:
@@ -91,20 +94,18 @@ class Changed(PorterStemmer):
             "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ou", "ism", "ate", "iti", "ous", "ive", "ize",
         }  # fmt: skip
         for group in (first, {"ement", "ment", "ent"}, {"ion"}):
-            fits = [word.removesuffix(end) for end in group if word.endswith(end)]
-            fits = [
-                stem
-                for stem in fits
-                if self._measure(stem) > 1 and ("ion" not in group or stem[-1] in "st")
-            ]
-            word = min(fits, key=len, default=word)
+            stems = [word.removesuffix(end) for end in group if word.endswith(end)]
+            stems = [stem for stem in stems if self._measure(stem) > 1]
+            if "ion" in group:
+                stems = [stem for stem in stems if stem[-1] in "st"]
+            word = min(stems, key=len, default=word)
         return word
 
 
 @settings(max_examples=500)
 @given(WORDS)
-def test_stem155_is_the_published_algorithm_but_for_step_4(word: str) -> None:
-    assert porter.stem155(word) == Changed().stem(word)
+def test_stem155_is_the_published_algorithm_except_for_step_4(word: str) -> None:
+    assert porter.stem155(word) == StemmerOfRouge155().stem(word)
 
 
 @pytest.mark.parametrize(
@@ -116,12 +117,14 @@ def test_stem155_is_the_published_algorithm_but_for_step_4(word: str) -> None:
         ("replacement", "replac"), ("adoption", "adopt"), ("cease", "ceas"), ("controll", "control"), ("roll", "roll"),
     ],
 )  # fmt: skip
-def test_stem155_on_the_paper_s_examples(word: str, expected: str) -> None:
+def test_stem155_of_the_papers_examples(word: str, expected: str) -> None:
     assert porter.stem155(word) == expected
 
 
-def test_stem155_gives_the_numbers_of_rouge_155(shared_data: Callable[[str], Path]) -> None:
-    """ROUGE-1 and -2 recall and precision, one reference and eleven pooled, as the program printed them."""
+def test_scores_with_stem155_equal_recorded_values_of_rouge_155(
+    shared_data: Callable[[str], Path],
+) -> None:
+    """Compare recall and precision of ROUGE-1 and ROUGE-2 with one reference, and with eleven pooled references."""
     gold = json.loads(shared_data("gold_rouge155_sample.json").read_text(encoding="utf-8"))
     for number, item in enumerate(gold["items"]):
         for size, (name, count) in product((1, 2), (("ref1", 1), ("ref11", 11))):
@@ -131,10 +134,13 @@ def test_stem155_gives_the_numbers_of_rouge_155(shared_data: Callable[[str], Pat
 
 
 def _pooled(candidate: list[str], references: list[list[str]], size: int) -> tuple[float, float]:
+    """Return recall and precision of pooled references."""
     grams = _grams(candidate, size)
-    others = [_grams(reference, size) for reference in references]
-    hits = sum((grams & other).total() for other in others)
-    return hits / sum(other.total() for other in others), hits / (grams.total() * len(others))
+    by_reference = [_grams(reference, size) for reference in references]
+    hits = sum((grams & expected).total() for expected in by_reference)
+    recall = hits / sum(expected.total() for expected in by_reference)
+    precision = hits / (grams.total() * len(by_reference))
+    return recall, precision
 
 
 def _grams(lines: list[str], size: int) -> Counter[Any]:

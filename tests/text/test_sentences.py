@@ -1,4 +1,4 @@
-"""Sentences. Oracles: hand-made examples, the published rule for SummEval, that nothing is lost."""
+"""Sentences. Oracles: examples by hand, the published rule for SummEval, and that no text is lost."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ PROSE = st.lists(
         (" . ", ["."]),
     ],
 )  # fmt: skip
-def test_sentences(whole: str, expected: list[str]) -> None:
+def test_sentences_by_hand(whole: str, expected: list[str]) -> None:
     assert text.sentences(whole) == expected
 
 
-# Each bar is a place where a sentence ends.
+# A bar marks the end of a sentence.
 ENGLISH = """
 The U.S. Army came.| Nobody met it.
 It came from the U.S.| The ferry was late.
@@ -95,7 +95,7 @@ OTHERS = """
 배가 늦게 도착했다.| 승객들은 2024. 5. 3. 항구에서 기다렸다.|그리고 떠났다!|정말?|네
 "늦었다." 라고 말했다.| “네.”라고 답했다.| 값은 3.5만 원이다.| 초.중.고 학생도 왔다.
 """
-# Stops inside brackets, names and French quotations, and after abbreviations of many languages.
+# Stops that do not end a sentence: in brackets, names and French quotations, and after abbreviations.
 NO_END = """
 この点は報告（p. 12）に詳しい。|次の章（cf. Ito et al. 2019, fig. 3）も見よ。
 详见报告（p. 12）。|另见（vol. 2, No. 3）。|完。
@@ -133,14 +133,14 @@ def test_sentences_of_running_text(line: str) -> None:
 
 @given(ANY_TEXT | PROSE)
 @example("a . b")
-def test_sentences_keep_everything_but_white_space(whole: str) -> None:
+def test_sentences_lose_only_white_space(whole: str) -> None:
     parts = text.sentences(whole)
     assert "".join("".join(parts).split()) == "".join(whole.split())
     assert all(part.strip() == part != "" for part in parts)
 
 
 @given(st.lists(PROSE, max_size=4))
-def test_lines_win_over_stops(lines: list[str]) -> None:
+def test_line_breaks_take_precedence_over_stops(lines: list[str]) -> None:
     whole = "\n".join(["first.", *lines, "last."])
     assert text.sentences(whole) == [line.strip() for line in whole.splitlines() if line.strip()]
 
@@ -149,16 +149,16 @@ def test_lines_win_over_stops(lines: list[str]) -> None:
     "unit",
     ["「", "」", "。", "「。", ". ", ".", '"', "A. ", '."', " ", "a", "😀", "\0", "\ud800", "؟ "],
 )
-def test_a_long_text_of_anything_is_read_once(unit: str) -> None:
-    """A quadratic rule would not come to an end here."""
+def test_a_long_text_of_one_repeated_unit_is_split_in_time(unit: str) -> None:
+    """A rule with quadratic time would exceed the time limit of the tests."""
     whole = "x" + unit * (100_000 // len(unit)) + "x"
     assert len("".join("".join(text.sentences(whole)).split())) == len("".join(whole.split()))
 
 
-def test_sentences_of_summeval_are_the_gold_ones(shared_data: Callable[[str], Path]) -> None:
-    """The rule by which the gold ROUGE inputs were cut: after each . ! ? that stands alone."""
+def test_sentences_of_summeval_equal_the_published(shared_data: Callable[[str], Path]) -> None:
+    """The published ROUGE inputs are split after each . ! ? that has white space before it."""
     with shared_data("summeval.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    for whole in {one for row in rows for one in (row["summary"], *row["references"])}:
+    for whole in {part for row in rows for part in (row["summary"], *row["references"])}:
         gold = [part for part in re.split(r"(?<=\s[.!?])\s+", whole.strip()) if part]
         assert text.sentences(whole) == gold
