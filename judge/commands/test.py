@@ -48,6 +48,7 @@ from judge.results.result import Result
 from judge.run import judge_run, prompt_language
 from judge.run.generate import Display, Outputs, generate, hand_over, plan_outputs
 from judge.run.judge_run import require_all_recorded
+from judge.run.mapped_fields import require_known_fields
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import PreparedRun, prepare
 from judge.suite import baseline as baselines
@@ -491,6 +492,10 @@ def _prepare_suite(
     language = load.language(suite, data.samples)
     criteria = load.load_criteria(suite, language, overrides.criteria)
     suite_texts = load.collect_samples(suite, data.samples, criteria)
+    # Cases that do not run may read the other fields.
+    if all_cases:
+        scored = load.scored_columns(suite.options)
+        require_known_fields(suite.options.get("map", {}), [*criteria.values()], scored)
     if suite.options.get("language") is None:
         samples: list[Sample] = []
         for texts in suite_texts.judged.values():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 
 from judge.config import RunConfig
@@ -10,8 +9,6 @@ from judge.core.format import text_name
 from judge.core.messages import Remark, option
 from judge.core.records import Criterion, Sample
 from judge.data import samples, suspect_cells
-from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
-from judge.data.conversations import MESSAGES
 from judge.data.ratings import source_name
 from judge.stats.human_agreement import rated_names, unknown_criteria
 from judge.stats.rating_scales import out_of_scale
@@ -24,7 +21,6 @@ def data_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Crite
         selected = samples.describe_filter(config.where)
         notes.append(Remark(f"Only rows with {selected}."))
     notes += samples.unread_sheets(config.data)
-    notes += _unread_columns(config, chosen)
     notes += _guessed_columns(config, rows)
     notes += _empty_texts(config, rows)
     notes += suspect_cells.notes(rows)
@@ -72,20 +68,6 @@ def _ratings_that_do_not_fit(
     unknown = unknown_criteria(ratings, list(scales), _rating_place(config))
     if unknown:
         yield unknown
-
-
-def _unread_columns(config: RunConfig, chosen: Sequence[Criterion]) -> Iterator[str]:
-    """Warn of renamed columns that are no fields and that no criterion reads."""
-    read = {variable_name for criterion in chosen for variable_name in criterion.needs}
-    read |= {MESSAGES, "reference", *REQUEST_COLUMNS, *PASSAGE_COLUMNS}
-    for field_name, column in config.map.items():
-        is_rating = field_name.partition(".")[0] == samples.RATING
-        if is_rating or field_name in samples.FIELDS or field_name in read:
-            continue
-        similar = difflib.get_close_matches(field_name, samples.FIELDS, n=1, cutoff=0.6)
-        hint = f" Did you mean {similar[0]}?" if similar else ""
-        renaming = option("map", {field_name: column})
-        yield f"{renaming}: judge has no field {field_name}, and no criterion reads it.{hint}"
 
 
 def _rating_place(config: RunConfig) -> str | None:

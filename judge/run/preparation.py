@@ -54,6 +54,7 @@ from judge.run import (
 from judge.run.data_notes import data_notes
 from judge.run.given_scores import GivenScores
 from judge.run.judge_preferences import read_preferences
+from judge.run.mapped_fields import require_known_fields
 from judge.run.pairing import PairPlan, choose_pairs
 from judge.run.request_estimates import JudgeForecast
 from judge.scoring import strategies
@@ -242,6 +243,10 @@ def _read_inputs(
     judged = bool(config.criteria)
     language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
     chosen = _load_criteria(config, rows, language.name, loaded_criteria, wanted_texts)
+    # A suite has several runs, and checks the fields for all of them.
+    if wanted_texts is None:
+        scored = [*config.score_columns, *config.judge_columns]
+        require_known_fields(config.map, chosen, scored)
     own_criteria = [column.as_criterion() for column in judged_columns]
     rated_criteria = [*chosen, *own_criteria]
     rows, sheet_notes = human_ratings.join(config, rows, sheet, rated_criteria)

@@ -132,13 +132,13 @@ def test_a_note_names_the_raters_replaced_by_a_sheet(judge: Callable[..., Any]) 
 
 def test_columns_of_raters_are_named_in_a_stored_run(judge: Callable[..., Any]) -> None:
     wide = [
-        {"item": item, **{s: f"{s} wrote on {item}." for s in "xy"},
+        {"item": item, "source": f"On {item}.", **{s: f"{s} wrote on {item}." for s in "xy"},
          **{f"{s}_relevance_{r}": GIVEN[s][r] for s in "xy" for r in ("anna", "ben")}}
         for item in ITEMS
     ]  # fmt: skip
     write("wide.csv", wide)
     mapped = ",".join(f"rating.relevance={{system}}_relevance_{rater}" for rater in ("anna", "ben"))
-    options = ("wide.csv", "--systems", "x,y", *SCRIPTED, "--criteria", "fluency_5", "--quiet")
+    options = ("wide.csv", "--systems", "x,y", *SCRIPTED, "--criteria", "relevance", "--quiet")
     for out, ratings in (("a", ("--map", mapped)), ("b", ("--ratings", "wide.csv"))):
         completed = judge("run", *options, *ratings, "--out", out)
         assert completed.code == 0, completed.err

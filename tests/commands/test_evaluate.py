@@ -215,23 +215,37 @@ def test_a_custom_criterion_reads_further_columns(tmp_path: Path) -> None:
     assert as_object.estimates == result.estimates
 
 
-@pytest.mark.parametrize(
-    ("name", "is_noted"), [("itme", True), ("note", True), ("customer", False), ("question", False)]
-)
-def test_a_renamed_column_that_nothing_reads_is_noted(name: str, is_noted: bool) -> None:
+@pytest.mark.parametrize("name", ["customer", "question"])
+def test_a_column_is_mapped_to_what_a_criterion_reads(name: str) -> None:
+    provider = ScriptedProvider(lambda _: "3")
     rows = [{**row, "column": "Hello."} for row in ROWS]
     kind = {"name": "kind", "question": "Is it kind?", "show": ["customer"]}
     criterion = kind if name == "customer" else "fluency"
-    result = judge.evaluate(
-        rows,
-        [criterion],
-        map={name: "column"},
-        model=judge.ScriptedProvider(lambda _: "3"),
-        cache=False,
-    )
-    noted = [note for note in result.info.notes if "no criterion reads it" in note]
-    assert len(noted) == is_noted
-    assert all(("Did you mean item?" in note) == (name == "itme") for note in noted)
+    result = judge.evaluate(rows, [criterion], map={name: "column"}, model=provider, metrics=[])
+    assert len(result.table.scores) == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "facts"),
+    [
+        ("itme", ("judge has no field itme", "did you mean item?")),
+        ("note", ("judge has no field note", "fields: item, system")),
+        ("rating.flency", ("no criterion flency", "did you mean fluency?")),
+        ("rating.tone", ("no criterion tone", "criteria: fluency")),
+    ],
+)
+@pytest.mark.parametrize("function", [judge.evaluate, judge.plan, judge.rank])
+def test_a_mapped_field_that_nothing_reads_stops_before_a_request(
+    function: Any, name: str, facts: tuple[str, ...], provider: ScriptedProvider
+) -> None:
+    rows = [{**row, "column": "4", "human": {"fluency": 3}} for row in ROWS]
+    criterion = "fluency"
+    if function is judge.rank:
+        criterion = "fluency: Which one is more fluent?"
+    with pytest.raises(ConfigError) as refused:
+        function(rows, criterion, map={name: "column"}, model=provider)
+    assert has_line(str(refused.value), *facts)
+    assert provider.seen == []
 
 
 def test_reference_metrics_are_skipped_with_a_note_if_there_are_no_references(

@@ -725,6 +725,29 @@ def test_a_recording_of_two_models_needs_a_model_option(folder: Path) -> None:
     assert outcome.trouble == ""
 
 
+def add_marks() -> None:
+    """Add a column of ratings to the data."""
+    rows = [json.loads(line) for line in Path("data.jsonl").read_text("utf-8").splitlines()]
+    write_jsonl("data.jsonl", [{**row, "mark": 4} for row in rows])
+
+
+def test_a_mapped_field_that_no_criterion_of_the_suite_reads_is_refused(folder: Path) -> None:
+    add_marks()
+    path = suite(f"map: {{rating.relevnce: mark}}\n{BANDS.lstrip()}")
+    with pytest.raises(ConfigError) as refused:
+        run_suite(path)
+    assert has_line(str(refused.value), "one.judge.yaml", "did you mean relevance?")
+
+
+def test_cases_that_run_alone_keep_the_mapping_of_the_others(folder: Path) -> None:
+    text = (
+        f"map: {{rating.fluency: mark}}\n{BANDS.lstrip()}"
+        "  - {name: fluent, criterion: fluency, item: mill, expect: {min: 1}}\n"
+    )
+    add_marks()
+    assert run_suite(suite(text), cases="high").trouble == ""
+
+
 def test_notes_a_column_that_a_mapping_hides(folder: Path) -> None:
     text = "data: data.jsonl\nmap: {source: customer}\ncases:\n"
     rows = [{"item": "1", "system": "x", "customer": "Where is it?", "output": "Here."}]

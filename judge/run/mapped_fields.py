@@ -1,0 +1,65 @@
+"""Refuse fields of `map` that a run does not have, so that a typo is not paid for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from judge.core.errors import ConfigError
+from judge.core.format import first_names
+from judge.core.messages import option
+from judge.core.records import Criterion
+from judge.data import samples
+from judge.data.column_names import PASSAGE_COLUMNS, REQUEST_COLUMNS
+from judge.data.conversations import MESSAGES
+from judge.data.ratings import base_name
+
+# What a message lists: `human` has the name `rating.NAME` in `map`.
+_NAMED_FIELDS = (
+    *(field_name for field_name in samples.FIELDS if field_name != "human"),
+    f"{samples.RATING}.NAME",
+)
+
+
+def require_known_fields(
+    mapping: Mapping[str, Any],
+    criteria: Sequence[Criterion],
+    own_columns: Iterable[str] = (),
+) -> None:
+    """Raise ConfigError for a field of `map` that judge does not have and no criterion reads, and
+    for ratings by a criterion that the run lacks.
+
+    `own_columns` are names of columns of the data with scores. A run without criteria may have
+    ratings of any name.
+    """
+    own_columns = list(own_columns)
+    read = {variable_name for criterion in criteria for variable_name in criterion.needs}
+    read.update(own_columns)
+    # Names of columns that the data may have anyway.
+    quiet_names = {MESSAGES, "reference", *REQUEST_COLUMNS, *PASSAGE_COLUMNS}
+    rated = [criterion.name for criterion in criteria]
+    rated += [*map(base_name, rated), *own_columns]
+    for field_name, column in mapping.items():
+        kind, _, rating_name = field_name.partition(".")
+        renaming = option("map", {field_name: column})
+        if kind != samples.RATING:
+            if field_name in samples.FIELDS or field_name in read or field_name in quiet_names:
+                continue
+            fields = [*_NAMED_FIELDS, *sorted(read - {*_NAMED_FIELDS})]
+            raise ConfigError(
+                f"{renaming}: judge has no field {field_name}, and no criterion reads it"
+                f"{_suggestion(field_name, fields)} (fields: {first_names(fields, len(fields))})"
+            )
+        if rating_name and criteria and rating_name not in rated:
+            names = list(dict.fromkeys(rated))
+            raise ConfigError(
+                f"{renaming}: the run has no criterion {rating_name}"
+                f"{_suggestion(rating_name, names)} (criteria: {first_names(names)}); name one of "
+                "them, or leave this out"
+            )
+
+
+def _suggestion(name: str, known_names: Collection[str]) -> str:
+    similar = difflib.get_close_matches(name, known_names, n=1, cutoff=0.6)
+    return f"; did you mean {similar[0]}?" if similar else ""
