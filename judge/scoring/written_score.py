@@ -36,6 +36,8 @@ class NotInForm(ParseError):
 QUOTED = "the score is inside quotation marks"
 _QUOTE = re.compile("[`\"'“”‘’「」『』]")
 _QUOTE_MARK = re.compile("[\"'“”‘’「」『』]")
+# Beginnings of the names of a grammar's groups that hold an end of the scale
+_GROUPS_OF_ENDS = ("low", "high", "out_of", "full")
 # The key of a JSON member up to its value: `{"score": "`
 _MEMBER = re.compile(r'(?:\s*```\w*)?[\s{]*"[^"]*"\s*:\s*"?')
 
@@ -108,13 +110,7 @@ def label_of_match(
     Raises ParseError if the value, or the scale stated beside it, is off the scale.
     """
     written = match["value"]
-    low, high = spellings.ends
-    for group, stated in match.groupdict().items():
-        if stated is None or not group.startswith(("low", "high", "out_of", "full")):
-            continue
-        label = spellings.label(stated)
-        if label is None or label != (low if group.startswith("low") else high):
-            raise ParseError(f"{written} out of {stated} is off the scale ({expected})", text)
+    _check_stated_ends(match, spellings, text, expected)
     label = spellings.label(written)
     start, end = span
     # Folding makes "4,5" of "4，5", which is a list of two numbers and no decimal.
@@ -125,8 +121,26 @@ def label_of_match(
     return label
 
 
+def _check_stated_ends(
+    match: re.Match[str], spellings: LabelIndex, text: str, expected: str
+) -> None:
+    """Raise ParseError if the ends of a scale that a match states are not those of this scale."""
+    low, high = spellings.ends
+    for group, stated in match.groupdict().items():
+        # "on a scale of 1 to 5: 4" has the groups `low` and `high`, "4/5" has `out_of_…`.
+        if stated is None or not group.startswith(_GROUPS_OF_ENDS):
+            continue
+        end = low if group.startswith("low") else high
+        label = spellings.label(stated)
+        # A scale without numbers has no ends (None), so no stated end is right.
+        if label is None or label != end:
+            raise ParseError(
+                f"{match['value']} out of {stated} is off the scale ({expected})", text
+            )
+
+
 def _step_hint(written: str, spellings: LabelIndex, *, is_off_scale: bool) -> str:
-    """Say how the scale could allow a number between two of its labels, "" if it could not."""
+    """Return advice for a number between two labels: how a scale allows it; "" for another one."""
     if spellings.is_half(written):
         return "; half points are not allowed without `allow_half: true` or `step: 0.5`"
     step = spellings.missing_step(written) if is_off_scale else ""

@@ -1,7 +1,7 @@
 """Embed texts, each distinct text of a block once.
 
-Texts longer than the model's window are read in overlapping windows; each token comes from the
-window in which it has most context.
+Texts longer than the model's window are read in overlapping windows. The vector of a token comes
+from the window in which the token has most context.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     The special tokens belong to the first and the last window.
     """
     size = facts.room
-    head = len(facts.prefix)
-    tail = len(facts.suffix)
+    n_prefix = len(facts.prefix)
+    n_suffix = len(facts.suffix)
     step = max(size // 2, 1)
     last_start = max(count - size, 0)
     starts = [*range(0, count - size, step), last_start]
-    # The middle of token t is t + 1/2, so the earlier window has the tokens below this mark.
-    marks: list[int] = []
+    # The middle of token t is t + 1/2, so the earlier window has the tokens below this boundary.
+    boundaries: list[int] = []
     for start, following in pairwise(starts):
         middle = (start + following + size + 1) // 2
-        marks.append(head + middle)
-    edges = pairwise([0, *marks, head + count + tail])
+        boundaries.append(n_prefix + middle)
+    edges = pairwise([0, *boundaries, n_prefix + count + n_suffix])
     all_windows: list[Window] = []
     for start, (first_vector, last_vector) in zip(starts, edges, strict=True):
         stop = min(start + size, count)
@@ -84,7 +84,7 @@ def runtime(options: Options) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text as the model receives it: valid Unicode without white space at its ends."""
+    """Return a text as the model gets it: valid Unicode without white space at its ends."""
     return records.whole(text).strip()
 
 
@@ -115,20 +115,19 @@ class Embedder:
         return {text: self._tokens(text)[0] for text in texts}
 
     def _tokens(self, text: str) -> tuple[npt.NDArray[np.int32], int]:
-        """Return a text's ids, cut if the options say so, and their number before the cut."""
+        """Return a text's ids and their number before any cut. The option `long` may cut them."""
         import numpy as np
 
         content = self._encoder.tokens(text)
-        is_cut = self._options.long == "cut"
-        content_kept = content[: self.facts.room] if is_cut else content
-        all_ids = [*self.facts.prefix, *content_kept, *self.facts.suffix]
-        ids = np.array(all_ids, dtype=np.int32)
-        n_cut = len(content) - len(content_kept)
-        return ids, len(ids) + n_cut
+        read_content = content[: self.facts.room] if self._options.long == "cut" else content
+        all_ids = [*self.facts.prefix, *read_content, *self.facts.suffix]
+        n_cut = len(content) - len(read_content)
+        return np.array(all_ids, dtype=np.int32), len(all_ids) + n_cut
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
         """Return the texts' embeddings, all in memory. The texts are distinct and `clean`."""
-        if not texts:  # the model stays unloaded
+        # Without texts, the model is not loaded.
+        if not texts:
             return {}
         import numpy as np
 
@@ -177,12 +176,12 @@ class Embedder:
 
     def _window_ids(self, ids: npt.NDArray[np.int32], window: Window) -> list[int]:
         """Return a window's token ids, between the special tokens."""
-        head = len(self.facts.prefix)
-        content = ids[head:]
+        content = ids[len(self.facts.prefix) :]
         inner = content[window.start : window.stop].tolist()
         return [*self.facts.prefix, *inner, *self.facts.suffix]
 
     def _count(self, texts: Iterable[str]) -> None:
+        """Report the progress after these texts, if one of them is new."""
         count_before = len(self._counted)
         self._counted.update(texts)
         if len(self._counted) > count_before:

@@ -1,4 +1,4 @@
-"""Render the records of a Document as CSV, or its data as JSON.
+"""Render the records of a Document as CSV, or its data as JSON (`render_json`).
 
 The CSV has full precision and is safe to open in a spreadsheet.
 """
@@ -12,12 +12,12 @@ from typing import Any
 from judge.core.format import json_text, to_json
 from judge.report.document import Document
 
-_SIGNS = "=+-@"
+_SIGNS = ("=", "+", "-", "@")
 """The characters that begin a formula (OWASP, "CSV Injection").
 
 Spreadsheets also accept their wide and small forms, such as ＝ and ﹦.
 """
-_BREAKS = "\t\r\n"
+_BREAKS = ("\t", "\r", "\n")
 """The characters after which a spreadsheet may begin a new cell."""
 
 
@@ -63,9 +63,9 @@ def _cell(value: Any) -> str:
 
 
 def escape(text: str) -> str:
-    """Return the text as a cell that is no formula: with an apostrophe before it if necessary.
+    """Return the text as a cell that is no formula, with an apostrophe before it if necessary.
 
-    A formula behind apostrophes gets one more, so that an added one can be told from the text's.
+    A formula behind apostrophes gets one more: removing one apostrophe then gives the text back.
     """
     return f"'{text}" if _is_formula(text.lstrip("'")) else text
 
@@ -75,11 +75,11 @@ def _is_formula(text: str) -> bool:
 
     Blanks, control characters and invisible ones before the formula do not count.
     """
-    if text[:1] in tuple(_BREAKS):
+    if text.startswith(_BREAKS):
         return True
     for character in text:
         if character.isprintable() and not character.isspace():
-            return unicodedata.normalize("NFKC", character) in tuple(_SIGNS)
+            return unicodedata.normalize("NFKC", character) in _SIGNS
     return False
 
 
