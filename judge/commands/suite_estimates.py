@@ -24,7 +24,7 @@ def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     longest = 0
     for prepared in runs:
         for judge_name, provider in prepared.judges.items():
-            settings = prepared.settings[judge_name]
+            settings = prepared.opened[judge_name].settings
             criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
             renderers = make_renderers(criteria)
             strategy = strategies.strategies_for(settings, provider.decides)[0]
@@ -44,8 +44,8 @@ def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
 def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
     """Return the price of all judgments in US dollars without a cache.
 
-    None if it is unknown, and the reason. For a recording, this is the price at its model, as the
-    plan would reach it.
+    None if it is unknown, and the reason. For a recording, this is the price of its model at the
+    configured or the recorded address.
     """
     total = 0.0
     for prepared in runs:
@@ -53,11 +53,12 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
         without_replies = {"cache": False, "replay": None, "record": None}
         config = prepared.config.model_copy(update=without_replies)
         try:
-            judges = dict(prepared.judges)
-            for judge_name, provider in judges.items():
-                if isinstance(provider, ReplayProvider):
-                    judges[judge_name] = _recorded_judge(config, provider)
-            uncached = replace(prepared, config=config, judges=judges, notes=())
+            opened = dict(prepared.opened)
+            for judge_name, judge in prepared.opened.items():
+                if isinstance(judge.provider, ReplayProvider):
+                    provider = _recorded_judge(config, judge.provider)
+                    opened[judge_name] = replace(judge, provider=provider)
+            uncached = replace(prepared, config=config, opened=opened, notes=())
             estimate = estimate_cost(uncached)
         except ConfigError as error:
             return None, str(error)

@@ -80,7 +80,7 @@ def _forecasts(prepared: PreparedRun, estimates: Iterable[JudgeEstimate]) -> lis
     forecasts: list[JudgeForecast] = []
     for estimate in estimates:
         judge = estimate.judge
-        config = prepared.configs[judge]
+        config = prepared.opened[judge].config
         provider = prepared.judges[judge]
         forecasts.append(judge_forecast(config, provider, estimate))
     return forecasts

@@ -127,7 +127,7 @@ def _count(
             ]
             of_item += [Judgment(sample, criterion, opponent) for criterion in judged_criteria]
         judgments += by_question(of_item)
-    settings = prepared.settings[name]
+    settings = prepared.opened[name].settings
 
     def count(known: _KnownOfModel) -> _DryJudging:
         counting = _DryJudging(

@@ -37,18 +37,23 @@ _LACKING: Mapping[str, Collection[str]] = {
 
 @dataclass(frozen=True, slots=True)
 class OpenedJudge:
-    """A judge of a run: its provider, and the configuration with the judge's own settings."""
+    """A judge of a run: its provider, and the configuration with the judge's own settings.
+
+    `settings` say how it is asked, and how its replies are read.
+    """
 
     provider: Provider
     config: RunConfig
+    settings: SamplingOptions
     label: str = ""
 
-    @property
-    def settings(self) -> SamplingOptions:
-        """How it is asked, and how its replies are read."""
-        settings = sampling_options(self.config)
-        fewer = settings.draws_if_reasoning if Capabilities.of(self.provider).reasons else None
-        return replace(settings, draws=fewer or settings.draws)
+    @classmethod
+    def of(cls, provider: Provider, config: RunConfig, label: str = "") -> OpenedJudge:
+        """Return the judge with the settings that its configuration and its provider give."""
+        settings = sampling_options(config)
+        fewer = settings.draws_if_reasoning if Capabilities.of(provider).reasons else None
+        settings = replace(settings, draws=fewer or settings.draws)
+        return cls(provider, config, settings, label)
 
     @property
     def names(self) -> _ModelNames:
@@ -98,9 +103,9 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
     for provider, judge in zip_longest(providers, judges):
         if isinstance(judge, Judge):
             own_config = config.of_judge(judge)
-            opened.append(OpenedJudge(provider, own_config, judge.label))
+            opened.append(OpenedJudge.of(provider, own_config, judge.label))
         else:
-            opened.append(OpenedJudge(provider, config))
+            opened.append(OpenedJudge.of(provider, config))
     names = _names(opened)
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)

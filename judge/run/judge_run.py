@@ -66,7 +66,7 @@ async def open_judges(
         for judge_name, provider in prepared.judges.items():
             client = open_client(
                 prepared.config,
-                prepared.configs[judge_name],
+                prepared.opened[judge_name].config,
                 provider,
                 counts=progress.judges[judge_name],
                 store=store,
@@ -125,7 +125,7 @@ async def _run_judge(
     judging = Judging(
         model.client,
         model.provider,
-        prepared.settings[judge_name],
+        prepared.opened[judge_name].settings,
         judge_criteria,
         emit=emit,
         counts=model.counts,
@@ -178,7 +178,7 @@ def question_client(prepared: PreparedRun, clients: Mapping[str, ModelClient]) -
         model.client,
         model.provider,
         model.counts,
-        prepared.settings[name],
+        prepared.opened[name].settings,
         retry_failed=prepared.config.retry_failed,
         gathers=model.gathers,
     )

@@ -60,7 +60,6 @@ from judge.run.request_estimates import JudgeForecast
 from judge.scoring import strategies
 from judge.scoring.checklist import parts
 from judge.scoring.multi_criteria import make_renderers
-from judge.scoring.strategies import SamplingOptions
 from judge.table import stored_samples
 
 _NO_REFERENCES = (
@@ -77,24 +76,20 @@ WantedTexts = Mapping[str, Collection[tuple[str, str]]]
 class PreparedRun:
     """Everything a run needs, checked; nothing has been sent or paid yet.
 
-    `judges` are the providers by the name they have in a panel's columns; a panel has two or more.
-    `configs` (the configuration with the judge's own settings) and `settings` (how it is asked)
-    have the same names. `pairs` are the texts that a ranking compares. Metrics report their
-    progress to `measured` and ask a judge through `ask`. `recording` stores the replies.
-    `wanted_texts` limits what is judged; None means all texts. `preferences` are people's.
-    `default_criteria` says that the criteria are the default ones. `generated` describes the
-    systems whose outputs were generated, `unwritten` has a failure for each text that they did not
-    write, and `writing` is the estimate of what they will cost. `given_scores` are a judge's scores
-    that the data contain.
+    `opened` are the judges by the name that they have in a panel's columns; a panel has two or
+    more. `pairs` are the texts that a ranking compares. Metrics report their progress to `measured`
+    and ask a judge through `ask`. `recording` stores the replies. `wanted_texts` limits what is
+    judged; None means all texts. `preferences` are people's. `default_criteria` says that the
+    criteria are the default ones. `generated` describes the systems whose outputs were generated,
+    `unwritten` has a failure for each text that they did not write, and `writing` is the estimate
+    of what they will cost. `given_scores` are a judge's scores that the data contain.
     """
 
     config: RunConfig
     samples: list[Sample]
     criteria: list[Criterion]
     metrics: dict[str, Metric]
-    judges: dict[str, Provider]
-    configs: dict[str, RunConfig]
-    settings: dict[str, SamplingOptions]
+    opened: Mapping[str, judge_models.OpenedJudge]
     language: PromptLanguage
     data: DataInfo
     notes: tuple[str, ...] = ()
@@ -109,6 +104,11 @@ class PreparedRun:
     preferences: Sequence[PairRating] = ()
     default_criteria: bool = False
     given_scores: GivenScores = field(default_factory=GivenScores)
+
+    @property
+    def judges(self) -> dict[str, Provider]:
+        """The providers of the judges, by the judges' names."""
+        return {judge_name: judge.provider for judge_name, judge in self.opened.items()}
 
     def with_deadline(self, seconds: float) -> PreparedRun:
         """Return the run with another time after which it stops."""
@@ -167,9 +167,7 @@ def prepare(
         samples=rows,
         criteria=inputs.criteria,
         metrics=metrics,
-        judges={judge_name: judge.provider for judge_name, judge in opened.items()},
-        configs={judge_name: judge.config for judge_name, judge in opened.items()},
-        settings={judge_name: judge.settings for judge_name, judge in opened.items()},
+        opened=opened,
         language=inputs.language,
         data=data_info,
         notes=notes,
@@ -284,9 +282,7 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
         samples=rows,
         criteria=[],
         metrics={},
-        judges={},
-        configs={},
-        settings={},
+        opened={},
         language=language,
         data=data_info,
         notes=(*notes, *samples.unread_sheets(config.data)),

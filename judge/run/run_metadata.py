@@ -70,7 +70,7 @@ def first_prompts(
     longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, share))
     prompts: dict[str, FirstPrompt] = {}
     for judge, judgments in judgments_by_judge.items():
-        system_message = prepared.settings[judge].system_message
+        system_message = prepared.opened[judge].settings.system_message
         for judgment, prompt in _first_prompts(judgments):
             messages = []
             for message in messages_of(prompt, system_message):
@@ -135,7 +135,7 @@ def metadata_factory(
         info_by_judge = {}
         for judge_name, provider in judges.items():
             counts = progress.judges[judge_name]
-            info_by_judge[judge_name] = _judge(provider, counts, prepared.configs[judge_name])
+            info_by_judge[judge_name] = _judge(provider, counts, prepared.opened[judge_name].config)
         models = [*info_by_judge.values(), *prepared.generated.values()]
         in_all = total_use(models)
         budget = None
@@ -199,7 +199,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     for counts in progress.judges.values():
         remarks += counts.remarks
     for judge, counts in progress.judges.items():
-        if 0 < counts.draws < prepared.configs[judge].draws:
+        if 0 < counts.draws < prepared.opened[judge].config.draws:
             remarks.append(_fewer_draws(prepared, judge, counts))
     remarks += _recorded_draws(prepared, progress)
     for judge, counts in progress.judges.items():
@@ -233,7 +233,7 @@ def _recorded_draws(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
 
 def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> str:
     """Say that judge drew fewer replies of a reasoning model, and the cost of the usual number."""
-    draws = prepared.configs[judge].draws
+    draws = prepared.opened[judge].config.draws
     provider = prepared.judges[judge]
     usage = counts.usage
     note = (
@@ -300,12 +300,12 @@ def signed_column(
     counts: JudgeProgress,
 ) -> Column:
     """Return the column of a criterion by one judge, with the signature that reproduces it."""
-    config = prepared.configs[judge]
+    config = prepared.opened[judge].config
     parts = [signed(provider)]
     if provider.decides:
         parts.append("decisions")
     else:
-        settings = prepared.settings[judge]
+        settings = prepared.opened[judge].settings
         parts += _sampling_parts(criterion, config, settings, counts)
     if isinstance(config, RankConfig):
         parts += _ranking_parts(config)

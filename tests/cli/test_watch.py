@@ -86,7 +86,7 @@ def test_free_requests_show_no_price(
 @pytest.fixture
 def measuring(prepared: PreparedRun) -> tuple[PreparedRun, Progress]:
     """Return the progress of a run without a judge, during a metric."""
-    prepared = replace(prepared, judges={})
+    prepared = replace(prepared, opened={})
     progress = Progress(stage="rouge")
     progress.measured(300, 1200)
     return prepared, progress

@@ -24,7 +24,7 @@ def with_method(judge: JudgeForecast, prepared: PreparedRun) -> JudgeForecast:
 def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     """Describe how the judge produces a score, and why that way."""
     provider = prepared.judges[estimate.judge]
-    settings = prepared.settings[estimate.judge]
+    settings = prepared.opened[estimate.judge].settings
     if provider.notice or not estimate.strategies:
         return ""
     strategy = estimate.strategies[0]
