@@ -517,6 +517,12 @@ class Usage:
         return Usage(*sums)
 
 
+# Values of `served_by`: judges that give one reply with probabilities and the next one without.
+FUNCTION = "function"
+MIXED_RULES = "scripted, some with probabilities"
+_OF_SEVERAL_FORMS = (FUNCTION, MIXED_RULES)
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """A server's response to a request.
@@ -532,6 +538,11 @@ class Response:
     served_by: str = ""
     unmet: tuple[str, ...] = ()
     limits: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def may_be_another_form(self) -> bool:
+        """Whether the next reply may have probabilities, although this one has none."""
+        return self.served_by in _OF_SEVERAL_FORMS
 
     @property
     def reasoned(self) -> bool:

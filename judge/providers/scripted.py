@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,15 @@ from typing import Any, NamedTuple
 from judge.config import RunConfig
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused, Unrecorded
-from judge.core.records import Choice, Request, Response, Token, Usage
+from judge.core.records import (
+    FUNCTION,
+    MIXED_RULES,
+    Choice,
+    Request,
+    Response,
+    Token,
+    Usage,
+)
 from judge.providers import Provider
 
 Reply = str | int | Mapping[Any, float] | Response | ProviderError
@@ -55,6 +63,7 @@ class ScriptedProvider(Provider):
         self.unused: dict[int, str] = {}
         self._remembers = True
         self._script = script
+        self._served_by = "scripted"
         self._file: Path | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -98,6 +107,8 @@ class ScriptedProvider(Provider):
             endpoint=f"scripted:{rules.digest[:12]}",
         )
         provider.notice = rules.note or cls.notice
+        if len({isinstance(rule.reply, Mapping) for rule in rules.rules}) > 1:
+            provider._served_by = MIXED_RULES
         for number, rule in enumerate(rules.rules, 1):
             if rule.texts:
                 provider.unused[number] = f"no prompt has {rule.quoted_texts}"
@@ -141,7 +152,7 @@ class ScriptedProvider(Provider):
         for question in request.params["questions"]:
             response = self._answer(replace(request, params={"questions": [question]}))
             choices += response.choices
-        return Response(tuple(choices), Usage(), "scripted")
+        return Response(tuple(choices), Usage(), self._served_by)
 
     def _answer(self, request: Request) -> Response:
         reply = self._script(request)
@@ -152,9 +163,11 @@ class ScriptedProvider(Provider):
         if not isinstance(reply, str | int | Mapping):
             expected = "text, probabilities by label, a Response or an error"
             raise ConfigError(f"a script returns {expected}, not {reply!r}")
+        if isinstance(reply, Mapping) and _exceed_one(reply.values()):
+            raise ConfigError(f"a script returned {_excerpt(reply)}: {_SUM_ABOVE_ONE}")
         if self.decides:
-            return Response((_decision(reply),), Usage(), "scripted")
-        return Response(to_choices(reply, request), Usage(), "scripted")
+            return Response((_decision(reply),), Usage(), self._served_by)
+        return Response(to_choices(reply, request), Usage(), self._served_by)
 
 
 def _decision(reply: str | int | Mapping[Any, float]) -> Choice:
@@ -250,10 +263,22 @@ def _rule(entry: Any) -> _Rule:
             if not isinstance(probability, int | float) or not 0 <= probability <= 1:
                 raise ValueError("probabilities are numbers from 0 to 1")
             probabilities[str(label)] = float(probability)
+        if _exceed_one(probabilities.values()):
+            raise ValueError(_SUM_ABOVE_ONE)
         return _Rule(texts, probabilities)
     if reply is None or isinstance(reply, list):
         raise ValueError("a reply is a text, a number, or a probability for each label")
     return _Rule(texts, str(reply))
+
+
+# Probabilities rounded to two decimals may add up to a little more than 1.
+_LARGEST_SUM = 1.02
+_SUM_ABOVE_ONE = "probabilities add up to at most 1. Divide weights by their sum"
+
+
+def _exceed_one(probabilities: Iterable[float]) -> bool:
+    """Return whether the sum of probabilities is above 1, apart from rounding."""
+    return sum(map(float, probabilities)) > _LARGEST_SUM
 
 
 def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
@@ -311,7 +336,7 @@ class FunctionProvider(Provider):
     thread, one call after the other; of an `async` one, `max_concurrency` calls run at once.
     """
 
-    name = "function"
+    name = FUNCTION
     endpoint = ""
     decides = False
 
@@ -382,6 +407,8 @@ class FunctionProvider(Provider):
             number = float(reply)
             return str(int(number)) if number.is_integer() else str(number)
         if isinstance(reply, Mapping) and reply and all(map(_is_number, reply.values())):
+            if _exceed_one(reply.values()) and max(map(float, reply.values())) <= 1:
+                raise Refused(f"{self.model} returned {_excerpt(reply)}: {_SUM_ABOVE_ONE}")
             if all(0 <= float(share) <= 1 for share in reply.values()):
                 return reply
             raise Refused(

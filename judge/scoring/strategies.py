@@ -402,7 +402,12 @@ def score_reply(
             # One reply without a score says nothing about the draws that follow, so it is not
             # repaired.
             raise UnusableReply(_NO_TOKENS, choice.text, lasting=True)
-        return _score_by_logprobs(choice, criterion, settings.min_mass, read_score)
+        try:
+            return _score_by_logprobs(choice, criterion, settings.min_mass, read_score)
+        except UnusableReply as error:
+            if replies[0].may_be_another_form:
+                error.lasting = False
+            raise
     if strategy == "decisions":
         return _score_by_probabilities(choice, criterion, settings.min_mass)
     score = read_score(choice)

@@ -6,9 +6,11 @@ import asyncio
 import math
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import judge
 from judge.core.errors import ConfigError, Refused, Transient
 from judge.core.records import Choice, Request, Response
 from judge.providers import Provider
@@ -103,6 +105,23 @@ def test_rules_from_a_file(tmp_path: Path) -> None:
         ask(provider, user_request("the dog"))
 
 
+@pytest.mark.parametrize("source", ["model", "recording"])
+def test_a_plain_reply_in_a_file_does_not_change_how_others_are_scored(
+    tmp_path: Path, source: str
+) -> None:
+    path = tmp_path / "replies.yaml"
+    path.write_text("- {when: Text 0, reply: 1}\n- {reply: {1: 0.45, 5: 0.55}}\n", encoding="utf-8")
+    rows = [{"item": str(n), "output": f"Text {n}."} for n in range(4)]
+    options: dict[str, Any] = {"metrics": [], "cache": False, "max_concurrency": 1}
+    calls = tmp_path / "calls.jsonl"
+    result = judge.evaluate(
+        rows, "ok: Is it ok?", model=f"scripted/{path}", record=calls, **options
+    )
+    if source == "recording":
+        result = judge.evaluate(rows, "ok: Is it ok?", replay=calls, **options)
+    assert [score.value for score in result.table.scores] == pytest.approx([1, 3.2, 3.2, 3.2])
+
+
 def test_the_note_of_a_file_is_its_notice(tmp_path: Path) -> None:
     path = tmp_path / "replies.yaml"
     path.write_text("- note: Written by hand.\n- {reply: 2}\n", encoding="utf-8")
@@ -124,7 +143,7 @@ def test_an_edited_file_has_a_different_endpoint(tmp_path: Path) -> None:
     [
         "- {when: a}", "a: [", "", "3", "a", "{a: 1}", "- 3", "- a", "- [a]", "- {when: 3, reply: 1}",
         "- {when: a, reply: {4: high}}", "- {reply: {4: [1]}}", "- {reply: {4: 2}}", "- {reply: [1]}",
-        "- {reply: null}", "- {reply: 1}\n- note",
+        "- {reply: null}", "- {reply: 1}\n- note", "- {reply: {4: 0.5, 5: 0.6}}",
     ],
 )  # fmt: skip
 def test_a_file_with_the_wrong_structure_is_a_config_error(tmp_path: Path, text: str) -> None:
