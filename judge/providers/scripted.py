@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from judge.config import RunConfig
 from judge.core import yaml_lines
 from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused, Unrecorded
+from judge.core.plugins import require_known
 from judge.core.records import (
     FUNCTION,
     MIXED_RULES,
@@ -231,7 +232,7 @@ def _read_rules(path: str | Path) -> _Rules:
             else ""
         )
         raise ConfigError(f"scripted replies {path}: {error.strerror}{hint}") from error
-    except (TypeError, ValueError) as error:
+    except (ConfigError, TypeError, ValueError) as error:
         # An error of YAML itself has its own line.
         line = getattr(error, "line", None) or line
         raise ConfigError(
@@ -241,15 +242,18 @@ def _read_rules(path: str | Path) -> _Rules:
 
 
 def _note(first_entry: Any) -> str:
-    """Return the note of a file's first entry, "" if that is a rule."""
-    return (
-        str(first_entry["note"]) if isinstance(first_entry, dict) and "note" in first_entry else ""
-    )
+    """Return the note of a file's first entry, "" if that is a rule. Raises ConfigError."""
+    if not isinstance(first_entry, dict) or "note" not in first_entry:
+        return ""
+    require_known("key", map(str, first_entry), ["note"])
+    return str(first_entry["note"])
 
 
 def _rule(entry: Any) -> _Rule:
     if not isinstance(entry, dict) or "reply" not in entry:
         raise ValueError("a rule has a reply, and in when the texts that a prompt must contain")
+    # With a misspelt `when`, a rule would answer every prompt.
+    require_known("key", map(str, entry), ["when", "reply"])
     when = entry.get("when", [])
     if not isinstance(when, str | list):
         raise ValueError("when is a text, or a list of texts")

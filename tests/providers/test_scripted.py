@@ -157,6 +157,24 @@ def test_a_file_with_the_wrong_structure_is_a_config_error(tmp_path: Path, text:
     assert "argument" not in message
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "fact"),
+    [
+        ("- {reply: 3}\n- {wehn: a, reply: 2}\n", 2, "did you mean 'when'?"),
+        ("- {note: By hand., reply: 2}\n", 1, "'reply'"),
+        ("- {note: By hand.}\n- {note: Again., reply: 2}\n", 2, "'note'"),
+    ],
+)
+def test_an_unknown_key_of_a_rule_is_refused(
+    tmp_path: Path, text: str, line: int, fact: str
+) -> None:
+    path = tmp_path / "replies.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        ScriptedProvider.from_file(path)
+    assert has_line(str(caught.value), f"replies.yaml:{line}:", "unknown key", fact)
+
+
 def test_a_missing_file_is_a_config_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="No such file"):
         ScriptedProvider.from_file(tmp_path / "none.yaml")
