@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -292,12 +293,30 @@ def _votes_by_text(
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     """Say that the text of a rating is not in the data, and suggest a similar item."""
     known_texts = first_names([text_name(*sample.key) for sample in samples], _NAMED)
-    similar_items = difflib.get_close_matches(rating.item, {sample.item for sample in samples}, n=1)
+    items = {sample.item for sample in samples}
+    similar_items = [item for item in sorted(items) if _is_same_number(item, rating.item)]
+    similar_items += difflib.get_close_matches(rating.item, items, n=1)
     hint = f"; did you mean item {similar_items[0]!r}?" if similar_items else ""
+    if any(_differs_in_form(item, rating.item) for item in items):
+        hint = "; the item's letters have another Unicode form there: write both in NFC"
     return (
         f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r} is in the "
         f"data (it has {known_texts}){hint}"
     )
+
+
+def _is_same_number(item: str, other: str) -> bool:
+    """Return whether two items are one number, such as 1 and 1.0."""
+    try:
+        return item != other and float(item) == float(other)
+    except ValueError:
+        return False
+
+
+def _differs_in_form(item: str, other: str) -> bool:
+    """Return whether two items look equal and have other characters, such as é and e with ´."""
+    composed = unicodedata.normalize("NFC", item)
+    return item != other and composed == unicodedata.normalize("NFC", other)
 
 
 def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:

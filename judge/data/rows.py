@@ -267,7 +267,14 @@ def _csv(path: Path, file_name: str) -> Iterator[RawRow]:
             "a cell with quotes, separators or line breaks in it must be quoted, and its own "
             "quotes doubled"
         )
-        raise DataError(f"{file_name}:{start}: {error}: {hint}") from error
+        problem = str(error)
+        if "new-line character" in problem:
+            # Python's advice is for programmers.
+            problem = "a line break is a carriage return (CR) alone"
+            hint = (
+                "save the file with the line breaks of Unix or Windows, or put the cell in quotes"
+            )
+        raise DataError(f"{file_name}:{start}: {problem}: {hint}") from error
     finally:
         csv.field_size_limit(former_limit)
 
@@ -493,10 +500,12 @@ def is_address(data: object) -> bool:
 
 
 def nearby(path: Path) -> str:
-    """Suggest a similar name in the same folder."""
+    """Return why a path has no file: it is a broken link, or has another name in its folder."""
     folder = path.parent
     if not folder.is_dir():
         return ""
+    if path.is_symlink():
+        return f"; it is a link to {path.readlink()}, which is missing"
     names_in_folder = [neighbour.name for neighbour in folder.iterdir()]
     similar_names = difflib.get_close_matches(path.name, names_in_folder, n=1)
     return f"; did you mean {similar_names[0]!r}?" if similar_names else ""

@@ -396,3 +396,21 @@ def test_a_sheet_is_joined_to_its_texts(sheet: Path) -> None:
 def test_a_rating_of_an_unknown_text_is_an_error_with_its_line(sheet: Path) -> None:
     with pytest.raises(DataError, match=r"ratings.jsonl:5: .*'b' and system 's'"):
         join_ratings([Sample("a", "s", "A.")], read_ratings(sheet).single)
+
+
+@pytest.mark.parametrize(
+    ("rated", "known", "facts"),
+    [
+        ("1.0", "1", ("no text of item '1.0'", "did you mean item '1'?")),
+        ("cafe\u0301", "caf\u00e9", ("another Unicode form", "NFC")),
+        ("b", "b", ("no text of item 'b'", "did you mean item 'b'?")),
+    ],
+)
+def test_a_rating_of_an_item_that_is_written_differently_says_so(
+    tmp_path: Path, rated: str, known: str, facts: tuple[str, ...]
+) -> None:
+    row = {"item": rated, "system": "s", "rater": "anna", "criterion": "polite", "value": 4}
+    write_jsonl(tmp_path / "ratings.jsonl", [row])
+    with pytest.raises(DataError) as raised:
+        join_ratings([Sample(known, "t", "A.")], read_ratings(tmp_path / "ratings.jsonl").single)
+    assert has_line(str(raised.value), *facts)

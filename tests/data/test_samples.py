@@ -576,6 +576,7 @@ GOOD = '{"output": "x"}\n'
             ("d.csv:3:", "end of data", "quotes"),
         ),
         ("d.tsv", 'item\toutput\n1\t"No" he said\n', ("d.tsv:2:",)),
+        ("d.csv", "item,output\r1,x\r2,y\r", ("d.csv:1:", "(CR) alone", "of Unix or Windows")),
         ("d.csv", "item,item,output\n1,1,x\n", ("d.csv:1: two columns", "'item'")),
         (
             "d.csv",
@@ -614,6 +615,8 @@ def test_a_missing_or_unreadable_file_is_an_error(
     as_jsonl(Path("data.jsonl"))
     assert has_line(error_message("dta.jsonl"), "dta.jsonl: no such file", "'data.jsonl'")
     assert error_message("nowhere/data.jsonl") == "nowhere/data.jsonl: no such file"
+    Path("link.jsonl").symlink_to("gone.jsonl")
+    assert has_line(error_message("link.jsonl"), "no such file", "a link to gone.jsonl")
     Path("folder.jsonl").mkdir()
     assert has_line(error_message(Path("folder.jsonl")), "folder.jsonl: no data", "known: .jsonl")
     assert has_line(error_message("x" * 5_000 + ".jsonl"), "cannot be read", "too long")
