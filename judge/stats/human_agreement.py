@@ -545,19 +545,26 @@ def _with_agreement(
         scale_of_judge = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
         return replace(row, no_calibration=f"{scale_of_people}, {scale_of_judge}")
     points = levels(scale)
-    curve = calibration(values, ratings, edges(scale), bootstrap)
-    reason = "" if curve else "no text has both a value and a rating"
     agreement = _agreement(values, ratings, points, bootstrap)
     exact = _exact_agreement(values, ratings, points) if points else None
-    row = replace(row, agreement=agreement, calibration=curve, no_calibration=reason, exact=exact)
-    if epsilon is None or reason:
+    row = replace(row, agreement=agreement, exact=exact)
+    curve = calibration(values, ratings, edges(scale), bootstrap)
+    if not curve:
+        return replace(row, no_calibration="no text has both a value and a rating")
+    row = replace(row, calibration=curve)
+    if epsilon is None:
         return row
     votes = votes_of(usable, rating_name)
+    return replace(row, alt_test=_alt_test(values, votes, points, epsilon))
+
+
+def _alt_test(values: Floats, votes: Votes, points: Sequence[float], epsilon: float) -> AltTest:
+    """Return the alternative annotator test of a judge's values; `points` are the scale's labels."""
     known_votes = votes.values[~np.isnan(votes.values)]
     # If people use the labels only, an expected score such as 4.9 would lose every tie.
     if points and np.isin(known_votes, points).all():
         values = _nearest(values, points)
-    return replace(row, alt_test=alt_test(values, votes.values, votes.names, epsilon))
+    return alt_test(values, votes.values, votes.names, epsilon)
 
 
 def _with_passes(
