@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.core import plugins
 from judge.core.records import Column, Estimate, Sample
 from judge.core.signature import Signature
+from judge.report.document import Document, Section, table, text_table
 from judge.report.renderers.latex import escape
 from judge.results.result import Result
 from judge.results.run_info import RunInfo
@@ -114,9 +116,9 @@ def test_latex_minus_signs_and_small_intervals() -> None:
     assert _rows(_one("[a]", "", -0.5, None, None)) == ["{}[a] & $-$0.500 \\\\"]
 
 
-def _narrow(columns: Sequence[str]) -> str:
-    """Return a table of 14 systems and these columns, with the same value in all cells."""
-    samples = tuple(Sample("i", f"system {k}", "x") for k in range(14))
+def _narrow(columns: Sequence[str], n_systems: int = 9) -> str:
+    """Return a table of these columns, with the same value in all cells."""
+    samples = tuple(Sample("i", f"system {k}", "x") for k in range(n_systems))
     estimates = {
         (s.system, name): Estimate("mean", -0.5, -0.625, -0.25, 1, "m")
         for s in samples
@@ -137,6 +139,40 @@ def test_many_columns_continue_in_a_second_part() -> None:
     assert text.count("\\begin{table}") == text.count("\\caption") == text.count("\\medskip") == 1
     assert text.count("{}system 8 & ") == text.count("\\resizebox{\\ifdim\\width>\\linewidth") == 2
     assert "\\allowbreak" not in text
+
+
+def test_a_table_that_is_longer_than_a_page_continues_in_another_float() -> None:
+    text = _narrow(["metric"], n_systems=50)
+    assert text.count("\\begin{table}") == text.count("\\caption{") == 3
+    assert text.count("\\caption{(continued) ") == 2
+    assert text.count("\\label{") == 1
+    rows = [line for line in text.splitlines() if line.startswith("{}system ")]
+    assert len(rows) == 50 + 3  # each part has a heading
+
+
+def test_a_long_text_is_broken_into_lines() -> None:
+    reason = "the interval reaches below the limit, so that more items are needed"
+    verdicts = text_table(("case", "reason"), [("one", reason)], name="cases")
+    section = Section("cases", "Cases", lambda: (verdicts,))
+    text = plugins.write(Document("D", sections=(section,)), "latex")
+    assert "\\begin{tabular}{ll}" in text
+    assert f"{{\\raggedright {reason}\\strut}}" in text
+
+
+def test_the_heading_of_the_names_is_escaped() -> None:
+    numbers = table(("topic_x", "mean"), [("a", 1)], name="slices")
+    section = Section("slices", "Slices", lambda: (numbers,))
+    text = plugins.write(Document("D", sections=(section,)), "latex")
+    assert "{}topic\\_x & mean" in text
+
+
+def test_every_table_has_a_label_of_its_own() -> None:
+    numbers = table(("system", "mean"), [("a", 1)])
+    blocks = tuple(replace(numbers, name=name) for name in ("by-流暢さ", "by-関連性", "", ""))
+    section = Section("all", "All", lambda: blocks)
+    text = plugins.write(Document("D", sections=(section,)), "latex")
+    labels = re.findall(r"\\label\{(.*?)\}", text)
+    assert labels == ["tab:judge-by", "tab:judge-by-2", "tab:judge-3", "tab:judge-4"]
 
 
 def test_a_long_heading_is_broken_between_words() -> None:

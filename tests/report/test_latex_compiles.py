@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,15 @@ def test_the_tables_of_a_run_and_its_validation_compile(result: Result, tmp_path
     validation = judge.validate(result, calibrate=True)
     compared = judge.compare(result, _evaluated(tmp_path, step=2))
     _compile(tmp_path, *(each.report("latex") for each in (result, validation, compared)))
+
+
+def test_the_tables_of_slices_compile(result: Result, tmp_path: Path) -> None:
+    samples = []
+    for sample in result.table.samples:
+        topic = "a_b%" if sample.item < "i_2" else "c&d#"
+        samples.append(replace(sample, extra={"topic_%": topic}))
+    sliced = replace(result, table=replace(result.table, samples=tuple(samples)))
+    _compile(tmp_path, plugins.write(plugins.document(judge.slices(sliced, "topic_%")), "latex"))
 
 
 def test_every_single_table_compiles(result: Result, tmp_path: Path) -> None:

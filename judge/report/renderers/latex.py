@@ -6,8 +6,9 @@ They use booktabs; names are escaped and intervals small.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, groupby
 from math import ceil
 
 from judge.core.errors import ConfigError
@@ -34,6 +35,10 @@ _MOST_WITH_INTERVALS = 6
 _LETTERS_PER_EM = 1.8  # of small type, on average
 _NARROWEST = 6  # em of a broken heading
 _WIDEST = 14
+_WIDE_TEXT = 40  # characters, beyond which a text is broken into lines
+_WIDEST_TEXT = 22  # em of a broken text
+_LINES_OF_PAGE = 44  # of small type, with room for a caption
+_LINES_OF_HEADINGS = 3
 
 # The characters that TeX reads as commands, replaces by others, or cannot print in OT1, its default
 # font encoding: it prints `<` as `¡`. Of straight quotes TeX makes curly ones.
@@ -63,8 +68,9 @@ _CHARACTERS = {
     "−": "$-$",
     "↑": "$\\uparrow$",
     "↓": "$\\downarrow$",
-    "▲": "$\\uparrow$",
-    "▼": "$\\downarrow$",
+    # Not arrows, which say what is better.
+    "▲": "$\\bigtriangleup$",
+    "▼": "$\\bigtriangledown$",
     "→": "$\\rightarrow$",
     "ε": "$\\epsilon$",
     "λ": "$\\lambda$",
@@ -95,7 +101,9 @@ def render(document: Document) -> str:
         )
     notes = (*document.notices, *document.remarks)
     comments = "".join(f"% {one_line(note)}\n" for note in notes)
-    text = "\n".join(_table(table, number) for number, table in enumerate(chosen, 1))
+    labels = _labels(chosen)
+    floats = [_floats(table, label) for table, label in zip(chosen, labels, strict=True)]
+    text = "\n".join(chain.from_iterable(floats))
     other_scripts = _OTHER_SCRIPTS if max(text, default="") > _LAST_LATIN else ""
     return f"{_HEAD}{other_scripts}{comments}{text}"
 
@@ -131,16 +139,64 @@ def _is_numeric(table: blocks.Table) -> bool:
     return texts <= _MAX_TEXTS
 
 
-def _table(table: blocks.Table, number: int) -> str:
-    """Write a floating table; the `number` labels one without a name."""
-    label_name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") or str(number)
-    tabulars = ["\n".join(_tabular(partial_table)) for partial_table in _parts(table)]
+def _labels(tables: Sequence[blocks.Table]) -> list[str]:
+    """Return a label for each table: its name in ASCII, and its number if another has the same."""
+    names = [re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") for table in tables]
+    labels = []
+    for number, label_name in enumerate(names, 1):
+        is_first = label_name and label_name not in names[: number - 1]
+        labels.append(label_name if is_first else f"{label_name}-{number}".strip("-"))
+    return labels
+
+
+def _floats(table: blocks.Table, label_name: str) -> Iterator[str]:
+    """Yield the table as a float, or as several if it is longer than a page.
+
+    A float holds several parts if they fit on its page.
+    """
     caption = escape(" ".join(filter(None, (table.caption, table.longest_key))))
+    heading = [f"\\caption{{{caption}}}", f"\\label{{tab:judge-{label_name}}}"]
+    pages: list[list[str]] = []
+    room = 0
+    for part in _parts(table):
+        for page_of_part in _pages(part):
+            n_lines = sum(map(_n_lines, page_of_part.rows)) + _LINES_OF_HEADINGS
+            if n_lines > room:
+                pages.append([])
+                room = _LINES_OF_PAGE
+            pages[-1].append("\n".join(_tabular(page_of_part)))
+            room -= n_lines
+    for tabulars in pages:
+        yield _float(heading, tabulars)
+        heading = [f"\\caption{{(continued) {caption}}}"]
+
+
+def _pages(table: blocks.Table) -> Iterator[blocks.Table]:
+    """Yield the table in parts of as many rows as fit on a page."""
+    rows: list[tuple[blocks.Cell, ...]] = []
+    n_lines = _LINES_OF_HEADINGS
+    for row in table.rows:
+        n_lines += _n_lines(row)
+        if rows and n_lines > _LINES_OF_PAGE:
+            yield replace(table, rows=tuple(rows))
+            rows = []
+            n_lines = _LINES_OF_HEADINGS + _n_lines(row)
+        rows.append(row)
+    yield replace(table, rows=tuple(rows))
+
+
+def _n_lines(row: Sequence[blocks.Cell]) -> int:
+    """Return the lines of a row: its values, and below them the intervals, or a long text."""
+    longest = max(len(cell.text) for cell in row)
+    n_lines = max(1, ceil(longest / (_WIDEST_TEXT * _LETTERS_PER_EM)))
+    return n_lines + any(cell.note for cell in row[1:])
+
+
+def _float(heading: Sequence[str], tabulars: Sequence[str]) -> str:
     lines = [
         "\\begin{table}",
         "\\centering",
-        f"\\caption{{{caption}}}",
-        f"\\label{{tab:judge-{label_name}}}",
+        *heading,
         "\\small",
         "\\setlength{\\tabcolsep}{4pt}",
         "\n\n\\medskip\n".join(tabulars),
@@ -164,15 +220,17 @@ def _tabular(table: blocks.Table) -> Iterator[str]:
     """Yield the lines of one tabular."""
     title, *columns = table.columns
     yield _SHRUNK
-    yield f"\\begin{{tabular}}{{l{'r' * len(columns)}}}"
+    alignment = "".join("r" if column.numeric else "l" for column in columns)
+    yield f"\\begin{{tabular}}{{l{alignment}}}"
     yield "\\toprule"
     yield from _group_headings(columns)
     heads = [_column_head(column) for column in columns]
-    yield _row(f"{{}}{title.head}" if title.head else "", heads)
+    yield _row("{}" + escape(title.head, _NAME) if title.head else "", heads)
     yield "\\midrule"
     for name_cell, *cells in table.rows:
         # The braces: LaTeX would read a `[` or `*` after the last row's `\\` as its argument.
-        yield _row("{}" + escape(name_cell.text, _NAME), map(_value, cells))
+        values = [_value(cell, column) for cell, column in zip(cells, columns, strict=True)]
+        yield _row("{}" + escape(name_cell.text, _NAME), values)
         if any(cell.note for cell in cells):
             yield _row("", map(_small_note, cells))
     yield "\\bottomrule"
@@ -208,11 +266,14 @@ def _column_head(column: blocks.Column) -> str:
         broken += escape(piece) + line_end
     width = ceil(longest_piece(head) / _LETTERS_PER_EM)
     width = min(max(width, _NARROWEST), _WIDEST)
-    return f"\\parbox[b]{{{width}em}}{{\\raggedleft {broken}}}"
+    side = "\\raggedleft" if column.numeric else "\\raggedright"
+    return f"\\parbox[b]{{{width}em}}{{{side} {broken}}}"
 
 
-def _value(cell: blocks.Cell) -> str:
+def _value(cell: blocks.Cell, column: blocks.Column) -> str:
     text = escape(cell.text)
+    if not column.numeric and len(cell.text) > _WIDE_TEXT:
+        text = f"\\parbox[t]{{{_WIDEST_TEXT}em}}{{\\raggedright {text}\\strut}}"
     if cell.tone in ("strong", "good"):
         text = f"\\textbf{{{text}}}"
     return text + escape(cell.mark)
