@@ -307,7 +307,7 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     if len(data.order) > MOST and not data.against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
     if (is_known != is_known[0]).any():
-        remarks.append("systems have different items: differences use the shared ones")
+        remarks.append("systems have different items, and differences use the shared ones")
     without_shared_item = len(data.pairs) - compared
     if without_shared_item > 0:
         n_pairs = len(data.pairs)

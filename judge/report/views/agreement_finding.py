@@ -25,7 +25,7 @@ _TESTED_PLACES = 3
 """The decimals by which an interval is on a side of 0."""
 _MAX_LINES = 3  # criteria of the finding
 _MAX_NAMED = 3  # criteria or baselines in a sentence
-_PANELS = ("panel mean", "panel median", "panel majority")
+PANELS = ("panel mean", "panel median", "panel majority")
 
 
 class Side(Enum):
@@ -203,7 +203,7 @@ def best_judge(criteria: Sequence[Rated], level: Level) -> str:
             value = -1.0 if estimate is None else estimate.value
             values.setdefault(row.name, []).append(value)
     for judge_name in values:
-        if judge_name in _PANELS:
+        if judge_name in PANELS:
             return judge_name
     return max(values, key=lambda judge_name: fmean(values[judge_name]))
 

@@ -276,7 +276,12 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     gap = f"{size} {side} {short_name(second_system)}"
     n_items = closest.estimate.n
     items = plural(n_items, "item")
-    yield f"{lead}, {gap} on {items}.{_needed(result, n_items)}"
+    comparison_with_next = f"{lead}, {gap} on {items}."
+    scored_items, _ = _items(result, comparison, first_system)
+    if n_items < scored_items:
+        # The mean is over more items than the difference.
+        comparison_with_next = f"{lead}. On the {items} that both have, it is {gap}."
+    yield f"{comparison_with_next}{_needed(result, n_items)}"
 
 
 def _no_difference_headline(result: Result, comparison: Comparison, tests: _Tests) -> str:

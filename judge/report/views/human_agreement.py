@@ -31,6 +31,7 @@ from judge.report.document import (
 from judge.report.format import column_title
 from judge.report.views import disagreements
 from judge.report.views.agreement_finding import (
+    PANELS,
     best_judge,
     criterion_sentences,
     finding,
@@ -85,16 +86,22 @@ def failed_cell(row: Row | None) -> Cell | None:
 
 def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
     """Warn of many failed judgments, or of failures on texts that people rate differently."""
+    judges_failed = any(row.failed for row in rated.judges if row.name not in PANELS)
     for row in rated.judges:
         failed = row.failed
-        if failed is None:
+        # A panel has no value because a judge of it failed, or because it has no majority.
+        if failed is None or (row.name in PANELS and judges_failed):
             continue
         are_many = failed.n / failed.of >= _MANY_FAILED
         are_rated_differently = failed.p is not None and failed.p < ALPHA
         if not (are_many or are_rated_differently):
             continue
-        judgments = plural(failed.of, "judgment")
-        note = f"{rated.criterion}: {failed.n:,} of {judgments} by {row.name} failed."
+        if row.name in PANELS:
+            values = plural(failed.of, "value")
+            note = f"{rated.criterion}: {failed.n:,} of {values} of the {row.name} are missing."
+        else:
+            judgments = plural(failed.of, "judgment")
+            note = f"{rated.criterion}: {failed.n:,} of {judgments} by {row.name} failed."
         if failed.scored_ratings is not None:
             ratings = number(failed.ratings, SHORT)
             scored = number(failed.scored_ratings, SHORT)

@@ -86,7 +86,7 @@ def build_finding(
     """Lay out a row; its value has this many decimals, or as many as it needs (`score_text`)."""
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
-        replies = _replies(row)
+        replies = stored_replies(row)
         answers = _answers(row)
         return Finding(value="", replies=replies, failure=row, answers=answers, **names)
     provenance = row.provenance
@@ -104,7 +104,7 @@ def build_finding(
         fails = f"{just}{side} {limit}"
     return Finding(
         value=text,
-        replies=_replies(provenance),
+        replies=stored_replies(provenance),
         shade=shade,
         bars=distribution.bars,
         shares=distribution.shares,
@@ -292,7 +292,7 @@ def marked(
     return tuple(pieces)
 
 
-def _replies(source: Provenance | Failure) -> Replies:
+def stored_replies(source: Provenance | Failure) -> Replies:
     """Return the stored replies with their counts.
 
     A score by samples has its draws, a repaired one the reply and that to the repair question.

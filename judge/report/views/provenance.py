@@ -27,6 +27,7 @@ from judge.report.document import (
     table,
 )
 from judge.report.format import column_title
+from judge.report.views.item_scores import stored_replies
 from judge.report.views.servers import (
     methods_by_column,
     refusals,
@@ -290,7 +291,10 @@ def _example(failure: Failure) -> str:
     """Return a failure with its text and the beginning of the reply."""
     reply = ""
     if failure.raw and failure.stage != "metric":
-        reply = f", reply: {failure.raw[:80]!r}"
+        replies = stored_replies(failure).texts
+        if replies:
+            commonest, _ = replies[0]
+            reply = f", reply: {commonest[:80]!r}"
     judged = failure.system
     if failure.opponent:
         judged = f"{judged} against {failure.opponent}"
