@@ -302,7 +302,15 @@ def test_any_words_after_a_number_and_a_mark_are_its_reason(language: str) -> No
         ("Yes, probably.", ANSWERS),
         ("Yes, I'll judge the text.", ANSWERS),
         ("No, I cannot answer that.", ANSWERS),
+        ("No, I won't do that.", ANSWERS),
+        ("Yes, here is my evaluation:", ANSWERS),
         ("はい、承知しました。", ANSWERS),
+        ("はい、それでは評価を始めます。", ANSWERS),
+        ("いいえ、お答えできません。", ANSWERS),
+        ("아니요, 답변할 수 없습니다.", ANSWERS),
+        ("是的，下面是我的评估。", ANSWERS),
+        ("不，我不能回答。", ANSWERS),
+        ("Nein, das kann ich nicht beantworten.", ANSWERS),
         ("はい、もし短ければ。", ANSWERS),
         ("네, 평가하겠습니다.", ANSWERS),
         ("是的，我来评估。", ANSWERS),
@@ -440,6 +448,7 @@ def test_a_unit_may_be_in_another_language(text: str) -> None:
 
 DEDUCTIONS = (
     " - one point deducted for a wrong name",
+    " (-1 for style)",
     ", one point off for style",
     ", but I deducted a point for style.",
     "\nI took off one point for style.",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+# "5 (-1 for style)"
+_IN_BRACKETS = r"\A\s*\([-–]\s?[0-9]"
 _POINTS = r"(?:an?|one|two|[1-9])\s+(?:points?|marks?|stars?)"
 # "I deducted one point", "minus a point", but not "I did not deduct a point", "no need to deduct a point"
 _ENGLISH = (
@@ -23,7 +25,9 @@ _OTHERS = (
     r"|\bmoins\s+(?:un|deux|[1-9])\s+points?\b|\b(?:un|deux|[1-9])\s+points?\s+(?:de|en)\s+moins\b"
     r"|\b(?:menos|resto|descuento|quito)\s+(?:un|dos|[1-9])\s+puntos?\b"
 )
-_DEDUCTION = re.compile("|".join((_ENGLISH, _CHINESE, _JAPANESE, _KOREAN, _OTHERS)), re.IGNORECASE)
+_DEDUCTION = re.compile(
+    "|".join((_IN_BRACKETS, _ENGLISH, _CHINESE, _JAPANESE, _KOREAN, _OTHERS)), re.IGNORECASE
+)
 
 
 def has_deduction(reason: str) -> bool:
