@@ -18,7 +18,7 @@ from typing import Literal
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import LabelIndex, fold
-from judge.scoring.prose import answers, chinese, english, japanese, korean, other_languages
+from judge.scoring.prose import chinese, english, japanese, korean, reasons
 from judge.scoring.prose.forms import Forms, forms, table_cells
 from judge.scoring.prose.language import Reader, reader
 from judge.scoring.prose.masks import mask_quotations
@@ -151,16 +151,12 @@ _TAKEN_BACK = re.compile(
     re.IGNORECASE,
 )
 
+_ANOTHER_QUALITY = english.FOR_ANOTHER_QUALITY.replace("TITLE", "(?!)")
 _DOUBTS = re.compile(
-    "|".join(
-        language.DOUBT_AFTER.replace("TITLE", "(?!)") for language in (*_LANGUAGES, other_languages)
-    ),
-    re.IGNORECASE,
+    rf"{reasons.DOUBT}|{_ANOTHER_QUALITY}|\A\W*{english.WITH_CHANGES}", re.IGNORECASE
 )
-"""What makes a reason behind a named score doubtful, in any language."""
-_DOUBTS_OF_ANSWERS = re.compile(
-    f"{answers.DOUBT_AFTER}|{other_languages.DOUBT_AFTER}", re.IGNORECASE
-)
+"""What makes a reason behind a score doubtful, in any language."""
+_DOUBTS_OF_ANSWERS = re.compile(reasons.DOUBT_OF_ANSWER, re.IGNORECASE)
 """The same behind a yes or no."""
 # "4 or 5", "4이나 5"
 _OR = re.compile(

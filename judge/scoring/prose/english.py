@@ -131,7 +131,7 @@ _CONDITION = (
     r"|as long as|in case|whether)\b"
 )
 # "with fewer errors", "with a few small edits"
-_WITH_CHANGES = (
+WITH_CHANGES = (
     r"\bwith (?:\w++ ){0,2}?"
     r"(?:better|more|fewer|less|clearer|shorter|improved|additional|extra|another"
     r"|(?:minor|small|slight|further|some|a few) "
@@ -171,6 +171,8 @@ _FOR_A_QUALITY = (
     r"(?:in terms of|as for|regarding|concerning|when it comes to|with (?:respect|regard) to|for"
     rf"|on|in|as regards) (?:the |its )?{_OTHER_QUALITY}\W*\Z"
 )
+# "4 for fluency", "4 - style, not coherence"
+FOR_ANOTHER_QUALITY = rf"\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
 # What somebody else says or asks for: "the text says that it deserves a 5".
 _REPORTED = (
     r"\b"
@@ -186,13 +188,13 @@ _MODAL = (
 )
 # What makes the reason before an assertion doubtful: "If it were shorter", "Once it is edited".
 _DOUBT = (
-    rf"{_CONDITION}|{_WITH_CHANGES}|{_ABOUT_OTHERS}|{_FOR_A_QUALITY}|\A\W*with(?:out)?\b"
+    rf"{_CONDITION}|{WITH_CHANGES}|{_ABOUT_OTHERS}|{_FOR_A_QUALITY}|\A\W*with(?:out)?\b"
     r"|\A\W*(?:once|after|until|when|whenever|before|next|last)\b"
 )
 _DOUBT_BEFORE = rf"{_DOUBT}|{_REPORTED}|\bwould\b"
 # What makes a reason after an assertion doubtful: ", but it might be lower", ", or a 3?".
 DOUBT_AFTER = (
-    rf"{_CONDITION}|{_WITH_CHANGES}"
+    rf"{_CONDITION}|{WITH_CHANGES}"
     r"|\b"
     r"(?:would|might|could (?:be (?:an?|lower|higher|[0-9])|have|get|earn|receive|deserve)"
     r"|at (?:first|best|most|least)|request\w*|demand\w*|instruct\w*|asked|told|maximum|max"
@@ -203,7 +205,7 @@ DOUBT_AFTER = (
     r"|(?:unable|not able|refuse|impossible) to (?:rate|judge|score|assess|evaluate|grade))\b"
     # "4, n/a": the words take the number back
     r"|\A\W*(?:n/a|not applicable|pending|tbd|placeholder)\b"
-    rf"|\?|\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
+    rf"|\?|{FOR_ANOTHER_QUALITY}"
 )
 
 # "Overall", "In my opinion", "Taking everything into account"
@@ -266,7 +268,7 @@ PLAIN_FACT = replace(
     # "It gets a 4, but it could be shorter": no "would" in it, so "but" takes nothing back.
     after=_CONTRAST,
     doubt_after=(
-        rf"{_CONDITION}|{_WITH_CHANGES}"
+        rf"{_CONDITION}|{WITH_CHANGES}"
         r"|\b(?:would|not|never|cannot|can['’]t|no|maybe|perhaps|only|instead)\b|\?"
     ),
     unless="would",
@@ -282,7 +284,7 @@ WITH_A_REASON_FIRST = replace(
         r"|even though|in view of|in light of|for its)\b"
     ),
     doubt=(
-        rf"{_CONDITION}|{_WITH_CHANGES}|{_REPORTED}|{_FOR_A_QUALITY}|\bwould\b"
+        rf"{_CONDITION}|{WITH_CHANGES}|{_REPORTED}|{_FOR_A_QUALITY}|\bwould\b"
         r"|\b(?:as|since) (?:requested|the (?:author|user|text|rubric))\b"
     ),
 )

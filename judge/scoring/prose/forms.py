@@ -172,7 +172,7 @@ def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool)
     ending = rf"[\s.!。、,*)\]}}]*+{_STOP}\Z"
     bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}{quality}SCORE{mark}{_COPULA}{ending}"
     # "2 - the wording is poor", "4 The text is clear."
-    opening = rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?:{_REASON}|\s++{_SENTENCE_OPENER})"
+    opening = rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?={_REASON}|\s++{_SENTENCE_OPENER})"
     # <score>4</score>
     tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"
 
