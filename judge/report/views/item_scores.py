@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,35 +16,15 @@ from judge.core.scale_words import pass_text
 from judge.core.signature import Signature
 from judge.report.document import Table, text_table
 from judge.report.format import score_text
-from judge.scoring.parse import split_replies
+from judge.report.views.replies import Replies, stored_replies
 from judge.stats.compared_pairs import TIE, verdict
 
-_BRIEF = 24  # characters of a reply that fits beside others
 PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)
 CLAIMS = ("claims_precision", "nli")
 REFERENCE_CLAIMS = "claims_recall"
 CLAIM_HEADS = ("support", "claim", "most similar sentence")
 _MAX_SENTENCE = 300  # characters of a sentence
 _THRESHOLD = 0.5  # of a verifier whose signature has none
-
-
-@dataclass(frozen=True, slots=True)
-class Replies:
-    """The replies behind a value with their counts, the most common first."""
-
-    texts: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def brief(self) -> bool:
-        """Whether all of them fit on a line."""
-        if len(self.texts) > _BRIEF:
-            return False
-        texts = [text for text, _ in self.texts]
-        return all(len(text) <= _BRIEF and "\n" not in text for text in texts)
-
-    @property
-    def total(self) -> int:
-        return sum(count for _, count in self.texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,19 +269,6 @@ def marked(
             Piece(text[span_start:span_end], distinct_names, tuple(around), ", ".join(ends))
         )
     return tuple(pieces)
-
-
-def stored_replies(source: Provenance | Failure) -> Replies:
-    """Return the stored replies with their counts.
-
-    A score by samples has its draws, a repaired one the reply and that to the repair question.
-    """
-    raw = source.raw or ""
-    texts = [raw]
-    if raw and (source.method == "samples" or source.reading == "repaired"):
-        texts = [choice.text for choice in split_replies(raw)]
-    stripped = [text.strip() for text in texts]
-    return Replies(tuple(Counter(filter(None, stripped)).most_common()))
 
 
 _READINGS = {

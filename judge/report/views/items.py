@@ -34,7 +34,6 @@ from judge.report.views.item_scores import (
     Finding,
     Line,
     Piece,
-    Replies,
     build_finding,
     checked_claims,
     compared,
@@ -43,6 +42,7 @@ from judge.report.views.item_scores import (
     similarities,
 )
 from judge.report.views.provenance import abstained, failed
+from judge.report.views.replies import Replies
 from judge.results.result import Result
 from judge.stats.disagreements import on_same_scale
 

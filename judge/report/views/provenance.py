@@ -27,7 +27,7 @@ from judge.report.document import (
     table,
 )
 from judge.report.format import column_title
-from judge.report.views.item_scores import stored_replies
+from judge.report.views.replies import stored_replies
 from judge.report.views.servers import (
     methods_by_column,
     refusals,
