@@ -16,12 +16,12 @@ CRITERIA = ("coherence", "fluency", "informativeness", "relevance")
 AGAINST_SOURCE = {
     "ROUGE-1": ("0.564", "0.476", "0.744", "0.639"),
     "ROUGE-2": ("0.591", "0.511", "0.746", "0.648"),
-    "rougeL": ("0.591", "0.515", "0.746", "0.641"),
+    "ROUGE-L": ("0.591", "0.515", "0.746", "0.641"),
 }
 AGAINST_REFERENCE = {
     "ROUGE-1": ("0.071", "0.073", "0.105", "0.128"),
     "ROUGE-2": ("0.016", "0.037", "0.069", "0.087"),
-    "rougeL": ("0.016", "0.025", "0.035", "0.063"),
+    "ROUGE-L": ("0.016", "0.025", "0.035", "0.063"),
 }
 """Spearman: experiments/results/newsroom.md of SigmaWe/DocAsRef, the rows `new` and `trad` of
 rouge1, rouge2 and rougeL. Columns as in `CRITERIA`.
