@@ -27,7 +27,7 @@ from judge.cli import app, main
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ["judge", "run", "examples/compare_systems/run.yaml", "--out", "runs/demo"]
-STARTED = {
+STARTABLE = {
     "judge",
     "python",
     "pytest",
@@ -45,61 +45,64 @@ STARTED = {
 TOOLS = {"judge": "-c 'from judge.cli import main; main()'", "python": "", "pytest": "-m pytest"}
 GUARD = """
 import socket
-def _loopback(connect):
+def _only_loopback(connect):
     def guarded(self, address, *rest):
         if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in ("127.0.0.1", "::1", "localhost"):
             raise RuntimeError(f"the documentation reaches for {address}")
         return connect(self, address, *rest)
     return guarded
 for name in ("connect", "connect_ex"):
-    setattr(socket.socket, name, _loopback(getattr(socket.socket, name)))
+    setattr(socket.socket, name, _only_loopback(getattr(socket.socket, name)))
 """
 
 
 @dataclass(frozen=True)
 class Block:
-    """Code on a page: `title` is the file to write, `left_out` the reason why it is not run."""
+    """Code on a page: `title` is the file to write, `not_run` the reason why it is not run."""
 
     language: str
     text: str
     line: int
     exit: int = 0
     title: str = ""
-    left_out: str = ""
+    not_run: str = ""
 
 
 def blocks(text: str) -> Iterator[Block]:
     """Yield the blocks of a page in order."""
-    why = re.compile(r"<!--\s*not run:\s*(.+?)\s*-->", re.DOTALL)
-    left_out = ""
+    not_run_comment = re.compile(r"<!--\s*not run:\s*(.+?)\s*-->", re.DOTALL)
+    not_run = ""
     for token in MarkdownIt().parse(text):
-        if token.type == "html_block" and (reason := why.search(token.content)):
-            left_out = reason[1]
+        if token.type == "html_block" and (match := not_run_comment.search(token.content)):
+            not_run = match[1]
         elif token.type in ("fence", "code_block"):
             language = token.info.split()[0] if token.info.strip() else ""
-            exits, title = (
-                re.search(r"\bexit=(\d+)", token.info),
-                re.search(r'\btitle="([^"]+)"', token.info),
+            exit_code = re.search(r"\bexit=(\d+)", token.info)
+            title = re.search(r'\btitle="([^"]+)"', token.info)
+            yield Block(
+                language,
+                token.content,
+                line=token.map[0] + 1 if token.map else 0,
+                exit=int(exit_code[1]) if exit_code else 0,
+                title=title[1] if title else "",
+                not_run=not_run,
             )
-            line = token.map[0] + 1 if token.map else 0
-            code = int(exits[1]) if exits else 0
-            yield Block(language, token.content, line, code, title[1] if title else "", left_out)
-            left_out = ""
+            not_run = ""
 
 
 def commands(block: Block) -> list[tuple[str, str]]:
-    """Return the commands of a block with their output as shown; a backslash joins a line to the next."""
+    """Return the commands of a block with their documented output; a backslash joins two lines."""
     result: list[tuple[str, str]] = []
-    goes_on = False
+    continues = False
     for line in block.text.splitlines():
         starts = line.startswith("$ ")
-        if goes_on:
+        if continues:
             result[-1] = (result[-1][0].rstrip("\\") + line.removeprefix("> ").strip(), "")
         elif starts:
             result.append((line.removeprefix("$ ").strip(), ""))
         elif result:
             result[-1] = (result[-1][0], result[-1][1] + line + "\n")
-        goes_on = (goes_on or starts) and line.endswith("\\")
+        continues = (continues or starts) and line.endswith("\\")
     return result
 
 
@@ -108,17 +111,17 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[\u2500-\u257f]", " ", text).split())
 
 
-def missing(shown: str, printed: str) -> str:
-    """Return the first part of the shown output that was not printed in this order, or ""."""
+def missing_part(documented: str, printed: str) -> str:
+    """Return the first part of the documented output that was not printed in this order, or ""."""
     rest = plain(printed)
-    for part in filter(None, map(plain, shown.split("…"))):
+    for part in filter(None, map(plain, documented.split("…"))):
         _, match, rest = rest.partition(part)
         if not match:
             return part
     return ""
 
 
-def unknown(command: str) -> str:
+def parser_error(command: str) -> str:
     """Return why judge's parser rejects a command that is not run, or ""."""
     words = shlex.split(command, comments=True)
     if words[:1] == ["make"]:
@@ -126,12 +129,8 @@ def unknown(command: str) -> str:
         return "".join(f"no target {word}" for word in words[1:] if word not in targets)
     if words[:1] != ["judge"]:
         return ""
-    words = words[
-        1 : min(
-            [words.index(word) for word in words if word in ("|", ">", ">>", "&&", ";")],
-            default=None,
-        )
-    ]
+    shell_operators = [n for n, word in enumerate(words) if word in ("|", ">", ">>", "&&", ";")]
+    words = words[1 : min(shell_operators, default=len(words))]
     node: Any = app
     path = ["judge"]
     while isinstance(node, click.Group) and words and not words[0].startswith("-"):
@@ -151,7 +150,8 @@ def unknown(command: str) -> str:
 
 def unknown_names(text: str) -> list[str]:
     """Return the names below `judge` that a Python block uses and that do not exist."""
-    tree, names = ast.parse(text), set()
+    tree = ast.parse(text)
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "judge":
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
@@ -159,13 +159,9 @@ def unknown_names(text: str) -> list[str]:
             r"judge(\.\w+)+", name := ast.unparse(node)
         ):
             names.add(name)
-    if any(
-        arg.arg == "judge"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.arguments)
-        for arg in node.args
-    ):
-        return []  # in a test `judge` is the fixture
+    parameters = [node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)]
+    if "judge" in parameters:  # the fixture of a test
+        return []
     return sorted(name for name in names if not _exists(name))
 
 
@@ -197,8 +193,8 @@ def run_judge(words: list[str]) -> tuple[int, str]:
         return 0, printed()
 
 
-class Ground:
-    """The folder in which a page runs, and the names of its Python blocks."""
+class PageRunner:
+    """Run a page's blocks in a folder; the Python blocks share their names."""
 
     def __init__(self, folder: Path, page: str, demo: str = "") -> None:
         self.folder = folder
@@ -217,24 +213,23 @@ class Ground:
     def run(self, command: str) -> tuple[int, str]:
         """Run a command, in this process unless it needs a shell; return its exit code and output."""
         words = shlex.split(command, comments=True)
-        assert words[0] in STARTED, (
+        assert words[0] in STARTABLE, (
             f"{words[0]} is not started from a test: put <!-- not run: REASON --> before it"
         )
-        if words == DEMO and self._demo:  # it has run, and `runs/` has what it wrote
+        if words == DEMO and self._demo:  # the fixture `demo` has run this command
             return 0, self._demo
         if words[0] == "judge" and not re.search(r"[|&;<>$*`]", " ".join(words)):
             return run_judge(words)
-        path, modules = f"{self._tools}:/usr/bin:/bin", f"{self._tools}:{ROOT}"
-        surroundings = {
+        environment = {
             **os.environ,
-            "PATH": path,
-            "PYTHONPATH": modules,
+            "PATH": f"{self._tools}:/usr/bin:/bin",
+            "PYTHONPATH": f"{self._tools}:{ROOT}",
             "HOME": str(self.folder.parent),
         }
-        done = subprocess.run(
-            ["bash", "-c", command], env=surroundings, capture_output=True, timeout=300
+        completed = subprocess.run(
+            ["bash", "-c", command], env=environment, capture_output=True, timeout=300
         )
-        return done.returncode, (done.stdout + done.stderr).decode("utf-8")
+        return completed.returncode, (completed.stdout + completed.stderr).decode("utf-8")
 
     def python(self, text: str) -> None:
         with captured():
@@ -242,7 +237,7 @@ class Ground:
 
     def session(self, text: str) -> None:
         """Run the lines after `>>>`. Raises AssertionError with the differences."""
-        runner = doctest.DocTestRunner(
+        doctest_runner = doctest.DocTestRunner(
             verbose=False, optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         )
         differences: list[str] = []
@@ -250,8 +245,8 @@ class Ground:
             text.replace("…", "..."), self.names, self.page, self.page, 0
         )
         assert session.examples, f"{self.page}: a pycon block without a line that begins with >>>"
-        runner.run(session, out=differences.append, clear_globs=False)
-        assert not runner.failures, "".join(differences)
+        doctest_runner.run(session, out=differences.append, clear_globs=False)
+        assert not doctest_runner.failures, "".join(differences)
         self.names.update(session.globs)
 
     def write(self, name: str, text: str) -> None:
@@ -261,39 +256,45 @@ class Ground:
         target.write_text(text, "utf-8")
 
 
-def run_page(text: str, ground: Ground) -> None:
+def run_page(text: str, runner: PageRunner) -> None:
     """Run a page, block by block. Raises AssertionError with the line of the first error."""
     for block in blocks(text):
-        at = f"{ground.page}:{block.line}"
-        placed = "\n" * block.line + block.text
+        position = f"{runner.page}:{block.line}"
+        # Empty lines before the code, so that its errors have the line numbers of the page.
+        code = "\n" * block.line + block.text
         if block.title:
-            ground.write(block.title, block.text)
+            runner.write(block.title, block.text)
         elif block.language == "python":
-            assert not (wrong := unknown_names(block.text)), f"{at}: no {', '.join(wrong)}"
-            if not block.left_out:
-                ground.python(placed)
-        elif block.language == "pycon" and not block.left_out:
-            ground.session(placed)
+            wrong = unknown_names(block.text)
+            assert not wrong, f"{position}: no {', '.join(wrong)}"
+            if not block.not_run:
+                runner.python(code)
+        elif block.language == "pycon" and not block.not_run:
+            runner.session(code)
         elif block.language == "console":
-            _run_commands(block, ground, at)
+            _run_commands(block, runner, position)
         else:
             assert not re.search(r"^(\$ )?judge ", block.text, re.MULTILINE), (
-                f"{at}: a command outside a console block"
+                f"{position}: a command outside a console block"
             )
 
 
-def _run_commands(block: Block, ground: Ground, at: str) -> None:
-    listed = commands(block)
-    assert listed, f"{at}: a console block without a line that begins with $"
-    for place, (command, shown) in enumerate(listed, 1):
-        expected = block.exit if place == len(listed) else 0
-        if block.left_out:
-            assert not (wrong := unknown(command)), f"{at}: {command}: {wrong}"
+def _run_commands(block: Block, runner: PageRunner, position: str) -> None:
+    block_commands = commands(block)
+    assert block_commands, f"{position}: a console block without a line that begins with $"
+    for number, (command, documented) in enumerate(block_commands, 1):
+        if block.not_run:
+            error = parser_error(command)
+            assert not error, f"{position}: {command}: {error}"
             continue
-        code, printed = ground.run(command)
-        assert code == expected, f"{at}: {command}\nexited with {code}, not {expected}:\n{printed}"
-        assert not (part := missing(shown, printed)), (
-            f"{at}: {command}\ndoes not print in this order:\n{part}\nbut:\n{printed}"
+        expected = block.exit if number == len(block_commands) else 0
+        code, printed = runner.run(command)
+        assert code == expected, (
+            f"{position}: {command}\nexited with {code}, not {expected}:\n{printed}"
+        )
+        part = missing_part(documented, printed)
+        assert not part, (
+            f"{position}: {command}\ndoes not print in this order:\n{part}\nbut:\n{printed}"
         )
 
 
@@ -318,12 +319,12 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture
-def make_ground(
+def make_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> Callable[[str], Ground]:
+) -> Callable[[str], PageRunner]:
     """Return a function that prepares a page; only real pages start with the demo's runs."""
 
-    def make(page: str) -> Ground:
+    def make(page: str) -> PageRunner:
         folder = tmp_path / "clone"
         folder.mkdir()
         for name in ("examples", "prompts"):
@@ -333,14 +334,11 @@ def make_ground(
             example_folder, printed = request.getfixturevalue("demo")
             shutil.copytree(example_folder / "runs", folder / "runs")
             monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        for name in [
-            n
-            for n in os.environ
-            if n.endswith("_API_KEY") or n.startswith(("JUDGE_", "OPENAI_", "AZURE_"))
-        ]:
-            monkeypatch.delenv(name)
+        for name in [*os.environ]:
+            if name.endswith("_API_KEY") or name.startswith(("JUDGE_", "OPENAI_", "AZURE_")):
+                monkeypatch.delenv(name)
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.chdir(folder)
-        return Ground(folder, page, printed)
+        return PageRunner(folder, page, printed)
 
     return make

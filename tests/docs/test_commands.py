@@ -36,10 +36,10 @@ IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
 @pytest.mark.slow
-def test_commands_of_each_page_work(
-    page: Path, harness: ModuleType, make_ground: Callable[[str], Any]
+def test_commands_and_code_of_a_page_run(
+    page: Path, harness: ModuleType, make_runner: Callable[[str], Any]
 ) -> None:
-    harness.run_page(page.read_text("utf-8"), make_ground(str(page.relative_to(ROOT))))
+    harness.run_page(page.read_text("utf-8"), make_runner(str(page.relative_to(ROOT))))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=IDS)
@@ -49,23 +49,30 @@ def test_commands_and_options_in_prose_exist(page: Path, harness: ModuleType) ->
     parameters = [
         parameter for node in walk(tree) for parameter in node.get_params(click.Context(node))
     ]
-    options = {option for p in parameters for option in (*p.opts, *p.secondary_opts)}
+    options = {
+        option
+        for parameter in parameters
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     options |= {"--help", "-h", *(f"--{name}" for name in re.findall(r'"--([\w-]+)"', plugin))}
     wrong = []
-    for token in MarkdownIt().parse(page.read_text("utf-8")):
-        for span in (
-            child.content for child in token.children or () if child.type == "code_inline"
-        ):
-            words = span.replace("=", " ").split()
-            if words[:1] == ["judge"] and len(words) > 1 and re.fullmatch(r"[a-z]+", words[1]):
-                wrong += [span] * (words[1] not in tree.commands)
-            if words and (words[0] == "judge" or words[0].startswith("--")):
-                wrong += [
-                    f"{span}: {w}"
-                    for w in words
-                    if re.fullmatch(r"--[a-z][\w-]*", w) and w not in options
-                ]
+    for span in code_spans(page):
+        words = span.replace("=", " ").split()
+        is_command = words[:1] == ["judge"] and len(words) > 1
+        if is_command and re.fullmatch(r"[a-z]+", words[1]) and words[1] not in tree.commands:
+            wrong.append(span)
+        if words and (words[0] == "judge" or words[0].startswith("--")):
+            flags = [word for word in words if re.fullmatch(r"--[a-z][\w-]*", word)]
+            wrong += [f"{span}: {flag}" for flag in flags if flag not in options]
     assert wrong == []
+
+
+def code_spans(page: Path) -> Iterator[str]:
+    """Yield the code between backticks in the prose of a page, without its tables."""
+    for token in MarkdownIt().parse(page.read_text("utf-8")):
+        for child in token.children or ():
+            if child.type == "code_inline":
+                yield child.content
 
 
 def walk(node: Any) -> Iterator[Any]:

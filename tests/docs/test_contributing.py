@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
-def test_every_package_is_listed() -> None:
+def test_contributing_names_every_package_and_module() -> None:
     listed = set(re.findall(r"`(judge/[a-z_]+(?:/|\.py))`", TEXT))
     packages = {f"judge/{path.parent.name}/" for path in (ROOT / "judge").glob("*/__init__.py")}
     modules = {
@@ -20,7 +20,7 @@ def test_every_package_is_listed() -> None:
     assert packages | modules <= listed
 
 
-def test_the_table_of_extensions_links_every_section() -> None:
+def test_the_table_of_extensions_links_to_every_section() -> None:
     page = (ROOT / "docs/extending.md").read_text(encoding="utf-8")
     sections = re.findall(r"^## (.+)$", page, re.MULTILINE)
     linked = re.findall(r"^\| \[[^]]+\]\(#([\w-]+)\)", page, re.MULTILINE)

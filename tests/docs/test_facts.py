@@ -1,4 +1,4 @@
-"""What the pages state in prose is true: attributes, paths, counts, and the form of the decisions."""
+"""Attributes, paths and counts in the prose of pages are right, and decisions have their form."""
 
 from __future__ import annotations
 
@@ -33,15 +33,13 @@ PAGES = [
 ]
 IDS = [str(page.relative_to(ROOT)) for page in PAGES]
 
-# Decisions also name what was removed, and this record lists nothing else.
-REMOVED = {"docs/decisions/0092-features-taken-out.md"}
 
 # A path below one of these folders belongs to this repository.
 FOLDERS = ("judge/", "tests/", "docs/", "prompts/", "examples/", "benchmarks/", ".github/", ".ci/")
 
 
 def code_spans(page: Path) -> Iterator[str]:
-    """Yield what stands between backticks in the prose of a page."""
+    """Yield the code between backticks in the prose of a page."""
     for token in MarkdownIt().enable("table").parse(page.read_text("utf-8")):
         for child in token.children or ():
             if child.type == "code_inline":
@@ -127,7 +125,7 @@ def is_importable(name: str) -> bool:
     ],
 )
 @pytest.mark.slow
-def test_an_attribute_that_does_not_exist_is_detected(
+def test_only_attributes_of_a_class_of_the_package_are_known(
     class_name: str, attribute: str, known: bool
 ) -> None:
     assert has_attribute(class_name, attribute) is known
@@ -163,7 +161,7 @@ def test_paths_named_in_prose_exist(page: Path) -> None:
 def test_pages_named_in_code_exist() -> None:
     missing = []
     for path in python_files():
-        # Not the path of an address, nor of the folder of these tests.
+        # Only paths from the repository's root: no web addresses, and no tests/docs.
         for name in re.findall(r"(?<![/\w])docs/[\w/.-]+\w", path.read_text("utf-8")):
             if not any(ROOT.glob(f"{name}*")):
                 missing.append((path.name, name))  # noqa: PERF401
@@ -207,7 +205,7 @@ COUNTS = {
     "engines": len(plugins.ENGINES),
     "formats": len(plugins.FORMATS),
 }
-# Languages of papers, of a model, and of mixed data; commands of an earlier version.
+# Counts of languages in papers, a model and mixed data, and of commands in an earlier version.
 OTHER_COUNTS = {"25 languages", "eight languages", "27 languages", "two languages", "six commands"}
 
 
@@ -228,12 +226,12 @@ def test_the_page_on_metrics_names_every_metric() -> None:
     assert sorted(set(plugins.METRICS) - named) == []
 
 
-def test_the_page_on_criteria_names_every_key() -> None:
+def test_the_page_on_criteria_names_every_key_of_the_header() -> None:
     named = set(code_spans(ROOT / "docs/criteria.md"))
     assert sorted(set(Header.model_fields) - named) == []
 
 
-def test_the_page_on_files_names_every_column() -> None:
+def test_the_page_on_results_names_every_column() -> None:
     named = set(code_spans(ROOT / "docs/results.md"))
     columns = {
         field.name
@@ -249,11 +247,15 @@ def slug(title: str) -> str:
 
 
 @pytest.mark.parametrize("page", DECISIONS, ids=[page.name for page in DECISIONS])
-def test_a_decision_has_its_title_as_name_a_status_and_a_date(page: Path) -> None:
-    heading, _, rest = page.read_text("utf-8").partition("\n\n")
+def test_the_file_name_of_a_decision_has_its_number_and_title(page: Path) -> None:
+    heading = page.read_text("utf-8").partition("\n\n")[0]
     number, title = re.fullmatch(r"# (\d+)\. (.+)", heading).groups()  # type: ignore[union-attr]
     assert page.name == f"{int(number):04}-{slug(title)}.md"
-    status = rest.partition("\n\n")[0]
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=[page.name for page in DECISIONS])
+def test_a_decision_has_a_status_with_a_date(page: Path) -> None:
+    status = page.read_text("utf-8").split("\n\n")[1]
     assert re.fullmatch(
         r"\*\*Status\.\*\* Accepted, \d{1,2} [A-Z][a-z]+ 20\d\d"
         r"(; revised \d{1,2} [A-Z][a-z]+ 20\d\d)?\.",
@@ -277,7 +279,7 @@ def test_decisions_cited_in_comments_exist() -> None:
     assert missing == []
 
 
-def test_the_list_of_decisions_has_their_titles() -> None:
+def test_the_list_of_decisions_has_all_titles_in_order() -> None:
     index = (ROOT / "docs/decisions/README.md").read_text("utf-8")
     listed = re.findall(r"^- \[(\d+)\]\(([\w.-]+)\) (.+)$", index, re.MULTILINE)
     expected = []

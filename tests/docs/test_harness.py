@@ -18,39 +18,45 @@ def page(text: str) -> str:
     return textwrap.dedent(text).replace("'''", "```")
 
 
-def test_blocks_have_their_attributes(harness: ModuleType) -> None:
-    text = page("""
-        '''yaml title="my.run.yaml"
-        data: data.jsonl
-        '''
+PAGE = page("""
+    '''yaml title="my.run.yaml"
+    data: data.jsonl
+    '''
 
-        <!-- not run: needs a key -->
-        '''console exit=1
-        $ judge run data.jsonl \\
-            --model gpt-5.4-mini
-        shown
-        $ judge doctor metrics   # all of them
-        '''
-        """)
-    file, console = harness.blocks(text)
+    <!-- not run: needs a key -->
+    '''console exit=1
+    $ judge run data.jsonl \\
+        --model gpt-5.4-mini
+    output
+    $ judge doctor metrics   # all of them
+    '''
+    """)
+
+
+def test_blocks_have_the_attributes_of_their_fences(harness: ModuleType) -> None:
+    file, console = harness.blocks(PAGE)
     assert (file.title, file.text) == ("my.run.yaml", "data: data.jsonl\n")
-    assert (console.exit, console.left_out) == (1, "needs a key")
+    assert (console.exit, console.not_run) == (1, "needs a key")
+
+
+def test_commands_have_their_documented_output(harness: ModuleType) -> None:
+    _, console = harness.blocks(PAGE)
     first, second = harness.commands(console)
-    assert first == ("judge run data.jsonl --model gpt-5.4-mini", "shown\n")
+    assert first == ("judge run data.jsonl --model gpt-5.4-mini", "output\n")
     assert second == ("judge doctor metrics   # all of them", "")
 
 
 @pytest.mark.parametrize(
-    ("shown", "printed", "part"),
+    ("documented", "printed", "part"),
     [
         ("a b\n…\nd", "a\n b c ─── d e", ""), ("took … s", "took 2.1 s", ""), ("b a", "a b", "b a"),
         ("d … a", "a b c d", "a"), ("0.91", "0.92", "0.91"), ("", "anything", ""),
     ],
 )  # fmt: skip
-def test_shown_output_matches_printed_output(
-    shown: str, printed: str, part: str, harness: ModuleType
+def test_the_missing_part_is_the_first_documented_one_that_is_not_printed(
+    documented: str, printed: str, part: str, harness: ModuleType
 ) -> None:
-    assert harness.missing(shown, printed) == part
+    assert harness.missing_part(documented, printed) == part
 
 
 @pytest.mark.parametrize(
@@ -62,12 +68,12 @@ def test_shown_output_matches_printed_output(
         ("make demo", ""), ("make coffee", "no target coffee"), ("pip install .", ""),
     ],
 )  # fmt: skip
-def test_examples_that_are_not_run_are_parsed(
+def test_commands_that_are_not_run_are_parsed(
     command: str, message: str, harness: ModuleType
 ) -> None:
-    rejection = harness.unknown(command)
-    assert message in rejection
-    assert bool(message) == bool(rejection)
+    error = harness.parser_error(command)
+    assert message in error
+    assert bool(message) == bool(error)
 
 
 @pytest.mark.parametrize(
@@ -93,16 +99,16 @@ def test_examples_that_are_not_run_are_parsed(
     ],
 )
 def test_an_error_in_a_page_fails(
-    text: str, message: str, harness: ModuleType, make_ground: Callable[[str], Any]
+    text: str, message: str, harness: ModuleType, make_runner: Callable[[str], Any]
 ) -> None:
     with pytest.raises(AssertionError, match=re.escape(message)):
-        harness.run_page(page(text), make_ground("a page"))
+        harness.run_page(page(text), make_runner("a page"))
 
 
-def test_a_command_with_a_pipe_reaches_nothing_but_loopback(
-    make_ground: Callable[[str], Any],
+def test_a_command_with_a_pipe_connects_only_to_loopback(
+    make_runner: Callable[[str], Any],
 ) -> None:
-    ask = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
-    code, printed = make_ground("a page").run(f'python -c "{ask}" | cat')
+    connect = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
+    code, printed = make_runner("a page").run(f'python -c "{connect}" | cat')
     assert code == 0
     assert has_line(printed, "documentation reaches", "('192.0.2.1', 80)")

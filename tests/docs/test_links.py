@@ -19,13 +19,13 @@ PAGES = [
 
 
 def inline(page: Path) -> list[tuple[Token, Token]]:
-    """Return each text token with the token before it, which shows whether it is a heading."""
+    """Return each text token after the token before it, which tells whether the text is a heading."""
     tokens = MarkdownIt().enable("table").parse(page.read_text("utf-8"))
     return [(before, token) for before, token in pairwise(tokens) if token.type == "inline"]
 
 
 def links(page: Path) -> list[str]:
-    """Return the targets of links and pictures, without the web."""
+    """Return the targets of links and pictures, without web addresses."""
     children = [child for _, token in inline(page) for child in token.children or ()]
     targets = [str(child.attrGet("href") or child.attrGet("src") or "") for child in children]
     return [link for link in targets if link and not re.match(r"[a-z]+:", link)]
@@ -40,8 +40,8 @@ def headings(page: Path) -> set[str]:
     ]
     names = [re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-") for text in texts]
     return {
-        f"{name}-{names[:n].count(name)}" if name in names[:n] else name
-        for n, name in enumerate(names)
+        f"{name}-{names[:index].count(name)}" if name in names[:index] else name
+        for index, name in enumerate(names)
     }
 
 
@@ -52,20 +52,22 @@ def test_links_point_to_existing_files_and_headings() -> None:
         for link in links(page):
             name, _, heading = unquote(link).partition("#")
             target = (page.parent / name).resolve() if name else page
-            there = target.exists() and target.is_relative_to(ROOT)
-            if not there or (heading and target.suffix == ".md" and heading not in anchors(target)):
+            exists = target.exists() and target.is_relative_to(ROOT)
+            if exists and heading and target.suffix == ".md":
+                exists = heading in anchors(target)
+            if not exists:
                 wrong.append(f"{page.relative_to(ROOT)}: {link}")
     assert wrong == []
 
 
-def test_the_index_names_every_page() -> None:
+def test_the_index_links_to_every_page() -> None:
     index = ROOT / "docs/README.md"
-    named = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    linked = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
     pages = set(ROOT.glob("docs/*.md")) - {index}
-    assert sorted(page.name for page in pages - named) == []
+    assert sorted(page.name for page in pages - linked) == []
 
 
-def test_every_page_is_reached_from_the_readme() -> None:
+def test_links_lead_from_the_readme_to_every_page() -> None:
     reached: set[Path] = set()
     waiting = [ROOT / "README.md"]
     while waiting:
@@ -78,7 +80,7 @@ def test_every_page_is_reached_from_the_readme() -> None:
             if target.suffix == ".md" and target.is_file():
                 waiting.append(target)
     orphans = set(PAGES) - reached
-    # GitHub shows these without a link, and a test's example report is linked from its page.
+    # GitHub shows these pages without a link.
     shown_by_github = {page for page in orphans if page.parent.name == ".github"}
     assert sorted(str(page.relative_to(ROOT)) for page in orphans - shown_by_github) == []
 
@@ -95,9 +97,13 @@ def test_pages_are_short() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").split()) <= 1200
 
 
-def test_a_heading_is_named_as_on_github(tmp_path: Path) -> None:
+def test_headings_have_the_anchors_of_github(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    text = "# Speed (`run`): why?\n\n## Ways\n\n## Ways\n\n[a](#ways-1), ![b](c.png), <https://x.org>\n"
-    page.write_text(text, "utf-8")
+    page.write_text("# Speed (`run`): why?\n\n## Ways\n\n## Ways\n", "utf-8")
     assert headings(page) == {"speed-run-why", "ways", "ways-1"}
+
+
+def test_links_are_those_within_the_repository(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("[a](#ways-1), ![b](c.png), <https://x.org>\n", "utf-8")
     assert links(page) == ["#ways-1", "c.png"]

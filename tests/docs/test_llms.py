@@ -1,7 +1,7 @@
 """docs/llms.txt is written from docs/README.md and README.md: JUDGE_GOLDEN=write pytest tests/docs/test_llms.py.
 
 Its format is that of https://llmstxt.org: a title, a summary as a quotation, notes, and sections with links to pages and
-a line about each. The section `Optional` has what an agent may leave out.
+a line about each. The section `Optional` lists the pages that an agent may leave out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def sections() -> Iterator[tuple[str, list[tuple[str, str, str]]]]:
     index = (ROOT / "docs" / "README.md").read_text("utf-8")
     for heading, lines in re.findall(r"^\*\*(.+)\*\*\n\n((?:- .+\n)+)", index, re.MULTILINE):
         pages = re.findall(r"^- \[(.+?)\]\((.+?)\): (.+)$", lines, re.MULTILINE)
-        assert len(pages) == lines.count("\n"), f"docs/README.md: a line of {heading} is no page"
+        assert len(pages) == lines.count("\n"), f"docs/README.md: not a page below {heading}"
         yield heading, pages
 
 
@@ -50,12 +50,12 @@ def llms_txt() -> str:
             optional = lines
         else:
             blocks += [f"## {heading}", "\n".join(lines)]
-    more = [
+    more_pages = [
         "- [Skill for agents](../judge/commands/init/agent_skill/SKILL.md): commands, worked jobs, exit codes, formats",
         "- [All options](../judge/commands/init/agent_skill/references/options.md): every option of every command",
         "- [Examples](../examples/README.md): projects that run offline",
     ]
-    blocks += ["## Skill and examples", "\n".join(more), "## Optional", "\n".join(optional)]
+    blocks += ["## Skill and examples", "\n".join(more_pages), "## Optional", "\n".join(optional)]
     return "\n\n".join(blocks) + "\n"
 
 
@@ -73,13 +73,13 @@ def test_the_file_for_language_models_links_to_every_page() -> None:
 
 
 def test_the_file_for_language_models_has_the_parts_of_the_convention_in_order() -> None:
-    title, quotation, *rest = PAGE.read_text("utf-8").strip().split("\n\n")
+    title, quotation, *blocks = PAGE.read_text("utf-8").strip().split("\n\n")
     assert title == "# judge"
     assert quotation.startswith("> ")
-    headings = [block for block in rest if block.startswith("#")]
+    headings = [block for block in blocks if block.startswith("#")]
     assert all(re.fullmatch(r"## [^\n]+", heading) for heading in headings)
     assert headings[-1] == "## Optional"
-    for heading, following in pairwise(rest):
+    for heading, next_block in pairwise(blocks):
         if heading.startswith("## "):
-            lines = following.splitlines()
+            lines = next_block.splitlines()
             assert all(re.fullmatch(r"- \[.+\]\(.+\): .+", line) for line in lines), heading

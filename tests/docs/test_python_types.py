@@ -1,4 +1,4 @@
-"""The calls of docs/python.md, and those that users write like them, pass a strict type checker."""
+"""The calls of docs/python.md, and similar calls of users, pass a strict type checker."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
-MORE = """
+SIMILAR_CALLS = """
 judge.evaluate(replies, polite, model={"name": "m", "temperature": 0})
 judge.evaluate(replies, polite, model=[{"name": "m", "temperature": 0}, "n"], panel="mean")
 judge.evaluate([{"output": "x"}], ["relevance"], model="m", where={"lang": ["ja"]}, cache=False)
@@ -26,12 +26,12 @@ except (judge.ConfigError, judge.DataError) as error:
 
 
 @pytest.mark.slow
-def test_the_calls_of_the_page_are_typed(tmp_path: Path) -> None:
+def test_the_calls_of_the_page_pass_the_type_checker(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     program = tmp_path / "page.py"
-    program.write_text("\n".join([*blocks, MORE]), encoding="utf-8")
+    program.write_text("\n".join([*blocks, SIMILAR_CALLS]), encoding="utf-8")
     command = [sys.executable, "-m", "mypy", str(program)]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
     )
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout

@@ -24,7 +24,7 @@ The public names of `import judge`, by task ([examples](python.md)). `help(judge
 the format junit.
 """
 
-# The functions of a task come before what they return.
+# The functions of a task come before the classes of their results.
 TASKS = {
     "Score and rank": ("evaluate", "rank", "load_result", "Result"),
     "Numbers of a result": ("Estimate", "Comparison", "Ranking", "RunPower"),
@@ -64,10 +64,10 @@ TASKS = {
 }
 ERRORS = "Errors"
 
-# Classes that users create; of all others they read the fields.
+# Classes that users create. Of all other classes, users only read the fields.
 CREATED = {"Sample", "Scale", "ScriptedProvider"}
 
-# These pages describe the rest; the reference has only the first paragraph of the docstring.
+# Names of which the reference has only the first paragraph of the docstring and a link to a page.
 SCORES = "[scores.parquet](results.md#scoresparquet) describes the fields."
 DESCRIBED = {
     "Criterion": "[Criteria](criteria.md#levels-examples-checklists) describes the fields.",
@@ -79,7 +79,7 @@ DESCRIBED = {
     "load_samples": "[Your data](running.md#your-data) describes the columns.",
 }
 
-# What only judge itself uses, of classes that users see, and what another name gives more simply.
+# Members that only judge itself uses, or that users get more simply by another name.
 INTERNAL = {
     "Criterion": {
         "part",
@@ -129,42 +129,46 @@ def _documented(function: Any) -> tuple[str, dict[str, str]]:
 def _without_errors(text: str) -> str:
     """Return a docstring without the sentences about errors that end a paragraph; `help` has them."""
     paragraphs = [
-        re.sub(r"(^|(?<=\.)\s+)Raises .*", "", p, flags=re.DOTALL) for p in text.split("\n\n")
+        re.sub(r"(^|(?<=\.)\s+)Raises .*", "", paragraph, flags=re.DOTALL)
+        for paragraph in text.split("\n\n")
     ]
     return "\n\n".join(paragraph for paragraph in paragraphs if paragraph)
 
 
 def _signature(name: str, function: Any, shared: Mapping[str, str]) -> str:
-    """Return a signature without types, with `**options` for the shared ones; in lines if it is long."""
+    """Return a signature without types; `**options` stands for the shared options.
+
+    A long signature has a line for each parameter.
+    """
     signature = inspect.signature(function)
     parameters = [
-        part.replace(annotation=part.empty)
-        for part in signature.parameters.values()
-        if part.name not in shared and part.name not in ("self", "cls")
+        parameter.replace(annotation=Parameter.empty)
+        for parameter in signature.parameters.values()
+        if parameter.name not in shared and parameter.name not in ("self", "cls")
     ]
     if shared:
         parameters.append(Parameter("options", Parameter.VAR_KEYWORD))
-    returned = signature.return_annotation
-    arrow = "" if inspect.isclass(function) or returned is Signature.empty else f" -> {returned}"
-    lines = [
-        line
-        for part in parameters
-        for line in (["*", part] if part is _first_keyword(parameters) else [part])
-    ]
-    texts = [str(line).replace("<factory>", "...") for line in lines]
-    short = f"{name}({', '.join(texts)}){arrow}"
-    return (
-        short
-        if len(short) <= 110
-        else f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){arrow}"
-    )
+    annotation = signature.return_annotation
+    has_arrow = not inspect.isclass(function) and annotation is not Signature.empty
+    arrow = f" -> {annotation}" if has_arrow else ""
+    texts = []
+    first_keyword = _first_keyword(parameters)
+    for parameter in parameters:
+        if parameter is first_keyword:
+            texts.append("*")
+        texts.append(str(parameter).replace("<factory>", "..."))
+    one_line = f"{name}({', '.join(texts)}){arrow}"
+    if len(one_line) <= 110:
+        return one_line
+    return f"{name}(\n" + "".join(f"    {text},\n" for text in texts) + f"){arrow}"
 
 
 def _first_keyword(parameters: list[Parameter]) -> Parameter | None:
     """Return the parameter that needs a `*` before it."""
-    if any(part.kind is part.VAR_POSITIONAL for part in parameters):
+    kinds = [parameter.kind for parameter in parameters]
+    if Parameter.VAR_POSITIONAL in kinds or Parameter.KEYWORD_ONLY not in kinds:
         return None
-    return next((part for part in parameters if part.kind is part.KEYWORD_ONLY), None)
+    return parameters[kinds.index(Parameter.KEYWORD_ONLY)]
 
 
 def _entry(name: str, function: Any) -> Iterator[str]:
@@ -172,7 +176,8 @@ def _entry(name: str, function: Any) -> Iterator[str]:
     text, shared = _documented(function)
     text = _without_errors(text)
     if name in DESCRIBED:
-        text = f"{text.partition(chr(10) * 2)[0]} {DESCRIBED[name]}"
+        first_paragraph = text.partition("\n\n")[0]
+        text = f"{first_paragraph} {DESCRIBED[name]}"
     internal = INTERNAL.get(name, set())
     yield f"### `judge.{name}`"
     if not inspect.isclass(function):
@@ -193,27 +198,27 @@ def _entry(name: str, function: Any) -> Iterator[str]:
 def _members(function: type, internal: set[str]) -> Iterator[str]:
     """Yield a line for each public method and property of a class."""
     inherited = vars(tracking.Outlets) if function is judge.Result else {}
-    for part, value in {**vars(function), **inherited}.items():
+    for name, value in {**vars(function), **inherited}.items():
         member = value.__func__ if isinstance(value, classmethod | staticmethod) else value
-        if part.startswith("_") or part in internal:
+        if name.startswith("_") or name in internal:
             continue
         if not (inspect.isfunction(member) or isinstance(member, property)):
             continue
-        if part == "report" and function is not judge.Result:  # described once, in HEAD
+        if name == "report" and function is not judge.Result:  # described once, in HEAD
             continue
         if text := (inspect.getdoc(member) or "").partition("\n\n")[0]:
-            head = _signature(part, member, {}) if inspect.isfunction(member) else part
+            head = _signature(name, member, {}) if inspect.isfunction(member) else name
             yield f"- `.{_one_line(head)}`: {_without_return(' '.join(text.split()))}"
 
 
 def _without_return(text: str) -> str:
-    """Return a description without its first word "Return", which the arrow of the signature says."""
-    described = text.removeprefix("Return ")
-    return described[:1].upper() + described[1:]
+    """Return a description without its first word "Return", which the arrow of the signature means."""
+    description = text.removeprefix("Return ")
+    return description[:1].upper() + description[1:]
 
 
 def _fields(name: str, function: type) -> list[str]:
-    """Return the names of the fields of a class; none if its signature or the page linked has them."""
+    """Return the fields of a class; an empty list if its signature or the linked page has them."""
     described = {"Criterion", "Score", "Failure", "Provenance"}
     if name in CREATED | described or not hasattr(function, "__match_args__"):
         return []
@@ -222,7 +227,7 @@ def _fields(name: str, function: type) -> list[str]:
 
 
 def _errors(public: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the heading of the errors, the docstring of their base class, and a line for each other one."""
+    """Yield the heading of the errors, the docstring of their base class, and a line for each subclass."""
     errors = {
         name: value
         for name, value in public.items()
@@ -252,7 +257,7 @@ def options_list(functions: Mapping[str, Any], options: Mapping[str, Option]) ->
     parameters: dict[str, Parameter] = {}
     for function in functions.values():
         for option, text in _documented(function)[1].items():
-            if option == "reasons":  # short for a value of `reply`, and no field of its own
+            if option == "reasons":  # short for a value of `reply`, and not a field itself
                 continue
             texts.setdefault(option, text)
             parameters.setdefault(option, inspect.signature(function).parameters[option])
@@ -269,7 +274,7 @@ def options_list(functions: Mapping[str, Any], options: Mapping[str, Option]) ->
 
 
 def _choices(parameter: Parameter) -> str:
-    """Return the values that an option may have, as a sentence's end; "" if they are not listed."""
+    """Return the values that an option may have, as the end of a sentence; "" if its type lists none."""
     literal = re.match(r"Literal\[(.*?)\]", str(parameter.annotation))
     if literal is None:
         return ""
@@ -290,13 +295,13 @@ def page() -> str:
     blocks += [*_errors(public), OPTIONS, options_list(functions, options), METRICS]
     lines = []
     for name, function in _metrics():
-        # The page on metrics describes the options of each.
-        described = {
+        # The page on metrics describes the options of each metric.
+        options_of_metric = {
             parameter.name: ""
             for parameter in inspect.signature(function).parameters.values()
             if parameter.kind in (Parameter.KEYWORD_ONLY, Parameter.VAR_KEYWORD)
         }
-        signature = _signature(name.removeprefix("judge.metrics."), function, described)
+        signature = _signature(name.removeprefix("judge.metrics."), function, options_of_metric)
         lines.append(f"- `{_one_line(signature)}`")
     blocks.append("\n".join(lines))
     return "\n\n".join(block.strip() for block in blocks if block) + "\n"
@@ -307,12 +312,13 @@ def _one_line(signature: str) -> str:
     return re.sub(r",\n\)", ")", signature).replace("(\n    ", "(").replace("\n    ", " ")
 
 
-def test_every_public_name_has_one_task() -> None:
-    grouped = [name for names in TASKS.values() for name in names]
+def test_every_public_name_is_listed_once_below_a_task() -> None:
+    listed = [name for names in TASKS.values() for name in names]
     classes = [name for name in judge.__all__ if inspect.isclass(getattr(judge, name))]
     errors = {name for name in classes if issubclass(getattr(judge, name), Exception)}
-    rest = {"__version__", "metrics", *(name for name in judge.__all__ if name.endswith("_async"))}
-    assert sorted(grouped) == sorted(set(judge.__all__) - errors - rest)
+    async_names = {name for name in judge.__all__ if name.endswith("_async")}
+    without_task = {"__version__", "metrics"} | async_names | errors
+    assert sorted(listed) == sorted(set(judge.__all__) - without_task)
 
 
 def test_the_reference_is_written_from_the_docstrings() -> None:

@@ -1,4 +1,4 @@
-"""benchmarks/reproduce: its page holds what its scripts compute, and they say what they lack."""
+"""benchmarks/reproduce: its page has the figures of its scripts, and these name missing files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Load = Callable[[str], ModuleType]
 
 @pytest.fixture
 def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
-    """Import a module of benchmarks/reproduce, for this test only."""
+    """Return a function that imports a module of benchmarks/reproduce, for this test only."""
     monkeypatch.syspath_prepend(FOLDER)
     yield importlib.import_module
     for name in (*SCRIPTS, "figures", "summaries"):
@@ -34,7 +34,7 @@ def load(monkeypatch: pytest.MonkeyPatch) -> Iterator[Load]:
     "name",
     [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in SCRIPTS],
 )
-def test_the_page_of_reproduced_figures_is_what_its_scripts_compute(
+def test_a_section_of_the_page_has_the_figures_of_its_script(
     name: str, load: Load, shared_data: Callable[[str], Path]
 ) -> None:
     module = load(name)
@@ -48,7 +48,7 @@ def test_the_page_of_reproduced_figures_is_what_its_scripts_compute(
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_names_missing_files_and_where_they_are_public(
+def test_a_script_names_missing_files_and_their_origins(
     name: str,
     load: Load,
     tmp_path: Path,
@@ -68,7 +68,7 @@ def test_a_script_names_missing_files_and_where_they_are_public(
         assert f"  {file.name}: {file.origin}\n" in printed.err
 
 
-def test_figures_are_equal_to_the_last_printed_digit(load: Load) -> None:
+def test_figures_are_compared_to_the_last_printed_digit(load: Load) -> None:
     figure = load("figures").Figure
     assert figure("a", "0.167", 0.16678).equal
     assert figure("a", "0.423300", 0.4233).equal
@@ -88,22 +88,26 @@ def test_a_figure_that_differs_without_a_reason_is_an_error(
     assert has_line(capsys.readouterr().err, "paper.py", "one", "without a reason")
 
 
-def test_reasons_have_letters_that_tables_share(load: Load) -> None:
+def test_tables_share_the_letter_of_a_reason(load: Load) -> None:
     figures = load("figures")
     equal = figures.Figure("one", "1.0", 1.0, "another text")
-    other = figures.Figure("two", "1.0", 2.0, "another method")
-    tables = [figures.Table("model", [equal, other]), figures.Table("system", [other])]
+    different = figures.Figure("two", "1.0", 2.0, "another method")
+    tables = [figures.Table("model", [equal, different]), figures.Table("system", [different])]
     text = figures.as_text(figures.Paper("A paper", "Our method.", tables))
     assert text.count("(a) another method") == 1
     assert "another text" not in text
     assert has_line(text, "1 of 3 figures", "last printed digit")
 
 
-def test_writing_replaces_only_the_scripts_own_section(load: Load) -> None:
+def test_writing_replaces_only_the_section_of_the_script(load: Load) -> None:
     figures = load("figures")
-    page = "# Page\n<!-- begin a.py -->\nold\n<!-- end a.py -->\nkept\n"
+    page = "# Page\n<!-- begin a.py -->\nold\n<!-- end a.py -->\nThe end.\n"
     changed = figures.with_section(page, "a.py", "new")
-    assert changed == "# Page\n<!-- begin a.py -->\nnew\n<!-- end a.py -->\nkept\n"
+    assert changed == "# Page\n<!-- begin a.py -->\nnew\n<!-- end a.py -->\nThe end.\n"
     assert figures.section_of(changed, "a.py") == "new"
+
+
+def test_a_page_without_the_scripts_section_is_an_error(load: Load) -> None:
+    page = "# Page\n<!-- begin a.py -->\nold\n<!-- end a.py -->\n"
     with pytest.raises(ValueError, match=r"lacks the line <!-- begin b\.py -->"):
-        figures.with_section(page, "b.py", "new")
+        load("figures").with_section(page, "b.py", "new")

@@ -31,7 +31,7 @@ MODEL_COMMANDS = ("run", "rank", "plan", "validate", "test")
 SHARED_BY = 3
 """An option that at least this many of these commands have, with one meaning, is listed once."""
 MANY = 12
-"""Of so many shared options, a command's list names the ones that it lacks instead."""
+"""A command with at least this many of the shared options names the missing ones instead."""
 COMMON = (
     *options_module._COMMON,
     "where",
@@ -43,7 +43,7 @@ COMMON = (
     "retry_failed",
     "json",
 )
-"""The options that SKILL.md itself has: those of the short help, and those that its jobs use."""
+"""The options in SKILL.md itself: options of the short help, and options that its jobs use."""
 OPTIONS_HEAD = f"""# All options of judge
 
 {", ".join(f"`{name}`" for name in MODEL_COMMANDS)} share these options, but for the commands in brackets. An option with
@@ -55,7 +55,7 @@ OPTIONS_HEAD = f"""# All options of judge
 
 
 def commands(node: Any = app, path: str = "") -> Iterator[tuple[str, click.Command]]:
-    """Yield every command that is no group, or does something without a subcommand, with its words."""
+    """Yield the words of each command, and the command; also of groups that run without a subcommand."""
     for name, command in node.commands.items():
         words = f"{path} {name}".strip()
         if not isinstance(command, click.Group) or command.invoke_without_command:
@@ -65,22 +65,22 @@ def commands(node: Any = app, path: str = "") -> Iterator[tuple[str, click.Comma
 
 
 def options(command: click.Command) -> dict[str, str]:
-    """Return what each option of a command does, by flag and value."""
-    meaning: dict[str, str] = {}
+    """Return the meaning of each option of a command, by flag and value."""
+    meanings: dict[str, str] = {}
     for parameter in command.get_params(click.Context(command)):
         is_help = parameter.name in ("help", "help_all", "_click_default_help")
         if isinstance(parameter, click.Option) and not is_help:
-            meaning[flag_and_value(parameter)] = (parameter.help or "").rstrip(".")
-    return meaning
+            meanings[flag_and_value(parameter)] = (parameter.help or "").rstrip(".")
+    return meanings
 
 
 def flag_and_value(option: click.Option) -> str:
-    """Return an option as it is typed: the last long flag is the usual one, not --headers."""
+    """Return an option as users type it: the last long flag, because the first may be an alias."""
     flag = [name for name in option.opts if name.startswith("--")][-1]
     return flag if option.is_flag else f"{flag} {option.metavar}"
 
 
-def described(option: click.Option) -> str:
+def option_line(option: click.Option) -> str:
     return f"- `{flag_and_value(option)}`: {(option.help or '').rstrip('.')}"
 
 
@@ -94,11 +94,10 @@ def arguments(command: click.Command) -> list[str]:
 
 
 def shared_options() -> dict[str, tuple[str, list[str]]]:
-    """Return the options that several commands of a run share: what each does, and which lack it."""
+    """Return the meaning of the options that several commands of a run share, and the commands without it."""
     by_command = {name: options(app.commands[name]) for name in MODEL_COMMANDS}
-    meaning = by_command["run"]
     shared: dict[str, tuple[str, list[str]]] = {}
-    for flag, text in meaning.items():
+    for flag, text in by_command["run"].items():
         lacking = [name for name in MODEL_COMMANDS if by_command[name].get(flag) != text]
         if len(MODEL_COMMANDS) - len(lacking) >= SHARED_BY:
             shared[flag] = (text, lacking)
@@ -106,36 +105,36 @@ def shared_options() -> dict[str, tuple[str, list[str]]]:
 
 
 def options_page() -> str:
-    """Return all options: first those that the commands of a run share, then each command's own."""
+    """Return all options: first the shared options of the commands of a run, then those of each command."""
     shared = shared_options()
     lines = [OPTIONS_HEAD]
     for flag, (text, lacking) in shared.items():
-        but = f" (not {', '.join(lacking)})" if lacking else ""
-        lines.append(f"- `{flag}`: {text}{but}")
+        exceptions = f" (not {', '.join(lacking)})" if lacking else ""
+        lines.append(f"- `{flag}`: {text}{exceptions}")
     for words, command in commands():
-        lines += ["", *own_options(words, command, shared)]
+        lines += ["", *command_section(words, command, shared)]
     return "\n".join(lines) + "\n"
 
 
-def own_options(
+def command_section(
     words: str, command: click.Command, shared: dict[str, tuple[str, list[str]]]
 ) -> Iterator[str]:
-    """Yield the heading of a command, the shared options that it has, and its own ones."""
-    own: dict[str, str] = {}
-    taken: list[str] = []
+    """Yield the heading of a command, the names of its shared options, and its other options."""
+    unshared_options: dict[str, str] = {}
+    shared_flags: list[str] = []
     for flag, text in options(command).items():
         if flag in shared and shared[flag][0] == text:
-            taken.append(flag)
+            shared_flags.append(flag)
         else:
-            own[flag] = text
+            unshared_options[flag] = text
     yield f"## `{' '.join(['judge', words, *arguments(command)])}`"
     yield ""
     yield one_sentence(command)
-    if words not in MODEL_COMMANDS and taken:
-        yield f"It shares {listed(taken, shared)}."
-    if own:
+    if words not in MODEL_COMMANDS and shared_flags:
+        yield f"It shares {names_of_shared(shared_flags, shared)}."
+    if unshared_options:
         yield ""
-    for flag, text in own.items():
+    for flag, text in unshared_options.items():
         yield f"- `{flag}`: {text}"
 
 
@@ -144,11 +143,11 @@ def one_sentence(command: click.Command) -> str:
     return (command.help or "").partition("\n\n")[0].replace("\n", " ").strip()
 
 
-def listed(taken: list[str], shared: dict[str, tuple[str, list[str]]]) -> str:
-    """Name shared options, or if they are many the ones that are missing."""
-    if len(taken) < MANY:
-        return ", ".join(flag_of(option) for option in taken)
-    missing = [flag_of(option) for option in shared if option not in taken]
+def names_of_shared(shared_flags: list[str], shared: dict[str, tuple[str, list[str]]]) -> str:
+    """Return the names of a command's shared options, or from `MANY` on, of the missing ones."""
+    if len(shared_flags) < MANY:
+        return ", ".join(flag_of(option) for option in shared_flags)
+    missing = [flag_of(option) for option in shared if option not in shared_flags]
     return f"all of these but {', '.join(missing)}"
 
 
@@ -164,14 +163,14 @@ def common_options() -> str:
         for parameter in run.get_params(click.Context(run))
         if isinstance(parameter, click.Option)
     }
-    return "\n".join(described(parameters[name]) for name in COMMON)
+    return "\n".join(option_line(parameters[name]) for name in COMMON)
 
 
 # Tables of the documentation
 
 
 def table(page: str, heading: str, first_cell: str) -> str:
-    """Return the table of a section that begins with this cell, without links."""
+    """Return the table of a section whose first cell is this, without links."""
     text = (ROOT / "docs" / page).read_text("utf-8")
     section = text.partition(f"{heading}\n")[2]
     rows: list[str] = []
@@ -208,8 +207,8 @@ PARTS: dict[str, Callable[[], str]] = {
 }
 
 
-def written() -> str:
-    """Return the skill with its parts written anew."""
+def skill_text() -> str:
+    """Return the text of the skill, with the present content of its written parts."""
     text = SKILL.read_text("utf-8")
     for name, part in PARTS.items():
         pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
@@ -230,8 +229,8 @@ def test_the_list_of_options_is_written_from_the_command_line() -> None:
 
 def test_the_skill_is_written_from_the_command_line_and_the_pages() -> None:
     if os.environ.get("JUDGE_GOLDEN") == "write":
-        SKILL.write_text(written(), encoding="utf-8")
-    assert SKILL.read_text("utf-8") == written()
+        SKILL.write_text(skill_text(), encoding="utf-8")
+    assert SKILL.read_text("utf-8") == skill_text()
 
 
 def test_the_head_of_the_skill_follows_the_format_of_agent_skills() -> None:
