@@ -11,8 +11,8 @@ from judge.cli.options import (
     PATH,
     Command,
     full_option,
-    option,
     report_format,
+    report_output_option,
 )
 from judge.cli.terminal import (
     check_outputs,
@@ -33,13 +33,7 @@ PAGE = "compared.html"
 )
 @report_format
 @full_option
-@option(
-    "--output",
-    f"Write here (default: html to RUN_B/{PAGE}, else the console).",
-    type=PATH,
-    metavar="FILE",
-    group="Output",
-)
+@report_output_option(f"html to RUN_B/{PAGE}, else the console")
 def compare_command(
     before: Path, after: Path, *, format: str, full: bool, output: Path | None, **options: Any
 ) -> None:

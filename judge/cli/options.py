@@ -58,6 +58,19 @@ _RUN_FOLDER = (
     "this option is called --out and names the folder of the run; to have the report in a file, "
     "leave it out and end the command with > FILE"
 )
+_FORMAT_OF_ENDING = {
+    ".txt": "console",
+    ".md": "markdown",
+    ".html": "html",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".json": "json",
+    ".svg": "svg",
+    ".png": "png",
+    ".pdf": "pdf",
+    ".htm": "html",
+    ".markdown": "markdown",
+}
 _HELP_ALL = "judge.help_all"
 _SYSTEM = "--system"
 
@@ -85,6 +98,16 @@ class Option(click.Option):
     ) -> None:
         super().__init__(names, shell_complete=completion(known) if known else None, **settings)
         self.group = group
+        self._known = known
+
+    @property
+    def values(self) -> list[str]:
+        """The known values."""
+        return [*(self._known() if callable(self._known) else self._known)]
+
+
+class ReportOutput(Option):
+    """The file of a report. Without `--format`, its ending chooses the format."""
 
 
 def option(name: str, help: str, *more: str, **settings: Any) -> Callable[[Function], Function]:
@@ -172,9 +195,21 @@ columns_option = option(
     multiple=True,
     group="Output",
 )
-output_option = option(
-    "--output", "Write here (default: to the console).", type=PATH, metavar="FILE", group="Output"
-)
+
+
+def report_output_option(default: str, metavar: str = "FILE") -> Callable[[Function], Function]:
+    """Return the option `--output` of a report, which goes to the `default` without it."""
+    return click.option(
+        "--output",
+        help=f"Write here; the ending chooses the format (default: {default}).",
+        type=PATH,
+        metavar=metavar,
+        group="Output",
+        cls=ReportOutput,
+    )
+
+
+output_option = report_output_option("to the console")
 
 
 def _print_full_help(ctx: click.Context, option: click.Parameter, is_set: bool) -> None:
@@ -281,8 +316,32 @@ class Command(click.Command):
                 typed_values[parameter_name] = value
         if own_values.pop("json", False):
             own_values["format"] = _as_json(ctx)
+        elif ctx.get_parameter_source("format") is ParameterSource.DEFAULT:
+            self._choose_format(own_values)
         ctx.params = own_values | _read_run_options(typed_values)
         return super().invoke(ctx)
+
+    def _choose_format(self, values: dict[str, Any]) -> None:
+        """Choose the format of a report by the ending of its file.
+
+        Raises ConfigError for an ending of no format that the command has.
+        """
+        output = values.get("output")
+        is_report = any(isinstance(parameter, ReportOutput) for parameter in self.params)
+        if not is_report or output is None or not output.suffix:
+            return
+        formats: list[str] = []
+        for parameter in self.params:
+            if isinstance(parameter, Option) and parameter.name == "format":
+                formats += parameter.values
+        format = _FORMAT_OF_ENDING.get(output.suffix.lower())
+        if format not in formats:
+            endings = [ending for ending, name in _FORMAT_OF_ENDING.items() if name in formats]
+            raise ConfigError(
+                f"--output {output}: no format of this report has the ending {output.suffix}; "
+                f"name a file that ends in {', '.join(endings)}, or add --format"
+            )
+        values["format"] = format
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options under their headings.

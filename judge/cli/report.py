@@ -16,6 +16,7 @@ from judge.cli.options import (
     format_option,
     full_option,
     option,
+    report_output_option,
     table_option,
 )
 from judge.cli.terminal import (
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 CHARTS = "charts"
 """Folder of the charts in the folder of a run."""
 _CHART_FORMATS = ("svg", "png", "pdf")
-_OUTPUT_HELP = (
-    "Write here; charts also into a folder (default: html and charts into the run's folder)."
-)
 
 
 @click.command(cls=Command, takes="run", only=("where",))
@@ -60,7 +58,7 @@ _OUTPUT_HELP = (
     more=" (its charts)",
     open_ended=True,
 )
-@option("--output", _OUTPUT_HELP, type=PATH, metavar="FILE|DIR", group="Output")
+@report_output_option("html and charts into the run's folder", "FILE|DIR")
 @option(
     "--failures-as",
     "Count each failed judgment as the worst score of its scale.",

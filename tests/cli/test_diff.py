@@ -141,7 +141,7 @@ def test_diff_fails_if_a_recording_lacks_some_replies(diff: Callable[..., Any]) 
 
 def test_the_output_replaces_no_input(diff: Callable[..., Any]) -> None:
     before = Path("data.jsonl").read_bytes()
-    completed = diff("data.jsonl", "--output", "data.jsonl")
+    completed = diff("data.jsonl", "--output", "data.jsonl", "--format", "console")
     assert (completed.code, Path("data.jsonl").read_bytes()) == (2, before)
     assert has_line(completed.err, "--output data.jsonl", "also an input")
 

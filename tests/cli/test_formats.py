@@ -184,3 +184,49 @@ def test_wide_csv_has_the_columns_of_the_data(folder: Path, command: Callable[..
     (row,) = csv.DictReader(printed.splitlines())
     assert (row["topic"], json.loads(row["tags"])) == ("'=1+1", ["a", "b"])
     assert (row["failures"], row["data.failures"]) == ("", "2")
+
+
+REPORTS = [
+    ("report", "run"),
+    ("report", "run", "--item", "i1"),
+    ("compare", "run", "run"),
+    ("criteria", "diff", "fluency", "coherence"),
+    ("validate", "run"),
+]
+
+
+@pytest.mark.parametrize("arguments", REPORTS[:4])
+@pytest.mark.parametrize(
+    ("ending", "format"),
+    [
+        ("html", "html"),
+        ("json", "json"),
+        ("MD", "markdown"),
+        ("csv", "csv"),
+        ("txt", "console"),
+    ],
+)
+def test_the_ending_of_the_output_chooses_the_format(
+    folder: Path, command: Callable[..., Any], arguments: tuple[str, ...], ending: str, format: str
+) -> None:
+    chosen, given = Path(f"chosen.{ending}"), Path("given")
+    completed = command(*arguments, "--output", chosen)
+    assert completed.code == 0, completed.err
+    assert command(*arguments, "--format", format, "--output", given).code == 0
+    assert chosen.read_bytes() == given.read_bytes()
+
+
+@pytest.mark.parametrize("arguments", REPORTS)
+def test_an_ending_of_no_format_is_refused(
+    folder: Path, command: Callable[..., Any], arguments: tuple[str, ...]
+) -> None:
+    completed = command(*arguments, "--output", "r.docx")
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "--output r.docx:", ".docx", ".html", "--format")
+    assert not Path("r.docx").exists()
+
+
+def test_a_given_format_wins_over_the_ending(folder: Path, command: Callable[..., Any]) -> None:
+    for given in (("--format", "json"), ("--json",)):
+        assert command("report", "run", *given, "--output", "r.txt").code == 0
+        assert json.loads(Path("r.txt").read_text("utf-8"))
