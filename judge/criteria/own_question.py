@@ -1,8 +1,8 @@
-"""The question of a criterion: `own_question` finds it, `with_question` replaces it, and `asks` tells
-it from an order or a description.
+"""The question of a criterion: `own_question` finds it, and `with_question` replaces it.
 
-It is the header's `question`, or else the first paragraph of the block `criterion` of a template;
-descriptions of scores, which follow in the block, are not part of it.
+`asks` tells a question from an order or a description. The question is the header's `question`, or
+else the first paragraph of the block `criterion` of a template. Descriptions of scores, which follow
+in the block, are not part of it.
 """
 
 from __future__ import annotations
@@ -76,8 +76,9 @@ def own_question(criterion: Criterion) -> str:
 
 
 def with_question(criterion: Criterion, question: str, criterion_name: str) -> Criterion:
-    """Return the criterion with another question and name. Raises CriterionError as `own_question`
-    does.
+    """Return the criterion with another question and name.
+
+    Raises CriterionError like `own_question`.
     """
     _check_kind(criterion)
     if criterion.question:

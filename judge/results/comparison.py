@@ -21,8 +21,9 @@ PLACES = 3
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A setting that differs between two runs, for these `columns` (none: for all). `diff` is a
-    unified prompt diff.
+    """A setting that differs between two runs.
+
+    `columns` are the columns that it is about (none: all), `diff` is a unified diff of the prompts.
     """
 
     what: str

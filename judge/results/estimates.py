@@ -1,5 +1,6 @@
-"""The statistics of a run as one long table, a row for each number: `estimates.parquet` and
-`Result.estimates_frame`.
+"""The statistics of a run as one long table, a row for each number.
+
+It is stored as `estimates.parquet` and returned by `Result.estimates_frame`.
 """
 
 from __future__ import annotations
@@ -96,8 +97,7 @@ def estimate_rows(
     result: Statistics,
     preferences: Sequence[PreferenceAgreement] = (),
 ) -> Iterator[EstimateRow]:
-    """Yield all numbers of a result: means first, then differences, agreement, and what explains
-    the scores.
+    """Yield all numbers of a result: means, differences, agreement, and what explains the scores.
 
     `preferences` compare a ranking with people.
     """
@@ -277,8 +277,9 @@ def _of_standing(ranking: Ranking, standing: Standing) -> Iterator[EstimateRow]:
 
 
 def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
-    """Yield the win rate of each system over each other, which is 1 minus that of the other over
-    it.
+    """Yield the win rate of each system over each other one.
+
+    The rate of the other system is 1 minus it.
     """
     for first_index, second_index in combinations(range(len(ranking.systems)), 2):
         value = ranking.win_rate[first_index][second_index]
@@ -372,9 +373,7 @@ def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
 
 
 def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
-    """Yield the agreement on pairs of texts: of the judge with people or a rater, and of the
-    raters.
-    """
+    """Yield the agreement on pairs of texts: the judge with people or a rater, and the raters."""
     for row in agreement.rows:
         subject = "" if row.kind == "raters" else agreement.judge
         than = row.name or row.kind

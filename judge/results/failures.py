@@ -1,5 +1,6 @@
-"""What a result would be if failed judgments had the worst score: failures that depend on the
-system mislead means.
+"""Give failed judgments the worst score, to see how much they could change a result.
+
+Failures that depend on the system mislead means.
 """
 
 from __future__ import annotations

@@ -30,8 +30,9 @@ class ResultItem:
 
     @cached_property
     def rows(self) -> Mapping[tuple[str, str], tuple[Score | Failure, ...]]:
-        """The scores and failures of each text; a comparison belongs to the text that was shown
-        first.
+        """The scores and failures of each text.
+
+        A comparison belongs to the text that was shown first.
         """
         rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {}
         for sample in self.samples:

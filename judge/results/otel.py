@@ -1,9 +1,8 @@
-"""A result as OpenTelemetry spans in OTLP-JSON, with an event `gen_ai.evaluation.result` for each
-value.
+"""A result as OpenTelemetry spans in OTLP-JSON.
 
-Format: https://opentelemetry.io/docs/specs/otlp/ (JSON: hexadecimal ids, 64-bit numbers as text)
-and https://github.com/open-telemetry/semantic-conventions-genai. No text that was judged is
-written.
+Each value is an event `gen_ai.evaluation.result` of its span. Format:
+https://opentelemetry.io/docs/specs/otlp/ (JSON: hexadecimal ids, 64-bit numbers as text) and
+https://github.com/open-telemetry/semantic-conventions-genai. No text that was judged is written.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""The prompts of a run: the first one of each column is stored, others are rendered again from the
-stored texts.
+"""The prompts of a run.
+
+The first prompt of each column is stored. Others are rendered again from the stored texts.
 """
 
 from __future__ import annotations
@@ -111,9 +112,7 @@ class _Archive:
         return TextPrompt(columns=(), opponent=opponent_name, messages=messages)
 
     def _renderer(self, criterion_name: str, *, decides: bool) -> PromptRenderer | str:
-        """Return the renderer of a criterion of the run, or a sentence that says why there is
-        none.
-        """
+        """Return the renderer of a criterion of the run, or the reason why there is none."""
         renderer_key = (criterion_name, decides)
         if renderer_key not in self._renderers:
             self._renderers[renderer_key] = self._make_renderer(criterion_name, decides=decides)

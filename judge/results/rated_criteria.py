@@ -1,5 +1,4 @@
-"""The result of `judge.validate`, and the records that JSON and run.json hold of each rated
-criterion.
+"""The result of `judge.validate`, and the record of each rated criterion in JSON and run.json.
 
 JSON has no keys of several parts: `flat` turns a criterion into records, and `read` turns them
 back.
@@ -101,10 +100,10 @@ class BaselineDifference:
 
 @dataclass(frozen=True, slots=True)
 class JudgeDifference:
-    """A coefficient of one judge minus that of another, with an interval corrected for the number
-    of judges.
+    """A coefficient of one judge minus that of another.
 
-    Pearson's has `p` of Williams' test after Holm's correction, except at document.
+    The interval is corrected for the number of judges. Pearson's has `p` of Williams' test after
+    Holm's correction, except at document.
     """
 
     judge: str

@@ -1,6 +1,4 @@
-"""The result of a run, and what can be done with it: save and load it, join it to a frame, filter
-its texts.
-"""
+"""The result of a run: save and load it, join it to a frame, and filter its texts."""
 
 from __future__ import annotations
 
@@ -497,8 +495,9 @@ def analyzed(
     rows: Sequence[Score | Failure],
     info: RunInfo,
 ) -> Result:
-    """Return the result of a run's rows, without a panel's own, by the configuration and the status
-    in `info`.
+    """Return the result of a run's rows, without a panel's own.
+
+    `info` has the configuration and the status of the run.
     """
     seed = info.config.seed
     has_criteria = any(column.kind == "criterion" for column in columns)
@@ -624,9 +623,7 @@ def _check_same_run(
     columns: tuple[Column, ...],
     estimates: Mapping[tuple[str, str], Estimate],
 ) -> None:
-    """Raise StorageError if the tables are of another run than these columns and estimates of
-    run.json.
-    """
+    """Raise StorageError if the tables are not of the same run as run.json."""
     texts = {sample.key for sample in table.samples}
     names = {column.name for column in columns}
     systems = set(table.systems)
@@ -718,8 +715,9 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
 
 
 def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Score | Failure]:
-    """Yield the rows of these texts, and the corpus-level rows of systems that keep all their
-    texts.
+    """Yield the rows of these texts.
+
+    The rows of a whole corpus remain for systems that keep all their texts.
     """
     texts = {sample.key for sample in matching}
     items = {item for item, _ in texts}

@@ -1,5 +1,6 @@
-"""`RunInfo`: what run.json says about a run besides its numbers. It is enough to understand and
-repeat it; no key is in it.
+"""`RunInfo`: what run.json records about a run besides its numbers.
+
+It is enough to understand and repeat the run. It contains no API key.
 """
 
 from __future__ import annotations
@@ -85,11 +86,11 @@ class ModelUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeInfo(ModelUse):
-    """A judge: its provider and address, the settings that its user chose, and what its server was
-    found to accept.
+    """A judge: its provider and address, the user's settings, and what its server accepts.
 
     `draws` are the replies drawn for a score; None if none was drawn. `decides` marks an endpoint
-    of typed questions."""
+    of typed questions.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -104,8 +105,9 @@ class JudgeInfo(ModelUse):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemInfo(ModelUse):
-    """A system that `systems` of run.yaml describes: the file of its `outputs`, or how they were
-    generated.
+    """A system that `systems` of run.yaml describes.
+
+    It has the file of its `outputs`, or how they were generated.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -139,8 +141,9 @@ class CriterionInfo:
 
 @dataclass(frozen=True, slots=True)
 class PromptMessage:
-    """A message of a prompt. The role `question` is what a decision endpoint is asked about the
-    others.
+    """A message of a prompt.
+
+    The role `question` is the question to a decision endpoint about the other messages.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -165,8 +168,9 @@ class FirstPrompt:
 
 
 def _without_skeletons(stored: Any) -> Any:
-    """Return the stored prompts; none for a run that held skeletons of all prompts, up to November
-    2026.
+    """Return the stored prompts; none for a run of a version up to November 2026.
+
+    Those runs stored prompts with placeholders.
     """
     sheets = stored.get("sheets") if isinstance(stored, Mapping) else None
     is_old = isinstance(sheets, list)
@@ -179,8 +183,9 @@ FirstPrompts = Annotated[Mapping[str, FirstPrompt], BeforeValidator(_without_ske
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataInfo:
-    """The data: their file, and how many files it is if it is several. Data given in Python have
-    neither.
+    """The data: their file, and the number of files if there are several.
+
+    Data given in Python have neither.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT

@@ -1,5 +1,6 @@
-"""Count what a run will ask: the run itself, with a last layer that sends nothing and a cache that
-is only read.
+"""Count the requests of a run without sending any.
+
+It is the run itself, with a last layer that sends nothing and a cache that is only read.
 """
 
 from __future__ import annotations
@@ -54,8 +55,7 @@ def count_requests(
     items: int | None = None,
     notes: list[str] | None = None,
 ) -> list[JudgeEstimate]:
-    """Estimate each judge's requests, from all judgments or a sample of about `most` for each
-    judge.
+    """Estimate each judge's requests, from all judgments or from a sample of about `most`.
 
     A sample is of whole items. With `items`, scale to that many similar items that are not cached.
     `notes` gets a note about the cache if there is one.
@@ -143,8 +143,9 @@ def _count(
 
 @dataclass(frozen=True, slots=True)
 class _KnownOfModel:
-    """What is known of a model before a run: if it gives no token probabilities, and how many draws
-    in a message.
+    """The known limits of a model before a run.
+
+    They are whether it gives token probabilities, and the draws that one message returns.
     """
 
     blind: bool
@@ -196,8 +197,9 @@ class _Tokens:
     def add(
         self, kind: tuple[str, Strategy], requests: Sequence[Request], replies: Sequence[Response]
     ) -> None:
-        """Add the replies to the requests of one judgment; of draws in one message the first has
-        the usage.
+        """Add the replies to the requests of one judgment.
+
+        If one message has several draws, the first one has the usage.
         """
         if not any(reply.usage.prompt_tokens for reply in replies):
             return
@@ -380,8 +382,9 @@ class _DryJudging(Judging):
         )
 
     def _add_messages(self) -> None:
-        """Add the messages that would be sent, their input tokens, and those that a provider's
-        cache can serve.
+        """Add the messages that would be sent, and their input tokens.
+
+        Also add the tokens that a provider's cache can serve.
         """
         prompts: list[_PromptOfLine] = []
         for message in self._nothing_sent.messages:
@@ -452,8 +455,9 @@ def _add_shared_tokens(prompts: list[_PromptOfLine]) -> None:
 
 
 def _common_length(first: str, second: str) -> int:
-    """Return the length of the text that both begin with, by bisection: slices compare faster than
-    characters.
+    """Return the length of the text with which both begin.
+
+    Bisection, because slices compare faster than characters.
     """
     low = 0
     high = min(len(first), len(second))

@@ -334,8 +334,9 @@ def judge_notes(
 
 
 def _check_settings(config: RunConfig, judge: Judge) -> tuple[str, str]:
-    """Return the names of a judge's provider and model. Raise ConfigError for settings that it
-    cannot use.
+    """Return the names of a judge's provider and model.
+
+    Raise ConfigError for settings that it cannot use.
     """
     provider_name, model = _provider_of(config, judge)
     _refuse(config, judge.name, _LACKING.get(provider_name, ()))

@@ -1,8 +1,7 @@
-"""Preferences that a judge has already given, in a table of pairs: `judge rank` takes them as its
-comparisons.
+"""Read the preferences that a judge has already given, from a table of pairs.
 
-A row has the columns item, first and second (the systems) and one column per criterion with what
-the judge preferred.
+`judge rank` takes them as its comparisons. A row has the columns item, first and second (the
+systems) and one column per criterion with what the judge preferred.
 """
 
 from __future__ import annotations

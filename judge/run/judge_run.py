@@ -188,9 +188,7 @@ def question_client(prepared: PreparedRun, clients: Mapping[str, ModelClient]) -
 async def let_metrics_ask(
     prepared: PreparedRun, clients: Mapping[str, ModelClient]
 ) -> AsyncIterator[None]:
-    """Let the metrics that ask a judge ask the first one, from their own thread, while this context
-    is open.
-    """
+    """Let metrics ask the first judge, from their own thread, while this context is open."""
     if prepared.ask is None or not any(metric.asks for metric in prepared.metrics.values()):
         yield
         return
@@ -209,8 +207,9 @@ CasesOf = Callable[[str, tuple[str, str]], Sequence[str]]
 
 
 def require_all_recorded(*results: Result | None, cases_of: CasesOf = lambda *_: ()) -> None:
-    """Raise Unrecorded if a recording lacks replies: such judgments must not count as failed
-    ones.
+    """Raise Unrecorded if a recording lacks replies.
+
+    Such judgments must not count as failed ones.
     """
     missing: list[Failure] = []
     cases: dict[str, None] = {}

@@ -27,11 +27,11 @@ def require_known_fields(
     criteria: Sequence[Criterion],
     own_columns: Iterable[str] = (),
 ) -> None:
-    """Raise ConfigError for a field of `map` that judge does not have and no criterion reads, and
-    for ratings by a criterion that the run lacks.
+    """Raise ConfigError for unknown fields of `map`.
 
-    `own_columns` are names of columns of the data with scores. A run without criteria may have
-    ratings of any name.
+    Such a field is none of judge's own and read by no criterion, or it has ratings by a criterion
+    that the run lacks. `own_columns` are names of columns of the data with scores. A run without
+    criteria may have ratings of any name.
     """
     own_columns = list(own_columns)
     read = {variable_name for criterion in criteria for variable_name in criterion.needs}

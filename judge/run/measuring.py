@@ -1,5 +1,6 @@
-"""Measure the metrics of a run: those that ask no judge while the judges are asked, the others
-afterwards.
+"""Measure the metrics of a run.
+
+Metrics that ask no judge are measured while the judges are asked, the others afterwards.
 """
 
 from __future__ import annotations
@@ -56,11 +57,10 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 
 
 class Measuring:
-    """Measures the metrics of a run, one after the other, as they share the processes and the
-    progress.
+    """Measures the metrics of a run, one after the other.
 
-    Those that ask no judge are measured from `start` on. `columns` and `rows` are what has been
-    measured.
+    They share the processes and the progress. Those that ask no judge are measured from `start` on.
+    `columns` and `rows` are what has been measured.
     """
 
     def __init__(self, prepared: PreparedRun, progress: Progress) -> None:
@@ -78,8 +78,9 @@ class Measuring:
                 self._early[metric_name] = asyncio.create_task(self._measure(metric))
 
     async def finish(self, other_columns: list[Column]) -> None:
-        """Wait for these metrics, and measure the others. No metric may have one of the other
-        columns.
+        """Wait for these metrics, and measure the others.
+
+        Raises ConfigError if a metric has one of the other columns.
         """
         notes: list[str | Note] = []
         try:

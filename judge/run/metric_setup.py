@@ -77,8 +77,9 @@ def _in_other_script(sample: Sample) -> bool:
 
 
 def _in_other_form(sample: Sample) -> bool:
-    """Return whether an output and all its references are Chinese, but one in Traditional, the
-    other in Simplified.
+    """Return whether an output and its references are in different forms of Chinese.
+
+    The forms are Traditional and Simplified.
     """
     form = text.han_form(sample.output)
     if not form or not _is_chinese(sample.output):
@@ -174,9 +175,7 @@ class ScoreColumns(BaseMetric):
                 raise DataError(f"{option('score_columns')} {column_name}: {problem}")
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
-        """Return one row per sample and column: the number in its cell, or a Failure that names the
-        row.
-        """
+        """Return one row per sample and column: the number in its cell, or a Failure."""
         columns = []
         for column_name, better in self.columns.items():
             signature = Signature.external(column_name, lower_is_better=better == "lower")

@@ -23,8 +23,9 @@ from judge.run.preparation import engine_context
 
 @dataclass(frozen=True, slots=True)
 class SharedLimits:
-    """What all models of a run share: its money, and the time of the event loop's clock at which it
-    has to stop.
+    """The limits that all models of a run share: the budget and the deadline.
+
+    The deadline is a time of the event loop's clock.
     """
 
     ledger: BudgetLedger
@@ -33,8 +34,9 @@ class SharedLimits:
 
 @dataclass(frozen=True, slots=True)
 class ModelClient:
-    """The open client of a model. If its engine `gathers`, nobody may wait for answers before all
-    is asked.
+    """The open client of a model.
+
+    If its engine `gathers`, callers must send all requests before they wait for an answer.
     """
 
     client: ReplyClient

@@ -236,8 +236,9 @@ class Runs:
     async def ask(
         self, prepared: PreparedRun, questions: Sequence[ModelQuestion]
     ) -> list[str | ModelError]:
-        """Return what `read` of each question made of the reply of a run's judge, which judges
-        nothing here.
+        """Ask a run's judge some questions, and return the result of `read` for each reply.
+
+        Nothing is judged.
         """
         prepared = self._limited(prepared)
         self._progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}

@@ -1,6 +1,4 @@
-"""What answers again what is paid for: the cache, or without one the recording that the run adds
-to.
-"""
+"""Reuse replies that are already paid: from the cache, or else from the recording of the run."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ from judge.providers.recording import Recorder, RecordingFile
 
 
 class RecordedReplies(Cache):
-    """The replies of servers in a recording, as they are when it is opened. It stores nothing: the
-    run records.
+    """The replies of servers in a recording, as they are when it is opened.
 
-    Raises DataError for a file that is no recording.
+    It stores nothing, because the run itself records. Raises DataError for a file that is no
+    recording.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,10 +42,9 @@ class RecordedReplies(Cache):
 def open_reply_cache(
     config: RunConfig, notes: list[str] | None = None, *, make: bool = True
 ) -> Cache:
-    """Return what answers the requests of a run that are already paid for. Raises StorageError and
-    DataError.
+    """Open the store of the replies that are already paid.
 
-    Without `make` no folder is made for a cache.
+    Raises StorageError and DataError. Without `make` no folder is made for a cache.
     """
     if config.cache is False and config.record is not None:
         recorded = config.record.is_file()

@@ -1,6 +1,4 @@
-"""The requests that a run sends, by judge and criterion, with their price and the time they
-take.
-"""
+"""Estimate the requests of a run by judge and criterion, with their price and time."""
 
 from __future__ import annotations
 
@@ -15,14 +13,13 @@ from judge.scoring.strategies import Strategy
 
 @dataclass(slots=True)
 class LineEstimate:
-    """The requests that one judge gets for one line of an estimate: for one criterion, or for all
-    outputs that it writes.
+    """The requests of one judge for one line of an estimate.
 
-    `broken` judgments have no prompt, `cached` ones are answered from the cache, and `equal` ones
-    by an equal request of this run. The others take `requests`, with `read` input and `written`
-    output tokens. A provider's prompt cache can serve `shared` of the tokens read, because an
-    earlier request of the same item began with them; `stored` are the tokens it has to store for
-    that.
+    A line is one criterion, or all outputs that the model writes. `broken` judgments have no
+    prompt, `cached` ones are answered from the cache, and `equal` ones by an equal request of this
+    run. The others take `requests`, with `read` input and `written` output tokens. A provider's
+    prompt cache can serve `shared` of the tokens read, because an earlier request of the same item
+    began with them; `stored` are the tokens it has to store for that.
     """
 
     name: str
@@ -85,13 +82,12 @@ class JudgeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars, None if the price is unknown; `why` gives the reason, or else the source of the
-    prices.
+    """US dollars, None if the price is unknown.
 
-    `price` is without the provider's prompt cache, `cached` with all that it can serve. `more` is
-    what weighting `auto` adds if the first reply shows that the model gives no token probabilities:
-    draws instead of the other requests. `rate` is the price of a million input tokens and of a
-    million output tokens.
+    `why` gives the reason for that, or else the source of the prices. `price` is without the
+    provider's prompt cache, `cached` with all that it can serve. `more` is what weighting `auto`
+    adds if the first reply shows that the model gives no token probabilities: draws instead of the
+    other requests. `rate` is the price of a million input tokens and of a million output tokens.
     """
 
     price: float | None
@@ -103,8 +99,9 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds at the rate limits, None for a batch or without a model; `why` names the limit that
-    decides.
+    """Seconds at the rate limits, None for a batch or without a model.
+
+    `why` names the limit that decides.
     """
 
     seconds: float | None

@@ -1,5 +1,6 @@
-"""Take the result file of another tool as the data of a run: its texts, and its scores as judge
-columns.
+"""Take the result file of another tool as the data of a run.
+
+Its texts are the samples, and its scores are judge columns.
 """
 
 from __future__ import annotations

@@ -601,8 +601,9 @@ def _agreement(
 
 
 def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -> Estimate | None:
-    """Return the share of texts with the same nearest point, with the interval of
-    `share_over_items`.
+    """Return the share of texts with the same nearest point.
+
+    The interval is that of `share_over_items`.
     """
     has_both = ~(np.isnan(values) | np.isnan(ratings))
     same = has_both & (_nearest(values, points) == _nearest(ratings, points))
