@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -244,7 +245,10 @@ def _with_folder(document: Document, folder: Path) -> Document:
 
 
 def print_message(message: str) -> None:
-    """Print a message on standard error, with control characters escaped and long words cut."""
+    """Print a message on standard error, with control characters escaped and long words cut.
+
+    If standard error cannot be written, the message is dropped, because the run may be paid.
+    """
     from judge.core.format import escape_controls
 
     def cut(word: re.Match[str]) -> str:
@@ -253,7 +257,8 @@ def print_message(message: str) -> None:
     # A reply or a value from a file may be a word of millions of characters. The pattern is
     # r"\S{1000,}".
     shortened = re.sub(rf"\S{{{_LONGEST_WORD},}}", cut, message)
-    click.echo(escape_controls(shortened), err=True)
+    with suppress(OSError):
+        click.echo(escape_controls(shortened), err=True)
 
 
 def print_json(data: Any) -> None:

@@ -181,8 +181,11 @@ def _plain_lines(
     stop = threading.Event()
 
     def print_line() -> None:
-        line = f"{head}{_line(counts, providers, start_time)}"
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+        # A log on a full disk, or a pipe that nobody reads, is no reason to stop a paid run. Rich
+        # would end the process.
+        with suppress(OSError):
+            console.file.write(f"{head}{_line(counts, providers, start_time)}\n")
+            console.file.flush()
 
     def run() -> None:
         while not stop.wait(_PLAIN_SECONDS):

@@ -297,6 +297,20 @@ def test_output_to_a_full_device_is_an_error(folder: Path) -> None:
     assert "Traceback" not in completed.stderr
 
 
+def test_a_run_whose_messages_cannot_be_written_is_finished(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        completed = subprocess.run(
+            [*COMMAND, "run", "data.jsonl", *SCRIPTED, "--out", "quiet"],
+            stdout=subprocess.PIPE,
+            stderr=full,
+            text=True,
+            check=False,
+        )
+    assert completed.returncode == 0
+    assert "report.html" in completed.stdout
+    assert (folder / "quiet" / "scores.parquet").exists()
+
+
 OWN = "---\nscale: [1, 5]\n---\n"
 WITH_OWN = ("data.jsonl", *SCRIPTED, "--criteria", "t.jinja")
 ASKED = ("--criteria", "relevance")
