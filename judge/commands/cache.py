@@ -16,8 +16,9 @@ from judge.providers.recording import Recorder, RecordingFile
 
 @dataclass(frozen=True, slots=True)
 class ExportReport:
-    """Counts of replies: `written`, and `skipped` because they hold no prompt or no server sent
-    them.
+    """Counts of replies.
+
+    `written` replies are in the file. `skipped` ones have no prompt, or no server sent them.
     """
 
     written: int = 0
@@ -26,8 +27,7 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """Counts of replies that were added to the cache, or `known` because it already had a reply to
-    the request.
+    """Counts of replies that were added to the cache, and of those that were `known` already.
 
     `servers` are the addresses under which a run finds them; `unfinished` says that the last line
     is truncated.
@@ -112,7 +112,8 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportR
 
 
 def resolve_base_url(base_url: str | None) -> str:
-    """Return the server's address as requests have it, by default $OPENAI_BASE_URL or OpenAI's.
-    Raises ConfigError.
+    """Return the server's address as requests have it.
+
+    It is by default $OPENAI_BASE_URL or OpenAI's. Raises ConfigError.
     """
     return HttpClient(base_url=base_url, needs_key=False).url

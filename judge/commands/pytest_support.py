@@ -1,7 +1,7 @@
-"""The work of the pytest plugin: decide which judges tests may ask, run suites, and score texts for
-the fixture.
+"""The work of the pytest plugin.
 
-A test asks a server only if the judge was typed on the command line.
+It decides which judges tests may ask, runs suites, and scores texts for the fixture. A test asks a
+server only if the judge was typed on the command line.
 """
 
 from __future__ import annotations
@@ -150,11 +150,10 @@ _OUTCOME = TypeAdapter(SuiteOutcome)
 
 
 def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
-    """Run these cases of a suite (all if empty), with its limits and baseline. The outcome may have
-    other cases too.
+    """Run these cases of a suite (all if empty), with its limits and baseline.
 
-    If there are several processes, one runs the suite and the others read its outcome: nothing is
-    paid twice.
+    The outcome may have other cases, too. If there are several processes, one runs the suite and
+    the others read its outcome: nothing is paid twice.
     """
     if session.shared is None:
         return _run_suite(suite, session, cases)
@@ -445,8 +444,9 @@ class JudgeFixture:
 
 
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the texts as data rows with their shared columns. Raises ConfigError for reserved
-    columns.
+    """Return the texts as data rows with their shared columns.
+
+    Raises ConfigError for reserved columns.
     """
     if reserved := sorted(shared.keys() & set(_RESERVED_COLUMNS)):
         raise ConfigError(
@@ -465,8 +465,9 @@ def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[st
 
 
 def _without_our_frames(work: Callable[[], T]) -> T:
-    """Do the work; remove our frames from the errors of judge, so that pytest shows the test's own
-    line. Skip the test if there is no judge.
+    """Do the work, and skip the test if there is no judge.
+
+    Removes our frames from the errors of judge, so that pytest shows the test's own line.
     """
     import pytest
 

@@ -69,8 +69,9 @@ _SELECTION_KEYS = ("limit", "where")
 
 @dataclass(frozen=True, slots=True)
 class SuiteOverrides:
-    """Arguments that override the suites' files: options of a run, `model` among them, and
-    criteria.
+    """Arguments that override the suites' files.
+
+    They are criteria and options of a run, such as `model`.
     """
 
     options: Mapping[str, Any]
@@ -106,8 +107,9 @@ class SuiteOverrides:
 
     @property
     def overridden_keys(self) -> Collection[str]:
-        """Return the keys of a file that are overridden: a judge replaces the recording of a file,
-        too.
+        """Return the keys of a file that are overridden.
+
+        A judge also replaces the recording of a file.
         """
         keys = {*self.options}
         if "model" in self.options:
@@ -309,11 +311,10 @@ def prepare_suites(
     write: Write = lambda config, ledger: run_sync(lambda: generate(config, ledger=ledger)),
     **options: Any,
 ) -> list[PreparedSuite]:
-    """Read suites and check everything possible before the first request. The arguments are those
-    of `test`.
+    """Read suites and check everything possible before the first request.
 
-    `write` has systems that are prompts write their outputs. Raises one JudgeError with all
-    mistakes.
+    The arguments are those of `test`. `write` has systems that are prompts write their outputs.
+    Raises one JudgeError with all mistakes.
     """
     entries = None if criteria is None else criterion_entries(criteria)
     overrides = SuiteOverrides.of(model, options, entries, out)
@@ -579,8 +580,9 @@ def _cases_of(prepared: PreparedSuite, criterion: str, text: tuple[str, str]) ->
 
 
 def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcome:
-    """Evaluate the cases, and make this run the baseline if that is requested and nothing else
-    failed.
+    """Evaluate the cases, and update the baseline if requested.
+
+    It is updated only if nothing but changes from it fails.
     """
     suite = prepared.suite
     baseline = prepared.baseline
@@ -718,9 +720,7 @@ def _notes(results: Mapping[bool, Result], result: Result | None, baseline: Base
 
 @dataclass(frozen=True, slots=True)
 class _Drift:
-    """The verdicts of a comparison with the baseline, and the comparison itself, if there is
-    one.
-    """
+    """The verdicts of a comparison with the baseline, and the comparison, if there is one."""
 
     verdicts: Sequence[Verdict] = ()
     comparison: RunComparison | None = None

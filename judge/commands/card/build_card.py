@@ -305,8 +305,10 @@ def build_card(
 def _without_cells(
     evidence: CardEvidence, change_names: Sequence[str], damage_cells: Sequence[SensitivityCell]
 ) -> dict[str, str]:
-    """Return the reason for each requested change that no text has, and for each criterion that no
-    change damages.
+    """Return the reasons for missing cells.
+
+    There is one for each requested change that no text has, and for each criterion that no change
+    damages.
     """
     reasons = {}
     texts = plural(len(evidence.originals), "text")

@@ -352,8 +352,9 @@ def _wording(probe: str, noun: str) -> _Measure:
 
 
 def _sentence_order(measured: Measurements, criterion: str) -> CardCell:
-    """Compare the change under shuffled sentences with half a step, if their order must not
-    matter.
+    """Compare the change under shuffled sentences with half a step.
+
+    Only for criteria whose scores must not depend on the order of sentences.
     """
     if criterion not in measured.evidence.order_free:
         return _missing(criterion, "its header does not say ignores: [sentence order]")

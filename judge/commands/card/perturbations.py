@@ -34,8 +34,9 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A text to change: `whole` is the output of the sample, `others` are samples of other
-    items.
+    """A text to change.
+
+    `whole` is the output of the sample, `others` are samples of other items.
     """
 
     sample: Sample

@@ -195,8 +195,10 @@ def _is_variant(criterion: str, criterion_name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _TextMeasures:
-    """A scored text: the log2 of its number of words, and the share of its bigrams (0–1) that are
-    copied from the source.
+    """Measures of a scored text.
+
+    They are the log2 of its number of words, and the share (0–1) of its bigrams that are copied
+    from the source.
     """
 
     key: Text
@@ -488,8 +490,9 @@ def _effects_of_words(
 
 
 def sentence_order(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
-    """Measure how shuffled sentences move the scores of criteria that must not depend on their
-    order.
+    """Measure how shuffled sentences move the scores.
+
+    Only for criteria whose scores must not depend on the order of sentences.
     """
     systems = evidence.changed.systems
     if SHUFFLED not in systems or ORIGINAL not in systems:

@@ -154,8 +154,9 @@ def _items_needed(estimate: Estimate, tests: int) -> int | None:
 
 
 def _same_texts(comparison: RunComparison) -> bool:
-    """Whether nothing that a criterion can read differs in the texts of both runs, the data's own
-    columns included.
+    """Return whether criteria read the same in the texts of both runs.
+
+    Criteria may also read the data's own columns.
     """
     if comparison.runs.edited:
         return False

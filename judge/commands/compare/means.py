@@ -41,8 +41,9 @@ class Mean:
 
     @property
     def importance(self) -> tuple[int, float]:
-        """A key that sorts criteria first, then overall, metrics and single judges; large changes
-        come first.
+        """A sort key: criteria first, then overall, metrics and single judges.
+
+        Within these, large changes come first.
         """
         if self.row.column == OVERALL:
             group_rank = 1

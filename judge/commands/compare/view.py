@@ -205,8 +205,9 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
 
 
 def _overview(comparison: RunComparison) -> Iterator[Block]:
-    """Yield a table of the means after with their changes: a row per system, a column per changed
-    column.
+    """Yield a table of the second run's means, with their changes.
+
+    It has a row for each system, and a column for each column whose mean changed.
     """
     means = all_means(comparison)
     better_by_column = {mean.row.column: mean.column.better for mean in means if mean.differs}
@@ -355,8 +356,9 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
 
 
 def _setting(comparison: RunComparison, change: Change) -> str:
-    """Return the name of a setting, with its columns unless it is one of all criteria: `prompt of
-    relevance`.
+    """Return the name of a setting with its columns: `prompt of relevance`.
+
+    A setting of all criteria is named alone.
     """
     criteria = {
         criterion_name

@@ -397,8 +397,9 @@ def _size(rows: Sequence[Sample]) -> Part:
 async def _revise(
     plan: ImprovementPlan, runs: Runs, present: Result
 ) -> tuple[list[_Candidate], tuple[Trial, ...]]:
-    """Have the writer revise the wording; return what can be tried, and a trial for each
-    revision.
+    """Let the writer revise the wording.
+
+    Return the candidates that can be tried, and a trial for each revision.
     """
     wording = plan.wording
     cases = _largest_disagreements(plan, present)

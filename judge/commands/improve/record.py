@@ -1,5 +1,6 @@
-"""The result of `judge criteria improve`: revisions of a criterion, and the gain of the best on
-unseen ratings.
+"""The result of `judge criteria improve`.
+
+It has the revisions of a criterion, and the gain of the best one on ratings that it has not seen.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Revised wordings of a criterion: the prompt for a model that writes them, its reply, and the file
-of a revision.
+"""Revised wordings of a criterion.
+
+The module has the prompt for the model that writes them, reads its reply, and makes the file of a
+revision.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ _KEYS = ("question", "levels", "reason")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A text on which judge and people disagree: both scores, and whether the judge's is too
-    high.
+    """A text on which judge and people disagree.
+
+    It has both scores, and whether the judge's is too high.
     """
 
     sample: Sample
@@ -62,8 +65,9 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A model's proposal: a question, descriptions of levels (empty to keep the present ones), and
-    the reason.
+    """A model's proposal: a question, descriptions of levels, and the reason.
+
+    Without descriptions, the present ones stay.
     """
 
     question: str

@@ -1,5 +1,6 @@
-"""The report of `judge criteria improve`: whether a revised wording agrees better with people, and
-how it differs.
+"""The report of `judge criteria improve`.
+
+It says whether a revised wording agrees better with people, and how it differs.
 """
 
 from __future__ import annotations

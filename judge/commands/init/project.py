@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def write_project(folder: Path) -> list[Path]:
-    """Write the starter project into a folder and return its files. Raises ConfigError and writes
-    nothing if one exists.
+    """Write the starter project into a folder and return its files.
 
-    Raises StorageError if a file cannot be written.
+    Raises ConfigError and writes nothing if one of the files exists. Raises StorageError if a file
+    cannot be written.
     """
     starter = files("judge.commands.init") / "starter"
     return write_files(starter, folder, advice="Name another: judge init FOLDER")

@@ -20,8 +20,9 @@ from judge.suite import load as suites
 
 @dataclass(frozen=True, slots=True)
 class NewSuite:
-    """The text of a suite to write to `path`, the samples it is about, and the criteria that the
-    user named.
+    """The text of a suite to write to `path`.
+
+    It also has the samples that the suite is about, and the criteria that the user named.
     """
 
     path: Path
@@ -36,8 +37,9 @@ class NewSuite:
         return [comment.removeprefix("# ") for comment in comments]
 
     def untested_ratings(self) -> list[str]:
-        """Return the rated criteria if the written suite tests none of them and no criterion was
-        named.
+        """Return the rated criteria if the written suite tests none of them.
+
+        The list is empty if the user named the criteria.
         """
         rating_names = dict.fromkeys(
             rating_name for sample in self.samples for rating_name in sample.human

@@ -41,11 +41,11 @@ _APART = 20  # tasks between a text and its repetition, if there are at least tw
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """What is rated at once: one text, or two of one item, in an order that says nothing about
-    their systems.
+    """What a rater rates at once: one text, or two of one item.
 
-    An entry of `systems` has the system of each text; there are several entries if systems wrote
-    equal texts. `around` is shown beside the texts: headings with texts, such as the source.
+    Their order says nothing about their systems. An entry of `systems` has the system of each text;
+    there are several entries if systems wrote equal texts. `around` is shown beside the texts:
+    headings with texts, such as the source.
     """
 
     id: str
@@ -65,8 +65,9 @@ class Task:
 
 
 class Given(BaseModel):
-    """A rating as the page sends it: `text` is a unit's id, `value` a label or one of ANSWERS; null
-    takes it back.
+    """A rating as the page sends it.
+
+    `text` is a unit's id, `value` a label or one of ANSWERS; null takes the rating back.
     """
 
     model_config = ConfigDict(strict=True)
@@ -127,11 +128,11 @@ class Labelling:
         return digest([sorted(self.units), criterion_names])
 
     def tasks(self, rater: str) -> list[Task]:
-        """Return a rater's own random order. The texts of an item stay together, so that its source
-        is read once.
+        """Return a rater's own random order.
 
-        A repetition comes at least 20 tasks after the first time, or half of all tasks if they are
-        fewer than 40. It shows a pair the other way round.
+        The texts of an item stay together, so that a rater reads its source once. A repetition
+        comes at least 20 tasks after the first time, or half of all tasks if they are fewer than
+        40. It shows a pair the other way round.
         """
         rng = random.Random(f"{self.seed}\n{rater}")  # noqa: S311  (an order; no secret)
         units_by_item: dict[str, list[Unit]] = {}
@@ -184,8 +185,9 @@ class Labelling:
             raise ConfigError(f"no raters: name those who rate, such as {example}")
 
     def check_output(self) -> None:
-        """Raise StorageError if ratings cannot be appended to the file. It does not stay if it was
-        not there.
+        """Raise StorageError if ratings cannot be appended to the file.
+
+        The check leaves no new file.
         """
         existed = self.output.exists()
         try:
@@ -196,10 +198,10 @@ class Labelling:
             raise StorageError(describe_error("write", self.output, error)) from error
 
     def done(self) -> dict[tuple[str, str, str, bool], tuple[str, str]]:
-        """Return what is rated by rater, unit, criterion and repetition: the label (or one of
-        ANSWERS) and the comment.
+        """Return the label (or one of ANSWERS) and the comment of each rating so far.
 
-        Ratings of other texts, criteria and kinds are left out.
+        The keys are rater, unit, criterion and repetition. Ratings of other texts, criteria and
+        kinds are left out.
         """
         unit_of_texts: dict[tuple[str, ...], Unit] = {}
         for unit in self.units.values():
@@ -324,8 +326,9 @@ class Labelling:
         return rating_rows
 
     def _stored_value(self, label: str | None, criterion: Criterion) -> float | str | None:
-        """Return what the file has for a label. Raises DataError for a label that is not on the
-        scale.
+        """Return how the file stores a label.
+
+        Raises DataError for a label that is not on the scale.
         """
         answers = ANSWERS if self.pairwise else criterion.scale.asked.labels
         if label is None:

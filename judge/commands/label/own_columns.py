@@ -1,5 +1,6 @@
-"""The data's own columns that raters may see: facts about an item that tell neither who wrote a
-text nor what anybody thought of it.
+"""The data's own columns that raters may see.
+
+They are facts about an item that show neither the author of a text nor anybody's opinion of it.
 """
 
 from __future__ import annotations

@@ -41,11 +41,10 @@ class SliceMean:
 
 @dataclass(frozen=True, slots=True)
 class SliceDifference:
-    """The mean difference of two systems in a slice, `better` minus `worse`: their order is that of
-    the whole data.
+    """The mean difference of two systems in a slice, `better` minus `worse`.
 
-    `adjusted` is p of the sign-flip test over items, after Holm's correction over all slices, pairs
-    and columns.
+    Which system is better is decided on the whole data. `adjusted` is p of the sign-flip test over
+    items, after Holm's correction over all slices, pairs and columns.
     """
 
     slice: str

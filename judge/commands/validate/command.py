@@ -162,11 +162,10 @@ def rating_notes(
 
 @dataclass(frozen=True, slots=True)
 class RatedRuns:
-    """Runs without the ratings that any of their criteria has seen, and their judges under distinct
-    names.
+    """Runs without the ratings that any of their criteria has seen.
 
-    A ranking comes alone and without judges. `banners` are the runs' own warnings, `notes` those on
-    the file of ratings and on texts that the first run lacks.
+    Their judges have distinct names. A ranking comes alone and without judges. `banners` are the
+    runs' own warnings, `notes` those on the file of ratings and on texts that the first run lacks.
     """
 
     title: str
@@ -184,11 +183,11 @@ def load_rated(
     ratings: RatingSource | None = None,
     rating_criterion: str = "",
 ) -> RatedRuns:
-    """Load runs to compare with people, on the texts that `where` selects and with the ratings of a
-    file.
+    """Load runs to compare with people.
 
-    Raises ConfigError for a folder without a scored run and for one named twice, DataError if no
-    text was rated or shared, StorageError.
+    They have the texts that `where` selects, with the ratings of a file. Raises ConfigError for a
+    folder without a scored run and for one named twice, DataError if no text was rated or shared,
+    StorageError.
     """
     runs = _open_runs(results)
     joined = _has_joined(results[0], ratings)
