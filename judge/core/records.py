@@ -430,7 +430,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked of a model. Holds no sample id, so that equal prompts are asked once.
+    """A request to a model. It has no sample id, so that equal prompts are sent once.
 
     `params` is what we want (temperature, max_tokens, top_logprobs, n, response_format); a provider
     that has to leave one out says so in `Response.unmet`. A decision endpoint gets `questions`

@@ -280,7 +280,7 @@ KeyCommand = Annotated[str, AfterValidator(_check_command), PlainSerializer(prog
 
 
 class ModelSettings(BaseModel):
-    """Where a model is and how it is asked; what is set takes precedence over the run's."""
+    """The address and the sampling of a model; its values take precedence over the run's."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

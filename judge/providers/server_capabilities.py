@@ -131,7 +131,7 @@ class RequestAdapter:
         if body.get("n", 1) < requested.get("n", 1):
             missing.append("n")
         if _EFFORT in body and _EFFORT not in requested:
-            # Nobody asked for that, so the report has to say it.
+            # The user did not request that, so the report has to say it.
             missing.append("reasoning")
         return tuple(missing)
 

@@ -35,8 +35,8 @@ class Requests:
 
     `sent` includes repeats, `answered` are those that got a reply, `cached` were not sent, and
     `shared` were answered by an equal request. `failed_cached` are cached replies without a score,
-    `unread` are replies without a score, `repaired` those whose score came when it was asked for
-    alone.
+    `unread` are replies without a score, and `repaired` are those with a score only after a second
+    question for the score alone.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT

@@ -115,7 +115,7 @@ def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
     if not config.judge_columns:
         return config, data
     if isinstance(data, Iterator):
-        # The forms are told by the first row, which an iterator would give only once.
+        # The first row shows the form of the data, and an iterator would give it only once.
         data = list(data)
     columns: Mapping[str, Better] = config.judge_columns
     changes: dict[str, Any] = {}

@@ -116,7 +116,7 @@ def _ties(prepared: PreparedRun, progress: Progress) -> list[Row]:
 async def _run_judge(
     prepared: PreparedRun, judge_name: str, model: ModelClient, rows: list[Row]
 ) -> None:
-    """Have one judge judge everything that it is asked."""
+    """Let one judge make all its judgments."""
     suffix = column_suffix(prepared, judge_name)
     own_judgments = judgments(prepared, judge_name)
     texts = ((judgment.criterion, judgment.sample) for judgment in own_judgments)
@@ -155,7 +155,7 @@ def count_judgments(runs: Iterable[PreparedRun]) -> int:
 
 
 def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
-    """Return what one judge is asked: the wanted texts, or the wanted pairs."""
+    """Return the judgments of one judge: of the wanted texts, or of the wanted pairs."""
     criteria = _criteria_of_judge(prepared, judge)
     if prepared.pairs is not None:
         all_judgments = prepared.pairs.judgments(criteria)

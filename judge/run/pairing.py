@@ -22,7 +22,7 @@ _TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no j
 class PairPlan:
     """The pairs of texts of a ranking in the order they are shown: two orders are two entries.
 
-    A judge is asked about `compared`; `equal` texts tie without a question. `possible` counts all
+    Judges compare the pairs `compared`; `equal` texts tie without a judge. `possible` counts all
     pairs, `chosen` the sampled ones, and `alone` the pairs of systems and items with only one text
     or none.
     """
@@ -34,7 +34,7 @@ class PairPlan:
     alone: int
 
     def judgments(self, criteria: Sequence[Criterion]) -> list[Judgment]:
-        """Return what a judge is asked."""
+        """Return the judgments of one judge: each compared pair on each criterion."""
         all_judgments: list[Judgment] = []
         for first_sample, second_sample in self.compared:
             all_judgments += [

@@ -69,7 +69,7 @@ _NO_REFERENCES = (
 
 
 WantedTexts = Mapping[str, Collection[tuple[str, str]]]
-"""By criterion, the texts (item, system) that it is asked about."""
+"""By criterion, the texts (item, system) that are judged on it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,11 +22,11 @@ _MOST_NAMED = 5  # in a message
 
 @dataclass(slots=True)
 class JudgedText:
-    """A text and what a tool found about it.
+    """A text with a tool's scores and reasons.
 
     A score that is None is a judgment that failed. If the tool marks the text itself as failed,
-    `error` says why, and scores that are not there failed with it; otherwise nobody asked for them.
-    An empty `system` is not in the file. `own_columns` are further columns.
+    `error` says why, and missing scores failed with it; otherwise they were not requested. `system`
+    is "" if the file names none. `own_columns` are further columns.
     """
 
     where: str
