@@ -52,21 +52,34 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
         )
     elif config.rating_criterion:
         raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
-    # A dict and not a set: messages name the ratings in the order of the data.
-    ratings = dict.fromkeys([*rated_names(rows), *sheet.criteria])
+    # A list and not a set: messages name the ratings in the order of the data.
+    ratings = list(dict.fromkeys([*rated_names(rows), *sheet.criteria]))
     if rated and not ratings:
         check_rated(rows, names[0] if names else "")
     if config.criteria is None:
-        chosen = builtin_rated(rows, ratings) if rated else ()
-        chosen = chosen or default_criteria(rows, metrics=not rated, rated=ratings)
+        chosen = _default_criteria(rows, ratings, rated=rated)
         config = config.model_copy(update={"criteria": chosen})
-    # Without `rated`, this is a note of the run.
+    # Without `rated`, this is a note of the run (`data_notes`).
     if rated:
         file = None if source is None else source_name(source)
         problem = unknown_criteria(ratings, names, file)
         if problem:
             raise DataError(problem)
     return sheet, config
+
+
+def _default_criteria(
+    rows: Sequence[Sample], ratings: Sequence[str], *, rated: bool
+) -> tuple[str, ...]:
+    """Return the default criteria; with `rated`, the built-in ones among people's `ratings`.
+
+    Raises ConfigError if there are none.
+    """
+    if rated:
+        chosen = builtin_rated(rows, ratings)
+        if chosen:
+            return chosen
+    return default_criteria(rows, metrics=not rated, rated=ratings)
 
 
 def read_sheet(
