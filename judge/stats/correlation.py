@@ -76,8 +76,8 @@ INTERVAL_ITEMS: Mapping[Level, int] = {"within-items": MIN_INTERVAL_ITEMS, "all-
 Over all texts, one of 5 items held its level in 68–89% (`benchmarks/claims.py`). Systems' means
 have none.
 """
-INTERVAL_ITEMS_OF_JUDGES: Mapping[Level, int] = {**INTERVAL_ITEMS, "all-texts": 20}
-"""The same for the difference of two judges.
+INTERVAL_ITEMS_OF_DIFFERENCES: Mapping[Level, int] = {**INTERVAL_ITEMS, "all-texts": 20}
+"""The same for the difference of two columns that are compared together with others.
 
 With fewer items, equally good judges differ too often over all texts, if most ratings are the best
 one (`benchmarks/equal_judges.py`).
@@ -168,10 +168,10 @@ class CorrelationWithRatings:
         defined. Pearson's at the other levels has the p of Williams' test, which assumes
         independent texts (or systems).
 
-        `n_intervals` is for two judges: the number of intervals that hold together with the
-        confidence (Bonferroni's correction; p is not corrected). The interval over texts is then
-        Student's t with the jackknife's standard error over items, because percentiles are too
-        narrow so far from the middle. It needs INTERVAL_ITEMS_OF_JUDGES.
+        `n_intervals` is for columns that are compared together: the number of intervals that hold
+        together with the confidence (Bonferroni's correction; p is not corrected). The interval
+        over texts is then Student's t with the jackknife's standard error over items, because
+        percentiles are too narrow so far from the middle. It needs INTERVAL_ITEMS_OF_DIFFERENCES.
         """
         # Bonferroni: each interval has its part of the error.
         tail = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
@@ -317,11 +317,11 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
     `without` are its values without each item. Its standard error is the jackknife's (Efron 1982,
     ch. 3). The degrees of freedom belong to a variance with the kurtosis of the items, 2 n /
     (kurtosis − 1) − 1 and at most n − 1 (Satterthwaite 1946): few items may decide a difference.
-    None below INTERVAL_ITEMS_OF_JUDGES, and if the difference is undefined without one of the
+    None below INTERVAL_ITEMS_OF_DIFFERENCES, and if the difference is undefined without one of the
     items.
     """
     n = len(without)
-    if n < INTERVAL_ITEMS_OF_JUDGES["all-texts"] or np.isnan(without).any():
+    if n < INTERVAL_ITEMS_OF_DIFFERENCES["all-texts"] or np.isnan(without).any():
         return Interval(None, None, too_few(n))
     deviations = without - without.mean()
     # Deviations of equal values can be 1e-17 instead of 0, which would give them a kurtosis.

@@ -120,7 +120,7 @@ class Rated:
 
     - `rater`: each rater against the mean of the others, or `no_rater` says why there is none.
     - `differences`: Spearman of a judge minus that of a baseline, by (judge, baseline, level), if
-      defined.
+      defined. The intervals of a judge at a level have a joint confidence of 95%.
     - `reversed`: the same for a baseline without a better direction, if it agrees better with
       people with the reverse sign.
     - `versus`: every pair of judges.
@@ -209,8 +209,8 @@ def people(
 ) -> tuple[Rated, ...]:
     """Compare the judges' columns with people's ratings on this table's texts.
 
-    There is a result for every criterion that people rated. With `measure`, also compute baselines
-    that the table lacks, and `Rated.behind`. With `epsilon`, also compute the judges' alternative
+    There is a result for every criterion that people rated. With `measure`, also compute ROUGE if
+    the table has no metric, and `Rated.behind`. With `epsilon`, also compute the judges' alternative
     annotator test and `Rated.raters`; `sheet`, the file of the ratings, has the raters' repeated
     ratings. Raises DataError for a rating that a judge's criterion has seen.
     """
@@ -240,9 +240,8 @@ def people(
 def of_run(table: Table, model: str, seed: int) -> tuple[Rated, ...]:
     """Return the comparison for a run's own report.
 
-    It is empty if people rated no criterion that a judge scored. ROUGE is a baseline only if the
-    run measured it: a run computes no metric that its user did not choose. `judge validate`
-    computes it.
+    It is empty if people rated no criterion that a judge scored. The baselines are length and the
+    run's metrics: a run computes no metric that its user did not choose.
     """
     judges = judges_of(table, model)
     rated = {rating_name for sample in table.samples for rating_name in sample.human}
@@ -273,12 +272,13 @@ def _rated(
     measured = _with_values(baselines, texts)
     judge_values = [values for _, values in judged]
     baseline_rows = _baseline_rows(measured, judge_values, texts, ratings, against=against)
-    differences = _differences(judged, measured, baseline_rows, against)
+    all_columns = [*judged, *measured]
+    all_rows = [*judge_rows, *baseline_rows]
+    n_others = {level: max(1, len(_comparable(all_rows, level)) - 1) for level in LEVELS}
+    differences = _differences(judged, measured, baseline_rows, against, n_others)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
-        all_columns = [*judged, *measured]
-        all_rows = [*judge_rows, *baseline_rows]
-        behind = _behind_the_best(all_columns, all_rows, against)
+        behind = _behind_the_best(all_columns, all_rows, against, n_others)
     versus = _compare_judges(judged, judge_rows, against)
     rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
     complete_judge_rows = [
@@ -347,26 +347,44 @@ class _Differences:
     reversed: dict[tuple[str, str, Level], Estimate]
 
 
+def _comparable(rows: Sequence[Row], level: Level) -> dict[str, float]:
+    """Return Spearman of the columns that have enough values at a level, by name."""
+    correlations: dict[str, float] = {}
+    for row in rows:
+        estimate = row.correlation.estimates.get((level, "spearman"))
+        if estimate is not None and level not in row.few:
+            correlations[row.name] = estimate.value
+    return correlations
+
+
 def _differences(
     judged: Sequence[_ColumnValues],
     measured: Sequence[_ColumnValues],
     baseline_rows: Sequence[Row],
     against: CorrelationWithRatings,
+    n_others: Mapping[Level, int],
 ) -> _Differences:
-    """Compare every judge with every baseline that has enough values, at every level."""
+    """Compare every judge with every baseline that has enough values, at every level.
+
+    The intervals are as wide as those of `_behind_the_best`: a sentence and a table must not
+    disagree on whether a judge is better than a baseline.
+    """
     few_by_baseline = {row.name: row.few for row in baseline_rows}
     differences = _Differences({}, {})
     for (judge, values), (baseline, baseline_values) in product(judged, measured):
         for level in LEVELS:
-            difference = against.difference(values, baseline_values, level)
-            if level in few_by_baseline[baseline.name] or difference is None:
+            if level in few_by_baseline[baseline.name]:
+                continue
+            n_intervals = n_others[level]
+            difference = against.difference(values, baseline_values, level, n_intervals=n_intervals)
+            if difference is None:
                 continue
             key = (judge.name, baseline.name, level)
             differences.plain[key] = difference
             if baseline.directed:
                 continue
             # A baseline without a better direction counts in the one that suits it.
-            reverse = against.difference(values, -baseline_values, level)
+            reverse = against.difference(values, -baseline_values, level, n_intervals=n_intervals)
             if reverse is not None and reverse.value < difference.value:
                 differences.reversed[key] = reverse
     return differences
@@ -376,25 +394,22 @@ def _behind_the_best(
     columns: Sequence[_ColumnValues],
     rows: Sequence[Row],
     against: CorrelationWithRatings,
+    n_others: Mapping[Level, int],
 ) -> dict[tuple[str, Level], Estimate]:
     """Compare the column that agrees best with each other one, at every level."""
     behind: dict[tuple[str, Level], Estimate] = {}
     for level in LEVELS:
-        values_by_name: dict[str, Floats] = {}
-        correlations: dict[str, float] = {}
-        for (column, values), row in zip(columns, rows, strict=True):
-            estimate = row.correlation.estimates.get((level, "spearman"))
-            if estimate is not None and level not in row.few:
-                values_by_name[column.name] = values
-                correlations[column.name] = estimate.value
+        correlations = _comparable(rows, level)
         if not correlations:
             continue
+        values_by_name = {
+            column.name: values for column, values in columns if column.name in correlations
+        }
         best = max(correlations, key=correlations.__getitem__)
         best_values = values_by_name.pop(best)
-        # The best was selected from all of them: the intervals have to hold together.
-        n_compared = len(values_by_name)
         for column_name, values in values_by_name.items():
-            difference = against.difference(best_values, values, level, n_intervals=n_compared)
+            # The best was selected from all of them: the intervals have to hold together.
+            difference = against.difference(best_values, values, level, n_intervals=n_others[level])
             if difference is not None:
                 behind[column_name, level] = difference
     return behind

@@ -98,10 +98,11 @@ def baselines_without_judge(
     *,
     measure: bool,
 ) -> list[RatedColumn]:
-    """Return scores from elsewhere, the length in words, and ROUGE with references.
+    """Return scores from elsewhere, the length in words, and all metrics of the run.
 
-    With `measure`, all other metrics of the table follow. ROUGE is the table's own, if it has it,
-    else it is measured if `measure` is true: the stemmed F, averaged over references.
+    A report and `judge validate` thus compare a judge with the same baselines. Only if the run has
+    no metric of its own, and with `measure`, ROUGE is measured on texts with references: the
+    stemmed F, averaged over references.
     """
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
     lengths: dict[tuple[str, str], float] = {}
@@ -110,25 +111,27 @@ def baselines_without_judge(
         lengths[sample.key] = float(len(words_of(sample.output)))
     signatures = {text.signature(tokenizer) for tokenizer in tokenizers.values()}
     names = "+".join(sorted(signatures))
-    metrics = [column for column in table.columns if column.kind == "metric"]
+    # A value of all texts together has no place beside the rating of one.
+    metrics = [
+        column
+        for column in table.columns
+        if column.kind == "metric" and column.name not in table.corpus_columns
+    ]
     external = [column for column in metrics if column.signature.is_external]
     columns = [_metric_column(column, table) for column in external]
     # Whether people prefer long or short texts depends on the data.
     signature = Signature("words", f"tok={names}", f"judge {__version__}")
     columns.append(RatedColumn("length", signature, lengths, directed=False))
-    columns += _rouge_columns(table, samples, measure=measure)
-    if measure:
-        for column in metrics:
-            is_there = column.signature.is_external or column.name in _ROUGE
-            # A value of all texts together has no place beside the rating of one.
-            if not is_there and column.name not in table.corpus_columns:
-                columns.append(_metric_column(column, table))
+    own_metrics = [column for column in metrics if not column.signature.is_external]
+    columns += [_metric_column(column, table) for column in own_metrics]
+    if measure and not own_metrics:
+        columns += _measured_rouge(samples)
     return columns
 
 
 def _metric_column(column: Column, table: Table) -> RatedColumn:
     """Return a metric, reversed if lower is better: a good score then correlates positively."""
-    metric = column_from_table(column, table, column.name)
+    metric = column_from_table(column, table, _ROUGE.get(column.name, column.name))
     metric = replace(metric, directed=bool(column.better))
     return _reversed(metric) if column.better == "lower" else metric
 
@@ -158,15 +161,9 @@ def same_direction(
     return [_reversed(baseline) if baseline.directed else baseline for baseline in baselines]
 
 
-def _rouge_columns(table: Table, samples: Sequence[Sample], *, measure: bool) -> list[RatedColumn]:
-    """Return the table's own ROUGE, or else, with `measure` and references, that of the samples."""
-    own_columns = [column for column in table.columns if column.name in _ROUGE]
-    if own_columns:
-        return [column_from_table(column, table, _ROUGE[column.name]) for column in own_columns]
-    # The preset rouge155 has columns of the same names, which follow as metrics.
-    if any(column.name in _ROUGE.values() for column in table.columns):
-        return []
-    if not measure or not any(sample.references for sample in samples):
+def _measured_rouge(samples: Sequence[Sample]) -> list[RatedColumn]:
+    """Measure ROUGE; return no column if no sample has references."""
+    if not any(sample.references for sample in samples):
         return []
     rouge = plugins.load("metrics", "rouge")(types=list(_MEASURED), multi="mean")
     scored = parallel.score_in_parallel(rouge, samples)

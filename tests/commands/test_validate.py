@@ -107,8 +107,10 @@ def test_a_judge_is_compared_with_baselines() -> None:
     assert (length.value, length.n) == (-1.0, 6)
     difference = rated.differences["grader", "length", "within-items"]
     assert (difference.value, difference.high) == (2.0, 2.0)
+    # The four differences hold together.
+    quantile = stats.t.ppf(1 - 0.025 / len(baselines), 5)
     assert difference.low == pytest.approx(
-        4 * 6 / (6 + stats.t.ppf(0.975, 5) ** 2) - 2
+        4 * 6 / (6 + quantile**2) - 2
     )  # Wilson's at 6 of 6, on −2 to 2
     assert {key[:2] for key in rated.differences} == {
         ("grader", baseline) for baseline in baselines

@@ -183,20 +183,30 @@ def sign(ends: tuple[float, float] | None) -> str:
 
 
 def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
-    """Return the judge's lead over each reference point with at least half as many items, and its sign."""
+    """Return the judge's lead over each reference point with at least half as many items, and its sign.
+
+    The intervals hold together: they are corrected for all columns but one.
+    """
     scores = drawn.judges[name]
-    most = max(len(by_item(values, drawn.ratings)) for values in drawn.judges.values())
+    items_of_judges = [len(by_item(values, drawn.ratings)) for values in drawn.judges.values()]
+    most = max(items_of_judges)
+    needed = max(most / 2, 10 if most >= 10 else 0, 1)
+    metrics = {
+        metric: values
+        for metric, values in {"length": drawn.lengths, **drawn.metrics}.items()
+        if len(by_item(values, drawn.ratings)) >= needed
+    }
+    tests = max(1, np.count_nonzero(items_of_judges) + len(metrics) - 1)
     lead_by_metric = {}
-    for metric, values in {"length": drawn.lengths, **drawn.metrics}.items():
-        n = len(by_item(values, drawn.ratings))
+    for metric, values in metrics.items():
         difference = lead(scores, values, drawn.ratings)
-        if len(difference) and n >= max(most / 2, 10 if most >= 10 else 0):
-            lead_by_metric[metric] = difference, sign_of_lead(difference)
+        if len(difference):
+            lead_by_metric[metric] = difference, sign_of_lead(difference, tests)
     if "length" in lead_by_metric:
         turned = lead(scores, -drawn.lengths, drawn.ratings)
         if turned.mean() < lead_by_metric["length"][0].mean() - 1e-12:
             del lead_by_metric["length"]
-            lead_by_metric["length reversed"] = turned, sign_of_lead(turned)
+            lead_by_metric["length reversed"] = turned, sign_of_lead(turned, tests)
     return lead_by_metric
 
 
@@ -238,10 +248,12 @@ def check_headline(drawn: Drawn, document: Document) -> None:
     verdict = expected(drawn, name)
     words = {
         "agrees with people better than every": {"star"},
+        "agrees with people better than length, the only": {"star"},
         "ranks against people": {"below"},
         "is not significantly better than chance": {"holds 0"},
         "agrees with people less than a baseline": {"no star"},
         "is not significantly better than every baseline": {"no star"},
+        "is not significantly better than length, the only": {"no star"},
         "agrees with people better than chance": {"alone"},
         "could not be tested against chance": {"untested"},
         "could not be compared with people": {"unknown"},
@@ -422,13 +434,22 @@ def test_every_baseline_is_the_claim_and_the_unbeaten_one_is_named() -> None:
     assert has_line(lines[-1], "length", "c0, c1, c2 and 1 more")
 
 
+def test_a_single_baseline_is_named_and_not_called_every_baseline() -> None:
+    headline, *_ = findings(criterion(CLEAR, length=WIN))
+    assert has_line(headline, "better than length, the only baseline", "tone")
+    headline, *_ = findings(criterion(CLEAR, length=EVEN))
+    assert has_line(headline, "not significantly better than length, the only baseline", "tone")
+    headline, *_ = findings(criterion(CLEAR, length=WIN, bleu=WIN))
+    assert has_line(headline, "better than every baseline", "tone")
+
+
 def test_the_worst_verdicts_come_first() -> None:
     against, chance = estimate(-0.4, -0.6, -0.2), estimate(0.0, -0.2, 0.2)
     criteria = [criterion(CLEAR, "good", length=WIN)]
     criteria += [criterion(CLEAR, f"even{n}", length=EVEN) for n in range(3)]
     criteria += [criterion(chance, "chance", length=WIN), criterion(against, "against", length=WIN)]
     headline, *lines = findings(*criteria)
-    assert has_line(headline, "m", "better than every baseline", "1 of 6 criteria")
+    assert has_line(headline, "m", "better than length", "1 of 6 criteria")
     assert [line.partition(":")[0] for line in lines[:3]] == ["against", "chance", "even0"]
     headline, *_ = findings(*criteria[-2:])
     assert has_line(headline, "against people", "1 of 2", "better than chance", "1 of 2")

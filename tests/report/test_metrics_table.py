@@ -42,10 +42,14 @@ def data() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def validation(data: pd.DataFrame) -> Any:
-    result = judge.evaluate(
+def result(data: pd.DataFrame) -> Any:
+    return judge.evaluate(
         data, judge_columns="helpful", scale="1-5", score_columns="comet,wer=lower"
     )
+
+
+@pytest.fixture(scope="module")
+def validation(result: Any) -> Any:
     return judge.validate(result)
 
 
@@ -102,6 +106,41 @@ def test_differences_hold_together(validation: Any) -> None:
     names = {name for name, level in helpful.behind if level == "within-items"}
     assert names == {"comet", "wer reversed", "length"}
     assert all(each.value >= 0 for each in helpful.behind.values())
+
+
+def test_a_sentence_and_the_bold_values_use_the_same_intervals(validation: Any) -> None:
+    """Regression: a judge was "significantly better than" a metric that the table had in bold."""
+    helpful = next(rated for rated in validation.rated if rated.criterion == "helpful")
+    judge_name = helpful.judges[0].name
+    compared = 0
+    for (column, level), behind in helpful.behind.items():
+        difference = helpful.differences.get((judge_name, column, level))
+        if difference is not None:
+            assert (difference.low, difference.high) == (behind.low, behind.high)
+            compared += behind.low is not None
+    assert compared >= 3
+
+
+@pytest.mark.parametrize("metrics", ["none", "rouge", "chrf"])
+def test_the_report_and_validate_compare_with_the_same_baselines(
+    data: pd.DataFrame, metrics: str
+) -> None:
+    """Regression: a report compared with length alone, and `judge validate` with all metrics."""
+    texts = data.drop(columns="wer")
+    options: dict[str, Any] = {"score_columns": "comet"}
+    if metrics != "none":
+        texts = texts.drop(columns="comet").assign(references=[["word word"]] * len(data))
+        options = {"metrics": metrics}
+    if metrics == "rouge":
+        options["set"] = ["rouge.types=rougeL"]
+    run = judge.evaluate(texts, judge_columns="helpful", scale="1-5", **options)
+    of_run = next(rated for rated in run.rated if rated.criterion == "helpful")
+    validated = next(rated for rated in judge.validate(run).rated if rated.criterion == "helpful")
+    names = [row.name for row in of_run.baselines]
+    assert "length" in names
+    assert len(names) > 1
+    assert names == [row.name for row in validated.baselines]
+    assert of_run.differences == validated.differences
 
 
 def test_latex_leads_with_it_or_has_it_alone(validation: Any) -> None:

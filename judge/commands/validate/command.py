@@ -59,8 +59,9 @@ def validate(
     - `calibrate`: also estimate the systems' means on people's scale.
     - `epsilon`: the judge's advantage in the alternative annotator test.
 
-    The baselines are length and ROUGE-1, -2 and -L (stemmed, mean over the references). A text
-    without a score or rating does not count, nor does a rating that was used to make a prompt.
+    The baselines are length and the run's metrics. A run without metrics is compared with ROUGE-1,
+    -2 and -Lsum (stemmed, mean over the references). A text without a score or rating does not
+    count, nor does a rating that was used to make a prompt.
 
     Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared,
     StorageError.

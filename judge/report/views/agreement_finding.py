@@ -16,7 +16,7 @@ from judge.core.records import Estimate
 from judge.report.format import column_title
 from judge.report.views.columns import change_text
 from judge.stats.coefficients import Level
-from judge.stats.correlation import CONCLUSIVE, INTERVAL_ITEMS, INTERVAL_ITEMS_OF_JUDGES
+from judge.stats.correlation import CONCLUSIVE, INTERVAL_ITEMS, INTERVAL_ITEMS_OF_DIFFERENCES
 from judge.stats.human_agreement import Rated, Row
 
 _PLACES = 2
@@ -128,7 +128,7 @@ def leads_over_baselines(rated: Rated, judge: str, level: Level) -> list[Lead]:
     if too_few_systems(rated, level):
         return []
     leads = []
-    fewest = INTERVAL_ITEMS.get(level)
+    fewest = INTERVAL_ITEMS_OF_DIFFERENCES.get(level)
     for row in rated.baselines:
         key = (judge, row.name, level)
         if key in rated.reversed:
@@ -158,7 +158,7 @@ def leads_over_judges(rated: Rated, judge: str, level: Level) -> list[Lead]:
     if too_few_systems(rated, level):
         return []
     leads = []
-    fewest = INTERVAL_ITEMS_OF_JUDGES.get(level)
+    fewest = INTERVAL_ITEMS_OF_DIFFERENCES.get(level)
     for pair in rated.versus:
         if pair.level != level:
             continue
@@ -283,7 +283,11 @@ _NEGATED = (Verdict.CHANCE, Verdict.NOT_BEST, Verdict.UNTESTED)
 def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level: Level) -> str:
     """Write what is true of a judge on these criteria of `total`."""
     words = _CLAUSES[group]
-    if group is Verdict.BEST:
+    baselines = _compared_baselines(rated, best, level)
+    if len(baselines) == 1:
+        # "Every" would promise more than one comparison.
+        words = words.replace("every baseline", f"{baselines.pop()}, the only baseline,")
+    elif group is Verdict.BEST:
         for criterion in rated:
             if not_compared(criterion, usable_level(criterion, level)):
                 words = "agrees with people better than every compared baseline"
@@ -294,6 +298,17 @@ def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level
     else:
         words += f" on {len(rated)} of {total} criteria"
     return words
+
+
+def _compared_baselines(criteria: Sequence[Rated], judge: str, level: Level) -> set[str]:
+    """Return the names of the baselines that a judge is compared with on these criteria."""
+    names = set()
+    for rated in criteria:
+        usable = usable_level(rated, level)
+        for row in rated.baselines:
+            if (judge, row.name, usable) in rated.differences:
+                names.add(column_title(row.name))
+    return names
 
 
 def _not_beaten(criteria: Sequence[Rated], best: str, level: Level) -> str:
