@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 )
 @option(
     "--level",
-    "within-items, all-texts or systems (means).",
-    default="within-items",
+    "within-items, all-texts or systems (default: by texts per item).",
     metavar="NAME",
     known=("within-items", "all-texts", "systems"),
 )
@@ -81,7 +80,7 @@ def validate_command(
     data: Path,
     others: tuple[Path, ...],
     *,
-    level: str,
+    level: str | None,
     epsilon: float,
     card: bool,
     items: int,
@@ -111,7 +110,8 @@ def validate_command(
 
     # A wrong option is an error before a run is made and paid for.
     check_epsilon(epsilon)
-    check_level(level)
+    if level is not None:
+        check_level(level)
     check_outputs({"--output": output}, format=format)
     _check_others(data, others, card=card)
     show: Callable[..., None] | None = None

@@ -139,7 +139,7 @@ class Criterion:
     `reversed` are the differences from baselines without a better direction that agree better with
     people if reversed. `leads` compare the best judge or metric with each other one, in a
     validation. `excluded` counts the ratings that were used to make a prompt. `raters` has
-    each person, in a validation.
+    each person, in a validation. `usual_level` is the level that reports show by default.
     """
 
     criterion: str
@@ -152,6 +152,7 @@ class Criterion:
     raters: tuple[Rater, ...] = ()
     reversed: tuple[BaselineDifference, ...] = ()
     leads: tuple[Lead, ...] = ()
+    usual_level: Level = "within-items"
 
 
 def flat(rated: Rated) -> Criterion:
@@ -178,6 +179,7 @@ def flat(rated: Rated) -> Criterion:
         raters=rated.raters,
         reversed=_from_baselines(rated.reversed),
         leads=leads,
+        usual_level=rated.usual_level,
     )
 
 
@@ -271,6 +273,7 @@ def read(stored: Any) -> Rated:
         raters=criterion.raters,
         reversed=_by_baseline(criterion.reversed),
         behind=behind,
+        usual_level=criterion.usual_level,
     )
 
 

@@ -29,6 +29,7 @@ from judge.stats.correlation import (
     Correlation,
     CorrelationWithRatings,
     rater_correlation,
+    usual_level,
 )
 from judge.stats.paired_differences import holm, sign_flip
 from judge.stats.pass_agreement import (
@@ -129,6 +130,8 @@ class Rated:
       compared.
     - `excluded`: the number of ratings that were used to make a prompt (`judge.data.ledger`).
     - `raters`: the people, if requested.
+    - `usual_level`: the level that reports show unless another one is requested. With fewer than
+      three rated texts in most items it is `all-texts`, because a correlation of two is 1 or −1.
     """
 
     criterion: str
@@ -143,6 +146,7 @@ class Rated:
     raters: tuple[Rater, ...] = ()
     reversed: Mapping[tuple[str, str, Level], Estimate] = field(default_factory=dict)
     behind: Mapping[tuple[str, Level], Estimate] = field(default_factory=dict)
+    usual_level: Level = "within-items"
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -296,6 +300,7 @@ def _rated(
         versus=versus,
         reversed=differences.reversed,
         behind=behind,
+        usual_level=usual_level(texts),
     )
 
 

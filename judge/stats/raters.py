@@ -14,8 +14,8 @@ from judge.core.records import Estimate, Sample
 from judge.data.ratings import Rating, Ratings, base_name
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap, Floats
-from judge.stats.coefficients import average, of_pair, paired
-from judge.stats.correlation import NAMES, OVER
+from judge.stats.coefficients import Level, average, of_pair, paired, within
+from judge.stats.correlation import NAMES, OVER, mean_over_items, usual_level
 from judge.table import matrix
 
 _MIN_SPEARMAN_TEXTS = 3  # with two, every coefficient is 1 or −1
@@ -36,8 +36,9 @@ class Votes:
 class Rater:
     """One rater compared with the mean of the others, None if undefined.
 
-    Only texts that another rater rated too count. `repeated` texts were rated twice, `same` of them
-    with the same value; both need a file of ratings.
+    `spearman` is at the level that `usual_level` returns for the rated texts. Only texts that
+    another rater rated too count. `repeated` texts were rated twice, `same` of them with the same
+    value; both need a file of ratings.
     """
 
     rater: str
@@ -85,6 +86,8 @@ def raters(
     """
     votes = votes_of(samples, criterion)
     texts = {sample.key for sample in samples}
+    # As in the table of the judges, so that both have the same value of one rater.
+    level = usual_level(sample for sample in samples if criterion in sample.human)
     sheet = sheet or Ratings()
     criterion_name = criterion if criterion in sheet.criteria else base_name(criterion)
     on_criterion = [row for row in sheet.single if row.criterion == criterion_name]
@@ -97,7 +100,7 @@ def raters(
             continue
         other_votes = np.delete(votes.values, index, axis=0)
         mean_of_others = average(other_votes)
-        against = _against(own_ratings, mean_of_others, bootstrap)
+        against = _against(own_ratings, mean_of_others, level, bootstrap)
         own_rows = [row for row in rows if row.rater == rater]
         repeated = _repeated(own_rows)
         same = sum(first_vote == second_vote for first_vote, second_vote in repeated)
@@ -134,7 +137,9 @@ class _AgainstOthers:
     alpha: Estimate | None = None
 
 
-def _against(ratings: Floats, mean_of_others: Floats, bootstrap: Bootstrap) -> _AgainstOthers:
+def _against(
+    ratings: Floats, mean_of_others: Floats, level: Level, bootstrap: Bootstrap
+) -> _AgainstOthers:
     """Compare a rater with the mean of the others (both items × systems)."""
     own_ratings, other_ratings = paired(ratings, mean_of_others)
     rated = ~np.isnan(own_ratings)
@@ -142,11 +147,14 @@ def _against(ratings: Floats, mean_of_others: Floats, bootstrap: Bootstrap) -> _
     if not n_texts:
         return _AgainstOthers()
     spearman = None
-    if n_texts >= _MIN_SPEARMAN_TEXTS:
+    method = f"{NAMES['spearman']} {OVER[level]}"
+    if level == "within-items":
+        by_item = within(own_ratings, other_ratings, "spearman")
+        spearman = mean_over_items("spearman", by_item, method, bootstrap.confidence)
+    elif n_texts >= _MIN_SPEARMAN_TEXTS:
         statistic = of_pair(own_ratings, other_ratings, "all-texts", "spearman")
         n_items = int(rated.any(axis=1).sum())
         resampled = bootstrap.resampled(statistic, len(ratings), n_items)
-        method = f"{NAMES['spearman']} {OVER['all-texts']}"
         spearman = bootstrap.estimate("spearman", resampled, n_texts, method)
     both = np.stack([own_ratings, other_ratings])
     agreement = agree(both, ("alpha_interval",), bootstrap)

@@ -124,6 +124,24 @@ def test_the_rouge_of_a_preset_is_shown_once() -> None:
     assert names(rated)["baselines"] == ["length", "ROUGE-1", "ROUGE-L"]
 
 
+def test_two_texts_per_item_are_correlated_over_all_texts() -> None:
+    """Regression: -0.45 was the mean of 11 correlations within items, each 1 or -1, and nothing said so."""
+    two_systems = [row for row in rows(items=24) if row["system"] != "poor"]
+    result = judged(two_systems)
+    assert [rated.usual_level for rated in result.rated] == ["all-texts"]
+    validation = judge.validate(result, n_resamples=20)
+    assert validation.level == "all-texts"
+    text = " ".join(validation.report().split())
+    assert has_line(text, "over all texts", "fewer than three")
+    signs = judge.validate(result, n_resamples=20, level="within-items")
+    assert signs.level == "within-items"
+    text = " ".join(signs.report().split())
+    assert has_line(text, "only 1 or −1", "fewer than three")
+    page = result.report("markdown")
+    assert has_line(page.splitlines(), "relevance", "correlation with people over all texts")
+    assert "within-items" in {rated.usual_level for rated in usual().rated}
+
+
 def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     rated = criterion_rows(usual())
     assert rated.no_rater == ""

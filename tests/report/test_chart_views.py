@@ -16,6 +16,7 @@ from judge.report.views.charts import (
     distribution_blocks,
     matrix_chart,
     means_charts,
+    metric_chart,
     ranking_charts,
 )
 from judge.report.views.drivers import drivers_blocks
@@ -26,6 +27,7 @@ from judge.stats.correlation_matrix import Matrix
 from judge.stats.ranks import Rank
 from judge.stats.score_drivers import Driver, Drivers
 from judge.stats.system_differences import Comparison, Difference
+from tests.factories import has_line
 
 Ends = tuple[float, float | None, float | None]
 
@@ -50,6 +52,30 @@ def _cells(chart: Chart) -> dict[str, str]:
         r'<title>([^<]*)</title>(?:<rect class="([\w-]+)"[^>]*>)?<text class="value"', chart.svg
     )
     return dict(pairs)
+
+
+# Metrics against the judge
+
+
+def test_the_chart_of_metrics_states_its_items_and_leaves_out_few(tested: Result) -> None:
+    """Regression: a metric correlated by 1.00 with the judge, on 4 items."""
+    sizes = ((9, 8, 4), (8, 9, 4), (4, 4, 9))
+    values = ((1.0, -0.5, 1.0), (-0.5, 1.0, 0.0), (1.0, 0.0, 1.0))
+    low = ((None, -0.75, None), (-0.75, None, None), (None, None, None))
+    high = ((None, -0.25, None), (-0.25, None, None), (None, None, None))
+    few = "few"
+    (delta,) = (column for column in tested.table.columns if column.name == "delta")
+    table = replace(tested.table, columns=(*tested.table.columns, replace(delta, name=few)))
+    matrix = Matrix("within-items", "spearman", ("fluency", "delta", few), values, low, high, sizes)
+    (chart,) = metric_chart(replace(tested, table=table, matrices=(matrix,)))
+    assert has_line(chart.title, "fluency", "8 items")
+    words = _words(chart)
+    assert any("−0.50" in word for word in words)
+    assert few not in words
+    # With two texts per item, a correlation within items is 1 or −1.
+    pairs = tuple(sample for sample in table.samples if sample.system != "poor")
+    two = replace(tested, table=replace(table, samples=pairs), matrices=(matrix,))
+    assert list(metric_chart(two)) == []
 
 
 # Means, distributions and rankings

@@ -62,6 +62,34 @@ def test_each_rater_is_compared_with_the_mean_of_the_others() -> None:
         assert rater.repeated == 0
 
 
+def test_raters_of_many_systems_are_compared_within_items_like_the_judges() -> None:
+    """Regression: one rater had 0.56 within items beside 0.57 and 0.57 over all texts."""
+    ratings = {name: np.array(values).reshape(6, 4) for name, values in THREE.items()}
+    samples = [
+        Sample(
+            f"i{item}",
+            f"s{system}",
+            "text",
+            human={"tone": float(np.mean([rows[item, system] for rows in ratings.values()]))},
+            ratings={"tone": tuple(rows[item, system] for rows in ratings.values())},
+            raters={"tone": tuple(ratings)},
+        )
+        for item in range(6)
+        for system in range(4)
+    ]
+    table = raters(samples, "tone", FEW)
+    for rater in table:
+        others = np.mean([rows for name, rows in ratings.items() if name != rater.rater], axis=0)
+        by_item = [
+            spearmanr(own, other).statistic
+            for own, other in zip(ratings[rater.rater], others, strict=True)
+            if len(set(own)) > 1 and len(set(other)) > 1
+        ]
+        assert rater.spearman is not None
+        assert rater.spearman.value == pytest.approx(np.mean(by_item))
+        assert rater.spearman.n == len(by_item)
+
+
 def test_texts_without_a_rating_by_both_raters_are_excluded() -> None:
     some = sheet(rated("anna", THREE["anna"]), rated("ben", THREE["ben"][:10]))
     anna, ben = raters(joined(some), "tone", FEW)

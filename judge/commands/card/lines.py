@@ -227,7 +227,7 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
 def _agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, str]:
     """Return the verdict on agreement, and the reason for it."""
     rated = people.rated
-    level = usable_level(rated, "within-items")
+    level = usable_level(rated, rated.usual_level)
     against_baselines = verdict(rated, people.judge.name, level)
     interval = ends(agreement)
     if interval is None:
@@ -259,7 +259,7 @@ def _agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, s
 
 def _correlation_text(people: PeopleFinding) -> str:
     """Write `Spearman 0.42*`, with the star if it beats every baseline significantly."""
-    level = usable_level(people.rated, "within-items")
+    level = usable_level(people.rated, people.rated.usual_level)
     correlation = spearman(people.judge, level)
     if correlation is None:
         return ""

@@ -45,6 +45,7 @@ from judge.report.document import (
     text_table,
 )
 from judge.report.document import Column as DocumentColumn
+from judge.report.views.agreement_finding import usual_level
 from judge.report.views.columns import p_cell
 from judge.report.views.human_agreement import criteria_blocks
 from judge.results.rated_criteria import flat
@@ -300,7 +301,7 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
         yield Section(
             "people",
             "Agreement with people",
-            lambda: criteria_blocks(card.people, "within-items"),
+            lambda: criteria_blocks(card.people, usual_level(card.people)),
         )
     if card.observations:
         observed = (Paragraph(f"{_headline(card, columns)}."), Bullets(card.observations))

@@ -18,6 +18,7 @@ from judge.core.records import Column, Sample
 from judge.data import ledger
 from judge.data.ratings import Ratings, pair_names, renamed, source_name, stated
 from judge.data.row_filters import Values
+from judge.report.views.agreement_finding import usual_level
 from judge.report.views.provenance import Provenance, build_provenance
 from judge.results.result import Result, preference_agreement_of
 from judge.run.human_ratings import check_rated, join_sheet, read_sheet
@@ -43,7 +44,7 @@ def validate(
     n_resamples: int = 1000,
     calibrate: bool = False,
     where: Values | None = None,
-    level: str = "within-items",
+    level: str | None = None,
     ratings: RatingSource | None = None,
     epsilon: float = EPSILON,
     rating_criterion: str = "",
@@ -55,7 +56,8 @@ def validate(
     - `ratings`: people's ratings in a file, a DataFrame or a list of dicts. They replace those of
       the first run on the same criteria. `rating_criterion` is their criterion, if they name none.
     - `where`: select texts, such as {"lang": "ja"}.
-    - `level`: the correlation that reports show: within-items, all-texts or systems.
+    - `level`: the correlation that reports show: within-items, all-texts or systems. By default
+      within-items, if most items have at least three rated texts, else all-texts.
     - `calibrate`: also estimate the systems' means on people's scale.
     - `epsilon`: the judge's advantage in the alternative annotator test.
 
@@ -66,7 +68,7 @@ def validate(
     Raises ConfigError for a folder without a scored run, DataError if no text was rated or shared,
     StorageError.
     """
-    shown_level = check_level(level)
+    shown_level = None if level is None else check_level(level)
     check_epsilon(epsilon)
     if rating_criterion and ratings is None:
         raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
@@ -84,7 +86,7 @@ def validate(
         title=f"Agreement with people: {compared.title}",
         rated=rated,
         notes=_notes_on_ratings(compared, rated),
-        level=shown_level,
+        level=shown_level or usual_level(rated),
         disagreements=disagreements(first_run.table.samples, judges, bootstrap, compared.sheet),
     )
     # A run that was calibrated shows its calibration here too, without being asked again.

@@ -110,6 +110,12 @@ def usable_level(rated: Rated, level: Level) -> Level:
     return level
 
 
+def usual_level(criteria: Sequence[Rated]) -> Level:
+    """Return the level that a report on these criteria shows unless another one is requested."""
+    levels = [rated.usual_level for rated in criteria]
+    return "within-items" if "within-items" in levels or not levels else "all-texts"
+
+
 def too_few_systems(rated: Rated, level: Level) -> str:
     """Return why correlations between the systems' means cannot be compared, or ""."""
     estimates = [spearman(row, level) for row in rated.rows]

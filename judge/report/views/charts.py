@@ -36,8 +36,7 @@ from judge.report.views.columns import (
     places,
 )
 from judge.results.result import Result
-from judge.stats.coefficients import LEVELS
-from judge.stats.correlation import OVER
+from judge.stats.correlation import OVER, UNITS, usual_level
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.system_differences import Comparison
 
@@ -203,12 +202,15 @@ def matrix_chart(table: Table, title: str) -> Chart:
 
 
 def metric_chart(result: Result) -> Iterator[Chart]:
-    """Yield how strongly each metric correlates with the judge's first column, if both vary."""
+    """Yield how strongly each metric correlates with the judge's first column, if both vary.
+
+    Metrics with too few items for an interval are left out.
+    """
     kinds = {column.name: column.kind for column in result.table.columns}
     matrices = {
         matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
     }
-    for level in LEVELS:
+    for level in dict.fromkeys((usual_level(result.table.samples), "all-texts")):
         if level not in matrices:
             continue
         matrix = matrices[level]
@@ -222,20 +224,25 @@ def metric_chart(result: Result) -> Iterator[Chart]:
             continue
         judge = judged[0]
         bar_by_title: dict[str, Bar] = {}
+        sizes: list[int] = []
         for index, column_name in enumerate(matrix.names):
             value = matrix.values[index][judge]
-            if kinds.get(column_name) == "metric" and value is not None:
-                lower_bound = matrix.low[index][judge]
-                upper_bound = matrix.high[index][judge]
+            lower_bound = matrix.low[index][judge]
+            upper_bound = matrix.high[index][judge]
+            if kinds.get(column_name) == "metric" and value is not None and lower_bound is not None:
                 title = column_title(column_name)
                 bar_by_title[title] = Bar(value, lower_bound, upper_bound, number(value, 2))
+                sizes.append(matrix.n[index][judge])
         if bar_by_title:
             name_of_judge = one_line(matrix.names[judge])
-            yield _metric_bars(name_of_judge, bar_by_title, OVER[matrix.level])
+            size = plural(max(sizes), UNITS[matrix.level])
+            if min(sizes) < max(sizes):
+                size = f"{min(sizes):,} to {size}"
+            yield _metric_bars(name_of_judge, size, bar_by_title, OVER[matrix.level])
             return
 
 
-def _metric_bars(judged: str, bar_by_title: Mapping[str, Bar], over: str) -> Chart:
+def _metric_bars(judged: str, size: str, bar_by_title: Mapping[str, Bar], over: str) -> Chart:
     """Draw the strongest correlations of metrics with a judge's column."""
     by_strength = sorted(bar_by_title.items(), key=lambda pair: -abs(pair[1].value))
     strongest = dict(by_strength[:_MAX_METRICS])
@@ -247,7 +254,7 @@ def _metric_bars(judged: str, bar_by_title: Mapping[str, Bar], over: str) -> Cha
         )
     return bars(
         "metrics",
-        f"Metrics against the judge ({judged})",
+        f"Metrics against the judge ({judged}; {size})",
         [*strongest],
         [*strongest.values()],
         caption=caption,

@@ -39,6 +39,7 @@ from judge.report.views.agreement_finding import (
     reversed_name,
     spearman,
     usable_level,
+    usual_level,
 )
 from judge.report.views.calibration import calibration_curve
 from judge.report.views.columns import estimate_cell
@@ -123,14 +124,15 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
     """
     if not result.rated:
         return ()
-    headline = next(finding_sentences(result.rated, "within-items"))
+    level = usual_level(result.rated)
+    headline = next(finding_sentences(result.rated, level))
     blocks: list[Block] = [Paragraph(f"{headline}.", "strong")]
     for rated in result.rated:
-        blocks += map(Notice, failure_notes(rated, "within-items"))
-    best = best_judge([rated for rated in result.rated if rated.judges], "within-items")
+        blocks += map(Notice, failure_notes(rated, level))
+    best = best_judge([rated for rated in result.rated if rated.judges], level)
     gaps = disagreements.of_result(result)
-    blocks += disagreements.blocks(gaps, best, "within-items", linked=True)
-    return (*blocks, *criteria_blocks(result.rated, "within-items"))
+    blocks += disagreements.blocks(gaps, best, level, linked=True)
+    return (*blocks, *criteria_blocks(result.rated, level))
 
 
 def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
@@ -232,10 +234,20 @@ def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
 
 
 def other_level_note(rated: Rated, level: Level) -> str:
-    """Say why a level has no values, and which one is shown; "" if it has."""
+    """Say why a level is not the one of other data, or what it cannot show; "" if all is usual."""
     usable = usable_level(rated, level)
-    if usable == level:
+    if usable != level:
+        return _missing_level_note(rated, level, usable)
+    if rated.usual_level == "within-items" or level == "systems":
         return ""
+    few_texts = "most items have fewer than three rated texts"
+    if level == "all-texts":
+        return f"Correlations are over all texts: {few_texts}."
+    return f"Most correlations within an item are only 1 or −1: {few_texts}."
+
+
+def _missing_level_note(rated: Rated, level: Level, usable: Level) -> str:
+    """Say why a level has no values, and which one is shown."""
     correlations = [row.correlation for row in rated.rows]
     # A row that has texts gives the better reason.
     correlations.sort(key=lambda correlation: not correlation.texts)
@@ -296,7 +308,7 @@ _HELP = (
 def main_agreement(result: Result) -> Rated | None:
     """Return the first criterion that people rated and a judge scored, with values, or None."""
     for rated in result.rated:
-        if rated.judges and charted_rows(rated, usable_level(rated, "within-items")):
+        if rated.judges and charted_rows(rated, usable_level(rated, rated.usual_level)):
             return rated
     return None
 
@@ -331,10 +343,11 @@ def best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | No
     return max(correlations, key=lambda pair: pair[1].value, default=(None, None))
 
 
-def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
+def agreement_chart(rated: Rated, level: Level | None = None) -> Chart:
     """Draw Spearman's correlation with people: the judges, one rater and the baselines."""
     bar_by_row = {}
-    for row, estimate in charted_rows(rated, usable_level(rated, level)):
+    shown_level = usable_level(rated, level or rated.usual_level)
+    for row, estimate in charted_rows(rated, shown_level):
         row_name = "one rater" if row.kind == "rater" else column_title(row.name)
         bar_by_row[row_name] = charts.Bar(
             estimate.value,
@@ -348,7 +361,7 @@ def agreement_chart(rated: Rated, level: Level = "within-items") -> Chart:
         f"Judge against people: {rated.criterion}",
         [*bar_by_row],
         [*bar_by_row.values()],
-        caption="Spearman's correlation with people's ratings, with 95% intervals.",
+        caption=f"Spearman's correlation with people's ratings, {OVER[shown_level]}, with 95% intervals.",
     )
     return replace(chart, tabled=True)
 
@@ -358,7 +371,7 @@ def agreement_tiles(result: Result) -> Iterator[Tile]:
     rated = main_agreement(result)
     if rated is None:
         return
-    level = usable_level(rated, "within-items")
+    level = usable_level(rated, rated.usual_level)
     judges = [estimate for row, estimate in charted_rows(rated, level) if row.kind == "judge"]
     if judges:
         raters = "people"

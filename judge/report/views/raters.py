@@ -9,6 +9,7 @@ from judge.core.format import number, percent, plural
 from judge.report.document import Block, Cell, Column, Content, Paragraph, table
 from judge.report.views.columns import estimate_cell, p_cell
 from judge.stats.alt_test import AltTest
+from judge.stats.correlation import OVER
 from judge.stats.human_agreement import Rated
 
 _PLACES = 2
@@ -73,7 +74,10 @@ def rater_blocks(rated: Rated) -> Iterator[Block]:
         yield table(
             heads,
             rows,
-            caption=f"{rated.criterion}: the raters, each compared with the mean of the others.",
+            caption=(
+                f"{rated.criterion}: the raters, each compared with the mean of the others. "
+                f"Spearman is {OVER[rated.usual_level]}."
+            ),
             name=f"rater-table-{rated.criterion}",
         )
 
