@@ -18,6 +18,7 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.views.columns import main_comparison
 from judge.report.views.finding import finding
+from judge.report.views.leaderboard import view
 from judge.results.result import Result
 from judge.results.run_info import RunInfo
 from judge.stats.analyze import analyze
@@ -184,7 +185,7 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
     ]
     headline, trailing, highest, partly_scored = finding(result)
     assert headline == "b beats a"
-    assert has_line(trailing, "a trails by 0.75", "p = 0.008", "8 of 8 items")
+    assert has_line(trailing, "a trails by 0.75", "p = 0.008", "8 of 8 shared items")
     assert has_line(highest, "a", "highest mean", "4.47", "worse")
     assert has_line(partly_scored, "b has scores", "8 of 30 items")
     for name in ("console", "markdown", "html"):
@@ -226,7 +227,23 @@ def test_many_names_are_counted() -> None:
     headline, *_ = finding(
         result_of(of(**many, low=wave(1.5), lower=wave(1.4), least=wave(1.3), last=wave(1.2)))
     )
-    assert has_line(headline, "s0, s1 and 4 more", "beat", "other 4 systems", "among the 6")
+    assert has_line(headline, "s0, s1 and 4 more", "beat", "other 4 systems", "among the best 6")
+
+
+def test_the_systems_without_a_significant_difference_are_named() -> None:
+    """Regression: "a and b beat c; no significant difference between them" was read as b and c."""
+    values = {"a": wave(3.0), "b": wave(3.0)[1:] + wave(3.0)[:1], "c": wave(1.5)}
+    headline, *_ = finding(result_of(of(**values)))
+    assert has_line(headline, "a and b beat c", "no significant difference between a and b")
+
+
+def test_a_difference_on_fewer_items_than_the_means_says_so() -> None:
+    """Regression: means of 0.71 and 0.63 stood beside "trails by 0.07", on fewer items."""
+    a = [4.0, 3.5] * 10
+    _, trailing, *_ = finding(result_of(of(a=a, b=wave(2.0, 17))))
+    assert has_line(trailing, "b trails", "17 shared items")
+    _, trailing, *_ = finding(result_of(of(a=a, b=wave(2.0, 20))))
+    assert has_line(trailing, "b trails", "20 items")
 
 
 def with_rouge(result: Result) -> Result:
@@ -581,7 +598,11 @@ def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> N
     no_overall = replace(result, overall=None, comparisons=result.comparisons[:2])
     headline, _, contradiction = finding(no_overall)
     assert headline == "a beats b on style"
-    assert has_line(contradiction, "contradict", "fluency", "b beats a")
+    mean_gap = sum(up) / 20 - sum(down) / 20
+    assert has_line(contradiction, "contradict", "fluency", f"b beats a by {mean_gap:.2f}")
+    # A green banner would hide it.
+    assert view(no_overall).tone == "warning"
+    assert view(result_of(of(a=up, b=down))).tone == "good"
 
 
 def test_the_next_best_is_the_next_by_rank() -> None:

@@ -175,13 +175,14 @@ def beats(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
 
 
 def together(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
-    """Check `s0 and s1 beat s2; no significant difference between them`; long lists end with "2 more"."""
-    number = int(match["number"] or 2)
+    """Check `s0 and s1 beat s2; no significant difference between s0 and s1`; long lists end with "2 more"."""
+    number = int(match["number"] or len(names_in(match["equal"])))
     ahead = [name for name in main.names if not any((a, name) in main.wins for a in main.names)]
     behind = [name for name in main.names if name not in ahead]
     return (
         number == len(ahead)
         and set(names_in(match["best"])) <= set(ahead)
+        and set(names_in(match["equal"] or "")) <= set(ahead)
         and set(names_in(match["behind"])) <= set(behind)
         and main.beats(ahead, behind)
         and not main.differ(ahead)
@@ -202,6 +203,8 @@ def trailing(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
         if (
             (leader, system) in main.wins
             and len(row) == n
+            and bool(match["shared"])
+            == any(n < main.coverage(name)[0] for name in (leader, system))
             and (row > 0).sum() == worse
             and abs(shown - float(match["gap"])) < 0.00501
         ):
@@ -255,9 +258,15 @@ def contradiction(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
             title, text = re.fullmatch(r"on ([\w-]+), (.*)", clause).groups()
             column = reader.column(title)
             reversed_wins = {win for win in column.wins if win[::-1] in main.wins}
-            named = set(re.findall(r"(s\d+) beats (s\d+)", text))
-            if not named <= reversed_wins or not (
-                named or int(text.split()[0]) <= len(reversed_wins)
+            wins = re.findall(r"(s\d+) beats (s\d+) by ([\d.]+)", text)
+            named = {(winner, loser) for winner, loser, _ in wins}
+            for winner, loser, gap in wins:
+                row = column.differences(NAMES.index(winner), NAMES.index(loser))
+                if abs(float(row.mean()) - float(gap)) > 0.00501:
+                    return False
+            is_count = text[0].isdigit()
+            if not named <= reversed_wins or (
+                is_count and int(text.split()[0]) > len(reversed_wins)
             ):
                 return False
     return True
@@ -324,7 +333,7 @@ RULES: list[tuple[str, Rule]] = [
     ),
     (
         rf"(?P<best>{LIST}|s\d+, s\d+ and \d+ more) beat (?P<behind>{LIST}|the other \d+ systems|\d+ systems){ON}; "
-        r"no significant difference (?:between them|among the (?P<number>\d+))",
+        rf"no significant difference (?:between (?P<equal>{LIST})|among the best (?P<number>\d+))",
         together,
     ),
     (r"(?P<wins>s\d+ beats s\d+(?:(?:,| and) s\d+ beats s\d+)*) on (?P<on>[\w -]+)", listed_wins),
@@ -334,7 +343,7 @@ RULES: list[tuple[str, Rule]] = [
     ),
     (
         r"(?P<system>s\d+)(?P<what>, the (?:next best|best of those beaten),)? trails(?: (?P<leader>s\d+))? by "
-        r"(?P<gap>[\d.]+) \(p [<=] [\d.]+\) and is worse on (?P<worse>\d+) of (?P<n>\d+) items\.",
+        r"(?P<gap>[\d.]+) \(p [<=] [\d.]+\) and is worse on (?P<worse>\d+) of (?P<n>\d+) (?P<shared>shared )?items\.",
         trailing,
     ),
     (

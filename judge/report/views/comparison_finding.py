@@ -92,7 +92,7 @@ def comparison_finding(result: Result, comparison: Comparison) -> list[str]:
         sentences = list(_winners(result, comparison, tests))
     return [
         *sentences,
-        *_contradictions(result, comparison, tests),
+        *_contradictions(result, tests),
         *_metric_disagrees(result, comparison),
     ]
 
@@ -128,7 +128,10 @@ def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[
     if not others:
         yield f"{short_name(leader)} beats {all_others(behind)}{on}"
     elif tests.best_beat_the_rest:
-        between = "between them" if len(others) == 1 else f"among the {len(others) + 1}"
+        # "Between them" could also be the beaten systems.
+        between = f"among the best {len(comparison.best)}"
+        if len(comparison.best) <= MAX_NAMED:
+            between = f"between {listed(comparison.best)}"
         beaten = the_others(behind)
         if len(comparison.best) <= MAX_NAMED:
             beaten = listed(behind)
@@ -158,7 +161,11 @@ def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
     leader = f" {short_name(tests.leader)}" if tests.others else ""
     subject = f"{short_name(first_system)}{_apposition(comparison, tests)}"
     gap = _gap(result, comparison, difference)
-    items = f"{worse:,} of {difference.estimate.n:,} items"
+    n_items = difference.estimate.n
+    means = [result.estimates[system, comparison.column] for system in (tests.leader, first_system)]
+    # The means of the table are over more items, so their difference is another one.
+    shared = "shared " if any(n_items < mean.n for mean in means) else ""
+    items = f"{worse:,} of {n_items:,} {shared}items"
     return f"{subject} trails{leader} by {gap}{p_value_text} and is worse on {items}."
 
 
@@ -324,22 +331,13 @@ def _coverage(result: Result, comparison: Comparison, system: str) -> str:
 # Other columns.
 
 
-def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
-    """Name criteria on which a system beats one that the headline puts before it."""
-    # If nobody is behind, the headline claims no win of its own: any win counts.
-    best = {tests.leader, *tests.others} if tests.behind else set(tests.order)
-    claimed = {(winner, loser) for winner, loser in tests.wins if winner in best}
-    clauses: list[str] = []
-    for column in display_columns(result):
-        further = compared_columns(result).get(column.name)
-        if column.kind != "criterion" or column.judge:
-            continue
-        if further is None or further.against:
-            continue
-        reversed_wins = [win for win in _wins(column, further) if win[::-1] in claimed]
-        if reversed_wins:
-            title = column_title(column.name)
-            clauses.append(f"on {title}, {_won(reversed_wins)}")
+def _contradictions(result: Result, tests: _Tests) -> Iterator[str]:
+    """Name criteria on which a system beats one that the headline puts before it, and by how much."""
+    contradicting = _contradicting(result, tests)
+    clauses = []
+    for further, reversed_wins in contradicting:
+        title = column_title(further.column)
+        clauses.append(f"on {title}, {_won(result, further, reversed_wins)}")
     if clauses:
         named = clauses[:_MAX_CONTRADICTING]
         n_more = len(clauses) - len(named)
@@ -348,12 +346,46 @@ def _contradictions(result: Result, comparison: Comparison, tests: _Tests) -> It
         yield f"The criteria contradict each other: {'; '.join(named)}."
 
 
-def _won(wins: Sequence[Win]) -> str:
-    """Say who beats whom, or how many do."""
+def criteria_contradict(result: Result, comparison: Comparison) -> bool:
+    """Return whether a system that the headline puts first is significantly worse on a criterion."""
+    if comparison.against or not comparison.best:
+        return False
+    return bool(_contradicting(result, _read(result, comparison)))
+
+
+def _contradicting(result: Result, tests: _Tests) -> list[tuple[Comparison, list[Win]]]:
+    """Return the comparisons of criteria that contradict the headline, with their reversed wins."""
+    # If nobody is behind, the headline claims no win of its own: any win counts.
+    best = {tests.leader, *tests.others} if tests.behind else set(tests.order)
+    claimed = {(winner, loser) for winner, loser in tests.wins if winner in best}
+    contradicting: list[tuple[Comparison, list[Win]]] = []
+    for column in display_columns(result):
+        further = compared_columns(result).get(column.name)
+        if column.kind != "criterion" or column.judge:
+            continue
+        if further is None or further.against:
+            continue
+        reversed_wins = [win for win in _wins(column, further) if win[::-1] in claimed]
+        if reversed_wins:
+            contradicting.append((further, reversed_wins))
+    return contradicting
+
+
+def _won(result: Result, comparison: Comparison, wins: Sequence[Win]) -> str:
+    """Say who beats whom by how much, or how many do and the largest difference."""
+
+    def size(win: Win) -> float:
+        return abs(_difference(comparison, *win).estimate.value)
+
+    def sentence(win: Win) -> str:
+        winner, loser = win
+        gap = _gap(result, comparison, _difference(comparison, winner, loser))
+        return f"{short_name(winner)} beats {short_name(loser)} by {gap}"
+
     if len(wins) > MAX_NAMED:
-        return f"{len(wins)} of these differences are the other way round"
-    clauses = [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in sorted(wins)]
-    return sentence_list(clauses)
+        count = f"{len(wins)} of these differences are the other way round"
+        return f"{count}, the largest: {sentence(max(wins, key=size))}"
+    return sentence_list([sentence(win) for win in sorted(wins)])
 
 
 def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:

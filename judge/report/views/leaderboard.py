@@ -17,6 +17,7 @@ from judge.report.document import (
     Section,
     Tile,
     Tiles,
+    Tone,
     table,
 )
 from judge.report.document import Column as Head
@@ -38,7 +39,7 @@ from judge.report.views.columns import (
     main_order,
     marks_against,
 )
-from judge.report.views.comparison_finding import closest_pair
+from judge.report.views.comparison_finding import closest_pair, criteria_contradict
 from judge.report.views.difference_notices import few_items_notice
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.failure_notice import failure_notice
@@ -59,6 +60,7 @@ from judge.results.result import Result, failure_counts, panel_columns
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.ranks import Rank
+from judge.stats.system_differences import Comparison
 
 _EXCERPTS = 5  # of texts with the lowest scores
 _UNEVEN = (
@@ -91,7 +93,7 @@ def view(result: Result) -> Document:
         records=tuple(_records(result, board)),
         header=_FIELDS,
         wide_records=lambda: wide_records(result),
-        tone="good" if _names_a_winner(result) else "",
+        tone=_tone(result),
         language=result.info.language_name,
     )
 
@@ -156,14 +158,22 @@ def _footer(
         yield f"Failed   {provenance.failure_text(failures[0], 120)}"
 
 
-def _names_a_winner(result: Result) -> bool:
-    """Return whether the finding names a best system, or differences from the opponent of all."""
+def _tone(result: Result) -> Tone:
+    """Return the tone of the finding.
+
+    It is good if the finding names a best system, or differences from the opponent of all, and a
+    warning if a criterion contradicts it.
+    """
     main = main_order(result)
     if main is None:
-        return False
+        return ""
     # If all systems share the top, the finding names no winner.
     some_are_best = 0 < len(main.best) < len(main.ranks)
-    return some_are_best or bool(marks_against(main, ""))
+    if not some_are_best and not marks_against(main, ""):
+        return ""
+    if isinstance(main, Comparison) and criteria_contradict(result, main):
+        return "warning"
+    return "good"
 
 
 def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]:
