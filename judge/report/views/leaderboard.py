@@ -54,6 +54,7 @@ from judge.report.views.lowest import excerpt
 from judge.report.views.matrices import correlation_blocks, difference_blocks
 from judge.report.views.pass_fail import pass_rate_blocks
 from judge.report.views.short_table import MAX_NAME, short_table
+from judge.report.views.slicing_column import slicing_column
 from judge.report.views.summary import means_data
 from judge.report.views.wide_records import wide_records
 from judge.results.result import Result, failure_counts, panel_columns
@@ -413,6 +414,9 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"judge plan RUN --pair {pair}"
     if worst_texts(result.table, 1):
         yield "judge report RUN --worst 10"
+    by = slicing_column(result.table.samples)
+    if by:
+        yield f"judge report RUN --by {quote(by)}"
 
 
 # fmt: off
