@@ -329,3 +329,11 @@ def test_a_report_calls_a_metric_by_one_name(result: Result) -> None:
         # A signature begins with the name of the column.
         names = re.findall(r"\brouge-?l\b(?!\\?\|)", text, re.IGNORECASE)
         assert set(names) == {"ROUGE-L"}, format
+
+
+def test_a_mean_and_its_coverage_stay_on_one_line(result: Result) -> None:
+    """Regression: the page broke `(27/30) 0.71*` after the slash."""
+    page = plugins.write(plugins.document(result), "html")
+    means = re.findall(r"<bdi>(\(\d+/[^<]*(?:<wbr>)?[^<]*)</bdi>", page)
+    assert means
+    assert not any("<wbr>" in mean for mean in means)
