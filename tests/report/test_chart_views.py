@@ -175,6 +175,23 @@ def test_every_difference_has_its_interval_test_and_counts(tested: Result) -> No
     assert folded == ["Differences in metrics"]
 
 
+def test_an_interval_without_0_and_without_a_star_is_explained(tested: Result) -> None:
+    """Regression: "no significant difference" stood beside [0.11, 1.89], and only the docs said why."""
+    comparison = next(c for c in tested.comparisons if c.column == "fluency")
+    first = comparison.differences[0]
+    assert first.estimate.low is not None
+
+    def key(p: float, low: float) -> str:
+        estimate = replace(first.estimate, low=low, high=2.0)
+        difference = replace(first, estimate=estimate, adjusted=p)
+        changed = replace(comparison, differences=(difference,))
+        return _tables(replace(tested, comparisons=(changed,)))["fluency"].key
+
+    assert has_line(key(p=0.125, low=0.11), "pair alone", "p decides")
+    assert not has_line(key(p=0.01, low=0.11), "p decides")
+    assert not has_line(key(p=0.125, low=-0.11), "p decides")
+
+
 def test_differences_of_shares_are_in_percentage_points(tested: Result) -> None:
     columns = tuple(
         replace(c, low=0.0, high=1.0, labels=("no", "yes"), values=(0.0, 1.0))

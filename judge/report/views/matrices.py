@@ -22,7 +22,7 @@ from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import OVER, UNITS
 from judge.stats.correlation_matrix import Matrix
 from judge.stats.power import ALPHA
-from judge.stats.system_differences import Comparison
+from judge.stats.system_differences import Comparison, Difference
 
 _MAX_PAIRS = 30  # in a table; if there are more, only those with the best system
 _TITLES: Mapping[Level, str] = {
@@ -88,6 +88,8 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
     if comparison.detectable is not None:
         detectable = number(factor * comparison.detectable, decimals)
         sentences.append(f"Detectable difference: {detectable} (80% power).")
+    if any(_excludes_zero(difference) and not difference.apart for difference in differences):
+        sentences.append("Intervals are Student's t, of each pair alone; p decides.")
     if comparison.note:
         sentences.append(_as_sentence(comparison.note))
     return table(
@@ -99,6 +101,14 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
         name=f"differences-{comparison.column}",
         sorts=True,
     )
+
+
+def _excludes_zero(difference: Difference) -> bool:
+    """Return whether the interval of a tested difference has 0 outside."""
+    estimate = difference.estimate
+    if estimate.low is None or estimate.high is None or difference.adjusted is None:
+        return False
+    return estimate.low > 0 or estimate.high < 0
 
 
 def correlation_blocks(result: Result) -> Iterator[Chart]:
