@@ -8,8 +8,10 @@ from csv import DictReader
 from dataclasses import replace
 from typing import Any
 
+import pandas as pd
 import pytest
 
+import judge
 from judge.commands.compare.finding import finding
 from judge.core import plugins
 from judge.core.records import Column, Failure, Provenance, Sample, Score
@@ -393,3 +395,25 @@ def test_a_judge_that_did_not_move_is_named() -> None:
         comparison.before, replace(comparison.after, table=replace(same, scores=moved))
     )
     assert has_line([list(finding(unmoved))[-1]], "judge did not change", "24 unchanged texts")
+
+
+def test_the_finding_says_that_another_system_is_best() -> None:
+    """Regression: a judge that turned "alpha beats all" into "beta beats all" was not mentioned."""
+
+    def run_with(means: dict[str, float]) -> Any:
+        rows = [
+            {"item": n, "system": system, "output": "text", "tone": mean + (n % 3) / 2}
+            for system, mean in means.items()
+            for n in range(12)
+        ]
+        return judge.evaluate(pd.DataFrame(rows), judge_columns="tone", scale="1-5")
+
+    alpha_first = run_with({"alpha": 4.0, "beta": 2.0, "gamma": 3.0})
+    beta_first = run_with({"alpha": 2.0, "beta": 4.0, "gamma": 3.0})
+    still_beta = run_with({"alpha": 1.5, "beta": 4.0, "gamma": 3.0})
+    nobody = run_with({"alpha": 3.0, "beta": 3.0, "gamma": 3.0})
+    changed = list(finding(judge.compare(alpha_first, beta_first)))
+    assert has_line(changed, "Best on tone", "alpha before", "beta after")
+    undecided = list(finding(judge.compare(beta_first, nobody)))
+    assert has_line(undecided, "Best on tone", "beta before", "no system after")
+    assert not has_line(list(finding(judge.compare(beta_first, still_beta))), "Best on")

@@ -8,11 +8,15 @@ from math import sqrt
 from judge.commands.compare.means import Mean, all_means, is_split
 from judge.core.format import plural
 from judge.core.records import Estimate
+from judge.report.format import column_title
+from judge.report.views.columns import main_comparison
+from judge.report.views.system_names import first_listed
 from judge.results.comparison import RunComparison
 from judge.stats.analyze import NAME as OVERALL
 from judge.stats.bootstrap import t_quantile
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
 from judge.stats.run_differences import text_of
+from judge.stats.system_differences import Comparison
 
 _MAX_NEEDED = 100_000  # items, beyond which a number of needed items helps nobody
 _NEAR = 1e-9  # a difference by rounding alone
@@ -31,6 +35,7 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     system_means = [mean for mean in means if mean.row.system]
     significant = [mean for mean in system_means if mean.differs and mean.row.significant]
     yield from _headline(system_means, significant, over_all)
+    yield from _best_systems(comparison)
     if significant and over_all:
         changes = " and ".join(mean.size for mean in over_all[:2])
         yield f"{changes}."
@@ -68,6 +73,28 @@ def _headline(
         else:
             yield f"Too few items to test the changes of {tested_text}"
         yield _largest_change(changed)
+
+
+def _best_systems(comparison: RunComparison) -> Iterator[str]:
+    """Say which systems are significantly best in each run, if they are not the same."""
+    before = main_comparison(comparison.before)
+    after = main_comparison(comparison.after)
+    if before is None or after is None or before.column != after.column:
+        return
+    best_before = _best(before)
+    best_after = _best(after)
+    if set(best_before) == set(best_after):
+        return
+    title = "the overall score" if after.column == OVERALL else column_title(after.column)
+    names_before = first_listed(best_before) if best_before else "no system"
+    names_after = first_listed(best_after) if best_after else "no system"
+    yield f"Best on {title}: {names_before} before, {names_after} after."
+
+
+def _best(comparison: Comparison) -> tuple[str, ...]:
+    """Return the best systems; nothing if none is significantly worse, or all face one opponent."""
+    is_decided = 0 < len(comparison.best) < len(comparison.ranks)
+    return comparison.best if is_decided and not comparison.against else ()
 
 
 def _fewest_items(means: Sequence[Mean]) -> Iterator[str]:
