@@ -121,7 +121,8 @@ class Rated:
 
     - `rater`: each rater against the mean of the others, or `no_rater` says why there is none.
     - `differences`: Spearman of a judge minus that of a baseline, by (judge, baseline, level), if
-      defined. The intervals of a judge at a level have a joint confidence of 95%.
+      defined. The intervals of a judge at a level have a joint confidence of 95%, unless all of
+      them lie above 0 without that correction.
     - `reversed`: the same for a baseline without a better direction, if it agrees better with
       people with the reverse sign.
     - `versus`: every pair of judges.
@@ -351,6 +352,16 @@ class _Differences:
     plain: dict[tuple[str, str, Level], Estimate]
     reversed: dict[tuple[str, str, Level], Estimate]
 
+    @property
+    def are_all_above_zero(self) -> bool:
+        """Return whether the judge beats every baseline, each in its better direction."""
+        counted = {**self.plain, **self.reversed}
+        return bool(counted) and all(
+            # As in the report: an interval that is printed as [0.000, 0.147] holds 0.
+            estimate.low is not None and round(estimate.low, 3) > 0
+            for estimate in counted.values()
+        )
+
 
 def _comparable(rows: Sequence[Row], level: Level) -> dict[str, float]:
     """Return Spearman of the columns that have enough values at a level, by name."""
@@ -371,27 +382,49 @@ def _differences(
 ) -> _Differences:
     """Compare every judge with every baseline that has enough values, at every level.
 
-    The intervals are as wide as those of `_behind_the_best`: a sentence and a table must not
-    disagree on whether a judge is better than a baseline.
+    "Better than every baseline" needs no correction, because all differences must hold (an
+    intersection-union test). Otherwise the intervals are corrected for the number of columns: a
+    sentence may then name single baselines.
     """
     few_by_baseline = {row.name: row.few for row in baseline_rows}
     differences = _Differences({}, {})
-    for (judge, values), (baseline, baseline_values) in product(judged, measured):
-        for level in LEVELS:
-            if level in few_by_baseline[baseline.name]:
-                continue
+    for judge, level in product(judged, LEVELS):
+        baselines = [
+            (column, values)
+            for column, values in measured
+            if level not in few_by_baseline[column.name]
+        ]
+        of_judge = _differences_at_level(judge, baselines, level, against, None)
+        if not of_judge.are_all_above_zero:
             n_intervals = n_others[level]
-            difference = against.difference(values, baseline_values, level, n_intervals=n_intervals)
-            if difference is None:
-                continue
-            key = (judge.name, baseline.name, level)
-            differences.plain[key] = difference
-            if baseline.directed:
-                continue
-            # A baseline without a better direction counts in the one that suits it.
-            reverse = against.difference(values, -baseline_values, level, n_intervals=n_intervals)
-            if reverse is not None and reverse.value < difference.value:
-                differences.reversed[key] = reverse
+            of_judge = _differences_at_level(judge, baselines, level, against, n_intervals)
+        differences.plain.update(of_judge.plain)
+        differences.reversed.update(of_judge.reversed)
+    return differences
+
+
+def _differences_at_level(
+    judge: _ColumnValues,
+    baselines: Sequence[_ColumnValues],
+    level: Level,
+    against: CorrelationWithRatings,
+    n_intervals: int | None,
+) -> _Differences:
+    """Compare a judge with these baselines at one level."""
+    differences = _Differences({}, {})
+    judge_column, values = judge
+    for baseline, baseline_values in baselines:
+        difference = against.difference(values, baseline_values, level, n_intervals=n_intervals)
+        if difference is None:
+            continue
+        key = (judge_column.name, baseline.name, level)
+        differences.plain[key] = difference
+        if baseline.directed:
+            continue
+        # A baseline without a better direction counts in the one that suits it.
+        reverse = against.difference(values, -baseline_values, level, n_intervals=n_intervals)
+        if reverse is not None and reverse.value < difference.value:
+            differences.reversed[key] = reverse
     return differences
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from judge.core import plugins
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.document import Document, Table
+from judge.report.views.agreement_finding import criterion_sentences
+from judge.report.views.metrics_table import metrics_table
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level, of_pair
 from judge.stats.correlation import Correlation, CorrelationWithRatings
@@ -185,8 +187,20 @@ def sign(ends: tuple[float, float] | None) -> str:
 def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
     """Return the judge's lead over each reference point with at least half as many items, and its sign.
 
-    The intervals hold together: they are corrected for all columns but one.
+    Unless all intervals lie above 0, they are corrected for all columns but one.
     """
+    uncorrected = _leads(drawn, name, correct=False)
+    signs = {each for _, each in uncorrected.values()}
+    if signs == {"above"}:
+        return uncorrected
+    corrected = _leads(drawn, name, correct=True)
+    if signs <= {"above", "near"}:  # rounding decides on the correction
+        return {metric: (values, "near") for metric, (values, _) in corrected.items()}
+    return corrected
+
+
+def _leads(drawn: Drawn, name: str, *, correct: bool) -> dict[str, tuple[pd.Series, str]]:
+    """Return the leads with their signs, corrected or not."""
     scores = drawn.judges[name]
     items_of_judges = [len(by_item(values, drawn.ratings)) for values in drawn.judges.values()]
     most = max(items_of_judges)
@@ -196,7 +210,7 @@ def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
         for metric, values in {"length": drawn.lengths, **drawn.metrics}.items()
         if len(by_item(values, drawn.ratings)) >= needed
     }
-    tests = max(1, np.count_nonzero(items_of_judges) + len(metrics) - 1)
+    tests = max(1, np.count_nonzero(items_of_judges) + len(metrics) - 1) if correct else 1
     lead_by_metric = {}
     for metric, values in metrics.items():
         difference = lead(scores, values, drawn.ratings)
@@ -441,6 +455,40 @@ def test_a_single_baseline_is_named_and_not_called_every_baseline() -> None:
     assert has_line(headline, "not significantly better than length, the only baseline", "tone")
     headline, *_ = findings(criterion(CLEAR, length=WIN, bleu=WIN))
     assert has_line(headline, "better than every baseline", "tone")
+
+
+def test_bold_values_follow_the_sentences() -> None:
+    """Regression: a judge was "significantly better than" a metric that the table had in bold."""
+    level: Level = "within-items"
+    rated_criterion = replace(
+        criterion(CLEAR, rouge2=estimate(0.158, 0.004, 0.311), bleu=EVEN),
+        behind={("rouge2", level): estimate(0.158, -0.05, 0.36), ("bleu", level): WIN},
+    )
+    (sentence,) = criterion_sentences(rated_criterion, level)
+    assert has_line(sentence, "no significant difference from BLEU", "significantly better than")
+    table = metrics_table([rated_criterion], level)
+    assert table is not None
+    tones = {row[0].text: row[1].tone for row in table.rows}
+    assert tones == {"m": "good", "ROUGE-2": "", "BLEU": "strong"}
+
+
+def test_single_baselines_need_corrected_intervals_and_all_of_them_do_not() -> None:
+    """All three intervals of 95% lie above 0, or one of them does not."""
+    random = np.random.default_rng(3)
+    items, systems = [f"i{n}" for n in range(24)], [f"s{n}" for n in range(5)]
+    ratings = pd.DataFrame(random.normal(3, 1, (24, 5)), items, systems)
+
+    def with_noise(size: float) -> pd.DataFrame:
+        return ratings + size * random.normal(size=ratings.shape)
+
+    lengths = (10 * column("noise", ratings, random)).round().clip(lower=1)
+    judges = {"m": with_noise(0.5)}
+    weak = {"metric0": with_noise(4.0), "metric1": with_noise(4.0)}
+    for metrics, tests in ((weak, 1), ({**weak, "metric2": with_noise(0.5)}, 4)):
+        drawn = Drawn(ratings, lengths, judges, metrics)
+        difference = rated(drawn).differences["m", "metric0", "within-items"]
+        expected_ends = t_interval(lead(judges["m"], metrics["metric0"], ratings), tests)
+        assert (difference.low, difference.high) == pytest.approx(expected_ends)
 
 
 def test_the_worst_verdicts_come_first() -> None:

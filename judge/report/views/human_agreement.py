@@ -297,8 +297,8 @@ _HELP = (
     "ICC(2,k) for the mean of all raters.",
     "Calibration: texts are binned by the judge's score. The error is the mean distance between "
     "the judge's mean and people's mean in a bin. The bias is the judge's mean minus people's.",
-    "Intervals of differences are wider than 95%: those of a judge and all baselines hold together "
-    "with 95%, and so do those of all pairs of judges (Bonferroni).",
+    "Intervals of differences are wider than 95%: those of all pairs of judges hold together with "
+    "95% (Bonferroni), and so do those of a judge and all baselines, unless it beats every one.",
 )
 
 

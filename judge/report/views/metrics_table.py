@@ -65,14 +65,15 @@ def _key(criteria: Sequence[Rated], level: Level) -> str:
     tested = []
     for rated in criteria:
         usable = usable_level(rated, level)
-        for (_, tested_level), difference in rated.behind.items():
-            if tested_level == usable and difference.low is not None:
-                tested.append(difference)
+        correlations = _correlations(rated, usable)
+        best = max(correlations, key=lambda name: correlations[name].value, default="")
+        leads = [_lead(rated, best, name, usable) for name in correlations if name != best]
+        tested += [lead for lead in leads if lead is not None and lead.low is not None]
     if not tested:
         return "Bold: best; too little data to test the differences."
     return (
-        "Bold: best, or not significantly below it. Tested by the intervals of the differences "
-        "from the best, 95% together (Bonferroni)."
+        "Bold: best, or not significantly below it, by the intervals of the differences from the "
+        "best (corrected by Bonferroni, unless a judge beats every baseline)."
     )
 
 
@@ -102,12 +103,21 @@ def _cell(
     if row_name == best:
         tone = "good"
         others = [column for column in correlations if column != best]
-        leads = [rated.behind.get((column, level)) for column in others]
+        leads = [_lead(rated, best, column, level) for column in others]
         if leads and all(map(_is_apart, leads)):
             mark = "*"
-    elif _is_near(rated.behind.get((row_name, level))):
+    elif _is_near(_lead(rated, best, row_name, level)):
         tone = "strong"
     return estimate_cell(estimate, places(estimate), tone=tone, mark=mark)
+
+
+def _lead(rated: Rated, best: str, other: str, level: Level) -> Estimate | None:
+    """Return the lead of the best column, by the interval that sentences on the two also use."""
+    for first_name, second_name, sign in ((best, other, 1), (other, best, -1)):
+        difference = rated.differences.get((first_name, second_name, level))
+        if difference is not None:
+            return difference.times(sign)
+    return rated.behind.get((other, level))
 
 
 def _is_near(difference: Estimate | None) -> bool:
