@@ -174,7 +174,7 @@ def test_a_blocked_google_prompt_is_not_an_answer() -> None:
         ("gemini", "/batches/..%2Fadmin%3Fx%3D%23"),
     ],
 )
-def test_an_id_from_a_server_names_nothing_else_there(
+def test_an_id_from_a_server_is_quoted_in_the_path(
     vendor: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api, paths = provider(vendor).batches, []

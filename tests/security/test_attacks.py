@@ -1,4 +1,4 @@
-"""Templates, headers and operations that would make something huge are refused with a clear error."""
+"""Templates, headers and operations that would make a huge value are refused with a clear error."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from judge import JudgeError, load_criterion, render
 ATTACKS = yaml.safe_load(Path(__file__).with_name("attacks.yaml").read_text(encoding="utf-8"))
 ROW = {"item": "a", "system": "s", "output": "A text of words. " * 250, "source": "A source."}
 HEAD = "---\nscale: [1, 5]\n---\n"
+UNUSED_OUTPUT = "{# {{ output }} #}{% if 0 %}{{ output }}{% endif %}"
+"""A criterion without `output` would be refused for that reason."""
 
 
 def expand(text: str) -> str:
+    """Return the text with `⟦x×5⟧` replaced by xxxxx."""
     return re.sub("⟦(.*?)×([0-9]+)⟧", lambda match: match[1] * int(match[2]), text, flags=re.DOTALL)
 
 
 def prompt(folder: Path, attack: str | dict[str, str]) -> str:
+    """Write the files of an attack and return the prompt of its criterion."""
     files = attack if isinstance(attack, dict) else {"main.jinja": attack}
     for name, text in files.items():
-        # The text is judged in every one, or the criterion would be refused for that.
-        head = (
-            ""
-            if name != "main.jinja" or text.startswith("---")
-            else HEAD + "{# {{ output }} #}{% if 0 %}{{ output }}{% endif %}"
-        )
+        is_criterion = name == "main.jinja"
+        head = HEAD + UNUSED_OUTPUT if is_criterion and not text.startswith("---") else ""
         (folder / name).write_text(head + expand(text), encoding="utf-8")
     return render(load_criterion(folder / "main.jinja"), ROW)
 
 
 @pytest.mark.parametrize("attack", ATTACKS["refused"], ids=lambda attack: str(attack)[:60])
-def test_a_template_that_would_make_something_huge_is_refused(
+def test_a_template_that_would_make_a_huge_value_is_refused(
     tmp_path: Path, attack: str | dict[str, str]
 ) -> None:
-    with pytest.raises(JudgeError) as caught:
+    with pytest.raises(JudgeError) as error:
         prompt(tmp_path, attack)
-    assert re.search(r"[a-z]\.jinja\b", str(caught.value))
-    assert len(str(caught.value)) < 2_000
+    assert re.search(r"[a-z]\.jinja\b", str(error.value))
+    assert len(str(error.value)) < 2_000
 
 
 @pytest.mark.parametrize("attack", ATTACKS["harmless"], ids=lambda attack: str(attack)[:60])
@@ -48,10 +48,10 @@ def test_long_values_within_the_limits_are_rendered(tmp_path: Path, attack: str)
     assert prompt(tmp_path, attack)
 
 
-def test_a_template_that_asks_for_too_much_on_one_row_is_refused_there() -> None:
+def test_a_template_is_refused_only_for_rows_that_make_a_huge_prompt() -> None:
     bomb = "{% if 'go' in output %}{{ output * 100000000 }}{% endif %}{{ output }}"
     criterion = load_criterion(text=HEAD + bomb, name="patient")
-    for _ in range(2):
+    for _ in range(2):  # the error leaves the criterion usable
         assert render(criterion, ROW) == ROW["output"].strip()
         with pytest.raises(
             JudgeError,
@@ -82,7 +82,7 @@ def test_operations_within_the_limits_compute_as_in_python(template: str, text: 
     assert render(criterion, ROW) == text.strip()
 
 
-def test_a_template_gets_values_without_methods_of_their_own() -> None:
+def test_a_template_gets_dates_paths_and_tuples_as_plain_data() -> None:
     template = (
         "{{ when[:4] }} {{ path.unlink is defined }} {{ pair }}{% if 0 %}{{ output }}{% endif %}"
     )
@@ -90,7 +90,7 @@ def test_a_template_gets_values_without_methods_of_their_own() -> None:
     assert render(load_criterion(text=HEAD + template, name="x"), row) == "2026 False [1, 2]"
 
 
-def test_a_long_document_is_a_prompt() -> None:
+def test_a_long_document_is_rendered() -> None:
     text = "A line of a long document.\n" * 40_000
     criterion = load_criterion(
         text=HEAD + "{{ output|trim|replace('\\n', '\\n> ')|indent(2) }}\n{{ output|length }}",

@@ -1,4 +1,4 @@
-"""Links, other people's folders, damaged files, and who may read what judge writes."""
+"""Links and folders of other users are refused, and only the owner may read files with texts."""
 
 from __future__ import annotations
 
@@ -31,29 +31,30 @@ def mode(path: Path) -> int:
 
 @pytest.fixture(autouse=True)
 def open_umask() -> Any:
-    before = os.umask(0o022)
+    previous = os.umask(0o022)
     yield
-    os.umask(before)
+    os.umask(previous)
 
 
 @pytest.mark.parametrize(
     ("link", "target", "name"),
     [("link.jinja", "part.jinja", "link.jinja"), ("parts", "", "parts/part.jinja")],
 )
-def test_a_link_beside_a_criterion_reads_nothing_elsewhere(
+def test_a_link_out_of_the_criterions_folder_is_refused(
     tmp_path: Path, link: str, target: str, name: str
 ) -> None:
-    elsewhere, criterion_folder = tmp_path / "elsewhere", tmp_path / "own"
-    for folder in (elsewhere, criterion_folder):
-        folder.mkdir()
-    (elsewhere / "part.jinja").write_text("the secret")
-    (criterion_folder / link).symlink_to(elsewhere / target)
+    criterion_folder = tmp_path / "criterion"
+    criterion_folder.mkdir()
+    secret_folder = tmp_path / "secret"
+    secret_folder.mkdir()
+    (secret_folder / "part.jinja").write_text("the secret")
+    (criterion_folder / link).symlink_to(secret_folder / target)
     (criterion_folder / "peek.jinja").write_text(TEMPLATE.format(name=name))
     with pytest.raises(CriterionError, match="criterion's folder"):
         criteria.load(str(criterion_folder / "peek.jinja"))
 
 
-def test_a_link_within_the_folder_is_a_name_like_another(tmp_path: Path) -> None:
+def test_links_within_and_to_the_criterions_folder_are_followed(tmp_path: Path) -> None:
     real = tmp_path / "real"
     real.mkdir()
     (real / "part.jinja").write_text("Look closely.")
@@ -64,7 +65,7 @@ def test_a_link_within_the_folder_is_a_name_like_another(tmp_path: Path) -> None
         assert "same.jinja" in criteria.load(str(folder / "peek.jinja")).layouts
 
 
-def test_symlinks_are_not_followed_when_writing(tmp_path: Path) -> None:
+def test_a_file_is_not_written_through_a_link(tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
     (tmp_path / "rec.jsonl.new").symlink_to(victim)
@@ -75,7 +76,9 @@ def test_symlinks_are_not_followed_when_writing(tmp_path: Path) -> None:
     assert not (tmp_path / "rec.jsonl").is_symlink()
 
 
-def test_a_cache_folder_that_is_a_link_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_cache_folder_that_is_a_link_is_refused_without_changing_its_target(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "target").mkdir(mode=0o755)
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "responses").symlink_to(tmp_path / "target")
@@ -85,19 +88,19 @@ def test_a_cache_folder_that_is_a_link_is_refused_and_left_alone(tmp_path: Path)
     assert not [*(tmp_path / "target").iterdir()]
 
 
-def test_a_cache_folder_of_somebody_else_is_refused(
+def test_a_cache_folder_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     DiskCache(tmp_path).close()
     owner = (tmp_path / "responses").stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 4242)
-    if owner == 0:  # as where tests run as root: root may do so anyhow
+    if owner == 0:  # folders of root are accepted, and the tests may run as root
         os.chown(tmp_path / "responses", 4343, -1)
     with pytest.raises(StorageError, match="belongs to another user"):
         DiskCache(tmp_path)
 
 
-def test_files_with_texts_are_private_to_the_owner(tmp_path: Path) -> None:
+def test_only_the_owner_may_read_files_with_texts(tmp_path: Path) -> None:
     DiskCache(tmp_path / "cache").close()
     assert mode(tmp_path / "cache" / "responses") == 0o700
     assert {mode(path) for path in (tmp_path / "cache" / "responses").iterdir()} == {0o600}
@@ -109,10 +112,13 @@ def test_files_with_texts_are_private_to_the_owner(tmp_path: Path) -> None:
         assert mode(tmp_path / "lock") == 0o600
 
 
-def test_permissions_opened_by_the_owner_are_kept(tmp_path: Path) -> None:
+def test_a_run_folder_that_the_owner_opened_to_others_stays_open(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir(mode=0o755)
     store(tmp_path / "run", {"run.json": b"{}"})
     assert mode(tmp_path / "run") == 0o755
+
+
+def test_a_recording_that_the_owner_opened_to_others_stays_open(tmp_path: Path) -> None:
     recording = tmp_path / "rec.jsonl"
     recording.write_bytes(b"")
     recording.chmod(0o644)

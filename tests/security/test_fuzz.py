@@ -1,4 +1,4 @@
-"""Damaged and hostile input of every kind: it is read, or there is a JudgeError; never anything else."""
+"""Damaged and hostile input of every kind is read or raises JudgeError, and never another error."""
 
 from __future__ import annotations
 
@@ -30,13 +30,15 @@ from judge.suite.load import load as load_suite
 from judge.table import SAMPLES, SCORES, Table, store
 from tests.factories import text_response
 
-EACH = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ_SETTINGS = settings(
+    max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 BYTES = st.binary(max_size=400)
 TEXT = st.text(max_size=300)
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
-    lambda inner: (
-        st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4)
+    lambda values: (
+        st.lists(values, max_size=4) | st.dictionaries(st.text(max_size=10), values, max_size=4)
     ),
     max_leaves=12,
 )
@@ -50,9 +52,9 @@ WORDS = st.sampled_from(
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "tsv", "parquet"])
-@EACH
+@FUZZ_SETTINGS
 @given(data=BYTES)
-def test_data_of_any_bytes(tmp_path: Path, kind: str, data: bytes) -> None:
+def test_data_of_any_bytes_are_read_or_refused(tmp_path: Path, kind: str, data: bytes) -> None:
     path = tmp_path / f"rows.{kind}"
     path.write_bytes(data)
     with suppress(JudgeError):
@@ -60,9 +62,11 @@ def test_data_of_any_bytes(tmp_path: Path, kind: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("load", [load_config, RankConfig.load, load_suite])
-@EACH
+@FUZZ_SETTINGS
 @given(data=BYTES | YAML.map(str.encode) | VALUES.map(lambda value: json.dumps(value).encode()))
-def test_plans_and_suites(tmp_path: Path, load: Any, data: bytes) -> None:
+def test_plans_and_suites_of_any_bytes_are_read_or_refused(
+    tmp_path: Path, load: Any, data: bytes
+) -> None:
     path = tmp_path / "some.judge.yaml"
     path.write_bytes(data)
     with suppress(JudgeError):
@@ -72,22 +76,24 @@ def test_plans_and_suites(tmp_path: Path, load: Any, data: bytes) -> None:
 FILES = st.builds("---\n{}\n---\n{}".format, YAML, st.lists(WORDS, max_size=20).map("".join))
 
 
-@EACH
+@FUZZ_SETTINGS
 @given(data=BYTES | FILES.map(str.encode))
-def test_criteria(tmp_path: Path, data: bytes) -> None:
+def test_criteria_of_any_bytes_are_read_or_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "some.jinja"
     path.write_bytes(data)
     with suppress(JudgeError):
         criteria.load(str(path))
 
 
-@EACH
+@FUZZ_SETTINGS
 @given(
     st.lists(WORDS, max_size=25),
     st.sampled_from(["title", "scale", "reply", "steps", "weight"]),
     VALUES,
 )
-def test_templates(tmp_path: Path, parts: list[str], key: str, value: Any) -> None:
+def test_templates_and_headers_are_rendered_or_refused(
+    tmp_path: Path, parts: list[str], key: str, value: Any
+) -> None:
     path = tmp_path / "some.jinja"
     head = {"title": "T", "scale": [1, 5]} | ({key: value} if len(parts) % 2 else {})
     path.write_text(f"---\n{json.dumps(head)}\n---\n{''.join(parts)}", "utf-8", errors="replace")
@@ -103,9 +109,9 @@ def test_templates(tmp_path: Path, parts: list[str], key: str, value: Any) -> No
     text=st.text(max_size=60)
     | st.text(st.sampled_from("Score: 45/{}\"'[]<>think*\n.,点점-—"), max_size=60),
 )
-def test_replies(kind: Any, text: str) -> None:
+def test_replies_of_any_text_are_read_or_refused(kind: Any, text: str) -> None:
     scale = Scale.integers(1, 5)
-    for work in (
+    for read_reply in (
         lambda: find(text, kind, scale, "Fluency"),
         lambda: find(f"It gets a 4. {text}", kind, scale, "Fluency", f"Score: 5 {text[:9]}"),
         lambda: find(f"{text} a score of 4", kind, scale, "", text),
@@ -113,24 +119,26 @@ def test_replies(kind: Any, text: str) -> None:
         lambda: spans(text, ("a", "b"), "A text."),
     ):
         with suppress(JudgeError):
-            work()
+            read_reply()
 
 
-@EACH
+@FUZZ_SETTINGS
 @given(
     data=BYTES
     | st.lists(VALUES, max_size=3).map(lambda values: "\n".join(map(json.dumps, values)).encode())
 )
-def test_recordings(tmp_path: Path, data: bytes) -> None:
+def test_recordings_of_any_bytes_are_read_or_refused(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "rec.jsonl"
     path.write_bytes(data)
     with suppress(JudgeError):
         RecordingFile(path).close()
 
 
-@EACH
+@FUZZ_SETTINGS
 @given(name=st.sampled_from(["run.json", SCORES, SAMPLES]), data=BYTES, at=st.integers(0, 5_000))
-def test_runs_with_a_damaged_file(tmp_path: Path, name: str, data: bytes, at: int) -> None:
+def test_runs_with_a_damaged_file_are_read_or_refused(
+    tmp_path: Path, name: str, data: bytes, at: int
+) -> None:
     folder = tmp_path / "run"
     column = Column("x", "criterion", Signature("x@1"))
     score = Score("a", "s", "x", 4.0, Provenance("single"))
@@ -138,18 +146,18 @@ def test_runs_with_a_damaged_file(tmp_path: Path, name: str, data: bytes, at: in
     path = folder / name
     if path.exists():
         raw = path.read_bytes()
-        place = at % max(1, len(raw))
-        path.write_bytes(raw[:place] + data + raw[place + len(data) :])
+        start = at % max(1, len(raw))
+        path.write_bytes(raw[:start] + data + raw[start + len(data) :])
     else:
         store(folder, {name: data})
     with suppress(JudgeError):
         load_run(folder)
 
 
-@EACH
+@FUZZ_SETTINGS
 @given(text=TEXT | VALUES.map(json.dumps))
-def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
-    with suppress(ValueError):  # which every caller takes for absent
+def test_any_cached_text_is_at_most_one_reply(tmp_path: Path, text: str) -> None:
+    with suppress(ValueError):  # for every caller, the reply is then absent
         base.decode_reply(text)
     cache = DiskCache(tmp_path)
     with suppress(UnicodeEncodeError):
@@ -161,28 +169,32 @@ def test_rows_of_the_cache(tmp_path: Path, text: str) -> None:
     cache.close()
 
 
-@EACH
+@FUZZ_SETTINGS
 @given(
     mode=st.integers(0, 9),
     value=st.none() | st.integers(-9, 9) | st.floats() | TEXT.filter(str.isascii) | BYTES,
 )
-def test_rows_of_any_kind(tmp_path: Path, mode: int, value: Any) -> None:
+def test_a_cache_row_of_random_mode_and_value_is_ignored(
+    tmp_path: Path, mode: int, value: Any
+) -> None:
     DiskCache(tmp_path).close()
-    with sqlite3.connect(tmp_path / "responses" / "cache.db") as base:
-        base.execute("DELETE FROM Cache")
-        base.execute(
+    with sqlite3.connect(tmp_path / "responses" / "cache.db") as database:
+        database.execute("DELETE FROM Cache")
+        database.execute(
             "INSERT INTO Cache (key, raw, mode, value) VALUES ('k', 1, ?, ?)", (mode, value)
         )
-    base.close()
+    database.close()
     cache = DiskCache(tmp_path)
     assert cache.get_many(["k"]) == {}
     assert [*cache.iter_all()] == []
     cache.close()
 
 
-@EACH
+@FUZZ_SETTINGS
 @given(data=st.binary(max_size=6_000), at=st.integers(0, 8_000))
-def test_a_damaged_cache(tmp_path: Path, data: bytes, at: int) -> None:
+def test_a_damaged_cache_returns_the_right_reply_or_nothing(
+    tmp_path: Path, data: bytes, at: int
+) -> None:
     folder = Path(mkdtemp(dir=tmp_path))
     with DiskCache(folder) as cache:
         cache.put("k", text_response("4"))

@@ -1,4 +1,4 @@
-"""Keys and names of the account go to those they are for."""
+"""Keys, account names and headers are sent only to the right server, and secrets are not stored."""
 
 from __future__ import annotations
 
@@ -37,11 +37,13 @@ ELSEWHERE = "https://judges.example/v1"
         "HOME",
     ],
 )
-def test_a_secret_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+def test_a_secret_of_another_service_is_not_sent(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
     monkeypatch.setenv(variable, "a-secret-of-somebody")
-    with pytest.raises(ConfigError, match=f"\\${variable} is .*its own") as caught:
+    with pytest.raises(ConfigError, match=f"\\${variable} is .*its own") as error:
         HttpClient(base_url=ELSEWHERE, key_env=variable)
-    assert "a-secret-of-somebody" not in str(caught.value)
+    assert "a-secret-of-somebody" not in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -54,19 +56,19 @@ def test_a_secret_for_others_is_not_sent(monkeypatch: pytest.MonkeyPatch, variab
         ("TEAM_GATEWAY_TOKEN", "http://10.1.2.3:8000/v1"),
     ],
 )  # fmt: skip
-def test_a_key_for_that_server_is(variable: str, url: str) -> None:
+def test_a_key_of_this_server_is_accepted(variable: str, url: str) -> None:
     assert not wrong_server_reason(variable, url)
 
 
 @pytest.mark.parametrize(
     "host", ["evilanthropic.com", "anthropic.com.evil.example", "127.0.0.1.evil.example"]
 )
-def test_a_host_that_only_looks_like_its_owners_does_not_get_it(host: str) -> None:
+def test_a_host_with_a_similar_name_gets_no_key(host: str) -> None:
     assert wrong_server_reason("ANTHROPIC_API_KEY", f"https://{host}/v1")
     assert not is_openai(f"https://{host}/v1")
 
 
-def test_the_accounts_name_goes_to_openai_alone(
+def test_the_account_name_is_sent_only_to_openai(
     chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
@@ -74,13 +76,13 @@ def test_the_accounts_name_goes_to_openai_alone(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789abcdef")
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
-    async def ask() -> None:
+    async def send_request() -> None:
         try:
             await provider.complete(REQUEST)
         finally:
             await provider.aclose()
 
-    asyncio.run(ask())
+    asyncio.run(send_request())
     assert not {"openai-organization", "openai-project"} & chat_server.headers[0].keys()
     endpoint = HttpClient()
     endpoint._connect()
@@ -97,7 +99,7 @@ ROWS = [
 
 @pytest.fixture
 def key_command(tmp_path: Path) -> str:
-    """A command that prints another key each time; it counts its runs in a file beside it."""
+    """Return a command that prints another key at each run, and counts its runs in a file."""
     script = tmp_path / "command" / "key.py"
     script.parent.mkdir()
     script.write_text(
@@ -108,7 +110,8 @@ def key_command(tmp_path: Path) -> str:
     return f"{sys.executable} {script} --password argument-secret"
 
 
-def runs(tmp_path: Path) -> int:
+def command_runs(tmp_path: Path) -> int:
+    """Return how often the command of `key_command` ran."""
     return len((tmp_path / "command" / "runs").read_text())
 
 
@@ -131,18 +134,20 @@ def evaluate(server: Any, **options: Any) -> judge.Result:
         ("X-Team", "evals", False), ("budget_tokens", 1024, False), ("tokenizer", "auto", False),
     ],
 )  # fmt: skip
-def test_secret_names_are_recognized(name: str, value: Any, secret: bool) -> None:
+def test_headers_with_a_secret_name_or_value_are_hidden(
+    name: str, value: Any, secret: bool
+) -> None:
     assert hidden(name, value) == secret
 
 
-def test_secrets_are_sent_and_stored_nowhere(
+def test_secrets_are_sent_to_the_server_but_not_stored(
     chat_server: Any, tmp_path: Path, key_command: str
 ) -> None:
-    """Also not if the server repeats them in its replies."""
-    echoed = [*SECRETS.values(), "printed-secret-0001"]
+    repeated = " ".join([*SECRETS.values(), "printed-secret-0001"])
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
-        text = f"4, and I was told {' '.join(echoed)}"
+        """Repeat the secrets in every reply and error."""
+        text = f"4, and my headers are {repeated}"
         choices = [{"message": {"content": text}, "finish_reason": "stop"}]
         if "Blue, 0" in str(body["messages"]):
             return 400, {}, {"error": {"message": text}}
@@ -158,45 +163,43 @@ def test_secrets_are_sent_and_stored_nowhere(
     stored_headers = result.info.to_json()["config"]["headers"]
     assert (stored_headers["X-Api-Key"], stored_headers["X-Plain"]) == ("…", "…")
     assert result.info.judges["m"].settings["key_command"] == f"{sys.executable} …"
-    files = [
-        path
-        for place in (out, cache, recording)
-        for path in ([place] if place.is_file() else place.rglob("*"))
-    ]
-    stored = b"".join(path.read_bytes() for path in files if path.is_file())
-    shown = repr(result) + repr(result.failures) + str(result.info) + result.report("markdown")
+    files = [path for path in (*out.rglob("*"), *cache.rglob("*"), recording) if path.is_file()]
+    stored = b"".join(path.read_bytes() for path in files)
+    printed = repr(result) + repr(result.failures) + str(result.info) + result.report("markdown")
     assert b"X-Team" in stored
     assert b"evals" not in stored
     for secret in ("header-secret", "bearer-secret", "printed-secret", "argument-secret"):
         assert secret.encode() not in stored
-        assert secret not in shown
+        assert secret not in printed
 
 
 @pytest.mark.parametrize(
-    ("name", "place"), [("X-Pass", "run"), ("X-Team", "judge"), ("Ocp-Apim", "system")]
+    ("name", "owner"), [("X-Pass", "run"), ("X-Team", "judge"), ("Ocp-Apim", "system")]
 )
 def test_header_values_are_never_stored(
-    chat_server: Any, tmp_path: Path, name: str, place: str, make_completion: Any
+    chat_server: Any, tmp_path: Path, name: str, owner: str, make_completion: Any
 ) -> None:
     value = "open sesame, 0123456789"
 
     def answer(body: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
-        if body["model"] != "told":
+        """Repeat the value in the replies and errors of the model that has the header."""
+        if body["model"] != "with-header":
             return 200, {}, make_completion("4")
         if "Blue, 0" in str(body["messages"]):
             return 400, {}, {"error": {"message": f"wrong: {value}"}}
-        return 200, {}, make_completion(f"4, because {value} said so")
+        return 200, {}, make_completion(f"4, because the header is {value}")
 
     chat_server.answer = answer
     out, cache, recording = tmp_path / "run", tmp_path / "cache", tmp_path / "calls.jsonl"
-    options: dict[str, Any] = {"model": "told", "headers": {name: value}}
-    if place == "judge":
-        options = {"model": [{"name": "told", "headers": {name: value}}, {"name": "other"}]}
-    if place == "system":
+    model_with_header = {"name": "with-header", "headers": {name: value}}
+    options: dict[str, Any] = {"model": "with-header", "headers": {name: value}}
+    if owner == "judge":
+        options = {"model": [model_with_header, {"name": "without-header"}]}
+    if owner == "system":
         prompt = tmp_path / "prompt.jinja"
         prompt.write_text("Write about {{ source }}.")
-        written = {"prompt": str(prompt), "model": "told", "headers": {name: value}}
-        options = {"systems": {"s": written}}
+        system = {"prompt": str(prompt), "model": "with-header", "headers": {name: value}}
+        options = {"systems": {"s": system}}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = evaluate(chat_server, **options, out=out, cache=cache, record=recording)
@@ -207,7 +210,7 @@ def test_header_values_are_never_stored(
     assert "sesame" not in repr(result) + str(result.info) + result.report("json")
 
 
-def test_header_values_enter_the_cache_key_unless_secret(
+def test_header_values_are_part_of_the_cache_key_unless_secret(
     chat_server: Any, tmp_path: Path, make_completion: Any
 ) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion("4"))
@@ -223,7 +226,7 @@ def test_header_values_enter_the_cache_key_unless_secret(
     assert requests_sent({"X-Mode": "two", "X-Api-Key": "new"}) == 0
 
 
-def test_a_secret_header_goes_into_no_other_process(chat_server: Any) -> None:
+def test_a_provider_with_a_secret_header_is_not_pickled(chat_server: Any) -> None:
     provider = OpenAIProvider(
         "m", base_url=chat_server.url, headers={"X-Team": "evals"}, key_command="print-key"
     )
@@ -232,7 +235,7 @@ def test_a_secret_header_goes_into_no_other_process(chat_server: Any) -> None:
         pickle.dumps(OpenAIProvider("m", base_url=chat_server.url, headers=SECRETS))
 
 
-def test_an_expired_key_is_printed_again_once_for_all(
+def test_an_expired_key_is_replaced_once_for_all_requests(
     chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path, key_command: str
 ) -> None:
     expired: set[str] = set()
@@ -241,26 +244,23 @@ def test_an_expired_key_is_printed_again_once_for_all(
         key = chat_server.headers[-1]["authorization"]
         if len(chat_server.bodies) == 4:
             expired.add("Bearer printed-secret-0001")
-        return (
-            (403, {}, {"error": {"message": f"{key} expired"}})
-            if key in expired
-            else (200, {}, make_completion())
-        )
+        if key in expired:
+            return 403, {}, {"error": {"message": f"{key} expired"}}
+        return 200, {}, make_completion()
 
     chat_server.answer = answer
     result = evaluate(chat_server, key_command=key_command, max_concurrency=1)
     assert result.failures == ()
-    assert (runs(tmp_path), len(chat_server.bodies)) == (2, len(ROWS) + 1)
+    assert (command_runs(tmp_path), len(chat_server.bodies)) == (2, len(ROWS) + 1)
+
+
+def test_a_plan_runs_no_key_command(
+    chat_server: Any, make_completion: Callable[..., Any], tmp_path: Path, key_command: str
+) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion())
-    judge.plan(
-        ROWS,
-        ["relevance"],
-        model="m",
-        base_url=chat_server.url,
-        key_command=key_command,
-        metrics=[],
-    )
-    assert runs(tmp_path) == 2, "a plan runs no command"
+    options: dict[str, Any] = {"model": "m", "base_url": chat_server.url, "metrics": []}
+    judge.plan(ROWS, ["relevance"], key_command=key_command, **options)
+    assert not (tmp_path / "command" / "runs").exists()
 
 
 def test_concurrent_requests_run_the_command_once(tmp_path: Path, key_command: str) -> None:
@@ -268,19 +268,21 @@ def test_concurrent_requests_run_the_command_once(tmp_path: Path, key_command: s
         key = CommandKey(key_command)
         assert {*await asyncio.gather(*(key.number() for _ in range(20)))} == {1}
         assert {*await asyncio.gather(*(key.after(1, refused=True) for _ in range(20)))} == {2}
-        assert (runs(tmp_path), await key.after(1, refused=True)) == (2, 2)
+        assert (command_runs(tmp_path), await key.after(1, refused=True)) == (2, 2)
         assert await key.after(2, refused=True) == 0, "the new key was never accepted"
         assert await key.after(2, refused=False) == 0
-        assert (await key.after(2, refused=True), runs(tmp_path)) == (3, 3)
+        assert (await key.after(2, refused=True), command_runs(tmp_path)) == (3, 3)
 
     asyncio.run(use())
 
 
-def test_a_second_refusal_is_final(chat_server: Any, tmp_path: Path, key_command: str) -> None:
+def test_a_run_stops_if_the_second_key_is_refused_too(
+    chat_server: Any, tmp_path: Path, key_command: str
+) -> None:
     chat_server.answer = lambda _: (401, {}, {"error": {"message": "no such account"}})
     with pytest.raises(Refused, match=r"answered 401: .*key_command"):
         evaluate(chat_server, key_command=key_command)
-    assert runs(tmp_path) == 2
+    assert command_runs(tmp_path) == 2
 
 
 @pytest.mark.parametrize(
@@ -301,9 +303,13 @@ def test_a_second_refusal_is_final(chat_server: Any, tmp_path: Path, key_command
 def test_a_failing_key_command_never_shows_its_output(
     chat_server: Any, code: str, message: str
 ) -> None:
-    with pytest.raises(Refused, match=message) as caught:
+    with pytest.raises(Refused, match=message) as error:
         evaluate(chat_server, key_command=f'{sys.executable} -c "{code}"')
-    assert "printed-secret" not in str(caught.value)
+    assert "printed-secret" not in str(error.value)
     assert not chat_server.bodies
+
+
+def test_a_key_command_that_does_not_exist_is_an_error(chat_server: Any) -> None:
     with pytest.raises(Refused, match="No such file"):
-        evaluate(chat_server, key_command="a-program-that-is-not-there --of-anybody")
+        evaluate(chat_server, key_command="a-missing-program --option")
+    assert not chat_server.bodies

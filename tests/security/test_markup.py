@@ -1,4 +1,4 @@
-"""Names and texts of others in comments and on terminals: nothing that runs, links, calls anybody or steers."""
+"""Names and texts in comments and on terminals run, link and mention nothing, and steer no terminal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ EXTRAS = st.text(st.sampled_from("ab日é@#1<>&\"'`*_[]()!|~\\/:.wW-= \n\r\t\x1b
 
 
 def summary(text: str) -> str:
-    """The title of a folded part of a report."""
+    """Return the title of a folded part of a report."""
     page = render(Document("A report", summary=(Details(text, (Paragraph("text"),)),)))
     return page.partition("<summary>")[2].partition("</summary>")[0]
 
@@ -43,14 +43,14 @@ def test_html_in_a_suite_name_is_escaped() -> None:
 
 
 @given(EXTRAS)
-def test_a_summary_holds_text_alone(text: str) -> None:
+def test_a_summary_contains_only_text(text: str) -> None:
     cleaned = summary(text)
     assert not re.search(r"[<>\n\r\x1b]|&(?!amp;|lt;|gt;|#8203;)", cleaned)
     assert not re.search(r"@\w|://|www\.", cleaned, re.IGNORECASE)
 
 
 @given(EXTRAS)
-def test_nothing_in_a_comment_calls_or_links(text: str) -> None:
+def test_a_text_in_a_comment_mentions_nobody_and_links_nothing(text: str) -> None:
     escaped = escape(text)
     assert not re.search(r"@\w", escaped)
     assert not re.search(r"(?<!\\)[<>`*\[\]|]", escaped)
@@ -65,7 +65,7 @@ def test_mentions_are_escaped_after_any_character(text: str) -> None:
     assert "@&#8203;" in summary(text)
 
 
-def test_issues_are_not_linked() -> None:
+def test_numbers_of_issues_are_not_linked() -> None:
     assert [escape(text) for text in ("#12", "gh-12")] == ["\\#&#8203;12", "gh-&#8203;12"]
 
 
@@ -91,34 +91,35 @@ for words in json.loads(sys.argv[1]):
 
 
 def on_a_terminal(folder: Path, commands: Sequence[str]) -> str:
-    """What commands write where somebody looks, standard output and error together."""
-    listed = json.dumps([each.split() for each in commands])
-    ours, theirs = pty.openpty()
+    """Return what commands write to a terminal, standard output and error together."""
+    words = json.dumps([command.split() for command in commands])
+    terminal, child_end = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-c", COMMANDS, listed],
+        [sys.executable, "-c", COMMANDS, words],
         cwd=folder,
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        stdin=child_end,
+        stdout=child_end,
+        stderr=child_end,
         env={**os.environ, "NO_COLOR": "1"},
     ) as child:
-        os.close(theirs)
+        os.close(child_end)
         output = b""
         while True:
             try:
-                part = os.read(ours, 65536)
-            except OSError:  # how Linux says that the other end is closed
+                part = os.read(terminal, 65536)
+            except OSError:  # on Linux: the child has closed its end
                 break
             if not part:
                 break
             output += part
         child.wait()
-    os.close(ours)
+    os.close(terminal)
     return output.decode()
 
 
 @pytest.fixture
-def steering(tmp_path: Path) -> Path:
+def folder_with_terminal_codes(tmp_path: Path) -> Path:
+    """Return a folder with a criterion and data that have terminal codes."""
     (tmp_path / "steer.jinja").write_text(CRITERION, "utf-8")
     row = {
         "item": "a",
@@ -131,7 +132,7 @@ def steering(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_terminal_codes_in_texts_are_escaped(steering: Path) -> None:
+def test_terminal_codes_in_texts_are_escaped(folder_with_terminal_codes: Path) -> None:
     run = "run rows.jsonl --criteria none --metrics stats --out run"
     commands = [
         "criteria render relevance rows.jsonl",
@@ -141,7 +142,7 @@ def test_terminal_codes_in_texts_are_escaped(steering: Path) -> None:
         run,
         "run no-\x1b[2Jsuch.jsonl --criteria none --metrics stats",
     ]
-    output = on_a_terminal(steering, commands)
+    output = on_a_terminal(folder_with_terminal_codes, commands)
     assert all(len(part) > 20 for part in output.split("END")[:-1])
     assert output.count("END") == len(commands)
     assert "Traceback" not in output
@@ -149,8 +150,10 @@ def test_terminal_codes_in_texts_are_escaped(steering: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_pipe_gets_the_unchanged_text(steering: Path) -> None:
+def test_a_pipe_gets_the_unchanged_text(folder_with_terminal_codes: Path) -> None:
     words = json.dumps([["criteria", "render", "relevance", "rows.jsonl"]])
     command = [sys.executable, "-c", COMMANDS, words]
-    done = subprocess.run(command, cwd=steering, capture_output=True, check=True)
-    assert b"\x1b]0;owned\x07" in done.stdout
+    completed = subprocess.run(
+        command, cwd=folder_with_terminal_codes, capture_output=True, check=True
+    )
+    assert b"\x1b]0;owned\x07" in completed.stdout

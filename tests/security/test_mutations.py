@@ -1,5 +1,8 @@
-"""Seeded damage to valid files of every kind, through the command line: an error of judge's or a result, never a
-traceback. `JUDGE_MUTATIONS=3000 pytest tests/security/test_mutations.py` tries that many of each kind."""
+"""Commands with randomly damaged files give a result or an error of judge, and never a traceback.
+
+`JUDGE_MUTATIONS=3000 pytest tests/security/test_mutations.py` tries that many damages of each kind. The name of the
+function and the number seed a damage.
+"""
 
 from __future__ import annotations
 
@@ -74,36 +77,38 @@ SUITE = {
 
 
 def nodes(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    pairs = (
-        value.items()
-        if isinstance(value, dict)
-        else enumerate(value)
-        if isinstance(value, list)
-        else ()
-    )
-    return [path, *(deeper for key, part in pairs for deeper in nodes(part, (*path, key)))]
+    """Return the paths of keys and indices to all parts of a value."""
+    paths = [path]
+    if isinstance(value, dict):
+        for key, part in value.items():
+            paths += nodes(part, (*path, key))
+    elif isinstance(value, list):
+        for index, part in enumerate(value):
+            paths += nodes(part, (*path, index))
+    return paths
 
 
 def mutated(value: Any, chance: random.Random) -> Any:
-    """A copy with a value, or a key, replaced, removed or added."""
+    """Return a copy in which a value is replaced or removed, or has another key."""
     value = json.loads(json.dumps(value))
-    path = chance.choice(nodes(value)[1:])
-    holder = value
-    for key in path[:-1]:
-        holder = holder[key]
+    *parents, last = chance.choice(nodes(value)[1:])
+    container = value
+    for key in parents:
+        container = container[key]
     kind = chance.random()
     if kind < 0.75:
-        holder[path[-1]] = chance.choice(NASTY)
+        container[last] = chance.choice(NASTY)
     elif kind < 0.85:
-        del holder[path[-1]]
-    elif isinstance(holder, dict):
-        holder[chance.choice(["x", "", "names", "9" * 400, "rating.mine", "<<"])] = holder.pop(
-            path[-1]
-        )
+        del container[last]
+    elif isinstance(container, dict):
+        part = container.pop(last)
+        new_key = chance.choice(["x", "", "names", "9" * 400, "rating.mine", "<<"])
+        container[new_key] = part
     return value
 
 
 def torn(text: str, chance: random.Random) -> bytes:
+    """Return a text with one of `PIECES` inserted, or in the place of some characters."""
     start = chance.randrange(len(text) + 1)
     stop = min(len(text), start + chance.choice([0, 0, 1, 5, 40]))
     return (text[:start] + chance.choice(PIECES) + text[stop:]).encode("utf-8", "surrogatepass")
@@ -122,6 +127,7 @@ def as_json(value: Any, chance: random.Random) -> bytes:
 
 
 def write_parquet(path: Path, chance: random.Random) -> None:
+    """Write the data with extreme values in one column."""
     column = chance.choice([*DATA[0], "more"])
     kinds = [
         pa.duration("us"),
@@ -146,7 +152,8 @@ def write_parquet(path: Path, chance: random.Random) -> None:
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def stored_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run."""
     folder = tmp_path_factory.mktemp("stored")
     write_all(folder)
     assert judge("run", folder / "run.yaml", "--out", folder / "run", "--quiet") in (0, 1)
@@ -162,7 +169,7 @@ def write_all(folder: Path) -> None:
 
 
 def judge(*words: object) -> int:
-    """The exit code of a command. Raises what it does not expect."""
+    """Run a command and return its exit code. An unexpected error is raised."""
     sys.argv = ["judge", *map(str, words)]
     try:
         main()
@@ -241,7 +248,7 @@ def runs(folder: Path, chance: random.Random) -> list[object]:
 @pytest.mark.parametrize("damage", [headers, plans, suites, scripts, rows, runs])
 def test_damaged_files_are_refused_or_read(
     tmp_path: Path,
-    stored: Path,
+    stored_run: Path,
     monkeypatch: pytest.MonkeyPatch,
     damage: Callable[..., list[object]],
     seed: int,
@@ -249,7 +256,7 @@ def test_damaged_files_are_refused_or_read(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     write_all(tmp_path)
-    shutil.copytree(stored, tmp_path / "run")
+    shutil.copytree(stored_run, tmp_path / "run")
     words = damage(tmp_path, random.Random(f"{damage.__name__}{seed}"))
     more = ["--out", tmp_path / "out", "--quiet"] if words[0] == "run" else []
     assert judge(*words, *more) in (0, 1, 2)
@@ -298,17 +305,18 @@ def test_damaged_files_are_refused_or_read(
         ),
     ],
 )
-def test_numbers_beyond_any_meaning_name_file_and_line(
+def test_numbers_out_of_range_are_errors_with_file_and_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, line: str, facts: tuple[str, ...]
 ) -> None:
     write_all(tmp_path)
     head = "---\n" if name == "mine.jinja" else ""
-    plain = [
-        part
-        for part in (tmp_path / name).read_text().splitlines()
-        if not part.startswith(f"{line.split(':')[0]}:")
-    ]
-    rest = "---\n{{ output }}" if head else "" if name == "replies.yaml" else "\n".join(plain)
+    rest = ""
+    if name == "mine.jinja":
+        rest = "---\n{{ output }}"
+    elif name == "run.yaml":
+        key = line.partition(":")[0]
+        lines = (tmp_path / name).read_text().splitlines()
+        rest = "\n".join(text for text in lines if not text.startswith(f"{key}:"))
     (tmp_path / name).write_text(f"{head}{line}\n{rest}\n")
     assert judge("run", tmp_path / "run.yaml", "--out", tmp_path / "out", "--quiet") == 2
     assert has_line(capsys.readouterr().err, *facts)
@@ -319,26 +327,15 @@ def test_numbers_beyond_any_meaning_name_file_and_line(
     [pa.array([2**62] * 6, pa.duration("s")), pa.array([2**30] * 6, pa.date32())],
     ids=["duration", "date"],
 )
-def test_dates_and_durations_beyond_pythons_name_the_file(
+def test_dates_and_durations_out_of_pythons_range_are_errors_with_the_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], column: pa.Array
 ) -> None:
-    pq.write_table(
-        pa.table({**{name: [row[name] for row in DATA] for name in DATA[0]}, "more": column}),
-        tmp_path / "rows.parquet",
-    )
-    assert (
-        judge(
-            "run",
-            tmp_path / "rows.parquet",
-            "--criteria",
-            "none",
-            "--metrics",
-            "stats",
-            "--out",
-            tmp_path / "out",
-        )
-        == 2
-    )
+    columns: dict[str, Any] = {name: [row[name] for row in DATA] for name in DATA[0]}
+    columns["more"] = column
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table(columns), path)
+    options = ["--criteria", "none", "--metrics", "stats", "--out", tmp_path / "out"]
+    assert judge("run", path, *options) == 2
     assert has_line(capsys.readouterr().err, "rows.parquet", "not a readable Parquet")
 
 
@@ -350,14 +347,14 @@ def test_dates_and_durations_beyond_pythons_name_the_file(
         ("criteria", {"mine": {"title": 1.5}}), ("seconds", 10**400),
     ],
 )  # fmt: skip
-def test_damaged_run_metadata_is_an_error_with_its_name(
-    tmp_path: Path, stored: Path, capsys: pytest.CaptureFixture[str], name: str, value: Any
+def test_a_damaged_field_of_run_json_is_an_error_with_its_name(
+    tmp_path: Path, stored_run: Path, capsys: pytest.CaptureFixture[str], name: str, value: Any
 ) -> None:
-    shutil.copytree(stored, tmp_path / "run")
+    shutil.copytree(stored_run, tmp_path / "run")
     path = tmp_path / "run/run.json"
     content = json.loads(path.read_bytes())
     path.write_text(json.dumps({**content, "info": {**content["info"], name: value}}))
-    assert judge("compare", tmp_path / "run", stored) == 2
+    assert judge("compare", tmp_path / "run", stored_run) == 2
     message = capsys.readouterr().err
     assert f"cannot read {path}: " in message
     assert (name if name != "seconds" else "401 digits") in message
@@ -372,19 +369,20 @@ def test_damaged_run_metadata_is_an_error_with_its_name(
         ("samples", "output", None),
     ],
 )
-def test_a_table_without_a_value_where_one_has_to_be_is_named(
+def test_a_missing_value_in_a_table_is_an_error_with_file_and_column(
     tmp_path: Path,
-    stored: Path,
+    stored_run: Path,
     capsys: pytest.CaptureFixture[str],
     file: str,
     column: str,
     cell: Any,
 ) -> None:
-    shutil.copytree(stored, tmp_path / "run")
+    shutil.copytree(stored_run, tmp_path / "run")
     path = tmp_path / f"run/{file}.parquet"
     table = pq.read_table(path)
-    place = table.column_names.index(column)
-    cells = pa.array([cell, *table[column].to_pylist()[1:]], type=table.schema.field(column).type)
-    pq.write_table(table.set_column(place, table.schema.field(column), cells), path)
+    field = table.schema.field(column)
+    cells = pa.array([cell, *table[column].to_pylist()[1:]], type=field.type)
+    index = table.column_names.index(column)
+    pq.write_table(table.set_column(index, field, cells), path)
     assert judge("report", tmp_path / "run", "--export", f"otel={tmp_path / 'spans'}") == 2
     assert f"{path}: {column} lacks a value" in capsys.readouterr().err

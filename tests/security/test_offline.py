@@ -1,4 +1,4 @@
-"""What asks no server opens no connection."""
+"""Commands that need no server open no connection."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ for words in sys.stdin.read().splitlines():
 
 
 def run(folder: Path, *words: str, lines: str = "") -> subprocess.CompletedProcess[str]:
-    """Run these words, or the commands in `lines` one after the other, in one process."""
+    """Run the program with these words, or the commands in `lines` one after the other."""
     env = {
         name: value
         for name, value in os.environ.items()
@@ -58,7 +58,7 @@ def test_the_hook_sees_a_connection(tmp_path: Path) -> None:
 
 COMMANDS = """\
 --help
-run rows.jsonl --model scripted/replies.yaml --criteria fluency --out run --record rec.jsonl --cache kept
+run rows.jsonl --model scripted/replies.yaml --criteria fluency --out run --record rec.jsonl --cache replies
 plan rows.jsonl --criteria fluency --model m --base-url http://127.0.0.1:9/v1
 report run
 report run --format html
@@ -68,13 +68,12 @@ run rows.jsonl --replay rec.jsonl --criteria fluency --no-cache --out again
 criteria list
 criteria render fluency rows.jsonl
 doctor
-doctor cache stats --cache kept
+doctor cache stats --cache replies
 """
 
 
 @pytest.mark.slow
-def test_offline(tmp_path: Path) -> None:
-    folder = tmp_path
+def test_commands_that_need_no_server_open_no_connection(tmp_path: Path) -> None:
     rows = [
         {
             "item": item,
@@ -86,10 +85,10 @@ def test_offline(tmp_path: Path) -> None:
         for item in ("ferry", "baths")
         for system, end in (("a", "is closed"), ("b", "opens on Monday"))
     ]
-    write_jsonl(folder / "rows.jsonl", rows)
-    (folder / "replies.yaml").write_text("- {reply: 3}\n")
-    done = run(folder, lines=COMMANDS)
-    assert "CONNECTS" not in done.stderr, done.stderr
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    assert (folder / "again" / "report.html").exists()
+    write_jsonl(tmp_path / "rows.jsonl", rows)
+    (tmp_path / "replies.yaml").write_text("- {reply: 3}\n")
+    completed = run(tmp_path, lines=COMMANDS)
+    assert "CONNECTS" not in completed.stderr, completed.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert "Traceback" not in completed.stderr
+    assert (tmp_path / "again" / "report.html").exists()

@@ -1,4 +1,4 @@
-"""Servers that send too much, say too much, or are told too much."""
+"""Replies that are too long or have terminal codes do no harm, and requests reveal nothing private."""
 
 from __future__ import annotations
 
@@ -29,51 +29,50 @@ KEY = "sk-a-key-that-nobody-else-has-0123456789"
 
 
 def provider_error(url: str, *, timeout: float = 60.0) -> ProviderError:
-    """What comes of asking this server."""
+    """Return the error of a request to this server."""
     provider = OpenAIProvider("m", base_url=url, timeout=timeout)
 
-    async def ask() -> None:
+    async def send_request() -> None:
         try:
             await provider.complete(REQUEST)
         finally:
             await provider.aclose()
 
-    with pytest.raises(ProviderError) as caught:
-        asyncio.run(ask())
-    return caught.value
+    with pytest.raises(ProviderError) as error:
+        asyncio.run(send_request())
+    return error.value
 
 
 @pytest.mark.parametrize("status", [200, 400, 500])
-def test_a_packed_reply_is_unpacked_no_further_than_a_reply_goes(
-    chat_server: Any, status: int
-) -> None:
-    packer = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
+def test_a_compressed_reply_beyond_the_limit_is_refused(chat_server: Any, status: int) -> None:
+    compressor = zlib.compressobj(1, wbits=zlib.MAX_WBITS | 16)
     blocks = MAX_REPLY_BYTES // 1_000_000 + 2
-    packed = b"".join(packer.compress(b" " * 1_000_000) for _ in range(blocks)) + packer.flush()
-    assert len(packed) < 1_000_000
-    chat_server.answer = lambda _: (status, {"content-encoding": "gzip"}, packed)
+    parts = [compressor.compress(b" " * 1_000_000) for _ in range(blocks)]
+    compressed = b"".join(parts) + compressor.flush()
+    assert len(compressed) < 1_000_000
+    chat_server.answer = lambda _: (status, {"content-encoding": "gzip"}, compressed)
     error = provider_error(chat_server.url)
     assert isinstance(error, Refused)
     assert re.search("more than (2|64) MB", str(error))
 
 
-def test_a_packed_reply_is_read(chat_server: Any, make_completion: Callable[..., Any]) -> None:
-    packed = gzip.compress(json.dumps(make_completion("4")).encode())
-    chat_server.answer = lambda _: (200, {"content-encoding": "gzip"}, packed)
+def test_a_compressed_reply_is_read(chat_server: Any, make_completion: Callable[..., Any]) -> None:
+    compressed = gzip.compress(json.dumps(make_completion("4")).encode())
+    chat_server.answer = lambda _: (200, {"content-encoding": "gzip"}, compressed)
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
-    async def ask() -> str:
+    async def reply_text() -> str:
         try:
             return (await provider.complete(REQUEST)).choices[0].text
         finally:
             await provider.aclose()
 
-    assert asyncio.run(ask()) == "4"
+    assert asyncio.run(reply_text()) == "4"
 
 
 @pytest.fixture
 def endless() -> Iterator[str]:
-    """The address of a server that never ends its reply."""
+    """Return the address of a server that never ends its reply."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -101,13 +100,13 @@ def endless() -> Iterator[str]:
     thread.join(10)
 
 
-def test_a_reply_without_an_end_is_not_waited_for(endless: str) -> None:
+def test_a_reply_without_an_end_is_refused(endless: str) -> None:
     error = provider_error(endless, timeout=10_000)
     assert isinstance(error, Refused)
     assert error.stops == "if_first"
 
 
-def test_refuses_an_oversized_batch_output_file(
+def test_a_batch_file_without_an_end_is_refused(
     endless: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 1_000_000)
@@ -125,7 +124,7 @@ def test_refuses_an_oversized_batch_output_file(
     assert len(file.getvalue()) <= 9_000_000
 
 
-def test_invalid_lines_of_a_batch_file_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_long_lines_of_a_batch_file_are_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("judge.providers.batches.MAX_REPLY_BYTES", 100)
     provider = OpenAIProvider("m", base_url="http://127.0.0.1:1/v1")
     lines = [b'{"a": 1}\n', b'{"b": "' + b"x" * 500 + b'"}\n', b'{"c": 3}\n', b'{"d": 4}']
@@ -164,7 +163,7 @@ def test_a_long_error_body_is_not_parsed(chat_server: Any, monkeypatch: pytest.M
 
 
 def test_requests_reveal_nothing_about_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither with a chat request nor with any of the Batch API."""
+    """A chat request and the requests of the Batch API have no header about the machine."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     heads: list[bytes] = []
     listening = socket.create_server(("127.0.0.1", 0))
@@ -186,7 +185,7 @@ def test_requests_reveal_nothing_about_the_machine(monkeypatch: pytest.MonkeyPat
     provider = OpenAIProvider("m", base_url=f"http://127.0.0.1:{listening.getsockname()[1]}/v1")
     batches: BatchApi = provider.batches
 
-    async def all_of_them() -> None:
+    async def make_all_requests() -> None:
         calls: list[Callable[[], Any]] = [
             lambda: provider.complete(REQUEST), batches.check, lambda: batches.upload("judge-1", io.BytesIO(b"{}\n")),
             lambda: batches.create("judge-1", "file-1"), lambda: batches.get("batch-1"),
@@ -197,7 +196,7 @@ def test_requests_reveal_nothing_about_the_machine(monkeypatch: pytest.MonkeyPat
                 await call()
         await provider.aclose()
 
-    asyncio.run(all_of_them())
+    asyncio.run(make_all_requests())
     listening.shutdown(socket.SHUT_RDWR)
     listening.close()
     thread.join(10)
@@ -211,7 +210,7 @@ def test_requests_reveal_nothing_about_the_machine(monkeypatch: pytest.MonkeyPat
         assert not [name for name in names if name.startswith(b"x-stainless")]
 
 
-def test_an_id_from_a_server_names_nothing_else_there(chat_server: Any) -> None:
+def test_an_id_from_a_server_is_quoted_in_the_path(chat_server: Any) -> None:
     paths: list[str] = []
     provider = OpenAIProvider("m", base_url=chat_server.url)
 
@@ -227,9 +226,9 @@ def test_an_id_from_a_server_names_nothing_else_there(chat_server: Any) -> None:
 def test_concurrent_large_replies_share_a_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     from judge.providers import reply_body
 
-    held: list[int] = []
+    bytes_in_memory: list[int] = []
 
-    class Endless:
+    class LongReply:
         status_code = 200
 
         async def aiter_bytes(self) -> Any:
@@ -238,13 +237,15 @@ def test_concurrent_large_replies_share_a_memory_limit(monkeypatch: pytest.Monke
                 yield b" " * 1_000_000
 
     async def read_all() -> list[Any]:
-        def take(_: bytes) -> None:
-            held.append(sum(reply_body._bytes_in_flight.values()))
+        def add_block(_: bytes) -> None:
+            bytes_in_memory.append(sum(reply_body._bytes_in_flight.values()))
 
-        replies = [reply_body.read_body(Endless(), "http://x", 64_000_000, take) for _ in range(37)]
+        replies = [
+            reply_body.read_body(LongReply(), "http://x", 64_000_000, add_block) for _ in range(37)
+        ]
         return await asyncio.gather(*replies, return_exceptions=True)
 
     outcomes = asyncio.run(read_all())
-    assert max(held) <= 256_000_000 + 37 * 1_000_000
+    assert max(bytes_in_memory) <= 256_000_000 + 37 * 1_000_000
     assert any(isinstance(outcome, Refused) for outcome in outcomes)
     assert reply_body._bytes_in_flight == {}

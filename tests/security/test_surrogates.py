@@ -1,4 +1,7 @@
-"""Lone surrogates, which JSON, YAML and Python allow and no file can hold, are U+FFFD wherever they come in."""
+"""Lone surrogates in data, criteria and replies are read as U+FFFD, because no file can contain them.
+
+JSON, YAML and Python allow them.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,21 @@ from judge.data import samples
 
 LONE = "\ud83d"
 TEXTS = st.text(st.characters(codec=None, exclude_categories=()) | st.just(LONE), max_size=6)
-PLACES = ("item", "system", "output", "source", "own")
+COLUMNS = ("item", "system", "output", "source", "team")
 
 
-def row(place: str) -> dict[str, Any]:
-    cells: dict[str, Any] = {"item": "i", "system": "s", "output": "o", "source": "so", "own": "x"}
-    return cells | {place: f"a{LONE}b"}
+def row(column: str) -> dict[str, Any]:
+    """Return a row with a lone surrogate in this column."""
+    cells: dict[str, Any] = {"item": "i", "system": "s", "output": "o", "source": "so", "team": "x"}
+    return cells | {column: f"a{LONE}b"}
 
 
 @given(
-    st.recursive(TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=5)
+    st.recursive(
+        TEXTS, lambda values: st.lists(values) | st.dictionaries(TEXTS, values), max_leaves=5
+    )
 )
-def test_every_text_in_a_value_can_be_written_and_others_stay(value: Any) -> None:
+def test_surrogates_in_a_value_are_replaced_and_all_else_is_unchanged(value: Any) -> None:
     cleaned = whole_value(value)
     json.dumps(cleaned, ensure_ascii=False).encode()
     assert whole_value(cleaned) == cleaned
@@ -38,26 +44,22 @@ def test_every_text_in_a_value_can_be_written_and_others_stay(value: Any) -> Non
     assert cleaned == value
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("column", COLUMNS)
 @pytest.mark.parametrize("kind", [".jsonl", ".json", "rows", "samples"])
-def test_data_have_no_surrogates_from_any_format(tmp_path: Path, place: str, kind: str) -> None:
-    cells = row(place)
+def test_data_of_any_format_are_read_without_surrogates(
+    tmp_path: Path, column: str, kind: str
+) -> None:
+    cells = row(column)
     data: Any = [cells]
     if kind == "samples":
-        data = [Sample("i", "s", "o", "so", extra={"own": "x"})]
-        named = {"item": cells["item"], "system": cells["system"], "output": cells["output"]}
-        data = [Sample(**named, source=cells["source"], extra={"own": cells["own"]})]
+        fields = {name: cells[name] for name in ("item", "system", "output", "source")}
+        data = [Sample(**fields, extra={"team": cells["team"]})]
     if kind.startswith("."):
         data = tmp_path / f"data{kind}"
         data.write_text(json.dumps(cells if kind == ".jsonl" else [cells]) + "\n")
     (sample,) = samples.load(data)
-    read = {
-        "item": sample.item,
-        "system": sample.system,
-        "output": sample.output,
-        "source": sample.source,
-    }
-    assert (read | sample.extra)[place] == "a\ufffdb"
+    value = sample.extra[column] if column == "team" else getattr(sample, column)
+    assert value == "a\ufffdb"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_data_have_no_surrogates_from_any_format(tmp_path: Path, place: str, kin
     ],
     ids=["dict", "sentence", "yaml", "object"],
 )
-def test_criteria_have_no_surrogates(tmp_path: Path, criterion: Any) -> None:
+def test_criteria_of_any_form_are_read_without_surrogates(tmp_path: Path, criterion: Any) -> None:
     model = judge.ScriptedProvider(lambda _: "4")
     result = judge.evaluate(
         [row("output")], [criterion], model=model, metrics=[], out=tmp_path, cache=False
@@ -85,7 +87,7 @@ def test_criteria_have_no_surrogates(tmp_path: Path, criterion: Any) -> None:
     assert result.failures == ()
 
 
-def test_a_criterions_file_with_an_escaped_one_is_read(tmp_path: Path) -> None:
+def test_an_escaped_surrogate_in_a_criterion_file_is_replaced(tmp_path: Path) -> None:
     file = tmp_path / "polite.yaml"
     file.write_text('question: "Is it polite\\ud83d?"\n')
     model = judge.ScriptedProvider(lambda _: "4")
@@ -93,22 +95,24 @@ def test_a_criterions_file_with_an_escaped_one_is_read(tmp_path: Path) -> None:
     assert "Is it polite\ufffd?" in str(model.seen[0].messages[0]["content"])
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_the_commands_show_such_data(
-    tmp_path: Path, place: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_command_prints_data_with_surrogates(
+    tmp_path: Path, column: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from judge.cli import main
 
     file = tmp_path / "data.jsonl"
-    file.write_text(json.dumps(row(place)) + "\n")
+    file.write_text(json.dumps(row(column)) + "\n")
     monkeypatch.setattr("sys.argv", ["judge", "criteria", "render", "relevance", str(file)])
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as end:
         main()
-    assert not ended.value.code
+    assert not end.value.code
     capsys.readouterr().out.encode()
 
 
-def test_replies_have_no_surrogates(chat_server: Any, make_completion: Any, tmp_path: Path) -> None:
+def test_replies_are_read_without_surrogates(
+    chat_server: Any, make_completion: Any, tmp_path: Path
+) -> None:
     chat_server.answer = lambda _: (200, {}, make_completion(f"4{LONE}"))
     options = {
         "model": "m",
