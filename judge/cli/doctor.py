@@ -157,7 +157,8 @@ def doctor_command(*, timeout: float, format: str, **options: Any) -> None:
     reports what the model accepts; without, it opens no connection. Exits with 2 if a named model
     cannot be used or the cache cannot be written.
     """
-    from judge.commands.doctor.command import announce, check_environment, check_model, open_checks
+    from judge.commands.doctor.command import announce, check_model, open_checks
+    from judge.commands.doctor.environment import check_environment
     from judge.commands.doctor.record import Diagnosis
     from judge.config import load_config
     from judge.core.run_sync import run_sync

