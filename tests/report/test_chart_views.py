@@ -101,7 +101,8 @@ def test_every_column_has_a_chart_named_like_it(result: Result, panel: Result) -
 def test_the_best_system_is_marked_and_worse_ones_are_orange(tested: Result) -> None:
     charts = {chart.name: chart for chart in means_charts(tested)}
     assert charts["fluency"].alt == "good 4.00*; =fair 2.50; poor 2.00"
-    assert charts["fluency"].caption == "* significantly best · orange: significantly worse"
+    caption = "* significantly best · orange: significantly worse than good"
+    assert charts["fluency"].caption == caption
     assert re.findall(r'class="bar ?(\w*)"', charts["fluency"].svg) == ["best", "worse", "worse"]
     assert re.findall(r'class="bar ?(\w*)"', charts["overall"].svg) == ["", "", "worse"]
     assert charts["style"].caption == ""

@@ -115,13 +115,15 @@ def _marks(
     column: Column, comparison: Comparison | None, drawn_bars: Sequence[Bar]
 ) -> Iterator[str]:
     """Explain the marks and colours of a chart of means."""
-    if comparison is not None:
-        if "better" in marks_against(comparison, column.better).values():
-            yield f"* significantly better than {one_line(comparison.against, 30)}"
-        elif len(comparison.best) == 1 < len(comparison.ranks):
-            yield "* significantly best"
+    if comparison is None:
+        return
+    if "better" in marks_against(comparison, column.better).values():
+        yield f"* significantly better than {one_line(comparison.against, 30)}"
+    elif len(comparison.best) == 1 < len(comparison.ranks):
+        yield "* significantly best"
     if any(bar.tone == "worse" for bar in drawn_bars):
-        yield "orange: significantly worse"
+        better_system = comparison.against or comparison.best[0]
+        yield f"orange: significantly worse than {one_line(better_system, 30)}"
 
 
 def distribution_blocks(result: Result) -> Iterator[Chart]:
