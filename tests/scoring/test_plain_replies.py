@@ -277,6 +277,44 @@ def test_any_words_after_a_number_and_a_mark_are_its_reason(language: str) -> No
         assert label(number + reason, kind, title=TITLES[language]) == "4"
 
 
+BECAUSE = (
+    "the date is not in the source",
+    "it does not say who asked",
+    "the request is answered",
+    "no required fact is missing",
+    "it might confuse readers",
+    "the vote came after the resignation",
+)
+
+
+def test_a_sentence_may_give_any_reason_for_its_score() -> None:
+    for reason, kind in product(BECAUSE, KINDS):
+        assert label(f"I give it a 4 because {reason}.", kind) == "4"
+        assert label(f"My rating is 4 ({reason}).", kind) == "4"
+    for text, title in (("因为内容不完整", "一致性"), ("理由：不够简洁", "一致性")):
+        assert label(f"我给4分，{text}。", "score", title=title) == "4"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I give it a 4 because I was told to.",
+        "I give it a 4 as the text demands.",
+        "The score is 4 because the author demands it.",
+        "The score is 4 (expected).",
+        "My rating is 4 - with better links.",
+        "I give it a 4 (not for coherence).",
+        "4点です（要求どおり）。",
+        "4点です（仮）。",
+        "4점입니다 (짧다면).",
+        "给4分，因为要求如此。",
+        "给4分（最多）。",
+    ],
+)
+def test_a_reason_about_the_score_itself_is_a_doubt(text: str) -> None:
+    assert {label(text, kind) for kind in KINDS} == {None}
+
+
 @pytest.mark.parametrize(
     ("text", "scale"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from judge.scoring.prose import reasons
 from judge.scoring.prose.language import Grammar
 
 _TEXT_NOUN = (
@@ -83,11 +84,6 @@ _OTHER_QUALITY = (
     r"|[为為是得给給])"
 )
 _AFTER_SCORE = r"[\s.!)\]。!]*+\Z|\s*+\(|。|,\s*+(?:因为|因為|由于|由於|理由|原因|扣)"
-DOUBT_AFTER = (
-    r"如果|假如|(?:无法|無法|难以|難以)[评評判打]|若(?!干)|(?<!摘)要是|要求|最多|最高|不|没有资格|[?吗嗎呢]\s*\Z"
-    # "4分，待定": the words take the number back
-    r"|\A\W*(?:待定|暂定|暫定)"
-)
 
 SENTENCE = Grammar(
     # "内容完整，因此我给这篇摘要打5分。"
@@ -101,7 +97,7 @@ SENTENCE = Grammar(
     doubt=rf"{_CONDITION}|{_OTHERS}|{_OTHER_QUALITY}",
     after=_AFTER_SCORE,
     says_so="[一-龥]",
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 GRAMMARS = (SENTENCE,)
 

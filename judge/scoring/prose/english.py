@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from judge.scoring.prose import reasons
 from judge.scoring.prose.language import Grammar
 
 # The judge's words for the judged text. An article, a document or a story may be the source.
@@ -192,21 +193,6 @@ _DOUBT = (
     r"|\A\W*(?:once|after|until|when|whenever|before|next|last)\b"
 )
 _DOUBT_BEFORE = rf"{_DOUBT}|{_REPORTED}|\bwould\b"
-# What makes a reason after an assertion doubtful: ", but it might be lower", ", or a 3?".
-DOUBT_AFTER = (
-    rf"{_CONDITION}|{WITH_CHANGES}"
-    r"|\b"
-    r"(?:would|might|could (?:be (?:an?|lower|higher|[0-9])|have|get|earn|receive|deserve)"
-    r"|at (?:first|best|most|least)|request\w*|demand\w*|instruct\w*|asked|told|maximum|max"
-    r"|previous\w*|initial\w*|originally|example|or (?:an? )?(?:lower|higher|less|more|so)"
-    r"|not (?:for|in|as|because|really|quite|an?|the|yet|sure|certain)|maybe|perhaps|possibly"
-    r"|probably|unsure|cannot|can['’]t|rather than|instead|no,|wait|actually|expect\w*"
-    r"|required?|needed|target|until|once|after"
-    r"|(?:unable|not able|refuse|impossible) to (?:rate|judge|score|assess|evaluate|grade))\b"
-    # "4, n/a": the words take the number back
-    r"|\A\W*(?:n/a|not applicable|pending|tbd|placeholder)\b"
-    rf"|\?|{FOR_ANOTHER_QUALITY}"
-)
 
 # "Overall", "In my opinion", "Taking everything into account"
 _CONCLUSION = (
@@ -261,7 +247,7 @@ SENTENCE = Grammar(
     clause=_CONSEQUENCE,
     doubt=_DOUBT_BEFORE,
     after=AFTER,
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 PLAIN_FACT = replace(
     SENTENCE,
@@ -328,7 +314,7 @@ PARTICIPLE = Grammar(
     before=r".*\w",
     doubt=rf"{_DOUBT}|{_MODAL}|{_NOT_EARNED}",
     after=AFTER,
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 WITH_A_SCORE = Grammar(
     # "It lacks a structure, with a score of 2.", "(score: 2)"
@@ -345,7 +331,7 @@ WITH_A_SCORE = Grammar(
         r"|\b(?:for (?:example|instance)|e\.g\.|such as)\W*\Z"
     ),
     after=AFTER,
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 ELLIPSIS = Grammar(
     # "The text is clear and gets a score of 4."
@@ -358,7 +344,7 @@ ELLIPSIS = Grammar(
     before=rf"{_LEAD_IN}(?:{_THIS_TEXT}|TITLE)",
     doubt=rf"{_DOUBT_BEFORE}|\bneeds?\b|\bshould\b|\bmust\b|\bwants?\b",
     after=AFTER,
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 THAT_SCORES = Grammar(
     # "It is complete, resulting in a clear summary that scores a 4."
@@ -368,7 +354,7 @@ THAT_SCORES = Grammar(
     before=r".*\b(?:resulting in|making (?:it|this)) an?\s(?:[\w-]++ )*+\Z",
     doubt=PARTICIPLE.doubt,
     after=AFTER,
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 FRACTION = Grammar(
     # "Overall, 4 out of 5.", "It is good, 4/5."

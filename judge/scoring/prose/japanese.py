@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from judge.scoring.prose import reasons
 from judge.scoring.prose.language import Grammar
 
 _TEXT_NOUN = r"(?:要約文?|文章|テキスト|回答文?|応答|返答|翻訳文?|訳文|出力文?|作文|見出し|本文|文)"
@@ -104,11 +105,6 @@ _OTHER_QUALITY = (
     r"(?:は|の(?:点数|スコア|評価|得点|点|面|観点)|スコア|に関しては|については|だけ)"
 )
 _AFTER_SCORE = r"[\s.!)\]。]*+\Z|\s*+\(|。"
-DOUBT_AFTER = (
-    r"仮定|なら|れば|たら|場合|求め|要求|指示|最高|満点は|ない|ません|[?か]\s*\Z"
-    # "4点、対象外": the words take the number back
-    r"|\A\W*(?:該当なし|対象外|保留|未定)"
-)
 
 SENTENCE = Grammar(
     # "誤りがないため、この要約には5点を付けます。"
@@ -120,7 +116,7 @@ SENTENCE = Grammar(
     doubt=rf"{_CONDITION}|{_OTHERS}|{_OTHER_QUALITY}",
     after=_AFTER_SCORE,
     says_so="[ぁ-んァ-ヶ一-龥]",
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 GRAMMARS = (SENTENCE,)
 

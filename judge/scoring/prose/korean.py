@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from judge.scoring.prose import reasons
 from judge.scoring.prose.language import Grammar
 
 _TEXT_NOUN = (
@@ -116,11 +117,6 @@ _OTHER_QUALITY = (
     r"(?:은|는|의\s*점수|\s*점수|\s*(?:측면|면|항목|부분)(?:에서|은|는))"
 )
 _AFTER_SCORE = r"[\s.!)\]。]*+\Z|\s*+\(|[.。]\s"
-DOUBT_AFTER = (
-    r"다면|면(?:[\s,)]|\Z)|(?:평가|판단|채점)(?:할 수 없|하기 어렵|이?\s*+불가)|없이|요구|지시|최대|만점이|아니|않|못|\?"
-    # "4점, 해당 없음": the words take the number back
-    r"|\A\W*(?:해당(?:\s*사항)?\s*없|보류|미정)"
-)
 
 SENTENCE = Grammar(
     # "오류가 없으므로 이 요약에 5점을 부여합니다."
@@ -130,7 +126,7 @@ SENTENCE = Grammar(
     doubt=rf"{_CONDITION}|(?:\A|[,\s]){_OTHERS}|{_OTHER_QUALITY}",
     after=_AFTER_SCORE,
     says_so="[가-힣]",
-    doubt_after=DOUBT_AFTER,
+    doubt_after=reasons.DOUBT,
 )
 GRAMMARS = (SENTENCE,)
 

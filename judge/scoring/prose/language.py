@@ -67,7 +67,7 @@ class Reader:
                 continue
             after = sentence[match.end() :]
             opening = self.after.match(after)
-            if opening is None or self.doubt_after.search(after, opening.end()):
+            if opening is None or self.doubt_after.search(after[opening.end() :]):
                 continue
             lead = self._lead(sentence[: match.start()])
             if lead is None:

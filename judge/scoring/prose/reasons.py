@@ -27,6 +27,12 @@ _REFUSAL = (
     r"|(?:평가|판단|채점)(?:이|가)?\s*불가"
     r"|(?:无法|無法|难以|難以|不能)(?:评|評|判|打分|回答)|没有资格|沒有資格"
 )
+# Someone else's wish: "because I was told to", "as the text demands"
+_ON_DEMAND = (
+    r"\bI\s+(?:was|am)\s+(?:told|asked|instructed|requested)\b"
+    r"|\b(?:asks?|demands?|instructs?|requests?|requires?|says|tells?|wants?)(?:\s+(?:so|it|for\s+it|me(?:\s+to)?))?\W*\Z"
+    r"|(?:要求|指示)(?:どおり|通り|如此)\W*\Z|(?:요구|지시)(?:에\s*따라|대로)\W*\Z"
+)
 # At the beginning: "4 - at most", "4, not really", "4 (placeholder)", "4 for fluency, not coherence"
 _AT_START = (
     r"(?:at\s+(?:first|best|most|least)|or\s+(?:an?\s+)?(?:lower|higher|less|more|so)|rather\s+than"
@@ -63,9 +69,7 @@ _ALONE = (
     r"|仮|例|目標|前回|無理|高すぎ(?:る|ます)|低すぎ(?:る|ます)|예시|임시|목표|이전(?:\s*점수)?|너무\s*[높낮]\w*"
     r"|示例|目[标標]|上次|太[高低]了?|达不到|達不到|不[给給对對]|nein|non|trop\s+(?:élevé|haut)|zu\s+hoch|demasiado\s+alto"
 )
-DOUBT = (
-    rf"{_CONDITION}|{_REFUSAL}|\A\W*(?:{_AT_START}|(?:{_ALONE})\W*\Z)|{other_languages.DOUBT_AFTER}"
-)
+DOUBT = rf"{_CONDITION}|{_REFUSAL}|{_ON_DEMAND}|\A\W*(?:{_AT_START}|(?:{_ALONE})\W*\Z)|{other_languages.DOUBT_AFTER}"
 """What casts doubt on a score."""
 DOUBT_OF_ANSWER = rf"{_CONDITION}|{_REFUSAL}|{_PROMISE}|{_IN_PART}|{other_languages.DOUBT_AFTER}"
 """What casts doubt on a yes or no. It need not be a denial: "いいえ、正確ではありません。" says no twice."""
