@@ -113,43 +113,133 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
 
 async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) -> list[Finding]:
     """Send the first request; if it is answered, test what else the model supports."""
-    part = judge.label or judge.name
-    judge_config = config.of_judge(judge)
-    settings = replace(sampling_options(judge_config), max_tokens=_MAX_TOKENS)
+    settings = replace(sampling_options(config.of_judge(judge)), max_tokens=_MAX_TOKENS)
+    # Without steps, the request is short.
+    criterion = replace(criteria.load(_CRITERION), steps=())
+    test = _ModelTest(
+        judge.label or judge.name, provider, criterion_for(criterion, provider), settings
+    )
     best: Strategy = "decisions" if provider.decides else "logprobs"
     known_before = provider.learned
-    # Without steps, the request is short.
-    criterion_without_steps = replace(criteria.load(_CRITERION), steps=())
-    criterion = criterion_for(criterion_without_steps, provider)
     start_time = time.perf_counter()
     try:
-        first_response = await provider.complete(_request(provider, criterion, best, settings))
+        first_response = await provider.complete(test.request(best))
     except JudgeError as error:
-        return _describe_refusal(part, provider, error)
+        return _describe_refusal(test.part, provider, error)
     seconds = time.perf_counter() - start_time
     # A run takes fewer draws from a model that reasons, so the price is estimated for that number.
     if first_response.reasoned:
         n_draws = settings.draws_if_reasoning or settings.draws
-        settings = replace(settings, draws=n_draws)
-    findings = [Finding(part, "address", "ok", f"{provider.endpoint} answered in {seconds:.1f} s")]
+        test = replace(test, settings=replace(settings, draws=n_draws))
+    answered = f"{provider.endpoint} answered in {seconds:.1f} s"
+    findings = [Finding(test.part, "address", "ok", answered)]
     # A provider that is no server has no key.
     if provider.endpoint.startswith("http"):
-        findings.append(_describe_key(part, config, judge, provider))
+        findings.append(_describe_key(test.part, config, judge, provider))
     drawn: Response | None = None
     if not provider.decides:
-        findings += _check_parameters(part, first_response)
-        draws_finding, drawn = await _test_draws(part, provider, criterion, settings)
+        findings += _check_parameters(test.part, first_response)
+        draws_finding, drawn = await test.draws()
         findings.append(draws_finding)
-        findings.append(await _test_json_schema(part, provider, criterion, settings))
-    findings += _known_limits(part, provider, known_before)
-    strategy, finding = _auto_weighting(
-        part, best, criterion, first_response, drawn, settings=settings
-    )
+        findings.append(await test.json_schema())
+    findings += _known_limits(test.part, provider, known_before)
+    strategy, finding = test.auto_weighting(best, first_response, drawn)
     findings.append(finding)
     if strategy:
-        n_draws = settings.draws if strategy == "samples" else 1
-        findings.append(_price(part, provider, first_response, drawn, n_draws))
+        n_draws = test.settings.draws if strategy == "samples" else 1
+        findings.append(_price(test.part, provider, first_response, drawn, n_draws))
     return findings
+
+
+@dataclass(frozen=True, slots=True)
+class _ModelTest:
+    """The test of one model: its part of the report, and the criterion and settings of requests."""
+
+    part: str
+    provider: Provider
+    criterion: Criterion
+    settings: SamplingOptions
+
+    def request(self, strategy: Strategy) -> Request:
+        """Return a strategy's first request about a short text: the criterion's own description."""
+        sample = Sample("doctor", "doctor", self.criterion.description)
+        prompt = Renderer(self.criterion, criteria.template_bodies(self.criterion)).render(sample)
+        first_request = strategies.requests(prompt, self.criterion, strategy, self.settings)[0]
+        return replace(first_request, model=self.provider.model, endpoint=self.provider.endpoint)
+
+    async def draws(self) -> tuple[Finding, Response | None]:
+        """Test whether one request returns several replies."""
+        request = self.request("samples")
+        request = replace(request, params={**request.params, "n": _DRAWS})
+        try:
+            drawn = await self.provider.complete(request)
+        except JudgeError as error:
+            untested = Finding(self.part, "draws", "missing", f"could not be tested: {error}")
+            return untested, None
+        n_replies = len(drawn.choices)
+        in_one = f"{n_replies} in one request"
+        # Some servers ignore `n` and return a single reply without an error.
+        separate = f"{in_one}: {self.settings.draws} draws need {self.settings.draws} requests"
+        return finding_of(self.part, "draws", n_replies >= _DRAWS, in_one, separate), drawn
+
+    async def json_schema(self) -> Finding:
+        """Test whether `--structured` works."""
+        check_name = "JSON schema"
+        json_test = replace(self, criterion=replace(self.criterion, form="json"))
+        request = json_test.request("single")
+        try:
+            reply = await self.provider.complete(request)
+        except JudgeError as error:
+            return Finding(self.part, check_name, "missing", f"could not be tested: {error}")
+        if "response_format" in reply.unmet:
+            return Finding(
+                self.part, check_name, "missing", "refused: --structured only asks in the prompt"
+            )
+        is_followed = False
+        # A server may accept the schema and ignore it.
+        with suppress(ValueError, LookupError):
+            json_reply = json.loads(reply.choices[0].text)
+            is_followed = isinstance(json_reply, dict)
+        return finding_of(
+            self.part,
+            check_name,
+            is_followed,
+            "accepted and followed",
+            "accepted, but not followed",
+        )
+
+    def auto_weighting(
+        self, best: Strategy, first_response: Response, drawn: Response | None
+    ) -> tuple[Strategy | None, Finding]:
+        """Return the strategy that `--weighting auto` would use, if there is one."""
+        check_name = "--weighting auto"
+        candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first_response])]
+        if drawn is not None and drawn.choices:
+            draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices]
+            candidates.append(("samples", draws))
+        if best == "logprobs":
+            candidates.append(("single", [first_response]))
+        reason = ""
+        for strategy, answers in candidates:
+            try:
+                _, provenance = strategies.score_reply(
+                    strategy, answers, self.criterion, self.settings
+                )
+            except UnusableReply as error:
+                # The first strategy that does not work explains why another one is used.
+                reason = reason or f", as {error}"
+            except ParseError as error:
+                problem = f"the reply has no score: {error}"
+                return None, Finding(self.part, check_name, "error", problem, _SHOW_REPLIES)
+            else:
+                mass = ""
+                if provenance.mass is not None and strategy == best:
+                    mass = f", of which {provenance.mass:.2f} is on the scale"
+                method = _STRATEGIES[strategy].format(draws=self.settings.draws)
+                outcome = f"takes {strategy}: {method}{mass}{reason}"
+                return strategy, Finding(self.part, check_name, "ok", outcome)
+        problem = f"no method gives a score{reason}"
+        return None, Finding(self.part, check_name, "error", problem, _SHOW_REPLIES)
 
 
 def _describe_refusal(part: str, provider: Provider, error: JudgeError) -> list[Finding]:
@@ -181,34 +271,6 @@ def _describe_key(part: str, config: RunConfig, judge: Judge, provider: Provider
     if os.environ.get(variable, "").strip():
         return Finding(part, "key", "ok", f"${variable} is accepted")
     return Finding(part, "key", "ok", f"not needed (${variable} is not set)")
-
-
-async def _test_draws(
-    part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions
-) -> tuple[Finding, Response | None]:
-    """Test whether one request returns several replies."""
-    request = _request(provider, criterion, "samples", settings)
-    request = replace(request, params={**request.params, "n": _DRAWS})
-    try:
-        drawn = await provider.complete(request)
-    except JudgeError as error:
-        untested = Finding(part, "draws", "missing", f"could not be tested: {error}")
-        return untested, None
-    n_replies = len(drawn.choices)
-    in_one = f"{n_replies} in one request"
-    # Some servers ignore `n` and return a single reply without an error.
-    separate = f"{in_one}: {settings.draws} draws need {settings.draws} requests"
-    return finding_of(part, "draws", n_replies >= _DRAWS, in_one, separate), drawn
-
-
-def _request(
-    provider: Provider, criterion: Criterion, strategy: Strategy, settings: SamplingOptions
-) -> Request:
-    """Return a strategy's first request about a short text: the criterion's own description."""
-    sample = Sample("doctor", "doctor", criterion.description)
-    prompt = Renderer(criterion, criteria.template_bodies(criterion)).render(sample)
-    first_request = strategies.requests(prompt, criterion, strategy, settings)[0]
-    return replace(first_request, model=provider.model, endpoint=provider.endpoint)
 
 
 def _check_parameters(part: str, first_response: Response) -> Iterator[Finding]:
@@ -252,67 +314,6 @@ def _known_limits(
     learned_limits = refusals(JudgeInfo(learned=learned))
     if learned_limits:
         yield Finding(part, "learned by trying", "ok", "; ".join(learned_limits))
-
-
-async def _test_json_schema(
-    part: str, provider: Provider, criterion: Criterion, settings: SamplingOptions
-) -> Finding:
-    """Test whether `--structured` works."""
-    check_name = "JSON schema"
-    json_criterion = replace(criterion, form="json")
-    request = _request(provider, json_criterion, "single", settings)
-    try:
-        reply = await provider.complete(request)
-    except JudgeError as error:
-        return Finding(part, check_name, "missing", f"could not be tested: {error}")
-    if "response_format" in reply.unmet:
-        return Finding(part, check_name, "missing", "refused: --structured only asks in the prompt")
-    is_followed = False
-    # A server may accept the schema and ignore it.
-    with suppress(ValueError, LookupError):
-        json_reply = json.loads(reply.choices[0].text)
-        is_followed = isinstance(json_reply, dict)
-    return finding_of(
-        part, check_name, is_followed, "accepted and followed", "accepted, but not followed"
-    )
-
-
-def _auto_weighting(
-    part: str,
-    best: Strategy,
-    criterion: Criterion,
-    first_response: Response,
-    drawn: Response | None,
-    *,
-    settings: SamplingOptions,
-) -> tuple[Strategy | None, Finding]:
-    """Return the strategy that `--weighting auto` would use, if there is one."""
-    check_name = "--weighting auto"
-    candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first_response])]
-    if drawn is not None and drawn.choices:
-        draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices]
-        candidates.append(("samples", draws))
-    if best == "logprobs":
-        candidates.append(("single", [first_response]))
-    reason = ""
-    for strategy, answers in candidates:
-        try:
-            _, provenance = strategies.score_reply(strategy, answers, criterion, settings)
-        except UnusableReply as error:
-            # The first strategy that does not work explains why another one is used.
-            reason = reason or f", as {error}"
-        except ParseError as error:
-            problem = f"the reply has no score: {error}"
-            return None, Finding(part, check_name, "error", problem, _SHOW_REPLIES)
-        else:
-            mass = ""
-            if provenance.mass is not None and strategy == best:
-                mass = f", of which {provenance.mass:.2f} is on the scale"
-            method = _STRATEGIES[strategy].format(draws=settings.draws)
-            outcome = f"takes {strategy}: {method}{mass}{reason}"
-            return strategy, Finding(part, check_name, "ok", outcome)
-    problem = f"no method gives a score{reason}"
-    return None, Finding(part, check_name, "error", problem, _SHOW_REPLIES)
 
 
 def _price(
