@@ -406,7 +406,7 @@ def test_a_rating_of_an_unknown_text_is_an_error_with_its_line(sheet: Path) -> N
         ("b", "b", ("no text of item 'b'", "did you mean item 'b'?")),
     ],
 )
-def test_a_rating_of_an_item_that_is_written_differently_says_so(
+def test_a_rating_of_a_differently_written_item_is_an_error_with_the_difference(
     tmp_path: Path, rated: str, known: str, facts: tuple[str, ...]
 ) -> None:
     row = {"item": rated, "system": "s", "rater": "anna", "criterion": "polite", "value": 4}

@@ -38,11 +38,13 @@ def outcome(all_scores: Floats, epsilon: float = 0.2) -> AltTest:
 
 
 def distance(value: float, others: list[float]) -> float:
-    return float(np.sqrt(np.mean([(value - other) ** 2 for other in others])))
+    """Return the root mean squared difference from the others' scores."""
+    return float(np.sqrt(np.mean([(value - score) ** 2 for score in others])))
 
 
 def errors(value: float, others: list[float]) -> float:
-    return float(np.mean([value != other for other in others]))
+    """Return the share of the others' scores that are different."""
+    return float(np.mean([value != score for score in others]))
 
 
 def as_published(

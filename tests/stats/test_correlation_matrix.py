@@ -146,7 +146,7 @@ def test_missing_values_have_a_reason(
         assert matrix.note.endswith(note)
         assert bool(matrix.note) == bool(note)
         assert (matrix.values[0][1] is None) == bool(note)
-        # Neither one item nor the means of systems have an interval.
+        # Correlations within one item, and of the means of systems, have no interval.
         bounded = not note and shape[1] > 1 and level != "systems"
         assert (matrix.low[0][1] is not None) == bounded
 

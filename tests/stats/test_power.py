@@ -38,9 +38,8 @@ def test_the_detectable_difference_is_the_inverse_of_the_needed_items(items: int
             continue
         assert spread.power_of(difference=least) == pytest.approx(0.8, abs=1e-4)
         assert spread.needed(1.0001 * least) == items
-    assert (
-        Spread(0, 5.0, 0.1).needed() == 6
-    )  # five differences with the same sign have a p of .0625
+    # Five differences with the same sign have a p of .0625, which is too large.
+    assert Spread(0, 5.0, 0.1).needed() == 6
     assert Spread(0, 0.5, 1.0).needed() == 34  # G*Power 3.1: a two-sided paired t test of d = 0.5
     assert Spread(0, 5.0, 0.1, ALPHA / 6).needed() == 8
 

@@ -81,9 +81,9 @@ def test_raters_of_many_systems_are_compared_within_items_like_the_judges() -> N
     for rater in table:
         others = np.mean([rows for name, rows in ratings.items() if name != rater.rater], axis=0)
         by_item = [
-            spearmanr(own, other).statistic
-            for own, other in zip(ratings[rater.rater], others, strict=True)
-            if len(set(own)) > 1 and len(set(other)) > 1
+            spearmanr(item_ratings, item_means).statistic
+            for item_ratings, item_means in zip(ratings[rater.rater], others, strict=True)
+            if len(set(item_ratings)) > 1 and len(set(item_means)) > 1
         ]
         assert rater.spearman is not None
         assert rater.spearman.value == pytest.approx(np.mean(by_item))

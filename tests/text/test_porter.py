@@ -28,9 +28,8 @@ SUFFIXES = [
     "ement", "ment", "ent", "ion", "sion", "tion", "ou", "ism", "ate", "iti", "ous", "ive", "ize", "e", "ll", "le",
     "lled", "ying", "yed",
 ]  # fmt: skip
-LETTERS = st.text(
-    "aeiouybclstz1", max_size=8
-)  # few letters, so that words meet and miss every condition
+# Few letters, so that some words meet a condition and others do not.
+LETTERS = st.text("aeiouybclstz1", max_size=8)
 WORDS = st.builds(
     lambda head, tail: head + "".join(tail),
     LETTERS,

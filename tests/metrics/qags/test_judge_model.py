@@ -90,7 +90,7 @@ def test_prompts_match_golden_files(language: str, stage: str) -> None:
     assert prompt(language, stage) + "\n" == path.read_text(encoding="utf-8")
 
 
-def test_every_golden_file_has_its_test() -> None:
+def test_every_golden_file_has_a_test() -> None:
     files = {file.relative_to(GOLDEN).as_posix() for file in GOLDEN.rglob("*.txt")}
     assert files == {f"{language}/{stage}.txt" for language in LANGUAGES for stage in STAGES}
 
