@@ -11,11 +11,11 @@ from judge.core.records import Criterion, Sample
 from judge.data import samples, suspect_cells
 from judge.data.ratings import source_name
 from judge.stats.human_agreement import rated_names, unknown_criteria
-from judge.stats.rating_scales import out_of_scale
+from judge.stats.rating_scales import out_of_scale, require_samples_on_scale
 
 
 def data_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
-    """Return notes on the filter, on empty texts and on human ratings."""
+    """Return notes on the filter, on empty texts and on human ratings. Raises DataError."""
     notes: list[str] = []
     if config.where:
         selected = samples.describe_filter(config.where)
@@ -56,13 +56,17 @@ def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
 def _ratings_that_do_not_fit(
     config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]
 ) -> Iterator[str]:
-    """Yield notes on ratings outside their scale, and if none is of a criterion."""
+    """Yield notes on ratings on another scale, and if none is of a criterion.
+
+    Raises DataError for a few ratings outside their scale.
+    """
     scales: dict[str, tuple[float, float]] = {}
     for criterion in chosen:
         if not criterion.pairwise:
             scales[criterion.name] = (criterion.scale.low, criterion.scale.high)
     marked = [criterion.name for criterion in chosen if criterion.pass_at is not None]
     lower_is_better = [criterion.name for criterion in chosen if criterion.better == "lower"]
+    require_samples_on_scale(rows, scales)
     yield from out_of_scale(rows, scales, marked, lower_is_better)
     ratings = rated_names(rows)
     unknown = unknown_criteria(ratings, list(scales), _rating_place(config))

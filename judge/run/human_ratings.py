@@ -29,7 +29,7 @@ from judge.data.ratings import (
 from judge.data.rows import unread_sheets
 from judge.run.verdict_ratings import with_readable_verdicts
 from judge.stats.human_agreement import rated_names, unknown_criteria
-from judge.stats.rating_scales import another_scale, are_verdicts
+from judge.stats.rating_scales import LocatedRating, require_on_scale
 
 if TYPE_CHECKING:
     from judge.data.ratings import RatingSource
@@ -266,36 +266,17 @@ def _sheet_notes(sheet: Ratings) -> Iterator[str]:
 
 
 def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
-    """Raise DataError for ratings outside the scale of their criterion.
-
-    A few such ratings are slips. Many are ratings on another scale, which is no error, and neither
-    are verdicts (0 and 1).
-    """
+    """Raise DataError if a few ratings are outside the scale of their criterion."""
     for criterion_name, scale in scales.items():
-        lowest = scale.low
-        highest = scale.high
-        if lowest is None or highest is None:
+        if scale.low is None or scale.high is None:
             continue
-        values: list[float] = []
-        outside: list[Rating] = []
-        for rating in single:
-            # A label is no number. `join_ratings` refuses those that the criterion lacks.
-            if rating.criterion != criterion_name or not isinstance(rating.value, float):
-                continue
-            values.append(rating.value)
-            if not lowest <= rating.value <= highest:
-                outside.append(rating)
-        is_other_scale = another_scale(len(outside), len(values))
-        other_scale = is_other_scale or are_verdicts(values, lowest, highest)
-        if outside and not other_scale:
-            first_outside = outside[0]
-            more = ""
-            if len(outside) > 1:
-                more = f" (and {len(outside) - 1:,} more)"
-            raise DataError(
-                f"{first_outside.where}: {criterion_name} is {first_outside.value:g}, outside "
-                f"its scale, {lowest:g} to {highest:g}{more}. Correct the rating or remove it"
-            )
+        # A label is no number. `join_ratings` refuses those that the criterion lacks.
+        ratings = [
+            LocatedRating(rating.value, rating.where)
+            for rating in single
+            if rating.criterion == criterion_name and isinstance(rating.value, float)
+        ]
+        require_on_scale(criterion_name, ratings, scale.low, scale.high)
 
 
 def _describe(sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRating]) -> str:

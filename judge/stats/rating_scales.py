@@ -1,13 +1,15 @@
 """Check people's ratings against the scale of their criterion.
 
-`on_scale` leaves out what is outside of it, and `out_of_scale` says so.
+`on_scale` leaves out what is outside of it, and `out_of_scale` says so. A new run refuses a few
+ratings outside, which are slips.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from judge.core.errors import DataError
 from judge.core.format import first_names
 from judge.core.records import Sample
 
@@ -110,6 +112,48 @@ def out_of_scale(
             outside_scale = f"Ratings of {criterion} outside its scale, {lowest:g} to {highest:g}"
             names = first_names(rows, _NAMED)
             yield f"{outside_scale}: {names}. Only correlations count them."
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedRating:
+    """A rating and its location, such as `ratings.csv:3`."""
+
+    value: float
+    location: str
+
+
+def require_on_scale(
+    criterion: str, ratings: Sequence[LocatedRating], lowest: float, highest: float
+) -> None:
+    """Raise DataError if a few ratings are outside the scale of their criterion.
+
+    A few such ratings are slips. Many are ratings on another scale, which is no error, and neither
+    are verdicts (0 and 1).
+    """
+    values = [rating.value for rating in ratings]
+    outside = [rating for rating in ratings if not lowest <= rating.value <= highest]
+    is_other_scale = another_scale(len(outside), len(values))
+    if not outside or is_other_scale or are_verdicts(values, lowest, highest):
+        return
+    first_outside = outside[0]
+    more = ""
+    if len(outside) > 1:
+        more = f" (and {len(outside) - 1:,} more)"
+    raise DataError(
+        f"{first_outside.location}: {criterion} is {first_outside.value:g}, outside its scale, "
+        f"{lowest:g} to {highest:g}{more}. Correct the rating, remove it, or judge by a "
+        "criterion with its scale"
+    )
+
+
+def require_samples_on_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> None:
+    """Raise DataError if a few ratings of the data are outside the scale of their criterion."""
+    for criterion, (lowest, highest) in scales.items():
+        ratings: list[LocatedRating] = []
+        for sample in samples:
+            location = _location(sample)
+            ratings += [LocatedRating(vote, location) for vote in votes_on(sample, criterion)]
+        require_on_scale(criterion, ratings, lowest, highest)
 
 
 def _location(sample: Sample) -> str:

@@ -151,9 +151,8 @@ def test_suites(judge: Callable[..., Any], data: str) -> None:
 
 
 def test_a_comparison_of_prompts_writes_over_no_shard(judge: Callable[..., Any]) -> None:
-    completed = judge(
-        "criteria", "diff", "relevance", "coherence", "shards", "--output", "shards/2.jsonl"
-    )
+    output = ("--output", "shards/2.jsonl", "--format", "console")
+    completed = judge("criteria", "diff", "relevance", "coherence", "shards", *output)
     assert completed.code == 2
     assert has_line(completed.err, "judge: --output shards/2.jsonl", "also an input")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.stats.human_agreement import rated_names, unknown_criteria
-from judge.stats.rating_scales import on_scale, out_of_scale
+from judge.stats.rating_scales import on_scale, out_of_scale, require_samples_on_scale
 from tests.factories import has_line, lines_hold
 
 FIVE = {"relevance": (1.0, 5.0)}
@@ -26,6 +29,17 @@ def test_a_rating_outside_the_scale_is_noted_with_its_row() -> None:
     facts = ("relevance", "outside its scale, 1 to 5", "0.5 at d0, a", "Only correlations")
     assert lines_hold(out_of_scale(rated(0.5, where=False), FIVE), [facts])
     assert not [*out_of_scale(rated(1, 5), FIVE)]
+
+
+@pytest.mark.parametrize("ratings", [(1, 5), [0.0, 1.0] * 10, [*[1.0] * 30, 0.0], ()])
+def test_ratings_on_the_scale_and_on_another_one_are_accepted(ratings: Any) -> None:
+    require_samples_on_scale(rated(*ratings), FIVE)
+
+
+def test_a_few_ratings_outside_the_scale_are_refused_with_their_row() -> None:
+    with pytest.raises(DataError) as refused:
+        require_samples_on_scale(rated(1, 44, 3, 7), FIVE)
+    assert has_line(str(refused.value), "d.csv:3:", "relevance is 44", "1 to 5", "1 more")
 
 
 def test_the_rating_of_each_rater_is_checked() -> None:
