@@ -7,8 +7,6 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judge.core.messages import option
-
 LARGEST = 10**15
 """The largest number that an option takes: arithmetic beyond it fails."""
 # "$5", "2.50 usd", "200_000tokens", "2mtokens"
@@ -35,15 +33,17 @@ class Budget:
             return f"${self.amount:,.2f}"
         return f"${self.amount:,.10f}".rstrip("0")
 
-    def lacking(self, most: float) -> str:
-        """Return the advice to raise the budget above `most`, the price of one request.
+    def rounded_up(self) -> Budget:
+        """Return the budget with its amount rounded up to two digits."""
+        step = 10.0 ** (math.floor(math.log10(self.amount)) - 1)
+        return Budget(math.ceil(self.amount / step) * step, self.unit)
 
-        The amount is rounded up to two digits.
-        """
-        step = 10.0 ** (math.floor(math.log10(most)) - 1)
-        amount = math.ceil(most / step) * step
-        rounded = Budget(amount, self.unit)
-        return f"raise {option('budget')} above {rounded}"
+    @property
+    def as_option(self) -> str:
+        """The budget as the option `budget` takes it."""
+        if self.unit == "tokens":
+            return f"{self.amount:.0f}tokens"
+        return f"{self.amount:.10f}".rstrip("0").rstrip(".") + "usd"
 
 
 def parse_budget(value: Any) -> Budget:

@@ -4,12 +4,14 @@ One `BudgetLedger` serves all judges of a run and the metrics that ask them. The
 request is reserved before it is sent, and committed or released after its reply, so that the budget
 is never exceeded (docs/decisions/0020-a-budget-reserves-the-maximum-cost.md). The maximum is one
 token per byte of UTF-8 in the request, what a chat template may add, and the reply's limit.
+Replies show how little a template adds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from judge.core.budget import Budget
@@ -22,9 +24,12 @@ from judge.providers.pricing import TokenPrices, cost, prices_of
 
 # Tokens that a chat template may add. Most add a handful around a message. Some begin with a system
 # text; the longest that we know, of Ministral 3 (2025), has about 600. If a template adds more, the
-# first reply shows it, and more is reserved for the requests after it.
+# first reply shows it, and more is reserved for the requests after it. A template cannot add more
+# than the tokens that a whole prompt had, so the first reply usually lowers this.
 _MAX_TOKENS_PER_MESSAGE = 16
 _MAX_TOKENS_PER_REQUEST = 1000
+# How much dearer than the first ones the other judgments of a run may be.
+_MARGIN = 1.5
 # More than any model's context, so a reply that states more tokens is not believed.
 _MAX_TOKENS_READ = 10_000_000
 
@@ -61,6 +66,10 @@ class BudgetLedger:
         self._in_flight = 0
         # The largest ratio of a reply's cost to the maximum of its request, if above 1.
         self._overrun = 1.0
+        # The fewest tokens that a prompt had, for each kind of request.
+        self._shortest_prompts: dict[tuple[Hashable, ...], int] = {}
+        # The most that a refused request can cost.
+        self._refused = 0.0
         self._waiting: list[_Waiter] = []
         self._prices: dict[tuple[str, str, bool], TokenPrices] = {}
 
@@ -132,6 +141,10 @@ class BudgetLedger:
             # Another reply may have raised the overrun since this request was reserved.
             overrun = real_cost / self._max_discounted(request, share)
             self._overrun = max(self._overrun, overrun)
+        elif _is_possible(request, used) and used.prompt_tokens > 0:
+            kind = _kind(request)
+            shortest = self._shortest_prompts.get(kind, used.prompt_tokens)
+            self._shortest_prompts[kind] = min(shortest, used.prompt_tokens)
         self.release(reserved, spent=real_cost)
 
     def _full_cost(self, request: Request, used: Usage) -> float:
@@ -175,19 +188,30 @@ class BudgetLedger:
 
     def _budget_reached(self, waiter: _Waiter) -> BudgetReached:
         reservation = self._reservation(waiter.request, waiter.share)
+        self._refused = max(self._refused, reservation)
         spent = f"{self._format_amount(self.spent)} may have been spent"
         next_cost = f"the next request can cost up to {self._format_amount(reservation)}"
         if self._overrun > 1:
             next_cost += (
                 f" (a reply cost {self._overrun:,.1f} times the maximum that its request allows)"
             )
-        if self.budget and reservation > self.budget.amount:
-            next_cost += f"; {self.budget.lacking(reservation)}"
         return BudgetReached(f"the budget of {self.budget} is reached: {spent}, and {next_cost}")
+
+    def enough_for(self, remaining: int, paid: int) -> Budget:
+        """Return a budget that should be enough for the `remaining` judgments of a stopped run.
+
+        The estimate is from what the `paid` ones have cost, and a request that was refused has to
+        fit beside the others.
+        """
+        unit = "tokens" if self.budget is None else self.budget.unit
+        cost_of_one = self._refused
+        if paid:
+            cost_of_one = _MARGIN * self.spent / paid
+        return Budget(remaining * cost_of_one + self._refused, unit).rounded_up()
 
     def max_cost(self, request: Request) -> float:
         """Return the most that a request can cost, in the budget's unit."""
-        read = _MAX_TOKENS_PER_REQUEST
+        read = self._template_tokens(request)
         for message in request.messages:
             read += max_tokens(message["content"]) + _MAX_TOKENS_PER_MESSAGE
         for parameter in ("questions", "response_format"):
@@ -200,6 +224,14 @@ class BudgetLedger:
         # Some models charge more for a token that is written to their cache.
         input_price = max(prices.uncached, prices.cache_written)
         return float(read * input_price + written * prices.output)
+
+    def _template_tokens(self, request: Request) -> int:
+        """Return the most tokens that a chat template can add to a request."""
+        # A server that exceeds limits is not trusted to keep this one.
+        if self._overrun > 1:
+            return _MAX_TOKENS_PER_REQUEST
+        shortest = self._shortest_prompts.get(_kind(request), _MAX_TOKENS_PER_REQUEST)
+        return min(shortest, _MAX_TOKENS_PER_REQUEST)
 
     @property
     def _in_tokens(self) -> bool:
@@ -214,6 +246,12 @@ class BudgetLedger:
 
     def _format_amount(self, amount: float) -> str:
         return f"{amount:,.0f} tokens" if self._in_tokens else f"${amount:,.4f}"
+
+
+def _kind(request: Request) -> tuple[Hashable, ...]:
+    """Return what requests to which a template adds the same text have in common."""
+    roles = tuple(message["role"] for message in request.messages)
+    return (request.model, request.endpoint, roles, frozenset(request.params))
 
 
 def _is_possible(request: Request, used: Usage) -> bool:

@@ -196,7 +196,7 @@ async def _run_writers(
     progress.notes = []
     progress.unstored = None
     with (
-        _noting_outputs(config, progress),
+        _noting_outputs(config, progress, ledger),
         _open_tools(config, ledger, progress, records=bool(writers)) as tools,
     ):
         return await _write_all(writers, tools, progress, display)
@@ -215,7 +215,7 @@ def _item_by_item(
 
 
 @contextmanager
-def _noting_outputs(config: RunConfig, progress: Progress) -> Iterator[None]:
+def _noting_outputs(config: RunConfig, progress: Progress, ledger: BudgetLedger) -> Iterator[None]:
     """Add to an error of the block how many outputs are written, and how to resume."""
     try:
         yield
@@ -224,7 +224,7 @@ def _noting_outputs(config: RunConfig, progress: Progress) -> Iterator[None]:
         # Before the first output, only a run that reached its limit can be resumed.
         if something_paid or isinstance(error, Reached):
             outputs = f"{progress.done:,} of {progress.total:,} outputs are written."
-            add_resume_note(error, outputs, config, progress)
+            add_resume_note(error, outputs, config, progress, ledger)
         raise
 
 

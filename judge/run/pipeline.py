@@ -12,8 +12,9 @@ from tempfile import gettempdir
 from typing import Any
 
 from judge.config import RunConfig
-from judge.core.errors import ProviderError, Reached, StorageError
+from judge.core.errors import BudgetReached, ProviderError, Reached, StorageError
 from judge.core.files import run_folder, unused_path
+from judge.core.format import plural
 from judge.core.messages import in_python, option
 from judge.data.ratings import stated
 from judge.execution.budget import BudgetLedger
@@ -64,7 +65,7 @@ async def _carry_out(
     # Metrics that ask no judge run in a thread while the judges wait for replies.
     measuring.start()
     status: Status = "stopped"
-    with _closing_run(prepared, progress):
+    with _closing_run(prepared, progress, ledger):
         try:
             async with judge_run.open_judges(prepared, progress, limits) as clients:
                 await judge_run.run_judges(prepared, clients, progress, rows)
@@ -153,7 +154,7 @@ def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
 
 
 @contextmanager
-def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
+def _closing_run(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Iterator[None]:
     """Stop the metrics and close the recording however the run ends.
 
     An error says how to resume.
@@ -179,12 +180,14 @@ def _closing_run(prepared: PreparedRun, progress: Progress) -> Iterator[None]:
             done += f" and kept in {progress.saved}"
         elif isinstance(error, _NotSaved):
             done += f", but {prepared.config.out} does not hold them"
-        add_resume_note(error, f"{done}.", prepared.config, progress)
+        add_resume_note(error, f"{done}.", prepared.config, progress, ledger)
         raise
 
 
-def add_resume_note(error: Exception, done: str, config: RunConfig, progress: Progress) -> None:
-    """Add to an error what is `done`, and how to resume."""
+def add_resume_note(
+    error: Exception, done: str, config: RunConfig, progress: Progress, ledger: BudgetLedger
+) -> None:
+    """Add to an error what is `done`, how to resume, and a budget that should be enough."""
     if config.replay is not None:
         # The same recording would stop the run again.
         error.add_note(done)
@@ -196,6 +199,16 @@ def add_resume_note(error: Exception, done: str, config: RunConfig, progress: Pr
     else:
         again = "Make the same call again" if in_python() else "Run the same command again"
         error.add_note(f"{done} {again} to resume. {answered_again(config, progress.unstored)}")
+    if isinstance(error, BudgetReached):
+        # Without a cache, a new run pays for all of them.
+        remaining = progress.total
+        if config.replies_kept_in:
+            remaining -= progress.done
+        if not remaining:
+            return
+        enough = ledger.enough_for(remaining, progress.done - progress.cached)
+        budget = option("budget", enough.as_option)
+        error.add_note(f"{budget} should be enough for {plural(remaining, progress.unit)}.")
 
 
 def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:
@@ -242,7 +255,7 @@ class Runs:
         """
         prepared = self._limited(prepared)
         self._progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}
-        with _closing_run(prepared, self._progress):
+        with _closing_run(prepared, self._progress, self._ledger):
             limits = SharedLimits(self._ledger, deadline_of(prepared.config))
             async with judge_run.open_judges(prepared, self._progress, limits) as clients:
                 client = judge_run.question_client(prepared, clients)

@@ -33,15 +33,19 @@ def judge_them(
 
 
 def test_a_budget_stops_a_command_and_explains_how_to_resume(
-    judge_them: Callable[..., Any], chat_server: Any
+    judge_them: Callable[..., Any], chat_server: Any, make_completion: Any
 ) -> None:
-    completed = judge_them("--budget", "2800tokens")
+    # The prompts have so many tokens that the template may have 1,000 of them.
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 1}
+    chat_server.answer = lambda _: (200, {}, {**make_completion("3"), "usage": usage})
+    completed = judge_them("--budget", "5500tokens")
     paid = len(chat_server.bodies)
     assert completed.code == 2
     assert 1 <= paid < 6
-    assert has_line(completed.err, "judge: the budget of 2,800 tokens", f"{paid * 101} tokens")
+    assert has_line(completed.err, "judge: the budget of 5,500 tokens", f"{paid * 1001:,} tokens")
     assert has_line(completed.err, f"{paid} of 6 judgments", "kept in")
     assert has_line(completed.err, "to resume", "cache answers")
+    assert has_line(completed.err, "--budget", f"should be enough for {6 - paid} judgments")
     assert judge_them("--budget", "2mtokens").code == 0
     assert len(chat_server.bodies) == 6
 

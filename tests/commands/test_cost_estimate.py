@@ -14,7 +14,7 @@ from judge.cache import open_cache
 from judge.commands.plan.command import make_forecast
 from judge.commands.plan.record import Forecast
 from judge.config import RankConfig, load_config
-from judge.core.budget import Budget
+from judge.core.budget import Budget, parse_budget
 from judge.core.errors import ConfigError
 from judge.core.format import dollars, duration
 from judge.core.records import Request, Response, Usage
@@ -491,6 +491,8 @@ def test_numbers_are_short() -> None:
         "$12.30",
     ]
     assert [str(Budget(x, "usd")) for x in (0.003, 0.5, 1234)] == ["$0.003", "$0.50", "$1,234.00"]
-    assert Budget(1, "usd").lacking(0.00123) == "raise --budget above $0.0013"
-    assert Budget(1, "tokens").lacking(1234) == "raise --budget above 1,300 tokens"
+    assert Budget(0.00123, "usd").rounded_up().as_option == "0.0013usd"
+    assert Budget(1234, "tokens").rounded_up().as_option == "1300tokens"
+    for budget in (Budget(0.0013, "usd"), Budget(20, "usd"), Budget(1300, "tokens")):
+        assert parse_budget(budget.as_option) == budget
     assert [duration(x) for x in (0.2, 89, 100, 9000)] == ["1 s", "89 s", "2 min", "2.5 h"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from judge import evaluate
 from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import (
@@ -125,16 +127,69 @@ def test_a_request_that_does_not_fit_waits_for_those_in_flight(in_time: Run) -> 
         await asyncio.sleep(1.0)
         assert not waiting.done()
         ledger.commit(reserved, REQUEST, Usage(10, 3))
-        assert await waiting == reserved
+        assert await waiting < reserved
         assert ledger.spent == 13
 
     in_time(run())
 
 
+def test_a_reply_shows_how_little_a_template_adds(in_time: Run) -> None:
+    """A template adds at most the tokens that a whole prompt had, so less is reserved."""
+
+    async def run() -> None:
+        ledger = BudgetLedger(Budget(10_000, "tokens"))
+        reserved = await ledger.reserve(REQUEST)
+        ledger.commit(reserved, REQUEST, Usage(40, 3))
+        assert ledger.max_cost(REQUEST) == reserved - 1000 + 40
+        others = [
+            replace(REQUEST, model="other"),
+            replace(REQUEST, endpoint="http://localhost/v1"),
+            replace(REQUEST, params={**REQUEST.params, "response_format": {}}),
+        ]
+        assert min(map(ledger.max_cost, others)) >= reserved
+
+    in_time(run())
+
+
+@pytest.mark.parametrize("prompt_tokens", [0, 5000])
+def test_a_count_that_shows_nothing_of_a_template_lowers_no_reservation(
+    prompt_tokens: int, in_time: Run
+) -> None:
+    async def run() -> None:
+        ledger = BudgetLedger(Budget(100_000, "tokens"))
+        reserved = await ledger.reserve(REQUEST)
+        ledger.commit(reserved, REQUEST, Usage(prompt_tokens, 3))
+        assert ledger.max_cost(REQUEST) >= reserved
+
+    in_time(run())
+
+
+@pytest.mark.parametrize("first_budget", [300, 1_500, 4_000])
+def test_the_budget_that_a_stopped_run_names_is_enough(tmp_path: Path, first_budget: int) -> None:
+    rows = [{"item": str(n), "output": f"The output of item {n}."} for n in range(40)]
+    provider = ScriptedProvider(
+        lambda _: Response((Choice("3"),), Usage(150, 1)), endpoint="http://localhost/v1"
+    )
+    provider.notice = ""
+    options: dict[str, Any] = {
+        "metrics": [],
+        "model": provider,
+        "cache": tmp_path,
+        "weighting": "single",
+    }
+    with pytest.raises(BudgetReached) as stopped:
+        evaluate(rows, "ok: Is it ok?", budget=f"{first_budget}tokens", **options)
+    advice = stopped.value.__notes__[-1]
+    named = re.search(r"budget='(\w+)' should be enough", advice)
+    assert named is not None, advice
+    result = evaluate(rows, "ok: Is it ok?", budget=named[1], **options)
+    assert len(result.table.scores) == len(rows)
+
+
 def test_a_budget_below_the_first_request_stops_the_run(in_time: Run) -> None:
     with pytest.raises(
         BudgetReached,
-        match=r"20 tokens .*: 0 tokens .*1,141 tokens;",
+        match=r"20 tokens .*: 0 tokens .*1,141 tokens",
     ):
         in_time(BudgetLedger(Budget(20, "tokens")).reserve(REQUEST))
 

@@ -179,8 +179,9 @@ def test_a_budget_stops_generation_and_nothing_is_written_twice(
         system["max_tokens"] = 100
     with pytest.raises(BudgetReached, match="budget of 2,000 tokens") as stopped:
         run(chat_server, systems, cache=tmp_path / "c", budget="2000tokens", max_concurrency=1)
-    (note,) = stopped.value.__notes__
+    note, enough = stopped.value.__notes__
     first = len(chat_server.bodies)
+    assert has_line(enough, "budget=", f"should be enough for {10 - first} outputs")
     assert 0 < first < 10
     assert has_line(note, f"{first} of 10 outputs")
     assert has_line(note, "cache answers")
