@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from judge.core import files
 from judge.core.errors import ConfigError
 from judge.data import ledger
 from judge.results.result import Result, load
@@ -26,6 +27,11 @@ def open_run(run: Result | str | Path) -> Result:
 def check_run(folder: Path) -> None:
     """Raise ConfigError for a folder that holds no run."""
     if not (folder / RUN).exists():
+        if files.is_unfinished(folder):
+            raise ConfigError(
+                f"{folder}: has no results yet; wait until the run has ended, or start it again if "
+                "it was killed"
+            )
         raise ConfigError(
             f"{folder}: not the folder of a run (no {RUN}); name a folder that judge run wrote"
         )

@@ -282,6 +282,11 @@ def _one_writer(folder: Path) -> Iterator[None]:
 _RUN_LOCK = ".judge-run"
 
 
+def is_unfinished(folder: Path) -> bool:
+    """Return whether a run is writing to a folder, or was killed while it did."""
+    return (folder / _RUN_LOCK).exists()
+
+
 @contextmanager
 def run_folder(folder: Path) -> Iterator[None]:
     """Claim a folder for one run, so that no other run writes to it meanwhile.

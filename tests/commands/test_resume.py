@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 import judge
+from judge.commands.finished_runs import open_run
 from judge.core.errors import ConfigError, StorageError
+from judge.core.files import run_folder
 from judge.core.records import Request
 from judge.results.result import load
 from tests.factories import has_line, write_jsonl
@@ -199,6 +201,13 @@ def test_a_second_run_into_a_folder_is_refused_while_the_first_one_writes(tmp_pa
     run_in_thread(second, out)
     assert {score.value for score in load(out).table.scores} == {1.0}
     assert not list(out.glob(".judge*"))
+
+
+def test_a_folder_whose_run_has_not_ended_has_no_results_yet(tmp_path: Path) -> None:
+    with run_folder(tmp_path), pytest.raises(ConfigError, match="no results yet; wait"):
+        open_run(tmp_path)
+    with pytest.raises(ConfigError, match="not the folder of a run"):
+        open_run(tmp_path)
 
 
 def test_a_folder_that_a_killed_run_claimed_is_free(tmp_path: Path) -> None:
