@@ -281,6 +281,8 @@ BECAUSE = (
     "the date is not in the source",
     "it does not say who asked",
     "the request is answered",
+    "it answers the request",
+    "it meets all demands",
     "no required fact is missing",
     "it might confuse readers",
     "the vote came after the resignation",
@@ -291,8 +293,14 @@ def test_a_sentence_may_give_any_reason_for_its_score() -> None:
     for reason, kind in product(BECAUSE, KINDS):
         assert label(f"I give it a 4 because {reason}.", kind) == "4"
         assert label(f"My rating is 4 ({reason}).", kind) == "4"
-    for text, title in (("因为内容不完整", "一致性"), ("理由：不够简洁", "一致性")):
-        assert label(f"我给4分，{text}。", "score", title=title) == "4"
+    for text in (
+        "我给4分，因为内容不完整。",
+        "我给4分，理由：不够简洁。",
+        "它拒绝了请求，因此给4分。",
+    ):
+        assert label(text, "score", title="一致性") == "4"
+    for text in ("文中请求给4分。", "文章请求，给4分。"):
+        assert label(text, "score", title="一致性") is None
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ _REFUSAL = (
 # Someone else's wish: "because I was told to", "as the text demands"
 _ON_DEMAND = (
     r"\bI\s+(?:was|am)\s+(?:told|asked|instructed|requested)\b"
-    r"|\b(?:asks?|demands?|instructs?|requests?|requires?|says|tells?|wants?)(?:\s+(?:so|it|for\s+it|me(?:\s+to)?))?\W*\Z"
+    r"|\b(?:author|text|prompt|user|instructions?|rubric|note|it)\s+"
+    r"(?:ask|demand|instruct|request|require|say|tell|want)s?(?:\s+(?:so|it|for\s+it|me(?:\s+to)?))?\W*\Z"
     r"|(?:要求|指示)(?:どおり|通り|如此)\W*\Z|(?:요구|지시)(?:에\s*따라|대로)\W*\Z"
 )
 # At the beginning: "4 - at most", "4, not really", "4 (placeholder)", "4 for fluency, not coherence"
