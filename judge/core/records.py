@@ -248,6 +248,8 @@ class Scale:
 
 
 _USUAL_SCALE = Scale.integers(1, 5)
+SCALE_STEPS_AND_REPLY = slice(2, 6)
+"""The labels, values, steps and reply in `Criterion.prompt_parts`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +23,7 @@ from judge.core.criterion_entry import (
 from judge.core.errors import CriterionError
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, Scale, whole, whole_value
+from judge.core.records import SCALE_STEPS_AND_REPLY, Criterion, Scale, whole, whole_value
 from judge.criteria.checklist import yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.header import Header, front_matter, make_header, read_header, template_body
@@ -554,21 +554,16 @@ def _check_template_header(criterion: Criterion) -> None:
         steps=tuple(header.steps),
         reply=header.reply,
     )
-    stated_content = _scale_steps_and_reply(of_header.prompt_parts)
-    own_content = _scale_steps_and_reply(criterion.prompt_parts)
+    stated_content = of_header.prompt_parts[SCALE_STEPS_AND_REPLY]
+    own_content = criterion.prompt_parts[SCALE_STEPS_AND_REPLY]
     # A criterion that was loaded and then changed still has the header that it was loaded from.
-    loaded_content = _scale_steps_and_reply(criterion.header_parts)
+    loaded_content = criterion.header_parts[SCALE_STEPS_AND_REPLY]
     if stated_content not in (own_content, loaded_content):
         raise CriterionError(
             f"{criterion.path}: the header of its template has another scale, steps or reply than "
             "the Criterion; judge.load_criterion(text=..., name=...) makes one from a text with "
             "its header"
         )
-
-
-def _scale_steps_and_reply(prompt_parts: Sequence[Any]) -> Sequence[Any]:
-    """Return the labels, values, steps and reply of `Criterion.prompt_parts`, or of fewer parts."""
-    return prompt_parts[2:6]
 
 
 PARAPHRASES = {"b": "reworded", "c": "brief"}

@@ -305,18 +305,18 @@ def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     )
 
 
-def _is_same_number(item: str, other: str) -> bool:
+def _is_same_number(item: str, rated_item: str) -> bool:
     """Return whether two items are one number, such as 1 and 1.0."""
     try:
-        return item != other and float(item) == float(other)
+        return item != rated_item and float(item) == float(rated_item)
     except ValueError:
         return False
 
 
-def _differs_in_form(item: str, other: str) -> bool:
+def _differs_in_form(item: str, rated_item: str) -> bool:
     """Return whether two items look equal and have other characters, such as é and e with ´."""
     composed = unicodedata.normalize("NFC", item)
-    return item != other and composed == unicodedata.normalize("NFC", other)
+    return item != rated_item and composed == unicodedata.normalize("NFC", rated_item)
 
 
 def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:

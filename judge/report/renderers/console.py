@@ -305,12 +305,12 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
         names = (excerpt.item, excerpt.system, excerpt.column, excerpt.score)
         parts.append(" ".join(one_line(name, 30) for name in names if name))
     if not screen.full:
-        shown = parts[:_EXCERPTS]
+        printed = parts[:_EXCERPTS]
         if block.n_more is not None:
-            n_more = len(parts) - len(shown) + block.n_more
+            n_more = len(parts) - len(printed) + block.n_more
             if n_more:
-                shown.append(f"{n_more:,} more")
-        _print_labelled(screen.console, block.label, shown)
+                printed.append(f"{n_more:,} more")
+        _print_labelled(screen.console, block.label, printed)
         return
     if block.label:
         screen.console.print(_text(block.label, "bold"))

@@ -155,7 +155,7 @@ class _ShownGap:
         Each side has the same number of decimals in all texts that are `listed` together.
         """
         column = self.compared.column
-        in_points = [shown.gap for shown in listed if not share_label(shown.compared.column)]
+        in_points = [entry.gap for entry in listed if not share_label(entry.compared.column)]
         judge_places = shortest_places(gap.judge for gap in in_points)
         people_places = shortest_places(gap.people for gap in in_points)
         judge = mean_text(column, self.gap.judge, judge_places)

@@ -111,13 +111,13 @@ def _cell(
     return estimate_cell(estimate, places(estimate), tone=tone, mark=mark)
 
 
-def _lead(rated: Rated, best: str, other: str, level: Level) -> Estimate | None:
+def _lead(rated: Rated, best: str, column: str, level: Level) -> Estimate | None:
     """Return the lead of the best column, by the interval that sentences on the two also use."""
-    for first_name, second_name, sign in ((best, other, 1), (other, best, -1)):
+    for first_name, second_name, sign in ((best, column, 1), (column, best, -1)):
         difference = rated.differences.get((first_name, second_name, level))
         if difference is not None:
             return difference.times(sign)
-    return rated.behind.get((other, level))
+    return rated.behind.get((column, level))
 
 
 def _is_near(difference: Estimate | None) -> bool:
