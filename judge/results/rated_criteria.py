@@ -22,6 +22,7 @@ from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import FailedJudgments, Rated, Row, Versus
 from judge.stats.pass_agreement import PassAgreement
 from judge.stats.raters import Rater
+from judge.stats.system_ratings import RatedAbove, SystemRating
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +141,8 @@ class Criterion:
     people if reversed. `leads` compare the best judge or metric with each other one, in a
     validation. `excluded` counts the ratings that were used to make a prompt. `raters` has
     each person, in a validation. `usual_level` is the level that reports show by default.
+    `systems` has the systems' means by people and judges, `rated_above` the judges whose best system
+    people rate significantly below another one.
     """
 
     criterion: str
@@ -153,6 +156,8 @@ class Criterion:
     reversed: tuple[BaselineDifference, ...] = ()
     leads: tuple[Lead, ...] = ()
     usual_level: Level = "within-items"
+    systems: tuple[SystemRating, ...] = ()
+    rated_above: tuple[RatedAbove, ...] = ()
 
 
 def flat(rated: Rated) -> Criterion:
@@ -180,6 +185,8 @@ def flat(rated: Rated) -> Criterion:
         reversed=_from_baselines(rated.reversed),
         leads=leads,
         usual_level=rated.usual_level,
+        systems=rated.systems,
+        rated_above=rated.rated_above,
     )
 
 
@@ -274,6 +281,8 @@ def read(stored: Any) -> Rated:
         reversed=_by_baseline(criterion.reversed),
         behind=behind,
         usual_level=criterion.usual_level,
+        systems=criterion.systems,
+        rated_above=criterion.rated_above,
     )
 
 

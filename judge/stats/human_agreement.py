@@ -46,6 +46,7 @@ from judge.stats.rated_columns import (
 )
 from judge.stats.raters import Rater, Votes, raters, votes_of
 from judge.stats.rating_scales import on_scale
+from judge.stats.system_ratings import RatedAbove, SystemRating, rated_above, system_ratings
 from judge.table import Table, matrix
 
 
@@ -133,6 +134,8 @@ class Rated:
     - `raters`: the people, if requested.
     - `usual_level`: the level that reports show unless another one is requested. With fewer than
       three rated texts in most items it is `all-texts`, because a correlation of two is 1 or −1.
+    - `systems`: the means by people and by the judges, if people rated texts of every system.
+    - `rated_above`: the judges whose best system people rate significantly below another one.
     """
 
     criterion: str
@@ -148,6 +151,8 @@ class Rated:
     reversed: Mapping[tuple[str, str, Level], Estimate] = field(default_factory=dict)
     behind: Mapping[tuple[str, Level], Estimate] = field(default_factory=dict)
     usual_level: Level = "within-items"
+    systems: tuple[SystemRating, ...] = ()
+    rated_above: tuple[RatedAbove, ...] = ()
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -233,6 +238,7 @@ def people(
             judges_on_name,
             directed_baselines,
             bootstrap,
+            systems=table.systems,
             epsilon=epsilon,
             compare_all=measure,
         )
@@ -262,6 +268,7 @@ def _rated(
     baselines: Sequence[RatedColumn],
     bootstrap: Bootstrap,
     *,
+    systems: Sequence[str],
     epsilon: float | None,
     compare_all: bool,
 ) -> Rated:
@@ -290,6 +297,9 @@ def _rated(
         _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
         for (column, values), row in zip(judged, judge_rows, strict=True)
     ]
+    means = system_ratings(texts, rating_name, judges, systems)
+    lower_is_better = any(judge.scale and judge.scale.better == "lower" for judge in judges)
+    above = rated_above(texts, rating_name, judges, means, lower_is_better=lower_is_better)
     return Rated(
         rating_name,
         len(texts),
@@ -302,6 +312,8 @@ def _rated(
         reversed=differences.reversed,
         behind=behind,
         usual_level=usual_level(texts),
+        systems=means,
+        rated_above=above,
     )
 
 

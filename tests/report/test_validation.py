@@ -36,6 +36,7 @@ from judge.stats.coefficients import COEFFICIENTS, LEVELS
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus
 from judge.stats.raters import Rater
+from judge.stats.system_ratings import RatedAbove, SystemRating
 from tests.factories import has_line, lines_hold
 
 HOW = "95% percentile bootstrap over items, 1000 resamples, seed 0"
@@ -439,6 +440,26 @@ def test_the_finding_names_the_criteria_on_which_a_judge_may_replace_a_rater() -
     assert list(alt_test_finding((may_not,), "small-judge")) == [not_shown]
     assert list(alt_test_finding((few,), "small-judge")) == []
     assert list(alt_test_finding((may,), "another")) == []
+
+
+def test_a_system_that_people_rate_above_the_judges_best_is_named() -> None:
+    means = (
+        SystemRating("alpha", 40, 4.05, {"small-judge": 3.76}),
+        SystemRating("beta", 40, 3.91, {"small-judge": 3.85}),
+    )
+    above = RatedAbove("small-judge", "beta", "alpha", 0.14, 0.012)
+    one = Validation(
+        "t", (replace(rated({"length": BETTER}), systems=means, rated_above=(above,)),)
+    )
+    shown = plugins.document(one)
+    assert has_line(shown.finding, "coherence", "alpha", "better than beta", "0.14", "p = 0.012")
+    text = one.report(full=True).splitlines()
+    assert has_line(text, "coherence: means by people and by the judge")
+    assert has_line(text, "alpha", "4.05", "3.76", "40")
+    restored = read(json.loads(json.dumps(asdict(flat(one.rated[0])))))
+    assert (restored.systems, restored.rated_above) == (means, (above,))
+    agreed = replace(one.rated[0], rated_above=())
+    assert not has_line(plugins.document(Validation("t", (agreed,))).finding, "people rate")
 
 
 def test_repr_names_criteria_and_texts(validation: Validation) -> None:

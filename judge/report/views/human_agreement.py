@@ -46,6 +46,7 @@ from judge.report.views.columns import estimate_cell
 from judge.report.views.pass_fail import HELP as PASS_FAIL_HELP
 from judge.report.views.pass_fail import pass_fail_blocks
 from judge.report.views.raters import HELP, alt_test_finding, rater_blocks
+from judge.report.views.system_ratings import system_finding, system_table
 from judge.results.result import Result
 from judge.stats.agreement import MEASURES, TITLES
 from judge.stats.coefficients import COEFFICIENTS, Level
@@ -74,6 +75,7 @@ def finding_sentences(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
         return
     best = best_judge(judged, level)
     yield from finding(judged, best, level)
+    yield from system_finding(judged, best)
     yield from alt_test_finding(judged, best)
 
 
@@ -177,6 +179,9 @@ def _criterion_blocks(rated: Rated, level: Level) -> Iterator[Block]:
         yield Bullets(sentences)
     if rated.judges and charted_rows(rated, usable):
         yield agreement_chart(rated, usable)
+    systems = system_table(rated)
+    if systems is not None:
+        yield systems
     agreement = _agreement_table(rated)
     if agreement is not None:
         yield agreement
