@@ -36,6 +36,7 @@ def test_golden_of_a_ranking(ranking: Result, golden) -> None:
         ("\\input{x}", "\\textbackslash{}input\\{x\\}"),
         ("100 % & #1 $x_2$", "100 \\% \\& \\#1 \\$x\\_2\\$"),
         ("a^b ~ <c> |", "a\\textasciicircum{}b \\textasciitilde{} \\textless{}c\\textgreater{} \\textbar{}"),
+        ("Student's t", "Student's t"),
         ("\"q\" 'q' `q`", "\\symbol{34}q\\symbol{34} \\textquotesingle{}q\\textquotesingle{} "
          "\\textasciigrave{}q\\textasciigrave{}"),
         ("a-b a--b a---b ,,", "a-b a-{}-b a-{}-{}-b ,{},"),

@@ -78,9 +78,12 @@ _CHARACTERS = {
     "ρ": "$\\rho$",
     "✓": "$\\surd$",
     "✗": "$\\times$",
+    # An apostrophe, which `_APOSTROPHE` marks: TeX prints it curved.
+    "\1": "'",
     # Marks the gaps of `_LIGATURE_GAP`. A text has none, because `one_line` escapes controls.
     "\0": "{}",
 }
+_APOSTROPHE = re.compile(r"(?<=\w)'(?=\w)")  # Student's
 _ESCAPED = str.maketrans(_CHARACTERS)
 # The gap in `--` and `,,`. TeX's fonts would join them to a dash and a quotation mark.
 _LIGATURE_GAP = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
@@ -110,7 +113,9 @@ def render(document: Document) -> str:
 
 def escape(text: str, limit: int = 0) -> str:
     """Return the text on one line as LaTeX prints it, in a table and in a caption."""
-    return _LIGATURE_GAP.sub("\0", one_line(text, limit)).translate(_ESCAPED)
+    marked = _LIGATURE_GAP.sub("\0", one_line(text, limit))
+    marked = _APOSTROPHE.sub("\1", marked)
+    return marked.translate(_ESCAPED)
 
 
 def _chosen_tables(document: Document) -> list[blocks.Table]:
