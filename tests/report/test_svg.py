@@ -83,6 +83,18 @@ def test_a_long_title_is_cut_and_the_picture_is_wide_enough() -> None:
     assert float(root.get("width") or 0) > 79 * 7.5
 
 
+def test_a_caption_stands_below_its_chart_in_lines_that_fit() -> None:
+    """Regression: a picture had orange bars, and only the page said what the colour means."""
+    caption = " ".join(f"orange{n}" for n in range(40))
+    root = ElementTree.fromstring(svg.standalone([_chart("one", caption=caption), _chart("two")]))
+    texts = {e.text or "": float(e.get("y") or 0) for e in root.findall(f"{SVG}text")}
+    lines = {text: y for text, y in texts.items() if text.startswith("orange")}
+    assert " ".join(lines).split() == caption.split()
+    assert all(6.5 * len(line) <= float(root.get("width") or 0) for line in lines)
+    first_chart, second_chart = (float(e.get("y") or 0) for e in root.findall(f"{SVG}svg"))
+    assert all(first_chart < y < second_chart for y in lines.values())
+
+
 def test_nothing_to_draw_is_an_empty_picture() -> None:
     assert ElementTree.fromstring(svg.render(Document("T"))).tag == f"{SVG}svg"
 

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.files import store
+from judge.core.line_breaks import wrapped
 from judge.core.plugins import require_known, unknown_name_message
 from judge.report import document as blocks
 from judge.report.charts import CELL, escaped, shorten, text
@@ -22,6 +23,8 @@ from judge.report.renderers.pdf_fonts import EmbeddedFont, embedded_font
 
 _MARGIN = 16  # pixels around a chart
 _HEAD = 44  # pixels for a chart's title
+_CAPTION_CELL = 6.5  # width of a character of a caption at 11 px
+_CAPTION_LINE = 15  # pixels
 _MAX_TITLE = 80  # terminal cells of a title; a CJK character takes two
 _FILE_NAME = 150  # bytes; most file systems allow 255 for the whole name
 _MAX_LETTERS = 20  # letters in a message
@@ -232,9 +235,10 @@ def _file_stems(group: Iterable[Chart]) -> list[str]:
 
 
 def standalone(charts: Iterable[Chart], *, titles: bool = True) -> str:
-    """Return an SVG document with these charts, their captions and, with `titles`, their titles.
+    """Return an SVG document with these charts and, with `titles`, their titles and captions.
 
-    It has the light colours of the page.
+    It has the light colours of the page. A caption also explains the colours. A paper has titles
+    and captions of its own.
     """
     drawn_charts = list(charts)
     elements = []
@@ -252,6 +256,10 @@ def standalone(charts: Iterable[Chart], *, titles: bool = True) -> str:
         elements.append(f"{placed}\n")
         width = max(width, chart.width + 2 * _MARGIN)
         top += head + chart.height + _MARGIN
+        if titles:
+            for line in _caption_lines(chart):
+                elements.append(f"{text(_MARGIN, top, line, 'tick')}\n")
+                top += _CAPTION_LINE
     height = max(top, 1)
     accessible_name = escaped(drawn_charts[0].title if len(drawn_charts) == 1 else "Charts")
     captions = dict.fromkeys(chart.caption for chart in drawn_charts if chart.caption)
@@ -266,6 +274,13 @@ def standalone(charts: Iterable[Chart], *, titles: bool = True) -> str:
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
         f"{''.join(elements)}</svg>\n"
     )
+
+
+def _caption_lines(chart: Chart) -> list[str]:
+    """Return the lines of a chart's caption, as wide as the chart."""
+    if not chart.caption:
+        return []
+    return wrapped(chart.caption, int(chart.width / _CAPTION_CELL), cell_len)
 
 
 def _charts(group: Iterable[blocks.Block]) -> Iterator[Chart]:
