@@ -170,15 +170,17 @@ def test_a_killed_generation_writes_only_missing_outputs(
 def test_a_budget_stops_generation_and_nothing_is_written_twice(
     chat_server: Any, systems: dict[str, Any], make_completion: Callable[..., Any], tmp_path: Path
 ) -> None:
+    # The prompts have so many tokens that the template may have 1,000 of them.
+    usage = {"prompt_tokens": 1_000, "completion_tokens": 1}
     chat_server.answer = lambda body: (
         200,
         {},
-        make_completion("A text." if written(body) else "4"),
+        make_completion("A text." if written(body) else "4", usage=usage),
     )
     for system in systems.values():
         system["max_tokens"] = 100
-    with pytest.raises(BudgetReached, match="budget of 2,000 tokens") as stopped:
-        run(chat_server, systems, cache=tmp_path / "c", budget="2000tokens", max_concurrency=1)
+    with pytest.raises(BudgetReached, match="budget of 5,500 tokens") as stopped:
+        run(chat_server, systems, cache=tmp_path / "c", budget="5500tokens", max_concurrency=1)
     note, enough = stopped.value.__notes__
     first = len(chat_server.bodies)
     assert has_line(enough, "budget=", f"should be enough for {10 - first} outputs")
