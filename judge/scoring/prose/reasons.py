@@ -10,8 +10,8 @@ from judge.scoring.prose import other_languages
 
 # Anywhere: "4, assuming that the links work", "4점, 맞다면."
 _CONDITION = (
-    r"\b(?:if|unless|otherwise|in\s+case|as\s+long\s+as|provided|doubtful|assum\w+|suppos\w+|hypothetical\w*|maybe|perhaps|possibly"
-    r"|probably|unsure|not\s+(?:sure|certain|applicable))\b"
+    r"\b(?:if|unless|otherwise|in\s+case|as\s+long\s+as|provided|doubtful|assum\w+|suppos\w+"
+    r"|hypothetical\w*|maybe|perhaps|possibly|probably|unsure|not\s+(?:sure|certain|applicable))\b"
     r"|\b(?:might|could|would|should|may)\s+(?:be|get|have|deserve|earn|receive)\s+(?:an?\s+|the\s+)?"
     r"(?:lower|higher|less|more|[0-9])|\?\W*\Z"
     r"|仮定|けれ?ば|せば|(?<!も)たら|なら(?![なびう])|場合(?:は|に|なら)|かもしれ|おそらく|たぶん|[でま]しょうか"
@@ -39,7 +39,8 @@ _AT_START = (
     r"(?:at\s+(?:first|best|most|least)|or\s+(?:an?\s+)?(?:lower|higher|less|more|so)|rather\s+than"
     r"|instead|until|once|after|before|when|would|could|might|may|should|no,|wait|actually|not\s+(?:yet|for)"
     r"|(?:as|by)\s+(?:requested|instructed|demanded|asked|told|request|instruction)"
-    r"|n/a|pending|tbd|placeholder|example|wish|cannot\s+be|told|instructed|max(?:imum)?|initially|previously|originally)\b"
+    r"|n/a|pending|tbd|placeholder|example|wish|cannot\s+be|told|instructed|max(?:imum)?"
+    r"|initially|previously|originally)\b"
     r"|not\s+(?:what|an?(?!\s+single))\b|(?:is|was)\b|as\s+the\s+\w+\s+(?:asks|demands|says|requests|instructs)\b"
     r"|(?:以上|以下|未満|前後|程度|くらい|とは|には|は[高低]|が?最高|が上限|満点は|では?な[いく]|ではありません|該当なし|対象外|保留|未定)"
     r"|최대(?!한)|최고|만점이|이상|이하|정도|아니|[은는]\s|못\s*줌|해당(?:\s*사항)?\s*없|보류|미정"
