@@ -40,6 +40,7 @@ from judge.criteria.template import (
     template_texts,
 )
 from judge.criteria.variables import reads, required_variables, variables_of
+from judge.criteria.written_language import written_language
 from judge.data.conversations import MESSAGES
 from judge.text import LANGUAGES
 
@@ -335,6 +336,8 @@ def _of_text(
     _check_name(header, text, criterion_name, path)
     has_template = bool(template_body(text).strip())
     compares = pairwise and not has_template
+    if not has_template:
+        language = written_language(_texts_of_header(header)) or language
     text = _with_template(text, header, path, pairwise=compares)
     scale = _scale(header, language, pairwise=compares)
     examples = read_examples(path, text, header.examples, scale) if header.examples else ()
@@ -373,6 +376,14 @@ def _of_text(
     criterion = with_needs(criterion)
     check_paraphrases(criterion)
     return criterion
+
+
+def _texts_of_header(header: Header) -> list[str]:
+    """Return what a header says to the judge in sentences."""
+    questions = (
+        [] if isinstance(header.questions, str) else [each.text for each in header.questions]
+    )
+    return [header.question, *questions, *header.steps, *header.levels.values()]
 
 
 def _with_template(text: str, header: Header, path: str, *, pairwise: bool) -> str:
@@ -470,8 +481,13 @@ def with_needs(criterion: Criterion) -> Criterion:
 def in_language(criterion: Criterion, language: str) -> Criterion:
     """Return a criterion that is only a question with the built-in layouts of a language.
 
-    A criterion with a template of its own is returned unchanged.
+    A question in Japanese, Korean or Chinese keeps its own language. A criterion with a template of
+    its own is returned unchanged.
     """
+    questions = [question.text for question in criterion.questions]
+    levels = [level for _, level in criterion.levels]
+    own_texts = [criterion.question, *questions, *criterion.steps, *levels]
+    language = written_language(own_texts) or language
     has_own_template = not is_question_template(template_body(criterion.template))
     if criterion.language == language or has_own_template:
         return criterion

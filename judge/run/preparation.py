@@ -241,6 +241,7 @@ def _read_inputs(
     judged = bool(config.criteria)
     language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
     chosen = _load_criteria(config, rows, language.name, loaded_criteria, wanted_texts)
+    language_notes += prompt_language.notes_on_criteria(config, rows, chosen, language)
     # A suite has several runs, and checks the fields for all of them.
     if wanted_texts is None:
         scored = [*config.score_columns, *config.judge_columns]

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from judge import text
 from judge.config import RunConfig
 from judge.core.errors import DataError
-from judge.core.format import plural
-from judge.core.messages import option
-from judge.core.records import Sample
+from judge.core.format import listed, plural
+from judge.core.messages import Remark, option
+from judge.core.records import Criterion, Sample
 from judge.results.run_info import PromptLanguage
 
 _MAX_VALUES = 3  # of a column, that a message names
@@ -49,8 +49,6 @@ def choose_prompt_language(
         notes.append(_mixed_note(config, languages, rows, judged=judged))
     if config.language is not None:
         return PromptLanguage(config.language, "chosen"), notes
-    if judged and not languages:
-        notes += _mixture(rows)
     language = text.language_of(rows)
     source = "one of several" if languages else "detected"
     excerpts = []
@@ -95,6 +93,31 @@ def _mixed_note(
         "different languages cannot be compared, and a mean over them means little; evaluate each "
         f"language separately, {_how_to_separate(rows)}."
     )
+
+
+def notes_on_criteria(
+    config: RunConfig,
+    rows: Sequence[Sample],
+    criteria: Sequence[Criterion],
+    language: PromptLanguage,
+) -> list[str]:
+    """Return a remark on criteria that are asked in their own language, and a note on texts that
+    mix scripts, which concerns the others.
+    """
+    notes: list[str] = []
+    names_by_language: dict[str, list[str]] = defaultdict(list)
+    for criterion in criteria:
+        names_by_language[criterion.language].append(criterion.name)
+    for code, names in names_by_language.items():
+        if code != language.name:
+            notes.append(
+                Remark(
+                    f"Asked in {text.LANGUAGES[code].name}, their own language: {listed(names)}."
+                )
+            )
+    if config.language is None and language.name in names_by_language:
+        notes += _mixture(rows)
+    return notes
 
 
 def _mixture(rows: Sequence[Sample]) -> list[str]:

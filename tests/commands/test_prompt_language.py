@@ -228,3 +228,50 @@ def test_output_and_reference_in_different_chinese_scripts_are_noted(
     )
     facts = ("1 of 1 outputs", "Traditional", "references", "Simplified")
     assert has_line(result.info.notes, *facts) is noted
+
+
+QUESTIONS = {
+    "ja": "訳文は自然な日本語で書かれていますか？",
+    "ko": "번역문이 자연스러운 한국어로 쓰였습니까?",
+    "zh": "译文是否通顺、自然，读起来像中文？",
+}
+
+
+@pytest.mark.parametrize("form", ["sentence", "criterion", "checklist"])
+@pytest.mark.parametrize("language", QUESTIONS)
+def test_a_question_is_asked_in_its_own_language(language: str, form: str) -> None:
+    """The sources are English, so most words of the data are."""
+    question = QUESTIONS[language]
+    criteria: dict[str, Any] = {
+        "sentence": f"fluent: {question}",
+        "criterion": judge.Criterion("fluent", question=question),
+        "checklist": {"name": "fluent", "questions": [question]},
+    }
+    asked: list[str] = []
+
+    def reply(request: Any) -> str:
+        asked.append(request.messages[0]["content"])
+        return "4"
+
+    rows = [{"item": "1", "source": ENGLISH * 3, "output": TEXTS[language]}]
+    options: dict[str, Any] = {"metrics": [], "cache": False}
+    provider = ScriptedProvider(reply)
+    result = judge.evaluate(rows, [criteria[form], "relevance"], model=provider, **options)
+    own = next(prompt for prompt in asked if question in prompt)
+    other = next(prompt for prompt in asked if question not in prompt)
+    assert "You will judge" not in own
+    assert "You will judge" in other
+    name = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese"}[language]
+    assert has_line(result.info.remarks, f"Asked in {name}", "fluent")
+
+
+@pytest.mark.parametrize("question", ["Is it fluent, like 自然 text?", "正確性", "¿Es fluido?"])
+def test_other_questions_are_asked_in_the_language_of_the_data(question: str) -> None:
+    assert judge.load_criterion(f"fluent: {question}").language == "en"
+
+
+def test_a_mixture_of_scripts_is_no_matter_if_no_criterion_is_asked_in_it() -> None:
+    rows = [{"item": "1", "source": ENGLISH * 3, "output": JAPANESE}]
+    for criterion, is_noted in ((f"fluent: {QUESTIONS['ja']}", False), ("relevance", True)):
+        notes = judge.evaluate(rows, criterion, **JUDGE).info.notes
+        assert any("mix scripts" in note for note in notes) == is_noted
