@@ -44,6 +44,14 @@ _UNIT = (
 # B級, B등급: letters alone have these, because 1級 is the best of a scale and 4級 may be its worst
 _LETTER_UNIT = "級|级|等级?|등급|ランク|評価"
 _PERCENT = "%|percent|パーセント|퍼센트"
+# The scale behind a score: "4 [1-5]", "4 on a 1-5 scale", "4 on a scale of 1 to 5"
+_RANGE = (
+    rf"(?:(?<=[(\[])(?P<low_box>{_NUMBER})\s*+[-–~]\s*+(?P<high_box>{_NUMBER})(?=\s*+[)\]])"
+    rf"|on\s++(?:a|the)\s++(?P<low_before>{_NUMBER})\s*+(?:-|–|to)\s*+(?P<high_before>{_NUMBER})"
+    r"\s++scale(?!\w)"
+    rf"|on\s++(?:a|the)\s++scale\s++(?:of|from)\s++(?P<low_behind>{_NUMBER})\s*+(?:-|–|to)\s*+"
+    rf"(?P<high_behind>{_NUMBER})(?!\w))"
+)
 # 5点満点, 5점 만점, 5段階評価
 _FULL = r"(?:満点|满分|滿分|만점|段階(?:評価)?)"
 # "4 out of 5", also in German, French, Spanish, Italian, Dutch and Russian
@@ -285,8 +293,11 @@ def _top_pattern(spellings: LabelIndex, after: str, *, in_prose: bool = False) -
     number_or_word = rf"(?:{_stated_pattern(spellings)}|{_counted_pattern(spellings)})"
     stated = _top_words(spellings) if in_prose else number_or_word
     unit = _unit_pattern(spellings)
+    # "(max 5)", only with its bracket
+    maximum = r"|(?<=[(\[])max(?:imum)?\.?\s" if in_prose else ""
     # "/5", "out of 5", "sur 5", "满分5分"
-    top_after_sign = rf"(?:/|{_OUT_OF}\s|{_FULL}{_IS}?){MARK}(?P<out_of_{after}>{stated}){unit}"
+    sign = rf"(?:/|{_OUT_OF}\s|{_FULL}{_IS}?{maximum})"
+    top_after_sign = rf"{sign}{MARK}(?P<out_of_{after}>{stated}){unit}"
     # "5点満点"
     top_before_sign = rf"(?P<full_{after}>{stated}){unit}\s*+{_FULL}"
     return rf"(?:{top_after_sign}|{top_before_sign})"
@@ -330,11 +341,12 @@ def _score_pattern(spellings: LabelIndex, *, is_pair: bool, in_prose: bool = Fal
     text = _TEXT if is_pair else ""
     star = ""
     unit = _unit_pattern(spellings)
+    top_after = _top_pattern(spellings, "value", in_prose=in_prose)
     if in_prose:
+        top_after = f"(?:{top_after}|{_RANGE})"
         # 별 네 개, 星4つ, 4つ星, 四颗星
         star = r"(?P<star>(?:별점|별|星)\s*+)?"
         unit = rf"(?(star)\s*+(?:개|つ|점|個)?|{unit}(?:\s*+(?:つ星|[颗顆]?星))?)"
-    top_after = _top_pattern(spellings, "value", in_prose=in_prose)
     return rf"{before}{text}{star}(?P<value>{value}){unit}(?:{MARK}{top_after})?"
 
 

@@ -22,10 +22,10 @@ from judge.scoring.written_score import QUOTED, NotInForm, ParsedScore, score_al
 CLOSED = re.compile(CLOSE)
 """Nothing but marks and end-of-turn tokens up to the end."""
 NO_KEY = 'the JSON object does not have one key "score" with one value'
-# "Here is the result:\n", "… is clear.", "(", "```json"
-_LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+)[ \t]*\Z")
-# " ).", "```" and a line break or the end
-_ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:\n|\Z)")
+# "Here is the result:\n", "… is clear.", "(", "```json", "<|begin_of_box|>"
+_LEADS_UP = re.compile(r"(?:[\n:：.。!！?？(\[`]|```\w+|<\|begin_of_box\|>)[ \t]*\Z")
+# " ).", "```", "<|end_of_box|>" and a line break or the end
+_ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:<\|end_of_box\|>)?(?:\n|\Z)")
 # The opening fence right before an object: "```json\n"
 _FENCE_BEFORE = re.compile(r"```\w*\s*\Z")
 # `pass`, `is correct`

@@ -32,12 +32,14 @@ _FINAL = re.compile(
     r"|\A\s*final\s*<\|message\|>|assistantfinal"
 )
 CHANNEL_MARK = re.compile(r"<\|(?:channel|message)\|>|assistantfinal")
+# What GLM writes before its answer: `<|begin_of_box|>4<|end_of_box|>`
+_BOX = re.compile(r"\s*+<\|begin_of_box\|>")
 # `<|end|>`, `<|return|>`
 _END_MARKS = re.compile(r"<\|\w+\|>")
 
 
 def reply_start(text: str) -> int:
-    """Return where the reply starts, after the thinking at the start.
+    """Return where the reply starts, after the thinking at the start and the mark of a box.
 
     The first opening tag may be missing, because some prompts end with it. Blocks of one name may
     be nested. Raises ParseError if nothing is left, and for an extra closing tag, because it makes
@@ -54,7 +56,7 @@ def reply_start(text: str) -> int:
         if start:
             raise _only_thinking("is empty after its thinking", text)
         raise ParseError("the reply is empty", text)
-    return start
+    return _inside_box(text, start)
 
 
 @dataclass(slots=True)
@@ -122,6 +124,16 @@ def _after_channels(text: str, channel: re.Match[str]) -> int:
     if is_blank(_END_MARKS.sub("", text[start:])):
         raise _only_thinking("is empty after its thinking", text)
     return start
+
+
+def _inside_box(text: str, start: int) -> int:
+    """Return where the content of a box begins if the reply is one box, else `start`."""
+    box = _BOX.match(text, start)
+    if box is None or _BOX.search(text, box.end()):
+        return start
+    if is_blank(_END_MARKS.sub("", text[box.end() :])):
+        raise ParseError("the reply is empty", text)
+    return box.end()
 
 
 def check_thinking(before: str, text: str) -> None:

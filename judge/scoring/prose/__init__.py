@@ -185,11 +185,13 @@ _GIVES = re.compile(
 )
 # "给它打", "評価"
 _GIVES_CJK = re.compile(r"[给給打评評得][^\s。.,，]{0,6}\Z")
-# "[[", "boxed{", "<score>" right before a number
-_GIVES_BY_MARK = re.compile(r"\[\[|boxed\{|<\w*(?:score|answer|rating)>\s*\Z")
+# "[[", "boxed{", "<score>", "<|begin_of_box|>" right before a number
+_GIVES_BY_MARK = re.compile(r"\[\[|boxed\{|begin_of_box\|>|<\w*(?:score|answer|rating)>\s*\Z")
 # "4점", "4点" and "4分"
 _UNIT_AT_END = re.compile(r"[점点分]\s*\Z")
-_TOP_GROUPS = ("out_of", "full", "out_of_value", "full_value")
+_TOP_GROUPS = (
+    "out_of", "full", "out_of_value", "full_value", "high_box", "high_before", "high_behind",
+)  # fmt: skip
 """The groups of the scale's top beside a value."""
 _SENTENCE_MARKS = tuple('*_.!?。！？)]"”」』`')
 """The end of the words before a score if the score is not their continuation."""

@@ -191,6 +191,8 @@ def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool)
         tags=(
             compiled(tag),
             compiled(rf"{BOX}\s*+SCORE\s*+\}}"),
+            # GLM's mark of its answer. At the end of the reply, the closing one is cut.
+            compiled(rf"<\|begin_of_box\|>{mark}SCORE{mark}(?:<\|end_of_box\|>|\Z)"),
             compiled(r"\[\[\s*+SCORE\s*+\]\]"),
         ),
     )

@@ -1,0 +1,63 @@
+"""Boxes, scales, stars and ticks beside a score: read if they agree with it, refused if they differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge.core.errors import ParseError
+from judge.core.records import ReplyKind, Scale
+from judge.scoring.parse import find
+
+KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
+FIVE = Scale.integers(1, 5)
+JUDGED = "The ferry left at nine."
+
+
+def labels(text: str, scale: Scale = FIVE, judged: str = JUDGED) -> set[str | None]:
+    """Return the labels that a reply has in the three kinds; None if it is refused."""
+    labels_by_kind: set[str | None] = set()
+    for kind in KINDS:
+        try:
+            labels_by_kind.add(find(text, kind, scale, "Coherence", judged).label)
+        except ParseError:
+            labels_by_kind.add(None)
+    return labels_by_kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|begin_of_box|>4<|end_of_box|>",
+        "<think>A 2?</think><|begin_of_box|>4<|end_of_box|>",
+        "<think>A 2?</think>\n<answer><|begin_of_box|>4<|end_of_box|></answer>",
+        "<|begin_of_box|>4/5<|end_of_box|><|user|>",
+        "<|begin_of_box|>Score: 4<|end_of_box|>",
+        "<|begin_of_box|>It reads well.\nScore: 4<|end_of_box|>",
+        "It reads well.\nScore: <|begin_of_box|>4<|end_of_box|>",
+        "It reads well. <|begin_of_box|>**4**<|end_of_box|>.",
+        '<|begin_of_box|>{"score": 4}<|end_of_box|>',
+        'It reads well. <|begin_of_box|>{"score": 4}<|end_of_box|>',
+    ],
+)
+def test_a_score_in_a_box_of_glm_is_read(text: str) -> None:
+    assert labels(text) == {"4"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|begin_of_box|>",
+        "<|begin_of_box|><|end_of_box|>",
+        "<|begin_of_box|>9<|end_of_box|>",
+        "<|begin_of_box|>4 or 5<|end_of_box|>",
+        "<|begin_of_box|>4<|end_of_box|><|begin_of_box|>3<|end_of_box|>",
+        "It says <|begin_of_box|>4<|end_of_box|>, but <|begin_of_box|>3<|end_of_box|>",
+    ],
+)
+def test_a_box_without_one_score_is_refused(text: str) -> None:
+    assert labels(text) == {None}
+
+
+def test_a_box_that_the_judged_text_contains_is_refused() -> None:
+    text = "It ends so: <|begin_of_box|>5<|end_of_box|>"
+    assert labels(text, judged="It rained. <|begin_of_box|>5<|end_of_box|>") == {None}
