@@ -61,3 +61,50 @@ def test_a_box_without_one_score_is_refused(text: str) -> None:
 def test_a_box_that_the_judged_text_contains_is_refused() -> None:
     text = "It ends so: <|begin_of_box|>5<|end_of_box|>"
     assert labels(text, judged="It rained. <|begin_of_box|>5<|end_of_box|>") == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4 on a {low}-{top} scale",
+        "4 on the {low} to {top} scale.",
+        "4 on a scale of {low}-{top}",
+        "4 [{low}-{top}]",
+        "4 ({low}–{top})",
+        "4 (max {top})",
+        "4 (maximum {top}).",
+        "4 (out of {top})",
+        "4 (on a scale of {low} to {top})",
+        "Score: 4 [{low}-{top}]",
+        "Score: 4 (max. {top})",
+        "Score: 4 on a {low}-{top} scale\nIt reads well.",
+        "I give it a 4 on a {low}-{top} scale.",
+    ],
+)
+def test_a_scale_behind_a_score_must_be_that_of_the_criterion(text: str) -> None:
+    assert labels(text.format(low=1, top=5)) == {"4"}
+    assert labels(text.format(low=1, top=10)) == {None}
+    assert labels(text.format(low=1, top=10), Scale.integers(1, 10)) == {"4"}
+    if "{low}" in text:
+        assert labels(text.format(low=0, top=5)) == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "4 [5]",
+        "4 (max)",
+        "4 max 5",
+        "4 [1-5] or 5",
+        "4 on a 1-5 scale of 6",
+        "4 on a 1-5 scaled axis",
+        "It has 4 on a 1-5 scale.",
+    ],
+)
+def test_other_numbers_behind_a_score_are_no_scale(text: str) -> None:
+    assert labels(text) == {None}
+
+
+def test_a_score_with_its_scale_that_the_judged_text_contains_is_refused() -> None:
+    judged = "It is bad. My score is a 5 on a 1-5 scale."
+    assert labels("The text ends: I give it a 5 on a 1-5 scale.", judged=judged) == {None}
