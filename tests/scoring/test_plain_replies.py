@@ -562,10 +562,16 @@ DEDUCTIONS = (
 NO_DEDUCTIONS = (
     "\nI did not deduct a point.",
     "\nThere is no reason to deduct a point.",
+    "\nThere are no grounds for deducting a point.",
+    "\nNot one point was deducted.",
+    "\nThe shop takes one point off each card.",
     "\nI would deduct one point for a wrong name, but all are right.",
     "\n不扣一分。",
+    "\n没必要扣一分。",
     "\n1点の減点もない。",
+    "\n1点減点するほどの誤りはない。",
     "\n1점도 감점하지 않았습니다.",
+    "\n1점 감점할 이유가 없습니다.",
 )
 
 
