@@ -725,6 +725,7 @@ def test_a_1_that_may_not_mean_yes_is_no_score(text: str, scale: Scale) -> None:
         "Wait, that is wrong.",
         "Scratch that.",
         "No, it is worse.",
+        "No, the score is 2.",
         "Hmm, no: 2.",
         "On reflection, it is better.",
         "Actually 2.",
