@@ -55,8 +55,10 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
         try:
             opened = dict(prepared.opened)
             for judge_name, judge in prepared.opened.items():
-                if isinstance(judge.provider, ReplayProvider):
-                    provider = _recorded_judge(config, judge.provider)
+                replayed = judge.provider
+                # Scripted replies cost nothing, neither when recorded nor when replayed.
+                if isinstance(replayed, ReplayProvider) and not replayed.asked_no_model:
+                    provider = _recorded_judge(config, replayed)
                     opened[judge_name] = replace(judge, provider=provider)
             uncached = replace(prepared, config=config, opened=opened, notes=())
             estimate = estimate_cost(uncached)

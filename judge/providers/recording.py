@@ -512,6 +512,8 @@ class ReplayProvider(Provider):
         self.endpoint = f"replay:{recorded.digest[:12]}"
         self.decides = recorded.decides(model)
         self.notice = recorded.note
+        # Only replies that no model wrote have a note.
+        self.asked_no_model = bool(recorded.note)
         if not self.notice:
             self.notice = f"Recorded replies ({path.name}): no model was asked in this run."
         self.draws = recorded.draws(model)
@@ -584,7 +586,10 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
     """
     recorded = RecordingFile(path, strict=True)
     if not recorded:
-        raise DataError(f"recording {path}: it holds no replies")
+        raise DataError(
+            f"recording {path}: it holds no replies, as the run that made it ended before the "
+            f"first one: record again with {option('record', str(path))}"
+        )
     servers = recorded.ambiguous_servers
     if servers:
         raise DataError(

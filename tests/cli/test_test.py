@@ -235,6 +235,16 @@ def test_a_limit_on_cost_has_the_same_verdict_while_recording_and_when_replayed(
         assert has_line(" ".join(completed.out.split()), "found unknown", "server of your own")
 
 
+def test_scripted_replies_cost_nothing_while_recorded_and_when_replayed(
+    run: Callable[..., Any],
+) -> None:
+    edit("model: scripted/replies.yaml\n", "limits: {cost: 0.50usd}\n")
+    scripted = ("--model", "scripted/replies.yaml", "--record", "calls.jsonl")
+    for options in (scripted, ("--replay", "calls.jsonl")):
+        completed = run("s.judge.yaml", *options, "--undecided", "pass")
+        assert (completed.code, "not checked" in completed.out) == (0, False)
+
+
 def test_a_recording_of_two_servers_has_no_price(run: Callable[..., Any], chat_server: Any) -> None:
     edit("model: scripted/replies.yaml\n", "limits: {cost: 0.50usd}\n")
     run("s.judge.yaml", "--model", "m", "--base-url", chat_server.url, "--record", "calls.jsonl")

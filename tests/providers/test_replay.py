@@ -259,7 +259,7 @@ def test_the_note_of_a_recording_is_shown(tmp_path: Path) -> None:
 def test_recordings_that_do_not_fit(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.write_text("")
-    with pytest.raises(DataError, match="holds no replies"):
+    with pytest.raises(DataError, match=r"holds no replies.*record again with record="):
         run(replay=empty)
     calls = tmp_path / "calls.jsonl"
     run(model=judge.ScriptedProvider(lambda _: "3"), record=calls, weighting="single")
