@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from pathlib import Path
 
 from judge.core import files
 from judge.core.errors import ConfigError
+from judge.core.messages import command
 from judge.data import ledger
 from judge.results.result import Result, load
 from judge.table import RUN
@@ -16,10 +18,15 @@ from judge.table import RUN
 def open_run(run: Result | str | Path) -> Result:
     """Return the result, or load the result of the run in a folder.
 
-    Raises ConfigError if the folder has no run, and StorageError.
+    Raises ConfigError for anything else and if the folder has no run, and StorageError.
     """
     if isinstance(run, Result):
         return run
+    if not isinstance(run, str | PathLike):
+        raise ConfigError(
+            f"a run is a result or the folder of one, not a {type(run).__name__}; "
+            f"{command('run')} makes a result of data"
+        )
     check_run(Path(run))
     return load(run)
 
@@ -33,7 +40,7 @@ def check_run(folder: Path) -> None:
                 "it was killed"
             )
         raise ConfigError(
-            f"{folder}: not the folder of a run (no {RUN}); name a folder that judge run wrote"
+            f"{folder}: not the folder of a run (no {RUN}); name a folder that {command('run')} wrote"
         )
 
 

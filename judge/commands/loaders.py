@@ -15,7 +15,7 @@ from judge.config import RunConfig
 from judge.core.criterion_entry import is_file
 from judge.core.errors import ConfigError, CriterionError, ParseError, StorageError
 from judge.core.format import first_names
-from judge.core.messages import option
+from judge.core.messages import command, option
 from judge.core.records import Criterion, Message, Sample
 from judge.core.run_sync import run_sync
 from judge.criteria.render import render_drafting_prompt
@@ -81,7 +81,16 @@ def load_result(folder: str | Path) -> Result:
     if inside and not (folder / "run.json").exists():
         runs = first_names(map(str, inside), _MAX_FOLDERS)
         raise StorageError(f"{folder}: a folder of runs, not a run; name one of them: {runs}")
-    return load(folder)
+    try:
+        return load(folder)
+    except StorageError:
+        # `load` has completed what a killed process left behind.
+        if (folder / "run.json").exists():
+            raise
+        raise StorageError(
+            f"{folder}: not the folder of a run (no run.json); name a folder that "
+            f"{command('run')} wrote into with {option('out')}"
+        ) from None
 
 
 @public_api()

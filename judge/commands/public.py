@@ -137,12 +137,23 @@ def _list_options(
     wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{option_list}"
 
 
+_INTERRUPTED = (
+    "interrupted; make the same call again to resume: the cache answers what is already paid for "
+    "(with cache=False, nothing does)"
+)
+
+
 def blocking(public: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
     """Return a public coroutine function `NAME_async` as `NAME`, which needs no event loop."""
 
     @wraps(public)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        return run_sync(lambda: public(*args, **kwargs))
+        try:
+            return run_sync(lambda: public(*args, **kwargs))
+        except KeyboardInterrupt as interrupt:
+            if interrupt.args:
+                raise
+            raise KeyboardInterrupt(_INTERRUPTED) from None
 
     call.__name__ = call.__qualname__ = public.__name__.removesuffix("_async")
     return public_api()(call)

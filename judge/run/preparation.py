@@ -22,7 +22,7 @@ from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.files import recover, try_writing
 from judge.core.format import listed, plural, text_name
-from judge.core.messages import command, option
+from judge.core.messages import in_python, option
 from judge.core.records import (
     Criterion,
     Failure,
@@ -196,7 +196,8 @@ def _with_recording(prepared: PreparedRun) -> PreparedRun:
 def _check_options(config: RunConfig, data: Any) -> None:
     """Raise ConfigError without data, for options that contradict each other, and for a bad folder."""
     if data is None and config.data is None:
-        raise ConfigError(f"no data: name a file, for example {command('run')} summaries.jsonl")
+        example = "judge.evaluate('summaries.jsonl')" if in_python() else "judge run summaries.jsonl"
+        raise ConfigError(f"no data: name a file, for example {example}")
     if config.retry_failed and not config.replies_kept_in:
         raise ConfigError(
             f"{option('retry_failed')}: without a cache, every judgment would be paid again"

@@ -131,7 +131,7 @@ def test_ctrl_c_in_a_notebook_stops_the_run_and_keeps_results(tmp_path: Path) ->
 
     loop = asyncio.new_event_loop()
     try:
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt, match="make the same call again to resume"):
             loop.run_until_complete(cell())
     finally:
         loop.close()

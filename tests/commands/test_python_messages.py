@@ -112,6 +112,24 @@ def test_an_error_names_arguments_and_not_flags(case: str, monkeypatch: pytest.M
     assert not FLAG.search(str(raised.value)), raised.value
 
 
+@pytest.mark.parametrize(
+    ("call", "facts"),
+    [
+        (lambda: judge.compare(ROWS, ROWS), ("not a list", "judge.evaluate")),  # type: ignore[arg-type]
+        (lambda: judge.validate(ROWS), ("not a list", "judge.evaluate")),  # type: ignore[arg-type]
+        (lambda: judge.slices(3, "x"), ("not a int", "judge.evaluate")),  # type: ignore[arg-type]
+        (lambda: judge.load_result("no-such-run"), ("no-such-run:", "judge.evaluate", "out")),
+        (lambda: evaluate(None), ("no data", "judge.evaluate('summaries.jsonl')")),
+    ],
+)
+def test_the_error_for_something_else_than_a_run_or_data_says_what_to_do(
+    call: Callable[[], object], facts: tuple[str, ...]
+) -> None:
+    with pytest.raises(JudgeError) as raised:
+        call()
+    assert has_line(str(raised.value), *facts)
+
+
 def test_reports_name_arguments_and_not_flags() -> None:
     result = evaluate()
     plan = judge.plan(ROWS, POLITE, model="gpt-5.4-mini", metrics=[], cache=False, rpm=3)
