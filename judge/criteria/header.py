@@ -87,6 +87,12 @@ def read_scale(raw: Any) -> Scale:
         return _label_scale(raw["labels"], raw["values"])
     if isinstance(raw, dict) and {"min", "max"} <= raw.keys() <= {"min", "max", "step"}:
         return _number_scale(raw["min"], raw["max"], raw.get("step", 1))
+    labels = raw.get("labels") if isinstance(raw, dict) else None
+    if isinstance(labels, list) and any(isinstance(label, bool) for label in labels):
+        raise ValueError(
+            "YAML reads yes and no without quotes as true and false; quote them, and give each "
+            'label its value: {labels: ["no", "yes"], values: [0, 1]}'
+        )
     raise ValueError(f"{raw!r:.100} is not a scale; write {_SCALES}")
 
 
@@ -481,8 +487,12 @@ def read_header(label: str, text: str) -> Header:
     except yaml_lines.Malformed as error:
         raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
     if parsed is None:
+        # A template has its question below the header.
+        least = "scale: [1, 5]"
+        if not label.endswith(".jinja"):
+            least = "question: and the question to the judge about a text"
         raise CriterionError(
-            f"{label}:1: the header is not made of lines `key: value`; write at least scale: [1, 5]"
+            f"{label}:1: the header is not made of lines `key: value`; write at least {least}"
         )
     keys = {str(key): value for key, value in parsed.values.items()}
     return make_header(label, keys, parsed.lines)

@@ -291,7 +291,14 @@ def _votes_by_text(
 
 
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
-    """Say that the text of a rating is not in the data, and suggest a similar item."""
+    """Say that the text of a rating is not in the data, and suggest a similar system or item."""
+    wrong = f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r}"
+    systems = [sample.system for sample in samples if sample.item == rating.item]
+    if systems and rating.system:
+        similar = difflib.get_close_matches(rating.system, systems, n=1)
+        hint = f"; did you mean system {similar[0]!r}?" if similar else ""
+        names = first_names(map(repr, dict.fromkeys(systems)), _NAMED)
+        return f"{wrong} is in the data (it has this item by {names}){hint}"
     known_texts = first_names([text_name(*sample.key) for sample in samples], _NAMED)
     items = {sample.item for sample in samples}
     similar_items = [item for item in sorted(items) if _is_same_number(item, rating.item)]
@@ -299,10 +306,7 @@ def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     hint = f"; did you mean item {similar_items[0]!r}?" if similar_items else ""
     if any(_differs_in_form(item, rating.item) for item in items):
         hint = "; the item's letters have another Unicode form there: write both in NFC"
-    return (
-        f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r} is in the "
-        f"data (it has {known_texts}){hint}"
-    )
+    return f"{wrong} is in the data (it has {known_texts}){hint}"
 
 
 def _is_same_number(item: str, rated_item: str) -> bool:

@@ -495,7 +495,14 @@ def _check_complete(
     if missing:
         problems.append(_problem_of_missing(missing, cells))
     if problems:
-        raise DataError(f"{row.where}: {'; '.join(problems)} (columns: {', '.join(row.cells)})")
+        columns = ", ".join(row.cells)
+        raise DataError(f"{_location_of_columns(row)}: {'; '.join(problems)} (columns: {columns})")
+
+
+def _location_of_columns(row: RawRow) -> str:
+    """Return the file of a table, whose header names the columns of all rows, or else the row."""
+    file, colon, line = row.where.rpartition(":")
+    return file if row.flat and colon and line.isdigit() else row.where
 
 
 def _required_columns(

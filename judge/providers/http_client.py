@@ -159,7 +159,7 @@ class HttpClient:
     def _check_key_is_set(self) -> None:
         if _key(self._key_env):
             return
-        other_model = "or see a run without either: `make demo`"
+        other_model = "or see a run without either: `judge init my-project`"
         if in_python():
             other_model = "or use a function of your own as the model"
         raise ConfigError(

@@ -9,6 +9,7 @@ import email.utils
 import json
 import math
 import re
+import socket
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -243,6 +244,8 @@ def _no_connection(error: Exception, url: str, named_by: str) -> Transient:
     """Return the error of an address that cannot be reached, perhaps because of a proxy."""
     reason = getattr(error, "strerror", None) or type(error).__name__
     advice = f"is it running? {named_by} names another address"
+    if isinstance(getattr(error, "os_error", None), socket.gaierror):
+        advice = f"check the network and the name; {named_by} names another address"
     variable = proxy_variable(url)
     if variable:
         advice = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from functools import lru_cache
 from importlib.metadata import version
 from ipaddress import ip_address
@@ -127,7 +129,23 @@ def why_unknown(provider: Provider) -> str:
     if is_own(endpoint):
         return "a server of your own: no known price"
     host = urlsplit(endpoint).netloc or "this provider"
-    return f"{_price_list(provider)} has no price for {provider.model} at {host}"
+    hint = ""
+    if not Capabilities.of(provider).price_list:
+        similar = difflib.get_close_matches(provider.model, _priced_models(endpoint), n=1)
+        hint = f"; did you mean {similar[0]}?" if similar else ""
+    return f"{_price_list(provider)} has no price for {provider.model} at {host}{hint}"
+
+
+@lru_cache
+def _priced_models(endpoint: str) -> tuple[str, ...]:
+    """Return the models at an address that genai-prices has prices for."""
+    from genai_prices.data import providers
+
+    models: list[str] = []
+    for provider in providers:
+        if re.match(provider.api_pattern, endpoint):
+            models += [model.id for model in provider.models]
+    return tuple(models)
 
 
 # A domain ending that is only resolved inside a network.

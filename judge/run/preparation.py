@@ -196,7 +196,9 @@ def _with_recording(prepared: PreparedRun) -> PreparedRun:
 def _check_options(config: RunConfig, data: Any) -> None:
     """Raise ConfigError without data, for options that contradict each other, and for a bad folder."""
     if data is None and config.data is None:
-        example = "judge.evaluate('summaries.jsonl')" if in_python() else "judge run summaries.jsonl"
+        example = (
+            "judge.evaluate('summaries.jsonl')" if in_python() else "judge run summaries.jsonl"
+        )
         raise ConfigError(f"no data: name a file, for example {example}")
     if config.retry_failed and not config.replies_kept_in:
         raise ConfigError(

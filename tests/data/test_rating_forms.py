@@ -252,7 +252,7 @@ def test_unread_columns_are_listed_and_replaced_ratings_counted(folder: Path) ->
         ),
         (
             "tram,c,anna,tone,4",
-            ("item 'tram' and system 'c'", "item 'tram' of system 'a'"),
+            ("item 'tram' and system 'c'", "this item by 'a', 'a_b'"),
         ),
         (
             "tram,a,anna,tone,four",
@@ -399,11 +399,32 @@ def test_a_rating_of_an_unknown_text_is_an_error_with_its_line(sheet: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("system", "facts"),
+    [
+        (
+            "bata",
+            ("item 'b' and system 'bata'", "this item by 'beta'", "did you mean system 'beta'?"),
+        ),
+        ("x", ("item 'b' and system 'x'", "this item by 'beta'")),
+    ],
+)
+def test_a_rating_of_an_unknown_system_names_the_systems_of_the_item(
+    tmp_path: Path, system: str, facts: tuple[str, ...]
+) -> None:
+    row = {"item": "b", "system": system, "rater": "anna", "criterion": "polite", "value": 4}
+    path = write_jsonl(tmp_path / "ratings.jsonl", [row])
+    with pytest.raises(DataError) as raised:
+        join_ratings([Sample("b", "beta", "A.")], read_ratings(path).single)
+    assert has_line(str(raised.value), *facts)
+    assert "did you mean item" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
     ("rated", "known", "facts"),
     [
         ("1.0", "1", ("no text of item '1.0'", "did you mean item '1'?")),
         ("cafe\u0301", "caf\u00e9", ("another Unicode form", "NFC")),
-        ("b", "b", ("no text of item 'b'", "did you mean item 'b'?")),
+        ("bridge", "bridge1", ("no text of item 'bridge'", "did you mean item 'bridge1'?")),
     ],
 )
 def test_a_rating_of_a_differently_written_item_is_an_error_with_the_difference(

@@ -1007,3 +1007,10 @@ def test_two_columns_with_usual_names_of_an_output_are_an_error() -> None:
 def test_a_missing_value_of_pandas_in_a_row_is_an_empty_cell(gap: Any) -> None:
     (sample,) = samples.load([{"output": "x", "source": gap, "n": gap, "list": [gap, 1]}])
     assert (sample.source, sample.extra) == (None, {"list": [None, 1]})
+
+
+def test_a_column_that_a_table_lacks_is_no_fault_of_its_first_row(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("item,text\n1,x\n", encoding="utf-8")
+    with pytest.raises(DataError, match=rf"^{re.escape(str(path))}: no column output"):
+        samples.load(path)

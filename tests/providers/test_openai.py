@@ -535,6 +535,19 @@ def test_connection_refused_is_reported_as_such(chat_server: Any) -> None:
     chat_server.__init__()
 
 
+def test_a_name_without_an_address_is_no_server_that_is_not_running(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def unknown(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    provider = OpenAIProvider("m", base_url="http://judge.invalid/v1")
+    with pytest.raises(Transient, match="check the network and the name") as caught:
+        complete_all(provider, request())
+    assert "running" not in str(caught.value)
+
+
 def test_the_key_comes_from_the_environment_and_is_sent_only_to_the_server(
     chat_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

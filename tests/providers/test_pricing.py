@@ -55,6 +55,13 @@ def test_typed_questions_cost_their_own_price() -> None:
     assert "LiteLLM" in why_unknown(unpriced)
 
 
+def test_a_model_without_a_price_suggests_the_nearest() -> None:
+    misspelt = ScriptedProvider(str, model="gpt-5.4-mni", endpoint=DEFAULT_URL)
+    assert "did you mean gpt-5.4-mini?" in why_unknown(misspelt)
+    other = ScriptedProvider(str, model="something-else", endpoint=DEFAULT_URL)
+    assert "did you mean" not in why_unknown(other)
+
+
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
