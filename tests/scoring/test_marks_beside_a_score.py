@@ -108,3 +108,51 @@ def test_other_numbers_behind_a_score_are_no_scale(text: str) -> None:
 def test_a_score_with_its_scale_that_the_judged_text_contains_is_refused() -> None:
     judged = "It is bad. My score is a 5 on a 1-5 scale."
     assert labels("The text ends: I give it a 5 on a 1-5 scale.", judged=judged) == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "★★★★☆ (4/5)",
+        "**★★★★☆** (4/5)",
+        "★★★★☆ 4/5",
+        "★★★★☆ - 4/5",
+        "4/5 ★★★★☆",
+        "4/5 (★★★★☆)",
+        "4/5 - ★★★★☆",
+        "4 ★★★★☆",
+        "4/5 ⭐⭐⭐⭐",
+        "Rating: ⭐⭐⭐⭐ (4/5)",
+        "Rating: ⭐️⭐️⭐️⭐️ 4/5",
+        "**Score:** 4/5 ★★★★☆",
+        "Score: ★★★★☆ (4/5)\n\nIt reads well.",
+        "★★★★☆ (4 out of 5)",
+    ],
+)
+def test_stars_may_repeat_a_score(text: str) -> None:
+    assert labels(text) == {"4"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "★★★★☆ (3/5)",
+        "3/5 ★★★★☆",
+        "Rating: ⭐⭐⭐⭐ (3/5)",
+        "Rating: 3/5 ⭐⭐⭐⭐",
+        "4/5 ★★★★☆☆",
+        "4/10 ★★★★☆",
+        "★★★★☆ (4/10)",
+        "3/5 ★★★½",
+        "★★★★☆ 4 errors",
+        "4 errors ★★★★☆ 4/5 names",
+        "⭐⭐⭐⭐",
+    ],
+)
+def test_stars_that_differ_from_a_number_are_no_score(text: str) -> None:
+    assert labels(text) == {None}
+
+
+def test_a_long_row_of_stars_is_refused() -> None:
+    for row in ("★" * 15_000, "4 ★" * 5_000, "4/5 (" * 3_000, "★☆" * 8_000, "4" * 5_000 + "★"):
+        assert labels(row) == {None}

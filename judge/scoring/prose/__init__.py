@@ -22,6 +22,7 @@ from judge.scoring.prose import chinese, english, japanese, korean, reasons
 from judge.scoring.prose.forms import Forms, forms, table_cells
 from judge.scoring.prose.language import Reader, reader
 from judge.scoring.prose.masks import mask_quotations
+from judge.scoring.prose.stars import blank_repeated_stars
 
 LONGEST = 20_000
 """Most characters of a reply that is read in prose, which takes time for every sentence."""
@@ -313,7 +314,7 @@ def candidates(
     words_may_open: bool = True,
 ) -> Iterator[Candidate]:
     """Yield everything that gives a score in folded text."""
-    plain = _unquoted(text)
+    plain = blank_repeated_stars(_unquoted(text))
     reply = _Reply(plain, sentences(plain), words_may_open)
     with_number = 0
     for number, (start, end) in enumerate(reply.spans):
