@@ -10,6 +10,8 @@ from judge.scoring.parse import find
 
 KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 FIVE = Scale.integers(1, 5)
+ANSWERS = Scale(("no", "yes"), (0.0, 1.0))
+VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
 JUDGED = "The ferry left at nine."
 
 
@@ -156,3 +158,48 @@ def test_stars_that_differ_from_a_number_are_no_score(text: str) -> None:
 def test_a_long_row_of_stars_is_refused() -> None:
     for row in ("★" * 15_000, "4 ★" * 5_000, "4/5 (" * 3_000, "★☆" * 8_000, "4" * 5_000 + "★"):
         assert labels(row) == {None}
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "expected"),
+    [
+        ("4 ✅", FIVE, "4"),
+        ("✅ 4", FIVE, "4"),
+        ("✅ **4**", FIVE, "4"),
+        ("Score: 4 ✅", FIVE, "4"),
+        ("Score: 4 ✔️\nIt reads well.", FIVE, "4"),
+        ("✅ Yes.", ANSWERS, "yes"),
+        ("Yes ✅", ANSWERS, "yes"),
+        ("✅ Yes, all names are right.", ANSWERS, "yes"),
+        ("✓ はい", ANSWERS, "yes"),
+        ("❌ No", ANSWERS, "no"),
+        ("❌ **No**", ANSWERS, "no"),
+        ("No. ❌", ANSWERS, "no"),
+        ("✗ No - one name is wrong.", ANSWERS, "no"),
+        ("❌ 아니오", ANSWERS, "no"),
+        ("❌ fail", VERDICTS, "fail"),
+        ("✅ Yes\n❌ No", ANSWERS, "yes"),
+    ],
+)
+def test_a_tick_or_cross_may_agree_with_a_score(text: str, scale: Scale, expected: str) -> None:
+    assert labels(text, scale) == {expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "scale"),
+    [
+        ("4 ❌", FIVE),
+        ("❌ 4", FIVE),
+        ("1 ✅\n2 ❌", FIVE),
+        ("✅ 4 ❌ 3", FIVE),
+        ("4 ✅ facts", FIVE),
+        ("❌ Yes", ANSWERS),
+        ("Yes ❌", ANSWERS),
+        ("No ✅", ANSWERS),
+        ("Yes ✅ No ❌", ANSWERS),
+        ("❌ Not sure", ANSWERS),
+        ("❌ pass", VERDICTS),
+    ],
+)
+def test_a_tick_or_cross_that_may_mean_another_score_is_refused(text: str, scale: Scale) -> None:
+    assert labels(text, scale) == {None}

@@ -23,6 +23,7 @@ from judge.scoring.prose.forms import Forms, forms, table_cells
 from judge.scoring.prose.language import Reader, reader
 from judge.scoring.prose.masks import mask_quotations
 from judge.scoring.prose.stars import blank_repeated_stars
+from judge.scoring.prose.tick_marks import blank_tick_mark
 
 LONGEST = 20_000
 """Most characters of a reply that is read in prose, which takes time for every sentence."""
@@ -315,6 +316,7 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield everything that gives a score in folded text."""
     plain = blank_repeated_stars(_unquoted(text))
+    plain = blank_tick_mark(plain, patterns.spellings)
     reply = _Reply(plain, sentences(plain), words_may_open)
     with_number = 0
     for number, (start, end) in enumerate(reply.spans):
