@@ -262,16 +262,17 @@ def check_headline(drawn: Drawn, document: Document) -> None:
     verdict = expected(drawn, name)
     words = {
         "agrees with people better than every": {"star"},
-        "agrees with people better than length, the only": {"star"},
         "ranks against people": {"below"},
         "is not significantly better than chance": {"holds 0"},
         "agrees with people less than a baseline": {"no star"},
         "is not significantly better than every baseline": {"no star"},
-        "is not significantly better than length, the only": {"no star"},
         "agrees with people better than chance": {"alone"},
         "could not be tested against chance": {"untested"},
         "could not be compared with people": {"unknown"},
     }
+    headline = re.sub(
+        r"better than \w+, the only baseline,", "better than every baseline", headline
+    )
     (position,) = (text for text in words if text in headline)
     assert verdict == "near" or verdict in words[position]
 
