@@ -445,7 +445,7 @@ def test_attacks_on_too_few_texts_are_not_bounded() -> None:
 
 def test_the_worst_result_comes_first(leaning_card: JudgeCard) -> None:
     starts = [
-        "The attack “asks for the top score” raises", "coherence barely notices shuffled sentences",
+        "The attack “asks for the top score” raises", "coherence misses shuffled sentences",
         "overall: verdict flips with the order", "relevance also reacts to damage of other criteria: typos",
         "consistency notices swapped entity",
     ]  # fmt: skip

@@ -123,7 +123,7 @@ def test_the_tests_are_sign_flips_with_holms_correction_over_all_cells(make: Any
         make.evidence(make.table({ORIGINAL: original, **rows})), dict.fromkeys(rows, "c")
     )
     differences = np.array([np.array(row) - original for row in rows.values()], dtype=np.float64)
-    p, _ = sign_flip(differences)
+    p, *_ = sign_flip(differences)
     assert [cell.mean_change.p for cell in cells if cell.mean_change] == pytest.approx(
         holm(p.tolist())
     )

@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 from judge.stats import paired_differences
 from judge.stats.bootstrap import t_quantile
 from judge.stats.paired_differences import cliffs_delta, holm, mean_differences, sign_flip
-from tests.factories import has_line
+from tests.factories import exact_sign_flip_p, has_line
 
 
 def _differences(n: int, seed: int) -> np.ndarray:
@@ -31,6 +31,24 @@ def test_intervals_equal_scipys_t_intervals(n: int, test: str) -> None:
     assert (ours.name, ours.value, ours.n) == ("difference", pytest.approx(values.mean()), n)
     assert (ours.low, ours.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
     assert has_line(ours.described, "95% t interval", "items", "sign-flip permutation test", test)
+
+
+def test_a_small_p_is_drawn_with_enough_flips_for_its_digits() -> None:
+    """Regression: .004 after Holm's correction was .0023 with ten times the flips."""
+    random = np.random.default_rng(2)
+    rows = random.normal(1.0, 1.0, (6, 16))
+    flips = sign_flip(rows)
+    small = 0
+    for row, p_value, n_flips in zip(rows, flips.p, flips.n_flips, strict=True):
+        exact = exact_sign_flip_p(row)
+        if exact < 0.009:
+            small += 1
+            assert n_flips == 100_000
+            # Four standard errors of that many flips.
+            assert abs(p_value - exact) < 4 * math.sqrt(exact / n_flips) + 2 / n_flips
+    assert small >= 3
+    (large,) = sign_flip(random.normal(0.0, 1.0, (1, 16))).n_flips
+    assert large == 10_000
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 19, 99, 1_000, 25_599])
@@ -147,7 +165,7 @@ def _p_by_scipy(row: list[float]) -> float:
     ],
 )
 def test_p_of_few_items_is_exact_and_equals_scipy(row: list[float]) -> None:
-    p, exact = sign_flip(np.array([row]))
+    p, exact, _ = sign_flip(np.array([row]))
     assert exact.tolist() == [True]
     assert p[0] == pytest.approx(_p_by_scipy(row), abs=1e-12)
 
@@ -156,7 +174,7 @@ def test_p_of_few_items_is_exact_and_equals_scipy(row: list[float]) -> None:
 def test_p_of_many_items_equals_the_exact_p_within_sampling_error() -> None:
     row = np.random.default_rng(0).integers(-3, 5, 16).astype(float)
     row[row == 0] = 1.0
-    p, exact = sign_flip(row[None, :], n_resamples=20_000, seed=0)
+    p, exact, _ = sign_flip(row[None, :], n_resamples=20_000, seed=0)
     expected = _p_by_scipy(list(row))
     error = 4 * math.sqrt(expected * (1 - expected) / 20_000) + 1e-4
     assert exact.tolist() == [False]
@@ -164,21 +182,21 @@ def test_p_of_many_items_equals_the_exact_p_within_sampling_error() -> None:
 
 
 def test_p_is_never_zero() -> None:
-    p, _ = sign_flip(np.ones((1, 100)), n_resamples=999)
-    assert p[0] == 1 / 1000
+    flips = sign_flip(np.ones((1, 100)), n_resamples=999)
+    assert flips.p[0] == 1 / (flips.n_flips[0] + 1)
 
 
 def test_zero_and_missing_differences_do_not_count() -> None:
     row = [2.0, 1.0, -1.0, 1.5]
     with_zeros = row + [0.0] * 30 + [math.nan] * 30
-    p, exact = sign_flip(np.array([row + [math.nan] * 60, with_zeros]))
+    p, exact, _ = sign_flip(np.array([row + [math.nan] * 60, with_zeros]))
     assert exact.tolist() == [True, True]
     # The sum is 3.5. Without a minus it is 5.5, with a minus at either 1 it is 3.5; each has a mirror image.
     assert p[0] == p[1] == 6 / 16
 
 
 def test_equal_scores_have_p_1_and_one_item_has_no_test() -> None:
-    p, exact = sign_flip(np.array([[0.0, 0.0, 0.0], [5.0, math.nan, math.nan]]))
+    p, exact, _ = sign_flip(np.array([[0.0, 0.0, 0.0], [5.0, math.nan, math.nan]]))
     assert p[0] == 1.0
     assert math.isnan(p[1])
     assert exact.all()
@@ -186,7 +204,7 @@ def test_equal_scores_have_p_1_and_one_item_has_no_test() -> None:
 
 def test_p_does_not_depend_on_the_scale_as_all_rows_have_the_same_flips() -> None:
     row = np.random.default_rng(3).normal(0.2, 1, 50)
-    p, _ = sign_flip(np.stack([row, 1e6 * row, 1e-6 * row, -row]), n_resamples=500)
+    p, *_ = sign_flip(np.stack([row, 1e6 * row, 1e-6 * row, -row]), n_resamples=500)
     assert len(set(p.tolist())) == 1
 
 
@@ -205,7 +223,7 @@ def test_chunks_do_not_change_p(rows: int, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_sign_flip_test_has_its_nominal_false_positive_rate() -> None:
     random = np.random.default_rng(8)
     rows = random.normal(size=(2_000, 30))
-    p, _ = sign_flip(rows, n_resamples=1_000)
+    p, *_ = sign_flip(rows, n_resamples=1_000)
     assert float((p < 0.05).mean()) == pytest.approx(0.05, abs=4 * math.sqrt(0.05 * 0.95 / 2_000))
     assert float((p < 0.5).mean()) == pytest.approx(0.5, abs=4 * math.sqrt(0.25 / 2_000))
 

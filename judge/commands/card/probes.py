@@ -267,9 +267,9 @@ def _driver_effect(
     )
     if estimate is None:
         return None
-    p_values, exact = sign_flip(products.residual_products(total)[None], seed=seed)
-    flips = "exact" if exact[0] else f"10000 flips, seed {seed}"
-    return replace(estimate, p=float(p_values[0]), test=f"sign-flip permutation test, {flips}")
+    flips = sign_flip(products.residual_products(total)[None], seed=seed)
+    number = "exact" if flips.exact[0] else f"{flips.n_flips[0]} flips, seed {seed}"
+    return replace(estimate, p=float(flips.p[0]), test=f"sign-flip permutation test, {number}")
 
 
 @dataclass(frozen=True, slots=True)
