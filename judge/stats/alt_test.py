@@ -137,10 +137,12 @@ def _significance_limit(p_values: Sequence[float]) -> float:
 def _reason_without_test(votes: Floats, tested: int) -> str:
     """Say why there is no test: only `tested` raters have enough texts."""
     rated = sum(not np.isnan(votes_of_rater).all() for votes_of_rater in votes)
+    if rated < MIN_RATERS:
+        return f"the alt-test needs {MIN_RATERS} raters, and the ratings have {rated}"
     have = "has" if tested < 2 else "have"
     texts = f"{MIN_TEXTS} texts of {MIN_ITEMS} items that the judge and another rater scored too"
     count = f"of {plural(rated, 'rater')}, {tested or 'none'} {have} that"
-    return f"it needs {MIN_RATERS} raters, each with {texts}; {count}"
+    return f"the alt-test needs {MIN_RATERS} raters, each with {texts}; {count}"
 
 
 def _left_out(

@@ -154,18 +154,20 @@ def test_few_items_without_a_difference_are_weak_evidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raters", "items", "texts", "count"),
+    ("raters", "items", "texts", "facts"),
     [
-        (1, 60, 1, "1 rater, none has"),
-        (2, 60, 1, "2 raters, 2 have"),
-        (3, 29, 1, "3 raters, none has"),
-        (3, 9, 4, "3 raters, none has"),
+        (1, 60, 1, ("the ratings have 1",)),
+        (2, 60, 1, ("the ratings have 2",)),
+        (3, 29, 1, ("30 texts of 10 items", "3 raters, none has that")),
+        (3, 9, 4, ("30 texts of 10 items", "3 raters, none has that")),
     ],
 )
-def test_alt_test_needs_enough_data(raters: int, items: int, texts: int, count: str) -> None:
+def test_alt_test_needs_enough_data(
+    raters: int, items: int, texts: int, facts: tuple[str, ...]
+) -> None:
     result = outcome(scores(0, items, texts, raters))
     assert (result.passed, result.winning_rate, result.advantage) == (None, None, None)
-    assert has_line(result.reason, "3 raters", "30 texts of 10 items", f"{count} that")
+    assert has_line(result.reason, "needs 3 raters", *facts)
 
 
 def test_a_rater_with_few_texts_is_not_tested() -> None:

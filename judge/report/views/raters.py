@@ -54,7 +54,8 @@ def rater_blocks(rated: Rated) -> Iterator[Block]:
     """Yield the alt-test of each judge, and the table of the raters."""
     for row in rated.judges:
         if row.alt_test and row.alt_test.winning_rate is None:
-            yield Paragraph(f"No alt-test for {row.name}: {row.alt_test.reason}.")
+            reason = row.alt_test.reason
+            yield Paragraph(f"Whether {row.name} may replace a rater is not tested: {reason}.")
         elif row.alt_test:
             yield from _alt_test(row.name, row.alt_test, rated.criterion)
     if rated.raters:
