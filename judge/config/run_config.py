@@ -101,7 +101,7 @@ class RunConfig(BaseModel):
     map: dict[str, str | tuple[str, ...]] = _option(
         {},
         "Data",
-        "Columns of item, system, output, source, references or rating.NAME.",
+        "Columns of item, system, output, source, references or rating.NAME (one per rater).",
         "FIELD=COLUMN,...",
     )
     systems: Systems = _option(

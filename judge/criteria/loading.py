@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import yaml
 
+from judge.config import DEFAULT_CRITERIA
 from judge.core import yaml_lines
 from judge.core.criterion_entry import (
     YAML_SUFFIXES,
@@ -21,6 +22,7 @@ from judge.core.criterion_entry import (
     to_entries,
 )
 from judge.core.errors import CriterionError
+from judge.core.format import listed
 from judge.core.messages import command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import SCALE_STEPS_AND_REPLY, Criterion, Scale, whole, whole_value
@@ -219,7 +221,11 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
             known_names.append(path.stem)
     unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known_names)))
     sentence = f"'{name_or_path.rstrip(': ')[:40]}: QUESTION'"
-    raise CriterionError(f"{unknown}; a file works too, and a sentence: {sentence}")
+    default = ""
+    if not pairwise:
+        names = listed(DEFAULT_CRITERIA)
+        default = f"; without {option('criteria')}, summaries are judged by {names}"
+    raise CriterionError(f"{unknown}; a file works too, and a sentence: {sentence}{default}")
 
 
 def _compares(file_stem: str) -> bool:

@@ -310,7 +310,7 @@ def check_rated(rows: Sequence[Sample], criterion: str) -> None:
     column = option("map", {f"rating.{criterion}": "COLUMN"})
     raise DataError(
         f"no text has a human rating: name a file of them with {file}, or their column with "
-        f'{column}, or write "human": {{"{criterion}": 4}} into each row (with several raters: '
+        f'{column} (repeated for each rater), or write "human": {{"{criterion}": 4}} into each row (with several raters: '
         "[4, 5, 3])"
     )
 
@@ -349,7 +349,8 @@ def check(
     else:
         file = option("ratings", "FILE")
         column = option("map", {f"rating.{names[0]}": "COLUMN"})
-        fix = f"name a file of them with {file}, or their column with {column}"
+        columns = f"their column with {column} (repeated for each rater)"
+        fix = f"name a file of them with {file}, or {columns}"
     raise ConfigError(
         f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; {fix}"
     )

@@ -112,7 +112,8 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
         raise ConfigError(
             f"two judges are both {twin!r}: a panel's judges differ in their model, address or "
             "settings (temperature, system_message, reasoning_effort, extra_body, headers without "
-            "a secret), and not in their label alone; a ScriptedProvider takes its name as model="
+            "a secret), and not in their label alone; a function has the name of its def, and a "
+            "ScriptedProvider takes its name as model="
         )
     return dict(zip(names, opened, strict=True))
 

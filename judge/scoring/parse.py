@@ -74,7 +74,8 @@ _START = re.compile(r"""^|(?<=[\n.!?;。)\[\]"'”’“»›」』【〔])|(?=[
 # Where a name in a box may stand: after a sentence, or in a line of its own, but not in "It ends
 # with [RESULT] 4".
 _BOXED_APART = re.compile(r"""(?:\A|[\n.!?;。)\]】*_"”’])[\s\[【〔〈<*_#>-]*\Z""")
-_NO_ENDING = "the reply does not end with a line of the form Score: N"
+# The prompt may have named the line in another language, such as 点数: N.
+_NO_ENDING = "the reply does not end with the line for the score that the prompt asks for"
 
 
 def reply_text(choice: Choice) -> str:

@@ -616,6 +616,14 @@ def test_a_second_signal_does_not_wait_for_a_server_that_hangs(
     assert "0 of 6 judgments" in message
 
 
+def test_an_unknown_criterion_names_the_default_ones(
+    folder: Path, command: Callable[..., Any]
+) -> None:
+    completed = command("run", folder / "data.jsonl", *SCRIPTED, "--criteria", "default")
+    assert completed.code == 2
+    assert has_line(completed.err, "without --criteria", "relevance, coherence, consistency and")
+
+
 def test_a_name_of_100_kilobytes_is_cut_in_the_message(
     folder: Path, command: Callable[..., Any]
 ) -> None:

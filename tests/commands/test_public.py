@@ -105,6 +105,21 @@ def test_an_error_or_bad_value_of_a_function_is_a_failed_judgment(
     )
 
 
+def test_failures_with_several_messages_are_not_counted_under_one(
+    solved: judge.Criterion,
+) -> None:
+    def mine(prompt: str) -> Any:
+        if "Text 1" in prompt or "Text 2" in prompt:
+            raise ValueError("out of ink")
+        return None
+
+    rows = [{"item": str(n), "output": f"Text {n}."} for n in range(3)]
+    several = judge.evaluate(rows, solved, model=mine, metrics=[]).report()
+    assert has_line(several, "3 × Refused", "2 of them", "raised ValueError")
+    one = judge.evaluate(rows, solved, model=lambda _: None, metrics=[]).report()  # type: ignore[arg-type, return-value]
+    assert has_line(one, "3 × Refused (solved):")
+
+
 # Criteria
 
 

@@ -213,3 +213,11 @@ def test_other_values_of_a_comparison_are_an_error(
     with pytest.raises(CriterionError) as caught:
         criteria.check_samples(comparison(write, scale), [sample()])
     assert has_line(str(caught.value), *facts)
+
+
+@pytest.mark.parametrize("column", ["参照訳", "참조 번역", "参考译文"])
+def test_a_column_of_reference_translations_is_suggested(write: Write, column: str) -> None:
+    criterion = criteria.load(write(HEAD + "{{ references }}{{ output }}"))
+    with pytest.raises((CriterionError, DataError)) as refused:
+        criteria.check_samples(criterion, [sample(extra={column: "A translation."})])
+    assert has_line(str(refused.value), f"references={column}")

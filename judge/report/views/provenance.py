@@ -61,13 +61,17 @@ _MAX_SYSTEM = 1_000  # characters
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """Failures of one stage and error, with the first one's message."""
+    """Failures of one stage and error, with the first one of the most common message.
+
+    `alike` failures have this message.
+    """
 
     stage: str
     error: str
     count: int
     columns: tuple[str, ...]
     example: str
+    alike: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,20 +273,21 @@ def abstained(column: Column, row: Score | Failure | None) -> bool:
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
     """Count the failures by stage and error, the most common first."""
-    examples: dict[tuple[str, str], Failure] = {}
+    failures_by_kind: dict[tuple[str, str], list[Failure]] = {}
     for failure in result.failures:
         if failed(failure):
-            kind = (failure.stage, failure.error)
-            examples.setdefault(kind, failure)
+            failures_by_kind.setdefault((failure.stage, failure.error), []).append(failure)
     counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
     for (stage, error, _, column), count in single_failure_counts(result).items():
-        if (stage, error) in examples:
+        if (stage, error) in failures_by_kind:
             counts = counts_by_kind.setdefault((stage, error), Counter())
             counts[column] += count
     kinds = []
     for (stage, error), counts in counts_by_kind.items():
-        example = _example(examples[stage, error])
-        kind_of_failure = FailureKind(stage, error, counts.total(), tuple(counts), example)
+        failures = failures_by_kind[stage, error]
+        ((message, alike),) = Counter(failure.message for failure in failures).most_common(1)
+        example = _example(next(failure for failure in failures if failure.message == message))
+        kind_of_failure = FailureKind(stage, error, counts.total(), tuple(counts), example, alike)
         kinds.append(kind_of_failure)
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
 
@@ -493,11 +498,15 @@ def reading_section(result: Result) -> Iterator[Section]:
 
 
 def failure_text(kind: FailureKind, limit: int = 400) -> str:
-    """Return `4 × ParseError (consistency): item, system: what went wrong`."""
+    """Return `4 × ParseError (consistency): item, system: what went wrong`.
+
+    Failures with several messages say how many have this one: `20 × Refused (useful), 4 of them:`.
+    """
     columns = one_line(", ".join(kind.columns), 60)
     error = one_line(kind.error)
     example = one_line(kind.example, limit)
-    return f"{kind.count:,} × {error} ({columns}): {example}"
+    alike = "" if kind.alike >= kind.count else f", {kind.alike:,} of them"
+    return f"{kind.count:,} × {error} ({columns}){alike}: {example}"
 
 
 def message_blocks(messages: Sequence[PromptMessage]) -> Iterator[Block]:
