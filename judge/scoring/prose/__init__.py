@@ -106,6 +106,8 @@ _NUMBERED = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s*+", re.IGNORECASE)
 _BUT = re.compile(
     r"\W*(?:and|but|however|though|although|ただし|しかし|하지만|그러나|但是?)", re.IGNORECASE
 )
+# The letter of a text in a pair, also right beside East Asian letters
+_CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 _LAST_WORD = re.compile(r"\w+\Z")
 # What stands around a label that is described: "\n**B**: clear"
 _ENTRY_START = re.compile(r"[\n.;,。、，；][\s*_(\[]*\Z")
@@ -237,6 +239,8 @@ class Patterns:
         if self.is_pair:
             for language in _LANGUAGES:
                 yield _reader(language.PREFERENCE, self.score_pattern, self.title_pattern)
+            other = english.PREFERENCE_OF_THE_OTHER
+            yield _reader(other, self.score_pattern, self.title_pattern)
         if self.has_words and edge:
             yield _reader(english.IS_LABEL, self.score_pattern, self.title_pattern)
 
@@ -529,8 +533,15 @@ def _in_sentence(
         return
     for form in patterns.readers(sentence, edge=edge):
         for match in form.assertions(sentence, patterns.spellings.ends_are):
+            if patterns.is_pair and _compares_with_itself(match):
+                continue
             if not _mentions_another(sentence, match, patterns):
                 yield match, "asserted"
+
+
+def _compares_with_itself(preference: re.Match[str]) -> bool:
+    """Return whether a sentence prefers a text to itself: "A is better than A"."""
+    return _CAPITAL.findall(preference[0]).count(preference["value"]) > 1
 
 
 def _is_doubtful(reason: str, patterns: Patterns) -> bool:

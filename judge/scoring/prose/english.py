@@ -427,10 +427,19 @@ PREFERENCE = replace(
         rf"{_CANDIDATE}SCORE"
         rf"(?(prefers)(?: (?:over|to) {_CANDIDATE}[A-Z])?| "
         rf"(?:is {_BY_HOW_MUCH}(?:the )?{_BY_HOW_MUCH}"
-        r"(?:better|best|winner|superior|preferred|preferable|stronger|the better)"
+        r"(?:better|best|winner|superior|preferred|preferable|stronger|the better|more STEM\w{0,3})"
         r"(?: (?:one|choice|option|text|summary|response|answer|output))?"
         r"(?: than (?:(?:the )?(?:text|summary|response|answer|output) )?[A-Z])?"
-        rf"|wins|beats {_CANDIDATE}[A-Z]))"
+        rf"|wins|(?:beats|outperforms) {_CANDIDATE}[A-Z]))"
+        r"(?: (?:overall|here|in terms of TITLE))?(?![\w%+/-])"
+    ),
+)
+PREFERENCE_OF_THE_OTHER = replace(
+    SENTENCE,
+    # "B is worse than A.", "Text B is less coherent than text A."
+    assertion=(
+        rf"(?<!\w){_CANDIDATE}[A-Z] is {_BY_HOW_MUCH}"
+        rf"(?:worse|weaker|less STEM\w{{0,3}}) than {_CANDIDATE}SCORE"
         r"(?: (?:overall|here|in terms of TITLE))?(?![\w%+/-])"
     ),
 )

@@ -12,13 +12,17 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+# "coherence", "fluency", "helpfulness", "factuality"
+_NOUN_ENDING = re.compile(r"(?<=\w{4})(?:ce|cy|ness|ity)\Z", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
     """One way in which a language asserts a score.
 
     All fields are patterns. SCORE and TITLE stand for the patterns of the scale and the criterion,
-    a space for white space of any length. `assertion` ends with the sentence, or right before a
+    STEM for the beginning that its title shares with an adjective ("coherence", "coherent"), a space
+    for white space of any length. `assertion` ends with the sentence, or right before a
     reason. `lead` matches the words between the beginning of a clause and the assertion. `clause`
     matches the end of a reason before that clause, `before` the reason itself, and `doubt` words
     that the reason must not contain. `after` matches the beginning of a reason behind the
@@ -103,11 +107,13 @@ class Reader:
 
 def reader(grammar: Grammar, score_pattern: str, title_pattern: str) -> Reader:
     """Return the reader of a grammar, given the patterns of a score and a criterion's title."""
+    stem = _NOUN_ENDING.sub("", title_pattern)
 
     def compiled(pattern: str) -> re.Pattern[str]:
         # First, because the other two patterns may contain spaces of their own.
         pattern = pattern.replace(" ", r"\s++")
         pattern = pattern.replace("SCORE", score_pattern).replace("TITLE", title_pattern)
+        pattern = pattern.replace("STEM", stem)
         return re.compile(pattern, re.IGNORECASE)
 
     return Reader(
