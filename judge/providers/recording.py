@@ -17,7 +17,7 @@ import json
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from io import FileIO
@@ -56,17 +56,37 @@ def _text(call: Call) -> str:
     return _FENCE_DIGEST.sub("", text)
 
 
-def _likeness(recorded: str, requested: str) -> tuple[bool, int, float]:
-    """Return how much two prompts have in common, in the order of importance.
+class _Requested:
+    """A prompt that was not recorded, as one text, to be compared with recorded ones."""
 
-    The instructions come first, then the number of equal texts between fences (the same question
-    of an item, for example), then the share of equal characters.
-    """
-    same_instructions = _FENCED_TEXT.sub("", recorded) == _FENCED_TEXT.sub("", requested)
-    recorded_texts = set(_FENCED_TEXT.findall(recorded))
-    requested_texts = set(_FENCED_TEXT.findall(requested))
-    equal_texts = len(recorded_texts & requested_texts)
-    return same_instructions, equal_texts, fuzz.ratio(recorded, requested)
+    def __init__(self, call: Call) -> None:
+        self.text = _text(call)
+        self._fenced = {match[0] for match in _FENCED_TEXT.finditer(self.text)}
+        # Between the fenced texts. `split` also returns the groups of each match.
+        self._instructions = _FENCED_TEXT.split(self.text)[:: _FENCED_TEXT.groups + 1]
+
+    def nearest(self, recorded_texts: Iterable[str]) -> str:
+        """Return the recorded text that has most in common with this one.
+
+        Its instructions count first, then how many texts between fences are equal (the question of
+        an item, for example), then the share of equal characters.
+        """
+        nearest = ""
+        most_likely = (False, -1)
+        highest_ratio = -1.0
+        for recorded in recorded_texts:
+            same_instructions = all(part in recorded for part in self._instructions)
+            equal_texts = sum(fenced in recorded for fenced in self._fenced)
+            likeness = (same_instructions, equal_texts)
+            if likeness < most_likely:
+                continue
+            # It takes longest, so only prompts that are as likely as the best one are compared.
+            ratio = fuzz.ratio(self.text, recorded)
+            if likeness > most_likely or ratio > highest_ratio:
+                nearest = recorded
+                most_likely = likeness
+                highest_ratio = ratio
+        return nearest
 
 
 def _differences(recorded: str, requested: str) -> str:
@@ -292,10 +312,9 @@ class RecordingFile:
                 ]
                 return f"this prompt was recorded with {differences} ({', '.join(options)})"
         unused = [recorded for recorded in call_keys if recorded.prompt not in others]
-        requested_text = _text(call)
+        requested = _Requested(call)
         recorded_texts = (_text(self._call(recorded)) for recorded in unused or call_keys)
-        nearest = max(recorded_texts, key=lambda recorded: _likeness(recorded, requested_text))
-        differences = _differences(nearest, requested_text)
+        differences = _differences(requested.nearest(recorded_texts), requested.text)
         if not unused:
             return (
                 "the text is new. The prompt of the most similar other text differs "
