@@ -19,6 +19,7 @@ from typing import Literal
 from judge.core.errors import ParseError
 from judge.core.label_spellings import LabelIndex, fold
 from judge.scoring.prose import chinese, english, japanese, korean, reasons
+from judge.scoring.prose.deductions import without_deductions
 from judge.scoring.prose.forms import Forms, forms, table_cells
 from judge.scoring.prose.language import Reader, reader
 from judge.scoring.prose.masks import mask_quotations
@@ -73,11 +74,16 @@ _EMPHASIS = re.compile(
 )
 # "4", "4.5" and "four"
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
+# "2件", "2개", "2个", but not the rating of "별 2개" and "星2个"
+_COUNTER = (
+    r"(?<!별[0-9])(?<!별\s[0-9])(?<!星[0-9])"
+    r"(?:[日天年月人名件句文回処处處個个](?!星)|[箇か]所|つの|つ(?=あ)|[개명일년월건곳번]|가지|문장)"
+)
 # "4", but not in "4%", "1/4" or "10:04". In "2 errors", `counts` says that it counts something.
 _NUMBER = re.compile(
     r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])"
     r"(?P<counts>\s++(?!(?:or|out|of|to|and|points?|stars?|would|is|if|on|at|as|in"
-    r"|for)\b)[^\W\d_]{3,})?",
+    rf"|for)\b)[^\W\d_]{{3,}}|{_COUNTER})?",
     re.ASCII | re.IGNORECASE,
 )
 # The end of a scale: "10", "ten", "十", "열"
@@ -556,11 +562,12 @@ def _is_doubtful(reason: str, patterns: Patterns) -> bool:
 def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether a number beside a score may be another score.
 
-    False for "4, because it has 2 errors". True for a score on another scale: "4 - out of 10".
+    False for "4, because it has 2 errors" and "4点（1点減点）". True for a score on another scale: "4 - out of 10".
     """
     if _states_another_scale(sentence[match.end() :], patterns):
         return True
     rest = _STATED_SCALE.sub("", sentence[match.end() :])
+    rest = without_deductions(rest)
     label = patterns.spellings.label(match["value"])
     for number in _NUMBER.finditer(rest):
         if not number["counts"] and patterns.spellings.label(number[0]) not in (None, label):

@@ -38,3 +38,8 @@ _DEDUCTION = re.compile(
 def has_deduction(reason: str) -> bool:
     """Return whether a folded reason takes points off."""
     return _DEDUCTION.search(reason) is not None
+
+
+def without_deductions(reason: str) -> str:
+    """Return a folded reason without the points that it takes off, which are no other score."""
+    return _DEDUCTION.sub("", reason)
