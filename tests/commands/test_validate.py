@@ -124,6 +124,14 @@ def test_the_rouge_of_a_preset_is_shown_once() -> None:
     assert names(rated)["baselines"] == ["length", "ROUGE-1", "ROUGE-L"]
 
 
+def test_the_report_of_a_run_without_metrics_names_the_baselines_of_validate() -> None:
+    """Otherwise "better than length" on the page seems to contradict a verdict with ROUGE."""
+    without_metrics = judged(rows()).report("markdown")
+    assert has_line(without_metrics.splitlines(), "judge validate also measures ROUGE")
+    with_metrics = judged(rows(), metrics=["chrf"]).report("markdown")
+    assert not has_line(with_metrics.splitlines(), "also measures ROUGE")
+
+
 def test_two_texts_per_item_are_correlated_over_all_texts() -> None:
     """Regression: -0.45 was the mean of 11 correlations within items, each 1 or -1, and nothing said so."""
     two_systems = [row for row in rows(items=24) if row["system"] != "poor"]

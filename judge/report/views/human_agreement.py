@@ -129,12 +129,29 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
     level = usual_level(result.rated)
     headline = next(finding_sentences(result.rated, level))
     blocks: list[Block] = [Paragraph(f"{headline}.", "strong")]
+    if _validate_measures_rouge(result):
+        blocks.append(
+            Paragraph("judge validate also measures ROUGE: the run has no metric of texts.")
+        )
     for rated in result.rated:
         blocks += map(Notice, failure_notes(rated, level))
     best = best_judge([rated for rated in result.rated if rated.judges], level)
     gaps = disagreements.of_result(result)
     blocks += disagreements.blocks(gaps, best, level, linked=True)
     return (*blocks, *criteria_blocks(result.rated, level))
+
+
+def _validate_measures_rouge(result: Result) -> bool:
+    """Return whether `judge validate` has further baselines: ROUGE, if the run has no metric."""
+    table = result.table
+    own_metrics = [
+        column
+        for column in table.columns
+        if column.kind == "metric"
+        and not column.signature.is_external
+        and column.name not in table.corpus_columns
+    ]
+    return not own_metrics and any(sample.references for sample in table.samples)
 
 
 def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
