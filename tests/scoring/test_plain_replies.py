@@ -19,6 +19,7 @@ TEN = Scale.integers(0, 10)
 HUNDRED = Scale.integers(0, 100)
 TWENTIETHS = Scale(tuple(f"{n / 20:g}" for n in range(21)), tuple(n / 20 for n in range(21)))
 PAIR = Scale(("A", "B"), (1.0, 0.0))
+TIES = Scale(("A", "B", "tie"), (1.0, 0.0, 0.5))
 ANSWERS = Scale(("no", "yes"), (0.0, 1.0))
 VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
 ACCEPTED = Scale(("不合格", "合格"), (0.0, 1.0))
@@ -1017,6 +1018,20 @@ def test_a_preference_is_read(text: str) -> None:
 )
 def test_a_doubtful_preference_is_no_score(text: str) -> None:
     assert {label(text, kind, PAIR) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Tie, but A is better.",
+        "Tie. However, I prefer A.",
+        "Tie, or A.",
+        "Verdict: tie, though B is clearer.",
+    ],
+)
+def test_a_tie_that_turns_to_one_of_the_texts_is_no_score(text: str) -> None:
+    assert {label(text, kind, TIES) for kind in KINDS} == {None}
+    assert label("Tie, because both are clear, but short.", "score", TIES) == "tie"
 
 
 def test_every_number_to_100_is_read_in_words() -> None:

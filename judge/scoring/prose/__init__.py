@@ -112,6 +112,11 @@ _NUMBERED = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s*+", re.IGNORECASE)
 _BUT = re.compile(
     r"\W*(?:and|but|however|though|although|ただし|しかし|하지만|그러나|但是?)", re.IGNORECASE
 )
+# "Tie, but A is better.", "差不多，但A更好"
+_TURNS_TO_A_TEXT = re.compile(
+    r"(?:\b(?i:but|however|although|though|yet|or)\b|ただし|しかし|하지만|그러나|지만|다만|但|不过|不過)"
+    r"[^.!?。\n]*?(?<![A-Za-z])[A-Z](?![A-Za-z])"
+)
 # The letter of a text in a pair, also right beside East Asian letters
 _CAPITAL = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 _LAST_WORD = re.compile(r"\w+\Z")
@@ -312,6 +317,9 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
     if not scores:
         raise NoScore("no score", text)
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
+    is_tie = patterns.is_pair and len(best.written) > 1
+    if is_tie and _TURNS_TO_A_TEXT.search(text, best.end):
+        raise ParseError("two different scores", text)
     if takes_back(text[best.end :]):
         raise ParseError("the reply withdraws its score", text)
     _check_own(text, best, patterns, fold(judged), is_only=len(scores) == 1)
