@@ -235,6 +235,13 @@ _GOOD = {
     "正确",
     "通过",
 }
+# What else a reply may be if one of two texts is as good as the other, and a label says so
+_TIE_LABELS = {"tie", "draw", "equal", "引き分け", "同点", "무승부", "平局", "平手"}
+_TIES = (
+    "tie", "a tie", "it is a tie", "it's a tie", "both are equally good", "they are equally good",
+    "引き分け", "両方とも同じくらい良い", "どちらも同じくらい良い", "무승부", "둘 다 비슷합니다", "비슷합니다",
+    "平局", "平手", "两者差不多", "兩者差不多",
+)  # fmt: skip
 _TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _HAN_DIGITS = "一二三四五六七八九"
@@ -248,8 +255,8 @@ def spelled_out(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels in replies that are not in the requested form.
 
     They add these to the spellings of `label_index`: full marks, stars ("★★★★☆"), numbers to 100 in
-    words, labels of several words that are joined ("not_supported"), "yes" and "no" in other languages,
-    and "true" and "false" for two labels.
+    words, labels of several words that are joined ("not_supported"), "yes", "no" and "tie" in other
+    languages, and "true" and "false" for two labels.
     """
     index = label_index(scale)
     extra_words: dict[str, str] = {}
@@ -268,6 +275,8 @@ def spelled_out(scale: Scale) -> LabelIndex:
     for spelling, label in index.labels.items():
         # "not_supported", "partially-correct"
         _add(extra_words, (re.sub(r"\s+", mark, spelling) for mark in "_-"), label)
+        if spelling.casefold() in _TIE_LABELS:
+            _add(extra_words, _TIES, label)
     for word, label in _yes_and_no(scale, index).items():
         extra_words.setdefault(word, label)
     return replace(

@@ -1034,6 +1034,43 @@ def test_a_tie_that_turns_to_one_of_the_texts_is_no_score(text: str) -> None:
     assert label("Tie, because both are clear, but short.", "score", TIES) == "tie"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is a tie.",
+        "A tie.",
+        "Both are equally good.",
+        "引き分けです。",
+        "両方とも同じくらい良い。",
+        "무승부입니다.",
+        "둘 다 비슷합니다.",
+        "平局。",
+        "两者差不多。",
+    ],
+)
+def test_a_tie_may_be_in_other_words_if_it_is_a_label(text: str) -> None:
+    assert {label(text, kind, TIES) for kind in KINDS} == {"tie"}
+    assert {label(text, kind, PAIR) for kind in KINDS} == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It is not a tie.",
+        "Is it a tie?",
+        "Both are equally good in style.",
+        "Both are equally good, but A is shorter.",
+        "両方とも同じくらい良いとは言えない。",
+        "両方とも同じくらい良いが、Aの方が少し良い。",
+        "둘 다 비슷합니다만 A가 낫습니다.",
+        "两者差不多，但A更好。",
+        "两者差不多好吗？",
+    ],
+)
+def test_a_doubtful_tie_is_no_score(text: str) -> None:
+    assert {label(text, kind, TIES) for kind in KINDS} == {None}
+
+
 def test_every_number_to_100_is_read_in_words() -> None:
     """The test builds the words in another way: digit by digit, without the digits that are not spoken."""
     for digits, ten, unit in (
