@@ -374,7 +374,7 @@ def test_a_note_names_the_packages_of_a_tokenizer_only_if_they_are_missing(
     monkeypatch.setattr("judge.text.tokenizers.find_spec", lambda module: None)
     japanese, korean = notes()
     assert has_line(japanese, "into characters", "MeCab and ipadic")
-    assert korean.endswith("--set METRIC.tokenizer=char")
+    assert korean.endswith("--set rouge.tokenizer=char")
     assert notes(tokenizer="char") == []
     samples = samples[:1] + samples[3:]
     assert notes() == [], "English and Chinese need no package"
