@@ -12,7 +12,8 @@ from judge.scoring.prose import other_languages
 _CONDITION = (
     r"\b(?:if|unless|in\s+case|as\s+long\s+as|doubtful|assuming|supposing|suppose|hypothetical\w*|unsure"
     r"|provided\s+that|I\s+(?:assume|guess)|not\s+(?:sure|certain|applicable))\b|\A\W*provided\b|\?\W*\Z"
-    r"|仮定|けれ?ば|せば|(?<!も)たら|なら(?![なびう])|場合(?:は|に|なら)|[でま]しょうか"
+    # Not in 見当たらない and もたらす
+    r"|仮定|けれ?ば|せば|(?<!も)たら(?!な[いか])|なら(?![なびう])|場合(?:は|に|なら)|[でま]しょうか"
     r"|[다라]면(?![서적])|(?:이하|었|았|으)면\W*\Z|경우(?:에만?|라면)?\W*\Z"
     r"|如果|假如|假设|假設|若(?!干)|除非|只要|[吗嗎]\W*\Z"
 )
