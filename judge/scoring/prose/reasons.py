@@ -17,12 +17,12 @@ _CONDITION = (
     r"|[다라]면(?![서적])|(?:이하|었|았|으)면\W*\Z|경우(?:에만?|라면)?\W*\Z"
     r"|如果|假如|假设|假設|若(?!干)|除非|只要|[吗嗎]\W*\Z"
 )
-_OTHER_SCORE = r"(?:an?\s+|the\s+)?(?:lower|higher|less|more|[0-9])"
+_OTHER_SCORE = r"(?:an?\s+|the\s+)?(?:lower|higher|less|more|[0-9])(?!,[0-9])"
 # "4, maybe", "4 - it might be lower", but not "4 - perhaps a bit short", "4 - could be more concise"
 _PERHAPS = (
     rf"\b(?:maybe|perhaps|possibly|probably|presumably)(?:\s+{_OTHER_SCORE})?\W*\Z"
     r"|\b(?:might|could|would|should|may)\s+"
-    rf"(?:be|get|have|deserve|earn|receive)\s+(?:{_OTHER_SCORE}\W*\Z|(?:an?\s+|the\s+)?[0-9])"
+    rf"(?:be|get|have|deserve|earn|receive)\s+(?:{_OTHER_SCORE}\W*\Z|(?:an?\s+|the\s+)?[0-9](?!,[0-9]))"
     r"|\botherwise\s+(?:an?\s+)?(?:lower|higher|less|[0-9])"
     r"|(?:おそらく|たぶん)\W*\Z|[低高]いかもしれ|(?:아마도?|어쩌면)\W*\Z"
     r"|(?:也许|也許|或许|或許|可能|大概|大[约約])吧?\W*\Z|(?:也许|也許|可能|大概)太[高低]"
@@ -44,12 +44,11 @@ _ON_DEMAND = (
 )
 # At the beginning: "4 - at most", "4, not really", "4 for fluency, not coherence"
 _AT_START = (
-    r"(?:at\s+(?:first|best|most|least)|or\s+(?:an?\s+)?(?:lower|higher|less|more|so)|rather\s+than"
+    r"(?:at\s+(?:best|most)|or\s+(?:an?\s+)?(?:lower|higher|less|more|so)|rather\s+than"
     r"|instead|no,|wait|actually|not\s+(?:yet|for)"
     r"|(?:as|by)\s+(?:requested|instructed|demanded|asked|told|request|instruction)"
     r"|n/a|pending|tbd|placeholder|wish|can(?:not|['’]t)\s+be|told|instructed|max(?:imum)?)\b"
     r"|not\s+(?:what\b|an?\s+(?:\w+\s+)?(?:score|rating|grade)\b)|(?:is|was)\s+(?:too|not|what|the|my)\b"
-    r"|as\s+the\s+\w+\s+(?:asks|demands|says|requests|instructs)\b"
     # "4, once the links work", but not "4 - Once it is read, it is clear."
     r"|(?:until|once|after|before|when)\b[^,;:]*+\Z"
     # "4, could be", "4 - would be too generous", but not "4 - could be clearer"
@@ -80,7 +79,7 @@ _IN_PART = (
 )
 # Nothing else: "4 - too high", "4 (expected)", "4点（仮）"
 _ALONE = (
-    r"(?:(?:for\s+)?example(?:\s+score)?|initially|previously|originally)"
+    r"(?:(?:for\s+)?example(?:\s+score)?|initially|previously|originally|at\s+(?:first|least))"
     r"|(?:as\s+)?(?:the\s+)?(?:author|text|prompt|user|instructions?|rubric|note|it)\s+"
     r"(?:ask|demand|instruct|request|require|say|tell|want)s?"
     r"|(?:the\s+|an?\s+|just\s+an?\s+|as\s+)?(?:requested|required|expected|assumed|target|max(?:imum)?|minimum|threshold"
