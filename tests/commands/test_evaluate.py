@@ -248,6 +248,22 @@ def test_a_mapped_field_that_nothing_reads_stops_before_a_request(
     assert provider.seen == []
 
 
+def test_ratings_of_criteria_that_are_not_judged_this_time_may_be_mapped(
+    provider: ScriptedProvider,
+) -> None:
+    rows = [{**row, "fine": "4", "tones": "3"} for row in ROWS]
+    ratings = {"rating.relevance": "fine", "rating.tone": "tones"}
+    result = judge.evaluate(rows, "relevance", map=ratings, model=provider, metrics=[])
+    assert len(result.table.scores) == len(ROWS)
+    with pytest.raises(ConfigError, match="did you mean tone"):
+        judge.evaluate(
+            rows,
+            ["relevance", "tone: Is it friendly?"],
+            map={"rating.relevance": "fine", "rating.tones": "tones"},
+            model=provider,
+        )
+
+
 def test_reference_metrics_are_skipped_with_a_note_if_there_are_no_references(
     provider: ScriptedProvider,
 ) -> None:
