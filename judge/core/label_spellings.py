@@ -235,8 +235,7 @@ _GOOD = {
     "正确",
     "通过",
 }
-# What else a reply may be if one of two texts is as good as the other, and a label says so
-_TIE_LABELS = {"tie", "draw", "equal", "引き分け", "同点", "무승부", "平局", "平手"}
+# Other words for a tie: the label of the value 0.5 beside A and B.
 _TIES = (
     "tie", "a tie", "it is a tie", "it's a tie", "both are equally good", "they are equally good",
     "引き分け", "両方とも同じくらい良い", "どちらも同じくらい良い", "무승부", "둘 다 비슷합니다", "비슷합니다",
@@ -275,8 +274,10 @@ def spelled_out(scale: Scale) -> LabelIndex:
     for spelling, label in index.labels.items():
         # "not_supported", "partially-correct"
         _add(extra_words, (re.sub(r"\s+", mark, spelling) for mark in "_-"), label)
-        if spelling.casefold() in _TIE_LABELS:
-            _add(extra_words, _TIES, label)
+    value_by_label = dict(zip(scale.labels, scale.values, strict=True))
+    ties = [label for label, value in value_by_label.items() if value == 0.5]
+    if (value_by_label.get("A"), value_by_label.get("B"), len(ties)) == (1, 0, 1):
+        _add(extra_words, _TIES, ties[0])
     for word, label in _yes_and_no(scale, index).items():
         extra_words.setdefault(word, label)
     return replace(

@@ -19,6 +19,7 @@ TEN = Scale.integers(0, 10)
 HUNDRED = Scale.integers(0, 100)
 TWENTIETHS = Scale(tuple(f"{n / 20:g}" for n in range(21)), tuple(n / 20 for n in range(21)))
 PAIR = Scale(("A", "B"), (1.0, 0.0))
+LETTERED_TIES = Scale(("A", "B", "C"), (1.0, 0.0, 0.5))
 TIES = Scale(("A", "B", "tie"), (1.0, 0.0, 0.5))
 ANSWERS = Scale(("no", "yes"), (0.0, 1.0))
 VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
@@ -1038,6 +1039,8 @@ def test_a_doubtful_preference_is_no_score(text: str) -> None:
 )
 def test_a_tie_that_turns_to_one_of_the_texts_is_no_score(text: str) -> None:
     assert {label(text, kind, TIES) for kind in KINDS} == {None}
+    assert {label("C, but A.", kind, LETTERED_TIES) for kind in KINDS} == {None}
+    # However, I prefer A.", kind, LETTERED_TIES) is None
     assert label("Tie, because both are clear, but short.", "score", TIES) == "tie"
 
 
@@ -1057,6 +1060,9 @@ def test_a_tie_that_turns_to_one_of_the_texts_is_no_score(text: str) -> None:
 )
 def test_a_tie_may_be_in_other_words_if_it_is_a_label(text: str) -> None:
     assert {label(text, kind, TIES) for kind in KINDS} == {"tie"}
+    assert {label(text, kind, LETTERED_TIES) for kind in KINDS} == {"C"}
+    grades = Scale(("A", "B", "C"), (1.0, 0.75, 0.5))
+    assert {label(text, kind, grades) for kind in KINDS} == {None}
     assert {label(text, kind, PAIR) for kind in KINDS} == {None}
 
 

@@ -317,7 +317,7 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
     if not scores:
         raise NoScore("no score", text)
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
-    is_tie = patterns.is_pair and len(best.written) > 1
+    is_tie = patterns.is_pair and patterns.spellings.label(best.written) not in ("A", "B")
     if is_tie and _TURNS_TO_A_TEXT.search(text, best.end):
         raise ParseError("two different scores", text)
     if takes_back(text[best.end :]):

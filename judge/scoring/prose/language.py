@@ -21,8 +21,8 @@ class Grammar:
     """One way in which a language asserts a score.
 
     All fields are patterns. SCORE and TITLE stand for the patterns of the scale and the criterion,
-    STEM for the beginning that its title shares with an adjective ("coherence", "coherent"), a space
-    for white space of any length. `assertion` ends with the sentence, or right before a
+    STEM for the beginning that its title shares with an adjective ("coherence", "coherent"), a
+    space for white space of any length. `assertion` ends with the sentence, or right before a
     reason. `lead` matches the words between the beginning of a clause and the assertion. `clause`
     matches the end of a reason before that clause, `before` the reason itself, and `doubt` words
     that the reason must not contain. `after` matches the beginning of a reason behind the

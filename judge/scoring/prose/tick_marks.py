@@ -15,8 +15,8 @@ _WORD_BEHIND = re.compile(r"[\s*_]*(\w+)")
 def blank_tick_mark(text: str, spellings: LabelIndex) -> str:
     """Return a folded text of the same length without its tick or cross.
 
-    A text with several of them stays, because they may stand for options. So does a tick beside "no",
-    and a cross beside anything else.
+    A text with several of them stays, because they may stand for options. So does a tick beside
+    "no", and a cross beside anything else.
     """
     marks = _MARK.findall(text)
     if len(marks) != 1:
