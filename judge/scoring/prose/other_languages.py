@@ -19,7 +19,8 @@ _FRENCH = (
 )
 # "si fuera más corto"
 _SPANISH = (
-    r"si\s+(?:el|los|las|lo|fuera|fuese|estuviera|tuviera|hubiera|no)|no\s+(?:aplica|aplicable|procede)"
+    r"si\s+(?:el|los|las|lo|fuera|fuese|estuviera|tuviera|hubiera|no)"
+    r"|no\s+(?:aplica|aplicable|procede)"
     r"|no\s+(?:puedo|es\s+posible)\s+(?:evaluar|juzgar|calificar|responder)\w*"
 )
 # "se fosse più corto": not "se" alone, which is also Spanish for "itself"
@@ -32,7 +33,8 @@ DOUBT_AFTER = rf"\b(?:{_GERMAN}|{_FRENCH}|{_SPANISH}|{_ITALIAN_AND_PORTUGUESE})\
 _WOULD_BE = r"(?:würde|wäre|hätte|serait|aurait|sería|sarebbe|seria)\b"
 # "4, peut-être", "4, höchstens", but not "4 - il manque au moins un exemple"
 _ALONE = (
-    r"(?:vielleicht|möglicherweise|eventuell|höchstens|mindestens|ausstehend|sinon|peut-être|au\s+(?:plus|moins|maximum)"
+    r"(?:vielleicht|möglicherweise|eventuell|höchstens|mindestens|ausstehend|sinon|peut-être"
+    r"|au\s+(?:plus|moins|maximum)"
     r"|quizás?|tal\s+vez|como\s+(?:máximo|mínimo)|al\s+menos|a\s+lo\s+sumo|pendiente"
     r"|forse|talvez|al\s+massimo|no\s+máximo|almeno|pelo\s+menos)\W*\Z"
 )
