@@ -32,7 +32,7 @@ from judge.commands.card.lines import (
 from judge.commands.card.people import people_findings
 from judge.core.records import Column, Estimate, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.stats.bootstrap import wilson_interval
+from judge.stats.bootstrap import wilson_ends, wilson_interval
 from judge.stats.paired_differences import ALL_EQUAL
 from judge.table import Table
 
@@ -89,9 +89,53 @@ def test_the_needed_texts_move_the_interval_off_the_limit(
     if "more than" in text:
         assert n * (half / distance) ** 2 > 10_000 - 1
         return
-    texts = int(text.split()[1].replace(",", ""))
+    texts = number_needed(text)
     # The half width is proportional to 1 / √n.
     assert half * (n / texts) ** 0.5 <= distance * (1 + 1e-9)
+
+
+def number_needed(text: str) -> int:
+    """Return 38 of "about 38 texts are needed"."""
+    return int(text.split()[1].replace(",", ""))
+
+
+@pytest.mark.parametrize("n", [10, 15, 21, 30, 37])
+def test_the_needed_items_without_a_failure_are_those_that_pass(n: int) -> None:
+    without_failure = failing({"a": 0.0, "b": 0.0}, items=n)
+    cell = cell_of(FAILURES, texts=without_failure)
+    n_needed = number_needed(cell.reason)
+    # Wilson's interval with Student's t of no failure ends below 10% from 38 items on.
+    assert n_needed == pytest.approx(38, abs=1)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 12), (1, 20), (2, 30), (8, 60), (3, 12)])
+def test_the_needed_texts_of_a_share_move_wilsons_interval_off_the_limit(hits: int, n: int) -> None:
+    share = wilson_interval(hits, n)
+    assert share is not None
+    n_needed = number_needed(needed(share, [0.1], "texts", "share"))
+    # The number is an estimate: it may be 30% from the right one.
+    lower_end, upper_end = wilson_ends(share.value, 1.3 * n_needed, 1.96)
+    assert not lower_end <= 0.1 <= upper_end
+    lower_end, upper_end = wilson_ends(share.value, 0.7 * n_needed, 1.96)
+    assert lower_end <= 0.1 <= upper_end
+
+
+def test_the_needed_texts_of_a_spread_are_those_of_its_square() -> None:
+    # The mean square is 0.09 ± 0.32; ± 0.16 reaches the limit, 0.25.
+    spread = Estimate("rms", 0.3, 0.0, 0.41**0.5, 20, "root mean square")
+    assert number_needed(needed(spread, [0.5], "items", "sd")) == pytest.approx(80, abs=1)
+
+
+def test_a_value_between_two_limits_needs_both_ends_within_them() -> None:
+    between = Estimate("wins", 0.45, 0.41, 0.65, 20, "bootstrap")
+    # The upper end is 0.2 away, the upper limit 0.15.
+    assert number_needed(needed(between, [0.4, 0.6], "items")) == 36
+
+
+def test_an_end_behind_the_value_does_not_change_the_needed_texts() -> None:
+    near = Estimate("difference", 0.2, 0.1, 0.6, 20, "bootstrap")
+    far = Estimate("difference", 0.2, -3.0, 0.6, 20, "bootstrap")
+    assert needed(near, [0.4], "texts") == needed(far, [0.4], "texts")
 
 
 # Findings with a margin of half a step: 0.5 points of 1 to 5
@@ -244,6 +288,20 @@ def test_a_judge_that_reverses_people_fails_both_lines() -> None:
     fields = with_people(rated_table(6 - truth, truth, raters=3))
     assert cell_of(AGREEMENT, **fields).verdict == "fail"
     assert cell_of(RATER, **fields).verdict == "fail"
+
+
+@pytest.mark.parametrize(
+    ("value", "n_needed"),
+    # The ends are 0.3 away. Passing needs an end above -0.1, failing one below 0.
+    [(0.05, 160), (-0.2, 90)],
+)
+def test_the_needed_texts_against_a_rater_pass_or_fail(value: float, n_needed: int) -> None:
+    truth = quality(12)
+    noise = np.random.default_rng(8).uniform(1, 5, truth.shape)
+    fields = with_people(rated_table(noise, truth, raters=3))
+    minus_rater = Estimate("difference", value, value - 0.3, value + 0.3, 40, "bootstrap")
+    fields["people"] = {"c": replace(fields["people"]["c"], minus_rater=minus_rater)}
+    assert number_needed(cell_of(RATER, **fields).reason) == pytest.approx(n_needed, abs=1)
 
 
 @pytest.mark.parametrize(("length", "advises"), [(10, False), (None, True)])

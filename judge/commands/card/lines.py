@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil, inf
+from math import asin, ceil, inf, sqrt
 
 from judge.commands.card.card import (
     DETECTED,
@@ -150,22 +150,56 @@ def compare(estimate: Estimate, lower_limit: float, upper_limit: float) -> Mark:
     return "unclear"
 
 
-def needed(estimate: Estimate, limits: Sequence[float], counted: str) -> str:
-    """Say how many texts would move the interval to one side of the nearest limit.
+def needed(estimate: Estimate, limits: Sequence[float], counted: str, unit: str = "") -> str:
+    """Say how many texts would move the interval to one side of the limits next to its value.
 
-    Its width is assumed to fall with the square root of their number.
+    The distance of an end from the value is assumed to fall with the square root of their number,
+    after the transformation for the unit.
     """
     interval = ends(estimate)
     if interval is None:
         return f"too few {counted} for an interval: {FEWEST} or more are needed"
-    distance = min((abs(estimate.value - limit) for limit in limits), default=0.0)
-    half = (interval[1] - interval[0]) / 2
-    if not distance:
+    if not limits or estimate.value in limits:
         return f"more {counted} decide"
-    texts = ceil(estimate.n * (half / distance) ** 2)
+    transform = _TRANSFORMATIONS.get(unit, float)
+    transformed_value = transform(estimate.value)
+    ratio = 0.0
+    for limit in _limits_beside(estimate.value, limits):
+        end = interval[0] if limit < estimate.value else interval[1]
+        distance_of_end = abs(transform(end) - transformed_value)
+        distance_of_limit = abs(transform(limit) - transformed_value)
+        ratio = max(ratio, distance_of_end / distance_of_limit)
+    texts = ceil(estimate.n * ratio**2)
     if texts > _MOST_NEEDED:
         return f"the value is at the limit: more than {_MOST_NEEDED:,} {counted} are needed"
     return f"about {max(texts, estimate.n + 1):,} {counted} are needed"
+
+
+def _limits_beside(value: float, limits: Sequence[float]) -> list[float]:
+    """Return the nearest limit below the value and the nearest above it, as far as there are any."""
+    beside = []
+    below = [limit for limit in limits if limit < value]
+    if below:
+        beside.append(max(below))
+    above = [limit for limit in limits if limit > value]
+    if above:
+        beside.append(min(above))
+    return beside
+
+
+def _arcsine(share: float) -> float:
+    """Return the arcsine of the root, which stabilises the variance of a share."""
+    within_range = min(1.0, max(0.0, share))
+    return asin(sqrt(within_range))
+
+
+def _square(spread: float) -> float:
+    """Return the mean square, of which the interval of a spread is the root."""
+    return spread**2
+
+
+_TRANSFORMATIONS: Mapping[str, Callable[[float], float]] = {"share": _arcsine, "sd": _square}
+"""By unit: on a transformed scale, the ends of an interval approach the value evenly as n grows."""
 
 
 def _compared(
@@ -176,7 +210,7 @@ def _compared(
     reason = ""
     if mark == "unclear":
         limits = [limit for limit in (lower_limit, upper_limit) if abs(limit) != inf]
-        reason = needed(finding.estimate, limits, finding.counted)
+        reason = needed(finding.estimate, limits, finding.counted, finding.unit)
     return CardCell(
         criterion, mark, finding.estimate, finding.unit, finding.counted, beside, reason
     )
@@ -293,7 +327,10 @@ def _against_rater(measured: Measurements, criterion: str) -> CardCell:
     elif passes_test or is_near_rater:
         mark = "pass"
     else:
-        reason = needed(estimate, [0.0, -RATER_MARGIN], counted)
+        # Above -RATER_MARGIN passes and below 0 fails: the limit farther from the value decides first.
+        limits = (0.0, -RATER_MARGIN)
+        deciding = max(limits, key=lambda limit: abs(limit - estimate.value))
+        reason = needed(estimate, [deciding], counted)
     return CardCell(criterion, mark, estimate, "Spearman", counted, beside, reason)
 
 
@@ -523,7 +560,7 @@ def _failures(measured: Measurements, criterion: str) -> CardCell:
         mark = "fail"
         reason = "systems differ significantly in their failures"
     elif mark == "unclear":
-        reason = needed(most.share, [MOST_FAILED], "items")
+        reason = needed(most.share, [MOST_FAILED], "items", "share")
     beside = f"most: {most.system}, {most.failed:,} of {plural(most.judgments, 'judgment')}"
     if not most.failed:
         beside = ""
