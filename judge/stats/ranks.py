@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +60,23 @@ def rank_by_means(
         best_rank = 1 + number_better[system]
         worst_rank = len(ranks) - number_worse[system]
         yield Rank(system, rank, best_rank, worst_rank)
+
+
+def shared_ranks(systems: Sequence[str], apart: Collection[frozenset[str]]) -> dict[str, int]:
+    """Return the rank of each system, by its name: systems that do not differ share one.
+
+    The systems are in the order of their means, best first. `apart` has the pairs that differ
+    significantly. A system shares the rank of the one before it if it differs from none that has
+    this rank. The next rank is 1 + the number of all systems before it: 1, 1, 3.
+    """
+    ranks: dict[str, int] = {}
+    sharing: list[str] = []
+    for position, system in enumerate(systems, 1):
+        if any(frozenset((system, other)) in apart for other in sharing):
+            sharing = []
+        sharing.append(system)
+        ranks[system] = position - len(sharing) + 1
+    return ranks
 
 
 def leaders(

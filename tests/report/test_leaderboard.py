@@ -11,7 +11,8 @@ from judge.report.document import Block, Document
 from judge.report.document import Table as Shown
 from judge.report.renderers.latex import escape, render
 from judge.report.table_selection import with_columns
-from judge.report.views.board import _in_printed_order, build_leaderboard
+from judge.report.views.board import build_leaderboard
+from judge.report.views.printed_ranks import in_printed_order
 from judge.results.result import Result
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import item_means
@@ -75,19 +76,9 @@ def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) ->
     assert board.rows["good", "overall"].mean == tested.estimates["good", "overall"].value
 
 
-def test_a_rank_is_one_more_than_the_number_of_significantly_better_systems(
-    tested: Result,
-) -> None:
+def test_systems_without_a_significant_difference_share_a_rank(tested: Result) -> None:
     board = build_leaderboard(tested)
-    (overall,) = [comparison for comparison in tested.comparisons if comparison.column == "overall"]
-    for rank in overall.ranks:
-        better = sum(
-            d.apart
-            and (d.other == rank.system if d.estimate.value > 0 else d.system == rank.system)
-            for d in overall.differences
-        )
-        assert board.place(rank.system).rstrip("=") == str(1 + better)
-    assert [board.place(system) for system in board.systems] == ["1=", "1=", "2"]
+    assert [board.place(system) for system in board.systems] == ["1=", "1=", "3"]
 
 
 def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
@@ -104,7 +95,7 @@ def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
 def test_the_page_and_latex_explain_intervals_and_shared_ranks(tested: Result) -> None:
     interval, shared_rank = ("[low, high]: 95% interval", "=: shared rank")
     leaderboard = short(tested)
-    assert [row[0].text for row in leaderboard.rows] == ["1=", "1=", "2"]
+    assert [row[0].text for row in leaderboard.rows] == ["1=", "1=", "3"]
     assert has_line(leaderboard.small_print, interval, shared_rank)
     document = Document("Run", summary=(leaderboard,))
     caption = re.search(r"\\caption\{(.*)\}", render(document))
@@ -116,8 +107,8 @@ def test_the_page_and_latex_explain_intervals_and_shared_ranks(tested: Result) -
 
 def test_the_leaderboard_explains_only_what_it_shows(tested: Result) -> None:
     (overall,) = [comparison for comparison in tested.comparisons if comparison.column == "overall"]
-    ranks = [replace(rank, low=n, high=n) for n, rank in enumerate(overall.ranks, 1)]
-    in_order = replace(tested, comparisons=(replace(overall, ranks=tuple(ranks)),))
+    apart = tuple(replace(difference, adjusted=0.001) for difference in overall.differences)
+    in_order = replace(tested, comparisons=(replace(overall, differences=apart),))
     assert [row[0].text for row in short(in_order).rows] == ["1", "2", "3"]
     assert short(in_order).small_print == "[low, high]: 95% interval"
     no_intervals = {
@@ -315,11 +306,17 @@ def test_values_of_all_texts_together_are_named_and_not_marked() -> None:
     assert not plugins.document(result).notices
 
 
-def test_printed_places_are_in_order() -> None:
-    """A system with a better mean may be significantly worse than more systems. It is listed after them."""
+def test_rows_are_in_the_order_of_the_means() -> None:
+    """Regression: a system came after one with a lower mean, which fewer systems beat."""
     ranks = (Rank("a", 1, 1, 1), Rank("b", 2, 3, 4), Rank("c", 3, 2, 4), Rank("d", 4, 2, 4))
-    order = _in_printed_order(Comparison("fluency", ranks=ranks, partly_scored=("c",)))
-    assert list(order) == ["a", "d", "c", "b"]
+    order = in_printed_order(Comparison("fluency", ranks=ranks, best=("a",)))
+    assert [rank.system for rank in order] == ["a", "b", "c", "d"]
+
+
+def test_the_leader_comes_before_a_better_mean_over_few_items() -> None:
+    ranks = (Rank("few", 1, 1, 3), Rank("a", 2, 1, 3), Rank("b", 3, 1, 3))
+    comparison = Comparison("fluency", ranks=ranks, best=("a", "few", "b"), partly_scored=("few",))
+    assert [rank.system for rank in in_printed_order(comparison)] == ["a", "few", "b"]
 
 
 def test_a_report_calls_a_metric_by_one_name(result: Result) -> None:

@@ -28,6 +28,7 @@ from judge.report.views.columns import (
     with_calibration,
     with_pass_rate,
 )
+from judge.report.views.printed_ranks import in_printed_order, printed_ranks
 from judge.report.views.summary import Mark, Row
 from judge.results.result import Result, failure_counts
 from judge.stats.analyze import pass_table
@@ -47,11 +48,13 @@ class Leaderboard:
     nothing was compared, `ranked_by` is empty and they keep the table's order. `rows` has the mean
     of each system in each column. `against` is the system that all are compared with, "" if every
     two are. `of_texts` are the columns with a value per text. `rates` are the columns of pass
-    rates, by the names of the columns whose values pass.
+    rates, by the names of the columns whose values pass. `printed_ranks` are those of the short
+    table (see `shared_ranks`).
     """
 
     ranked_by: str
     ranks: Mapping[str, Rank]
+    printed_ranks: Mapping[str, int]
     systems: tuple[str, ...]
     groups: tuple[Group, ...]
     rows: Mapping[tuple[str, str], Row]
@@ -65,27 +68,12 @@ class Leaderboard:
         return tuple(column for group in self.groups for column in group.columns)
 
     def place(self, system: str) -> str:
-        """Return 1 + the number of significantly better systems, such as `1`, or `1=` if shared."""
-        if system not in self.ranks:
+        """Return the rank to print, such as `1`, or `1=` if systems share it."""
+        if system not in self.printed_ranks:
             return "–"
-        best_rank = self.ranks[system].low
-        ranks = self.ranks.values()
-        n_sharing = sum(rank.low == best_rank for rank in ranks)
-        return f"{best_rank}=" if n_sharing > 1 else str(best_rank)
-
-
-def _in_printed_order(comparison: Comparison | Calibrated) -> dict[str, Rank]:
-    """Return the ranks in the order of the printed ranks, then of the means.
-
-    A system with few scores comes last among the systems with the same printed rank.
-    """
-    partly = comparison.partly_scored
-
-    ranks = sorted(comparison.ranks, key=lambda rank: (rank.system in partly, rank.rank))
-    if not comparison.against:
-        # Sorting keeps the order of systems with the same printed rank.
-        ranks.sort(key=lambda rank: rank.low)
-    return {rank.system: rank for rank in ranks}
+        rank = self.printed_ranks[system]
+        n_sharing = list(self.printed_ranks.values()).count(rank)
+        return f"{rank}=" if n_sharing > 1 else str(rank)
 
 
 def build_leaderboard(result: Result) -> Leaderboard:
@@ -102,7 +90,11 @@ def build_leaderboard(result: Result) -> Leaderboard:
     shown_columns = Shown(rates, calibrated)
     tested = _tested_columns(result, shown_columns, against)
     rows = _mean_rows(result, columns, shown_columns, tested)
-    ranks = _in_printed_order(main) if main and len(main.ranks) > 1 else {}
+    ranks: dict[str, Rank] = {}
+    ranks_to_print: dict[str, int] = {}
+    if main and len(main.ranks) > 1:
+        ranks = {rank.system: rank for rank in in_printed_order(main)}
+        ranks_to_print = printed_ranks(main)
     with_values = [column for column in columns if column in result.table.columns]
     corpus = result.table.corpus_columns
     systems = dict.fromkeys([*ranks, *count_texts(result)])
@@ -110,6 +102,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
     return Leaderboard(
         ranked_by=main.column if main else "",
         ranks=ranks,
+        printed_ranks=ranks_to_print,
         systems=tuple(systems),
         groups=tuple(groups),
         rows=rows,

@@ -22,6 +22,7 @@ from judge.report.views.columns import (
     marks_against,
     places,
 )
+from judge.report.views.printed_ranks import printed_ranks
 from judge.report.views.system_names import (
     MAX_NAMED,
     all_others,
@@ -398,25 +399,24 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
     if _column(result, comparison).kind != "criterion":
         return
     by_column = compared_columns(result)
-    # As in the table: 1 + the number of significantly better systems.
-    printed_ranks = {rank.system: rank.low for rank in comparison.ranks}
+    ranks_in_table = printed_ranks(comparison)
     for metric_name in REFERENCE_METRICS:
         metric = by_column.get(metric_name)
         if metric is None or not metric.best or not set(metric.best).isdisjoint(comparison.best):
             continue
         top = metric.best[0]
         is_alone = _first_by_mean(metric) == [top]
-        if is_alone and top in printed_ranks:
-            judged = f"{_rank_in_words(top, printed_ranks)}{_lowest_criterion(result, top)}"
+        if is_alone and top in ranks_in_table:
+            judged = f"{_rank_in_words(top, ranks_in_table)}{_lowest_criterion(result, top)}"
             title = column_title(metric_name)
             yield f"{title} ranks {short_name(top)} first; the judge ranks it {judged}."
             return
 
 
-def _rank_in_words(system: str, printed_ranks: Mapping[str, int]) -> str:
+def _rank_in_words(system: str, ranks_in_table: Mapping[str, int]) -> str:
     """Return a printed rank in words: `last`, `2`, or `2=` if others share it."""
-    rank = printed_ranks[system]
-    all_ranks = list(printed_ranks.values())
+    rank = ranks_in_table[system]
+    all_ranks = list(ranks_in_table.values())
     if all_ranks.count(rank) > 1:
         return f"{rank}="
     return "last" if rank == max(all_ranks) else str(rank)

@@ -405,7 +405,8 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     if any(rated.judges for rated in result.rated):
         yield "judge validate RUN"
     closest = closest_pair(result)
-    leaders = [system for system in board.systems if board.place(system) == "1="]
+    main = main_order(result)
+    leaders = list(main.best) if main else []
     if board.against:
         leaders = list(closest[:2]) if closest else []
     # The plan says how many items would decide between systems that do not differ significantly.
