@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Hashable
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from judge.core.budget import Budget
@@ -70,6 +71,8 @@ class BudgetLedger:
         self._shortest_prompts: dict[tuple[Hashable, ...], int] = {}
         # The most that a refused request can cost.
         self._refused = 0.0
+        # The most that the requests can cost for which batches had no budget.
+        self._unsent = 0.0
         self._waiting: list[_Waiter] = []
         self._prices: dict[tuple[str, str, bool], TokenPrices] = {}
 
@@ -117,13 +120,40 @@ class BudgetLedger:
     def try_reserve(self, request: Request, share: float = 1.0) -> float | None:
         """Reserve like `reserve`, without waiting; return None if it does not fit now."""
         reserved = self._reservation(request, share)
-        if self.budget is not None:
-            available = self.budget.amount - self.spent - self._reserved
-            if reserved > available:
-                return None
+        if reserved > self._available:
+            return None
         self._reserved += reserved
         self._in_flight += 1
         return reserved
+
+    @property
+    def _available(self) -> float:
+        if self.budget is None:
+            return math.inf
+        return self.budget.amount - self.spent - self._reserved
+
+    def covers_all(self, requests: Iterable[Request], share: float) -> bool:
+        """Return whether the maximum cost of all these requests fits now."""
+        return self._sum(requests, share) <= self._available
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in flight, so that no more budget becomes available."""
+        return not self._in_flight
+
+    def short_of(self, requests: Sequence[Request], share: float) -> BudgetReached:
+        """Return the error for requests that are not sent because not all of them fit."""
+        maximum = self._sum(requests, share)
+        self._unsent += maximum
+        self._refused = max(self._reservation(request, share) for request in requests)
+        return BudgetReached(
+            f"the budget of {self.budget} was enough for a part of the requests: "
+            f"{self._format_amount(self.spent)} may have been spent, and the batch of the other "
+            f"{len(requests):,} can cost up to {self._format_amount(maximum)}"
+        )
+
+    def _sum(self, requests: Iterable[Request], share: float) -> float:
+        return sum(self._reservation(request, share) for request in requests)
 
     def _reservation(self, request: Request, share: float) -> float:
         """Return what a request can cost if it overruns its maximum as the worst reply so far."""
@@ -201,13 +231,14 @@ class BudgetLedger:
         """Return a budget that should be enough for the `remaining` judgments of a stopped run.
 
         The estimate is from what the `paid` ones have cost, and a request that was refused has to
-        fit beside the others.
+        fit beside the others. A batch needs the maximum cost of all its requests at once.
         """
         unit = "tokens" if self.budget is None else self.budget.unit
         cost_of_one = self._refused
         if paid:
             cost_of_one = _MARGIN * self.spent / paid
-        return Budget(remaining * cost_of_one + self._refused, unit).rounded_up()
+        cost_of_rest = max(remaining * cost_of_one, self._unsent)
+        return Budget(cost_of_rest + self._refused, unit).rounded_up()
 
     def max_cost(self, request: Request) -> float:
         """Return the most that a request can cost, in the budget's unit."""

@@ -95,8 +95,12 @@ def _known_seconds(judges: Iterable[JudgeForecast]) -> list[float]:
 def requests_in_budget(
     config: RunConfig, judges: Sequence[JudgeForecast], price: float | None
 ) -> int | None:
-    """Return about how many requests fit; None without a budget or if the price is unknown."""
-    if config.budget is None:
+    """Return about how many requests fit.
+
+    None without a budget, if the price is unknown, or for batches: a batch reserves the maximum
+    cost of all its requests at once, of which the price says little.
+    """
+    if config.budget is None or config.engine == "batch":
         return None
     if config.budget.unit == "usd":
         needed = price

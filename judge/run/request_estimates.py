@@ -131,7 +131,7 @@ class CostEstimate:
     """Requests, price and time of a run that has not started.
 
     `price` is the sum over the judges, None if one is unknown. About `fits` requests fit into the
-    budget; None if there is none, or the price is unknown.
+    budget; None if there is none, if the price is unknown, or for batches.
     """
 
     judges: tuple[JudgeForecast, ...]

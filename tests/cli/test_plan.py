@@ -230,6 +230,17 @@ def test_a_budget_shows_how_many_requests_fit(command: Callable[..., Any], data:
     assert "fit" not in completed.out
 
 
+@pytest.mark.parametrize("model", ["gpt-5.4-mini", "a-model-without-a-price"])
+def test_a_budget_of_batches_says_that_they_reserve_the_maximum_cost(
+    command: Callable[..., Any], data: Path, model: str
+) -> None:
+    arguments = ["plan", data, "--model", model, "--criteria", "relevance", "--engine", "batch"]
+    plan = command(*arguments, "--budget", "5000tokens")
+    output = " ".join(plan.out.split())
+    assert has_line(output, "--budget 5,000 tokens", "batch reserves the maximum cost")
+    assert "requests fit" not in output
+
+
 def test_a_plan_of_a_ranking_is_asked_for(command: Callable[..., Any], data: Path) -> None:
     plan = data.parent / "rank.yaml"
     plan.write_text("data: texts.jsonl\ncriteria: [overall]\nmodel: gpt-5.4-mini\n")

@@ -17,7 +17,7 @@ class Forecast:
     """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
 
     - `price`: the sum over the judges, None if one is unknown.
-    - `fits`: about how many requests fit into the budget; None without one, or without a price.
+    - `fits`: about how many requests fit into the budget; None without one, without a price, or for batches.
     - `by`: what each line of a judge's estimate is about: a criterion, or a run of a judge card.
     - `notes`: what the numbers include.
     """

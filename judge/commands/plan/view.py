@@ -77,7 +77,12 @@ def _budget_notice(forecast: Forecast) -> Iterator[str]:
     """Yield how far the budget reaches, if there is one."""
     if forecast.budget is None or not forecast.requests:
         return
-    if forecast.fits is None:
+    if forecast.fits is None and (forecast.price is not None or forecast.budget.unit == "tokens"):
+        budget_reach = (
+            "a batch reserves the maximum cost of all its requests, one token per byte and the "
+            "longest reply; the run stops if that does not fit, and the same command resumes it"
+        )
+    elif forecast.fits is None:
         budget_reach = (
             "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
         )

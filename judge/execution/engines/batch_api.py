@@ -100,17 +100,33 @@ class _Gathered:
 
 @dataclass(slots=True, eq=False)
 class _Reservations:
-    """What is reserved of the budget for requests in batches, at a batch's share of the price."""
+    """What is reserved of the budget for requests in batches, at a batch's share of the price.
+
+    Once the budget paid for only a part of the requests, it `is_short`: the rest is sent if all of
+    it fits. Otherwise many small batches, of which each takes up to a day, would use up the budget.
+    """
 
     ledger: BudgetLedger | None
+    is_short: bool = False
+    _rest_fits: bool = True
     _reserved: dict[str, float] = field(default_factory=dict)
+
+    def look_at(self, rest: Iterable[Request]) -> None:
+        """Note whether the budget covers all requests that no batch has yet."""
+        if self.ledger is not None:
+            unpaid = [request for request in rest if request.key() not in self._reserved]
+            self._rest_fits = self.ledger.covers_all(unpaid, BATCH)
 
     def reserve(self, request: Request) -> bool:
         """Reserve what a request can cost; False if the budget does not have that now."""
         if self.ledger is None or request.key() in self._reserved:
             return True
+        if self.is_short and not self._rest_fits:
+            return False
         reserved = self.ledger.try_reserve(request, BATCH)
         if reserved is None:
+            # Without a reservation of this judge, another judge's requests hold the budget.
+            self.is_short = self.is_short or bool(self._reserved)
             return False
         self._reserved[request.key()] = reserved
         return True
@@ -125,12 +141,21 @@ class _Reservations:
         if self.ledger is not None and reserved is not None:
             self.ledger.release(reserved)
 
-    async def until_affordable(self, request: Request) -> None:
-        """Wait until a request could be paid for. Raises BudgetReached if it never can be."""
-        if self.ledger is not None:
-            reserved = await self.ledger.reserve(request, BATCH)
-            # It is reserved again when the batch is packed.
-            self.ledger.release(reserved)
+    async def until_affordable(self, unsent: list[Request]) -> None:
+        """Wait until the first request could be paid for.
+
+        Raises BudgetReached if it never can be, or if the budget is short and no request is left
+        whose reply could make room for all of them.
+        """
+        if self.ledger is None:
+            return
+        if self.is_short:
+            if self.ledger.is_idle:
+                raise self.ledger.short_of(unsent, BATCH)
+            return
+        reserved = await self.ledger.reserve(unsent[0], BATCH)
+        # It is reserved again when the batch is packed.
+        self.ledger.release(reserved)
 
 
 @dataclass(slots=True)
@@ -321,7 +346,7 @@ class BatchEngine:
             if self._gathered.unsent and (has_ended or not self._open):
                 await self._submit()
                 if self._gathered.unsent and not self._open:
-                    await self._reservations.until_affordable(self._gathered.unsent[0])
+                    await self._reservations.until_affordable(self._gathered.unsent)
             self._update_status()
             if not self._open and not self._gathered.unsent:
                 return
@@ -340,7 +365,7 @@ class BatchEngine:
         return bool(ended)
 
     async def _submit(self) -> None:
-        """Send what no batch has yet; what the budget does not pay for now stays unsent.
+        """Send what no batch has yet; what the budget has no room for stays unsent.
 
         Meanwhile no other process sends, so that no request is in two batches. If the provider's
         queue was full, one batch is sent at a time. If the process that sent the others was killed
@@ -358,6 +383,7 @@ class BatchEngine:
             if rest and not self._first_sent:
                 self._first_sent = True
                 await self._ask_online(rest.popleft())
+            self._reservations.look_at(rest)
             while rest:
                 with TemporaryFile() as file:
                     job = self._pack(rest, file)

@@ -549,18 +549,55 @@ def test_an_address_without_a_batch_api_is_refused_before_any_request(
 # Limits of the run.
 
 
+def of_102_bytes(count: int) -> list[Request]:
+    """Return requests that reserve 1,118 tokens, and 218 after a reply, each of which costs 101."""
+    return [request(f"{n} " + "word " * 20) for n in range(count)]
+
+
 def test_a_budget_is_not_crossed(echo: Any, tmp_path: Path) -> None:
-    texts = [request(f"{n} " + "word " * 20) for n in range(12)]
     ledger = BudgetLedger(Budget(1150, "tokens"))
     session = Session(echo, tmp_path, ledger=ledger)
-    with pytest.raises(BudgetReached, match="1,150 tokens is reached"):
-        run_async(session.run(texts))
-    # A request of 102 bytes reserves 1,118 tokens, and each reply reports 101: from then on,
-    # 218 tokens are reserved.
-    assert 0 < len(session.answers) < 12
+    with pytest.raises(BudgetReached, match="1,150 tokens"):
+        run_async(session.run(of_102_bytes(10)))
+    assert 0 < len(session.answers) < 10
     assert ledger.spent == 101 * len(session.answers) <= 1150
-    assert ledger.spent + 218 > 1150
     assert set(echo.asked.values()) == {1}
+
+
+def test_a_short_budget_pays_for_one_batch_not_for_many_small_ones(
+    echo: Any, tmp_path: Path
+) -> None:
+    ledger = BudgetLedger(Budget(3000, "tokens"))
+    session = Session(echo, tmp_path, ledger=ledger)
+    with pytest.raises(BudgetReached, match=r"the other \d+ can cost up to") as raised:
+        run_async(session.run(of_102_bytes(40)))
+    assert echo.uploads == 1
+    # The first reply leaves 2,899 tokens, the price of 13 more in the worst case.
+    assert len(session.answers) == 14
+    assert "the other 26 can" in str(raised.value)
+
+
+def test_the_budget_that_is_said_to_be_enough_pays_for_the_rest_in_one_batch(
+    echo: Any, tmp_path: Path
+) -> None:
+    ledger = BudgetLedger(Budget(3000, "tokens"))
+    session = Session(echo, tmp_path / "first", ledger=ledger)
+    with pytest.raises(BudgetReached):
+        run_async(session.run(of_102_bytes(40)))
+    rest = of_102_bytes(40)[len(session.answers) :]
+    enough = ledger.enough_for(len(rest), len(session.answers))
+    resumed = Session(echo, tmp_path / "second", ledger=BudgetLedger(enough))
+    assert len(run_async(resumed.run(rest))) == len(rest)
+    assert echo.uploads == 2
+
+
+def test_a_second_batch_is_sent_if_the_budget_left_covers_all_of_the_rest(
+    echo: Any, tmp_path: Path
+) -> None:
+    ledger = BudgetLedger(Budget(3000, "tokens"))
+    session = Session(echo, tmp_path, ledger=ledger)
+    assert len(run_async(session.run(of_102_bytes(20)))) == 20
+    assert echo.uploads == 2
 
 
 def payer(model: str, endpoint: str) -> ScriptedProvider:
