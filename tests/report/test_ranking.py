@@ -246,3 +246,32 @@ def test_failed_judgments_are_those_of_the_judges_and_not_of_their_mean() -> Non
     table = replace(result.table, columns=columns)
     document = plugins.document(replace(result, table=table, rankings=ranked))
     assert "3 judgments failed" in document.about
+
+
+def _with_flips(values_when_second: list[float]) -> Result:
+    """Text a wins each comparison when it is shown first; b's values when shown first are given."""
+    items = [f"i{index}" for index in range(len(values_when_second))]
+    samples = tuple(Sample(item, name, f"text {name}") for item in items for name in "ab")
+    provenance = Provenance("single")
+    scores = []
+    for item, value in zip(items, values_when_second, strict=True):
+        scores.append(Score(item, "a", "overall", 1.0, provenance, "b"))
+        scores.append(Score(item, "b", "overall", value, provenance, "a"))
+    column = Column("overall", "criterion", Signature("overall"), 0.0, 1.0)
+    ranked = rankings(scores, (), ["a", "b"], ["overall"])
+    return Result(Table(samples, (column,), tuple(scores)), {}, rankings=ranked)
+
+
+def test_a_notice_warns_if_most_verdicts_changed_with_the_order() -> None:
+    notices = plugins.document(_with_flips([0.7] * 6 + [0.0] * 4)).notices
+    assert any(
+        has_line(notice, "overall", "changed", "60.0%", "first got 71.0%") for notice in notices
+    )
+    few_flips = plugins.document(_with_flips([0.7] * 5 + [0.0] * 5)).notices
+    assert not any("changed with the order" in notice for notice in few_flips)
+
+
+def test_the_headline_alone_says_that_every_verdict_changed_with_the_order() -> None:
+    document = plugins.document(_with_flips([1.0] * 10))
+    assert has_line(document.finding[0], "Every verdict on overall changed with the order")
+    assert not any("changed with the order" in notice for notice in document.notices)

@@ -40,6 +40,7 @@ from judge.report.views.provenance import (
     reading_section,
 )
 from judge.report.views.ranking_failure_notice import ranking_failure_notice
+from judge.report.views.ranking_flip_notice import ranking_flip_notices
 from judge.report.views.summary import ranked_data
 from judge.results.result import Result, preference_agreement_of
 from judge.stats.pairwise import Ranking, Standing
@@ -85,6 +86,7 @@ def view(result: Result) -> Document:
     failure_notice = ranking_failure_notice(result)
     if failure_notice:
         notices = (*notices, failure_notice)
+    notices = (*notices, *ranking_flip_notices(result))
     pairs_compared = plural(n_pairs, "pair")
     # A pair that was judged in both orders has two judgments.
     failed = f"{plural(n_failed, 'judgment')} failed"

@@ -32,7 +32,7 @@ def ranking_finding(result: Result) -> list[str]:
     if not rankings:
         return list(_no_whole_pair(result, all_rankings))
     ranking, *others = rankings
-    if _is_void(result, ranking):
+    if is_void(result, ranking):
         sentences = list(_void_finding(ranking))
     elif ranking.against in {standing.system for standing in ranking.standings}:
         return list(_finding_against(ranking))
@@ -59,7 +59,7 @@ def _no_whole_pair(result: Result, rankings: Sequence[Ranking]) -> Iterator[str]
             yield f"No pair can be compared on {title}: each failed in one of its two orders"
 
 
-def _is_void(result: Result, ranking: Ranking) -> bool:
+def is_void(result: Result, ranking: Ranking) -> bool:
     """Return whether the order reversed every verdict, so that none is about the texts.
 
     A verdict that changes from a tie to a win still favours a text.
@@ -248,7 +248,7 @@ def _elsewhere(result: Result, others: Sequence[Ranking]) -> Iterator[str]:
     """Name the system with the highest win rate or strength on further criteria."""
     clear = []
     for ranking in others:
-        if _is_void(result, ranking) or len(ranking.groups) != 1:
+        if is_void(result, ranking) or len(ranking.groups) != 1:
             continue
         winners = _winners_of(ranking.standings, ranking)
         if len(winners) == 1:
