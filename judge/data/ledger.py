@@ -47,6 +47,14 @@ def withhold(samples: Iterable[Sample], seen: Seen) -> Iterator[Sample]:
             yield sample
 
 
+def unrated(sample: Sample) -> Sample:
+    """Return the sample without ratings, and without the names of those that are withheld.
+
+    A note on withheld ratings of a run without ratings would say that none is left.
+    """
+    return replace(sample, human={}, ratings={}, raters={}, withheld=())
+
+
 def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
     return {
         criterion_name: value

@@ -332,3 +332,15 @@ def test_a_diff_of_criteria_refuses_leaked_ratings(leaking_criterion: str) -> No
     )
     with pytest.raises(DataError, match="ratings of 6 texts"):
         criterion_shifts(before, after, judge.load_samples(rows()))
+
+
+def test_a_diff_counts_the_excluded_ratings_once_and_knows_that_others_are_left(
+    leaking_criterion: str,
+) -> None:
+    old = criterion(Path(leaking_criterion).parents[1], "old")
+    model = ScriptedProvider(answer, model="grader")
+    options: dict[str, Any] = {"cache": False, "weighting": "single"}
+    report = judge.diff(old, leaking_criterion, rows(), model=model, **options).report(full=True)
+    text = " ".join(report.split())
+    assert text.count("polite: 6 texts excluded") == 1
+    assert "No rating is left" not in text

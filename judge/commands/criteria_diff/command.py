@@ -303,7 +303,7 @@ def _prepare_runs(
     changed |= {"criteria": (rating,), "metrics": (), "set": {}, "out": None}
     config = config.model_copy(update=changed)
     # With ratings, a run would compute more agreement than a diff shows.
-    unrated = [replace(row, human={}, ratings={}) for row in rows]
+    unrated = [ledger.unrated(row) for row in rows]
 
     def prepare_side(side: Criterion) -> PreparedRun:
         renamed = {rating: replace(side, name=rating)}

@@ -294,7 +294,7 @@ def _prepare(
 ) -> PreparedRun:
     """Prepare a run of criteria, which have the same title, on texts without their ratings."""
     # With ratings, each run would compute its own agreement with people, which nobody reads.
-    unrated = [replace(row, human={}, ratings={}, raters={}) for row in rows]
+    unrated = [ledger.unrated(row) for row in rows]
     named = {}
     for wording_name, criterion in criterion_by_name.items():
         named[wording_name] = replace(criterion, name=wording_name)
