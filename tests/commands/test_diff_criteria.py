@@ -17,7 +17,7 @@ from judge.commands.criteria_diff.command import diff, plan_diff, run_diff
 from judge.commands.criteria_diff.record import CriterionDiff, FlipCount
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
-from judge.core.records import Choice, Request, Response, Usage
+from judge.core.records import Choice, Request, Response, Usage, seen_digest
 from judge.execution import token_estimates
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider
@@ -324,6 +324,23 @@ def test_verdict_with_two_texts_an_item_is_over_all_texts(write: Write) -> None:
     comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
     assert comparison.judged.leading.level == "all-texts"
     assert has_line(" ".join(comparison.report().split()), "Spearman", "+1.691", "8 texts")
+
+
+def test_the_verdict_keeps_its_level_if_ratings_of_most_texts_are_withheld(
+    write: Write,
+) -> None:
+    """`judge criteria improve` withholds its training texts, and tests at the level of all texts."""
+    old, new = pair(write)
+    # Two of three texts are left in most items.
+    used = [row for row in ROWS if row["system"] == "z" and row["item"] != "i0"]
+    digests = [seen_digest(row["source"], row["output"]) for row in used]
+    text = Path(new).read_text(encoding="utf-8")
+    Path(new).write_text(text.replace("---\n", f"---\nseen: {digests}\n", 1), encoding="utf-8")
+    model = grades(LOW, HIGH)
+    judged = diff(old, new, ROWS, model=model, weighting="single", cache=False).judged
+    assert judged is not None
+    assert judged.leading is not None
+    assert judged.leading.level == "within-items"
 
 
 def test_the_ratings_can_have_a_different_name(write: Write) -> None:

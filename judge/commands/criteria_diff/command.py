@@ -54,6 +54,7 @@ from judge.run.preparation import (
 )
 from judge.scoring.multi_criteria import make_renderers
 from judge.stats.bootstrap import Bools, Floats
+from judge.stats.coefficients import Level
 from judge.stats.correlation import change_in_agreement, usual_level
 from judge.stats.rated_columns import column_from_table
 
@@ -483,7 +484,8 @@ def criterion_shifts(
     notes += ledger.notes(rows)
     rated_rows = [row for row in rows if judged.rating in row.human]
     if rated_rows:
-        judged = _with_agreement(judged, before, after, rated_rows)
+        level = _level(rows, judged.rating)
+        judged = _with_agreement(judged, before, after, rated_rows, level)
     else:
         judged = replace(judged, no_agreement=_unrated_reason(rows, judged.rating))
     return judged, tuple(notes)
@@ -508,10 +510,21 @@ def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
     return f"No text has a human rating{which}, so agreement with people is unknown"
 
 
+def _level(rows: Sequence[Sample], rating: str) -> Level:
+    """Return the usual level of all texts that people rated, with those whose rating is withheld.
+
+    `judge criteria improve` chooses the level before it withholds the ratings of its training part.
+    """
+    return usual_level(row for row in rows if rating in row.human or rating in row.withheld)
+
+
 def _with_agreement(
-    judged: Judged, before: Result, after: Result, rated_rows: Sequence[Sample]
+    judged: Judged, before: Result, after: Result, rated_rows: Sequence[Sample], usual: Level
 ) -> Judged:
-    """Add the agreement of both runs with people's ratings, or why it is undefined."""
+    """Add the agreement of both runs with people's ratings, or why it is undefined.
+
+    The verdict is at the level `usual` if the agreement is defined there, else over all texts.
+    """
     column = before.table.columns[0]
     old_values = column_from_table(column, before.table, column.name).values
     new_values = column_from_table(column, after.table, column.name).values
@@ -529,7 +542,7 @@ def _with_agreement(
         judged,
         agreement=tuple(agreement),
         no_agreement=reason,
-        level=usual_level(rated_rows),
+        level=usual if usual in shifts else "all-texts",
     )
 
 
