@@ -320,6 +320,9 @@ class BatchEngine:
             else:
                 self._gathered.fail_all(error)
         except Exception as error:  # noqa: BLE001  (raised where each answer is awaited)
+            if isinstance(error, ProviderError):
+                # It fails every request, not one text.
+                error.stops = "always"
             self._gathered.fail_all(error)
         finally:
             self._watching = False
@@ -402,13 +405,22 @@ class BatchEngine:
         self._jobs.append(job)
         self.store.save(job)
         upload = partial(self.api.upload, job.name, file)
-        job.file = await self._with_retries(upload, partial(self.api.uploaded, job.name))
-        self.store.save(job)
         try:
+            job.file = await self._with_retries(upload, partial(self.api.uploaded, job.name))
+            self.store.save(job)
             await self._create(job, file)
+        except Refused as error:
+            # A refusal that always stops a run, such as that of a wrong key, is not about batches.
+            if error.stops != "always":
+                self._drop(job)
+                error.add_note(
+                    f"The server accepts no batch of these requests. Leave out "
+                    f"{option('engine', 'batch')} to send them online."
+                )
+            raise
         except Transient as error:
             # With an inline API, a full queue refuses the creation itself.
-            may_be_smaller = self.api.inline and len(job.expected) > 1
+            may_be_smaller = self.api.inline and job.file and len(job.expected) > 1
             if error.status != 429 or not may_be_smaller:
                 raise
             rest.extendleft(reversed(self._take_back(job)))

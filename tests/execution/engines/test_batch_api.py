@@ -546,6 +546,20 @@ def test_an_address_without_a_batch_api_is_refused_before_any_request(
     assert echo.calls == ["GET /v1/batches"]
 
 
+@pytest.mark.parametrize("call", ["POST /v1/files", "POST /v1/batches"])
+def test_a_server_that_refuses_the_first_batch_ends_the_run(
+    echo: Any, tmp_path: Path, call: str
+) -> None:
+    echo.faults = [(call, 400)]
+    session = Session(echo, tmp_path)
+    with pytest.raises(Refused, match="400") as raised:
+        run_async(session.run(named(5)))
+    assert raised.value.stops == "always"
+    assert has_line("\n".join(raised.value.__notes__), "engine", "batch", "online")
+    # Nothing is in progress there, so a run without batches need not wait for it.
+    assert session.engine.store.load() == []
+
+
 # Limits of the run.
 
 
