@@ -108,6 +108,19 @@ def test_after_a_run_the_plan_has_no_requests(
     completed = command("plan", *arguments)
     assert has_line(completed.out, "No requests", "cache", "all 6 judgments")
     assert len(chat_server.bodies) == sent
+    # What the cache has of a metric's requests is not known before its first replies.
+    completed = command("plan", *arguments, "--metrics", "claims")
+    assert has_line(completed.out, "Only metrics", "not counted: claims")
+
+
+def test_metrics_that_ask_a_judge_are_not_called_no_requests(
+    command: Callable[..., Any], data: Path
+) -> None:
+    arguments = ["plan", data, "--model", "gpt-5.4-mini", "--criteria", "none"]
+    asking = command(*arguments, "--metrics", "claims,distinct")
+    assert has_line(asking.out, "Only metrics", "not counted: claims")
+    assert "No requests" not in asking.out
+    assert "No requests" in command(*arguments, "--metrics", "distinct").out
 
 
 def test_plan_as_json_and_for_a_ranking(command: Callable[..., Any], data: Path) -> None:

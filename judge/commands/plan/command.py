@@ -139,4 +139,5 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
         budget=estimate.budget,
         fits=estimate.fits,
         notes=tuple(notes),
+        uncounted=tuple(name for name, metric in prepared.metrics.items() if metric.asks),
     )

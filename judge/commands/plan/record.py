@@ -20,6 +20,7 @@ class Forecast:
     - `fits`: about how many requests fit into the budget; None without one, without a price, or for batches.
     - `by`: what each line of a judge's estimate is about: a criterion, or a run of a judge card.
     - `notes`: what the numbers include.
+    - `uncounted`: the metrics that ask a judge. Their requests depend on replies and are not counted.
     """
 
     VIEW: ClassVar[str] = "judge.commands.plan.view:view"
@@ -31,6 +32,7 @@ class Forecast:
     fits: int | None
     notes: tuple[str, ...] = ()
     by: Literal["criterion", "run"] = "criterion"
+    uncounted: tuple[str, ...] = ()
 
     @property
     def requests(self) -> int:

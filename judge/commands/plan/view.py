@@ -68,6 +68,9 @@ def _headline(forecast: Forecast, judgments: str) -> str:
         if forecast.seconds is not None:
             headline_parts.append(f"about {duration(forecast.seconds)}")
         return ", ".join(headline_parts)
+    if forecast.uncounted:
+        metric_names = ", ".join(forecast.uncounted)
+        return f"Only metrics send requests, which are not counted: {metric_names}."
     if any(judge.estimate.total.cached for judge in forecast.judges):
         return f"No requests: the cache answers all {judgments}."
     return "No requests: no judge scores anything."
