@@ -58,6 +58,12 @@ OVER = {
     "all-texts": "over all texts",
     "systems": "between the systems' means",
 }
+OVER_IN_SENTENCES: Mapping[Level, str] = {
+    "within-items": "within items",
+    "all-texts": "over all texts",
+    "systems": "between the systems' means",
+}
+"""The same in few words, for the sentence above a table that has the others."""
 MIN_CORRELATION_ITEMS = 3  # texts or systems: with two, every coefficient is 1 or −1
 CONCLUSIVE = 5
 """Fewer systems are not compared by their means.

@@ -323,7 +323,9 @@ def test_verdict_with_two_texts_an_item_is_over_all_texts(write: Write) -> None:
     model = grades(table("4321", "5432", "1111"), LOW)
     comparison = diff(*pair(write), rows, model=model, weighting="single", cache=False)
     assert comparison.judged.leading.level == "all-texts"
-    assert has_line(" ".join(comparison.report().split()), "Spearman", "+1.691", "8 texts")
+    assert has_line(
+        " ".join(comparison.report().split()), "Spearman over all texts", "+1.691", "8 texts"
+    )
 
 
 def test_the_verdict_keeps_its_level_if_ratings_of_most_texts_are_withheld(
@@ -337,10 +339,11 @@ def test_the_verdict_keeps_its_level_if_ratings_of_most_texts_are_withheld(
     text = Path(new).read_text(encoding="utf-8")
     Path(new).write_text(text.replace("---\n", f"---\nseen: {digests}\n", 1), encoding="utf-8")
     model = grades(LOW, HIGH)
-    judged = diff(old, new, ROWS, model=model, weighting="single", cache=False).judged
-    assert judged is not None
-    assert judged.leading is not None
-    assert judged.leading.level == "within-items"
+    comparison = diff(old, new, ROWS, model=model, weighting="single", cache=False)
+    assert comparison.judged is not None
+    assert comparison.judged.leading is not None
+    assert comparison.judged.leading.level == "within-items"
+    assert "Spearman within items" in " ".join(comparison.report().split())
 
 
 def test_the_ratings_can_have_a_different_name(write: Write) -> None:

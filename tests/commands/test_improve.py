@@ -147,6 +147,7 @@ def test_a_revision_that_removes_a_bias_is_chosen_and_tested_on_unseen_ratings(
     assert improvement.agreement.after.value > 0.99 > 0.6 > improvement.agreement.before.value
     assert (improvement.training, improvement.testing) == ((10, 30), (14, 42))
     assert improvement.agreement.after.n == 14
+    assert "Spearman within items" in " ".join(improvement.report().split())
     assert file.read_text(encoding="utf-8") == before
     written = file.with_name("helpful.improved.yaml")
     assert improvement.written == str(written)

@@ -19,7 +19,7 @@ from judge.core.messages import Remark
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading, Section, table
 from judge.report.views.columns import change_text, estimate_cell, p_cell
-from judge.stats.correlation import OVER, UNITS
+from judge.stats.correlation import OVER, OVER_IN_SENTENCES, UNITS
 from judge.stats.power import items_needed
 from judge.stats.run_differences import MeanChange
 
@@ -162,7 +162,8 @@ def _agreement_sentence(agreement: Agreement, difference: Estimate) -> str:
     details = _test_details(difference, significant=agreement.is_significant)
     size_text = change_text(difference, PLACES)
     units = plural(difference.n, UNITS[agreement.level])
-    return f"{verdict}{details}: Spearman changes by {size_text}, {units}."
+    over = OVER_IN_SENTENCES[agreement.level]
+    return f"{verdict}{details}: Spearman {over} changes by {size_text}, {units}."
 
 
 def _mean_change(judged: Judged) -> MeanChange | None:

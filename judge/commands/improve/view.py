@@ -14,7 +14,7 @@ from judge.core.format import format_p, number, one_line, plural
 from judge.core.messages import Remark
 from judge.report.document import Block, Bullets, Column, Diff, Document, Section, Table, table
 from judge.report.views.columns import change_text, estimate_cell
-from judge.stats.correlation import OVER, UNITS
+from judge.stats.correlation import OVER, OVER_IN_SENTENCES, UNITS
 
 SCHEMA = "judge.criteria.improve/1"
 _FIELDS = (
@@ -141,7 +141,8 @@ def _finding(improvement: Improvement) -> Iterator[str]:
     else:
         yield f"No significant gain{tested}: {file} stays"
     items = f"{gain.n:,} unseen {UNITS[agreement.level]}s"
-    change = f"Spearman {change_text(gain, PLACES)} on {items}."
+    over = OVER_IN_SENTENCES[agreement.level]
+    change = f"Spearman {over} {change_text(gain, PLACES)} on {items}."
     yield f"{change} {details}".rstrip()
 
 
