@@ -525,6 +525,32 @@ def test_held_out_texts_never_reach_the_writer(
         assert not [text for text in testing if text in request.messages[0]["content"]]
 
 
+def test_the_rated_texts_in_neither_part_are_counted_with_the_reason(file: Path) -> None:
+    rows = texts()
+    # Each item has the text of another one, and three have equal ratings.
+    rows += [replace(row, system="copy", output="The same text.") for row in rows[::3]]
+    equal = [
+        Sample(f"e{n // 3}", f"s{n % 3}", f"Text {n}", human={"helpful": 3.0}) for n in range(9)
+    ]
+    improvement = improve(
+        file, [*rows, *equal], lambda request: 1 + len(request.messages[-1]["content"]) % 5
+    )
+    n_used = improvement.training.texts + improvement.testing.texts
+    n_unused = len(rows) + len(equal) - n_used
+    assert n_unused > len(equal)
+    assert has_line(
+        improvement.notes,
+        f"{n_unused} of {len(rows) + len(equal)} rated texts",
+        f"{n_unused - 9} repeat",
+        "9 are in items",
+        "equal ratings",
+    )
+
+
+def test_no_note_counts_unused_texts_if_all_are_used(file: Path) -> None:
+    assert not has_line(improve(file, texts()).notes, "unused")
+
+
 def test_comments_and_reasons_of_the_largest_disagreements_are_shown(
     file: Path, tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ most 5% of cases (`benchmarks/improving.py`).
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import unified_diff
@@ -35,7 +35,7 @@ from judge.config import RunConfig
 from judge.core.errors import ConfigError, CriterionError, DataError, ParseError, StorageError
 from judge.core.files import claim_folder, store, try_writing
 from judge.core.format import one_line, plural
-from judge.core.messages import option
+from judge.core.messages import Remark, option
 from judge.core.records import Criterion, Sample, Score, seen_digest
 from judge.core.request_options import Judge
 from judge.data import ledger
@@ -154,7 +154,7 @@ def plan_improvement(
         out=out,
         writes=writes,
         first=first_run,
-        notes=tuple(rated.notes),
+        notes=(*rated.notes, *_notes_on_unused(rated.texts, training, testing)),
     )
 
 
@@ -271,6 +271,27 @@ def _split(
     raise DataError(
         f"{available}: too few. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to "
         "write and choose revisions, half for a test"
+    )
+
+
+def _notes_on_unused(
+    rated: Sequence[Sample], training: Sequence[Sample], testing: Sequence[Sample]
+) -> Iterator[Remark]:
+    """Say how many rated texts are in neither part, and why."""
+    used = {sample.key for sample in (*training, *testing)}
+    unused = [sample for sample in rated if sample.key not in used]
+    if not unused:
+        return
+    training_digests = {seen_digest(sample.source, sample.output) for sample in training}
+    n_repeated = sum(not sample.digests.isdisjoint(training_digests) for sample in unused)
+    n_equal = len(unused) - n_repeated
+    reasons = []
+    if n_repeated:
+        reasons.append(f"{n_repeated:,} repeat a text of the training part")
+    if n_equal:
+        reasons.append(f"{n_equal:,} are in items whose texts have equal ratings")
+    yield Remark(
+        f"{len(unused):,} of {plural(len(rated), 'rated text')} are unused: {' and '.join(reasons)}."
     )
 
 
