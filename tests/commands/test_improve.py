@@ -587,6 +587,21 @@ def test_comments_and_reasons_of_the_largest_disagreements_are_shown(
     assert 1 <= prompt.count(": too high") < 12
 
 
+def test_no_case_has_equal_scores_by_judge_and_people(file: Path) -> None:
+    """Within an item, another text's score can change the rank of a text with the right score."""
+
+    def right_but_for_the_best(request: Request) -> int:
+        n_good = judged_output(request).split().count("good")
+        return 1 if n_good >= 4 else n_good
+
+    writing_model = writer(GOOD)
+    improve(file, texts(), right_but_for_the_best, writing_model)
+    prompt = writing_model.seen[0].messages[0]["content"]
+    cases = re.findall(r"judge's score is (.+), people's is (.+): too", prompt)
+    assert cases
+    assert not [case for case in cases if case[0] == case[1]]
+
+
 @pytest.mark.slow
 def test_improve_resumes_after_the_budget_stopped_it(file: Path, tmp_path: Path) -> None:
     def run(

@@ -498,7 +498,8 @@ def _shown_texts(plan: ImprovementPlan) -> list[str]:
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:
     """Return the texts whose ranks by judge and people differ most: those too high, then too low.
 
-    At level `within-items`, ranks are those within an item.
+    At level `within-items`, ranks are those within an item. A text whose two scores read the same is
+    no disagreement, even if the scores of other texts give it different ranks.
     """
     criterion_name = plan.wording.criterion.name
     score_by_text = {score.key: score for score in present.table.column_scores(criterion_name)}
@@ -508,7 +509,12 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     def largest_gap_first(sample: Sample) -> tuple[float, tuple[str, str]]:
         return -gaps[sample.key], sample.key
 
-    ordered = sorted(scored, key=largest_gap_first)
+    differing = [
+        sample
+        for sample in scored
+        if _shown(score_by_text[sample.key].value) != _shown(sample.human[plan.rating])
+    ]
+    ordered = sorted(differing, key=largest_gap_first)
     highest = ordered[:_CASES]
     lowest = ordered[::-1][:_CASES]
     too_high = [sample for sample in highest if gaps[sample.key] > 0]
@@ -521,14 +527,19 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     return cases
 
 
+def _shown(value: float) -> str:
+    """Write a score or a rating as the writer reads it."""
+    return f"{value:.3g}"
+
+
 def _case(plan: ImprovementPlan, sample: Sample, score: Score, *, is_too_high: bool) -> Case:
     """Return a text with the judge's score, people's rating and their comments."""
     rating = sample.human[plan.rating]
     comments = plan.comments.get(sample.key, ())
     return Case(
         sample=sample,
-        judge=f"{score.value:.3g}",
-        people=f"{rating:.3g}",
+        judge=_shown(score.value),
+        people=_shown(rating),
         high=is_too_high,
         reason=score.provenance.reason or "",
         comments=tuple(comments[:_MOST_COMMENTS]),
