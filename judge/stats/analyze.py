@@ -17,7 +17,7 @@ from judge.core.signature import Signature, join_signatures
 from judge.stats.agreement import alpha, repeats, values_by_label
 from judge.stats.bootstrap import Bootstrap, item_means, one_thread
 from judge.stats.calibration import Calibrated, calibrate, calibrate_overall
-from judge.stats.compared_pairs import Orders
+from judge.stats.compared_pairs import Orders, tie_label
 from judge.stats.correlation_matrix import Matrix, matrices
 from judge.stats.pairwise import Ranking, rankings
 from judge.stats.score_drivers import Drivers, Text, TextFeatures, drivers
@@ -456,5 +456,6 @@ def _rankings(table: Table, orders: Orders, against: str, seed: int) -> tuple[Ra
         source_items=source_items,
         against=against,
         lengths=lengths,
+        tie_labels={column.name: tie_label(column) for column in table.columns},
         seed=seed,
     )

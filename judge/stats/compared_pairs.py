@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from judge.core.records import IDENTICAL, Failure, Score
+from judge.core.records import IDENTICAL, Column, Failure, Score
 from judge.stats.bootstrap import Bools, Floats, Ints
 from judge.stats.coefficients import share
 
@@ -23,8 +23,9 @@ Orders = Literal[1, 2]
 class Verdict:
     """The combined answers about one pair of texts.
 
-    `preference` (0–1) is for the pair's first text. `tied`: every answer was a tie. `flipped`: the
-    answer changed with the order; None if the judge was not asked in both orders.
+    `preference` (0–1) is for the pair's first text. `tied`: every answer was a tie, by its value or
+    by its likeliest label. `flipped`: the answer changed with the order; None if the judge was not
+    asked in both orders.
     """
 
     preference: float
@@ -32,14 +33,24 @@ class Verdict:
     flipped: bool | None
 
 
-def verdict(forward: Score | None, backward: Score | None) -> Verdict:
+def tie_label(column: Column) -> str | None:
+    """Return the label that counts as half a win, None if a criterion has none or several."""
+    # Without values, the labels are numbers or two sides.
+    labels_of_ties = [
+        label for label, value in zip(column.labels, column.values, strict=False) if value == TIE
+    ]
+    return labels_of_ties[0] if len(labels_of_ties) == 1 else None
+
+
+def verdict(forward: Score | None, backward: Score | None, tie_label: str | None = None) -> Verdict:
     """Combine the answers about one pair of texts; one may be missing.
 
     `forward` is the answer with the first text shown first, `backward` with the second. The
-    preference is the mean of `forward`'s value and 1 − `backward`'s.
+    preference is the mean of `forward`'s value and 1 − `backward`'s. `tie_label` is the criterion's
+    label for a tie, if it has one.
     """
     answers = [row for row in (forward, backward) if row is not None]
-    tied = all(_snapped(row.value) == TIE for row in answers)
+    tied = all(_is_tie(row, tie_label) for row in answers)
     if forward is None or backward is None:
         return Verdict(_preference_of_one_order(forward, backward), tied, None)
     for_first = _snapped(forward.value)
@@ -49,7 +60,14 @@ def verdict(forward: Score | None, backward: Score | None) -> Verdict:
     if any(row.provenance.method == IDENTICAL for row in answers):
         return Verdict(preference, tied, None)
     same_side = _side(for_first) == -_side(for_second)
-    return Verdict(preference, tied, not same_side)
+    return Verdict(preference, tied, not (same_side or tied))
+
+
+def _is_tie(row: Score, tie_label: str | None) -> bool:
+    """Return whether an answer is a tie: by its value, or by its likeliest label."""
+    if _snapped(row.value) == TIE:
+        return True
+    return tie_label is not None and row.provenance.argmax == tie_label
 
 
 def _preference_of_one_order(forward: Score | None, backward: Score | None) -> float:
@@ -74,7 +92,7 @@ class Sides:
     """The compared pairs of texts, each from both sides, as arrays of equal length.
 
     `systems` are those that were compared. `item`, `system` and `opponent` are indices, `p` is the
-    preference for `system`, `tied` whether every order said 0.5. `longer` is by how many characters
+    preference for `system`, `tied` whether every order said a tie. `longer` is by how many characters
     the system's text is longer than the opponent's, 0 if unknown. `flipped` (0 or 1) and `first`, the
     mean value of the text shown first, are NaN if the judge was not asked in both orders.
     """
@@ -197,6 +215,8 @@ def collect_sides(
     orders: Orders,
     source_items: Mapping[str, str],
     lengths: Mapping[tuple[str, str], int],
+    *,
+    tie_label: str | None = None,
 ) -> Sides:
     """Collect the rows of one column, combining the two orders.
 
@@ -211,7 +231,7 @@ def collect_sides(
     item_index = _index_of_items([item for item, _, _ in complete], source_items)
     sides: list[Side] = []
     for (item, first_name, second_name), (forward, backward) in complete.items():
-        outcome = verdict(forward, backward)
+        outcome = verdict(forward, backward, tie_label)
         flipped = np.nan
         mean_of_first = np.nan
         # With one order per pair, no answer can change with the order.

@@ -32,12 +32,13 @@ class Standing:
     `strength` is in log-odds with mean zero over the systems: the difference of two strengths is
     the log-odds of preferring one. It is None if `Ranking.note` says why.
 
-    `n` pairs are `wins` + `losses` + `ties` + `undecided`: in a tie every order said 0.5, in an
-    undecided pair the two orders cancel out. `flip_rate` is the share of pairs whose verdict
-    changed with the order, None if none was asked in both. `items` counts the items of its pairs.
-    If all systems met `Ranking.against` only, `p` is that of the win rate being 50%: sign flips
-    over items, Holm-corrected for the other systems. `equal_length` is the estimated win rate
-    against it if both texts were equally long (`stats.equal_length`).
+    `n` pairs are `wins` + `losses` + `ties` + `undecided`. A pair is a tie if every order said 0.5,
+    or if a tie was the likeliest label in every order. In an undecided pair the two orders cancel
+    out. `flip_rate` is the share of pairs whose verdict changed with the order, None if none was
+    asked in both. `items` counts the items of its pairs. If all systems met `Ranking.against` only,
+    `p` is that of the win rate being 50%: sign flips over items, Holm-corrected for the other
+    systems. `equal_length` is the estimated win rate against it if both texts were equally long
+    (`stats.equal_length`).
     """
 
     system: str
@@ -116,6 +117,7 @@ def rankings(
     source_items: Mapping[str, str] = {},
     against: str = "",
     lengths: Mapping[tuple[str, str], int] = {},
+    tie_labels: Mapping[str, str | None] = {},
     seed: int = 0,
 ) -> tuple[Ranking, ...]:
     """Return one `Ranking` for each of `columns`, from its rows with a opponent.
@@ -137,7 +139,7 @@ def rankings(
 
     If all systems met one only, name it `against`: the win rates of the others are then tested, and
     with the `lengths` of the texts, by item and system, they also have one at equal length, with
-    resamples by `seed`.
+    resamples by `seed`. `tie_labels` are by column.
     """
     known_systems = set(systems)
     rows_by_column: dict[str, list[Score | Failure]] = defaultdict(list)
@@ -148,7 +150,8 @@ def rankings(
     ranked: list[Ranking] = []
     for column in dict.fromkeys(columns):
         rows = rows_by_column[column]
-        sides = collect_sides(rows, systems, orders, source_items, lengths)
+        tie_label = tie_labels.get(column)
+        sides = collect_sides(rows, systems, orders, source_items, lengths, tie_label=tie_label)
         failed = sum(isinstance(row, Failure) for row in rows)
         ranking = _ranking(column, sides, tuple(systems), failed=failed, against=against, seed=seed)
         ranked.append(ranking)
@@ -336,10 +339,10 @@ def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> St
     items_agree = np.nanmax(by_item) - np.nanmin(by_item) < NEAR_TIE
     n_agreeing = len(preferred) if items_agree else None
     strength = strengths.with_interval(index, rate.n, n_agreeing)
-    ties = int(sides.tied[of_system].sum())
-    wins = int((preferred > TIE).sum())
-    losses = int((preferred < TIE).sum())
-    undecided = int((preferred == TIE).sum()) - ties
+    tied = sides.tied[of_system]
+    wins = int((preferred > TIE)[~tied].sum())
+    losses = int((preferred < TIE)[~tied].sum())
+    undecided = int((preferred == TIE)[~tied].sum())
     flip_rate = _mean(sides.flipped[of_system])
     return Standing(
         sides.systems[index],
@@ -353,7 +356,7 @@ def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> St
         n=len(preferred),
         wins=wins,
         losses=losses,
-        ties=ties,
+        ties=int(tied.sum()),
         undecided=undecided,
         flip_rate=flip_rate,
         items=rate.n,

@@ -12,7 +12,7 @@ from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.records import Column, Criterion, Sample
 from judge.results.failures import failures_as_losses
-from judge.stats.compared_pairs import verdict
+from judge.stats.compared_pairs import tie_label, verdict
 from judge.stats.paired_differences import ALL_EQUAL
 from judge.stats.power import MIN_ITEMS
 from judge.suite.case import (
@@ -292,16 +292,17 @@ class Order(Case):
 
     def _describe_flips(self, items: Mapping[str, Sequence[str]], case_scores: CaseScores) -> str:
         """Say how many answers depend on which text was shown first, "" if none."""
+        label_of_tie = tie_label(case_scores.column)
         n_answers = 0
         n_flipped = 0
         for generations in items.values():
             for generation in generations:
-                both_orders = [
+                forward, backward = [
                     case_scores.score(generation, *row) for row in self._rows(pairwise=True)
                 ]
                 n_answers += 1
                 # `flipped` is None if an order has no score.
-                if verdict(*both_orders).flipped is True:
+                if verdict(forward, backward, label_of_tie).flipped is True:
                     n_flipped += 1
         if not n_flipped:
             return ""

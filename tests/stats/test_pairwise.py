@@ -14,8 +14,10 @@ from scipy.optimize import minimize
 from scipy.stats import binomtest, norm
 from scipy.stats import t as student
 
-from judge.core.records import Failure, Provenance, Score
+from judge.core.records import Column, Failure, Provenance, Score
+from judge.core.signature import Signature
 from judge.stats import strengths as strengths_module
+from judge.stats.compared_pairs import tie_label
 from judge.stats.pairwise import Ranking, Standing, rankings
 from tests.factories import has_line
 
@@ -564,3 +566,40 @@ def test_win_rates_against_one_system_have_the_p_of_the_sign_test() -> None:
     assert {name: s.apart for name, s in by_system.items()} == {"a": 1, "b": 0, "c": 0}
     assert ranking.against == "b"
     assert {s.p for s in _only(rows, "abc").standings} == {None}
+
+
+def test_a_pair_whose_likeliest_label_is_the_tie_is_tied() -> None:
+    """Regression: a judge that said tie with 80% in every pair had a winner of every pair."""
+    leaning = Provenance("logprobs", argmax="C")
+    win = Provenance("logprobs", argmax="A")
+    rows = [
+        _row("same lean", "a", "b", 0.51, leaning),
+        _row("same lean", "b", "a", 0.49, leaning),
+        _row("lean with the order", "a", "b", 0.53, leaning),
+        _row("lean with the order", "b", "a", 0.51, leaning),
+        _row("a win in one order", "a", "b", 0.9, win),
+        _row("a win in one order", "b", "a", 0.49, leaning),
+    ]
+    ranking = _only(rows, "ab", tie_labels={"better": "C"})
+    a = _by_system(ranking)["a"]
+    assert (a.wins, a.losses, a.ties, a.undecided) == (1, 0, 2, 0)
+    assert ranking.flip_rate == 0
+    unlabelled = _by_system(_only(rows, "ab"))["a"]
+    assert (unlabelled.wins, unlabelled.ties) == (3, 0)
+    assert a.win_rate == unlabelled.win_rate
+
+
+@pytest.mark.parametrize(
+    ("labels", "values", "label"),
+    [
+        (("A", "B", "C"), (1.0, 0.0, 0.5), "C"),
+        (("A", "B"), (1.0, 0.0), None),
+        (("A", "B", "C", "D"), (1.0, 0.0, 0.5, 0.5), None),
+        ((), (), None),
+    ],
+)
+def test_the_label_of_a_tie_is_the_only_one_that_counts_half(
+    labels: tuple[str, ...], values: tuple[float, ...], label: str | None
+) -> None:
+    column = Column("better", "criterion", Signature("x"), 0.0, 1.0, labels, values=values)
+    assert tie_label(column) == label

@@ -215,3 +215,19 @@ def test_agreement_is_empty_without_preferences_on_the_criterion() -> None:
     assert preference_agreement(ranked, [], "m", orders=2, bootstrap=Bootstrap(10)) == ()
     of_tone = [replace(rating, criterion="tone") for rating in stated(["first"] * len(PAIRS))]
     assert preference_agreement(ranked, of_tone, "m", orders=2, bootstrap=Bootstrap(10)) == ()
+
+
+def test_a_judge_whose_likeliest_label_is_the_tie_ties() -> None:
+    column = replace(COLUMN, labels=("A", "B", "C"), values=(1.0, 0.0, 0.5))
+    ranked = table(["first"] * len(PAIRS), column=column)
+    scores = [
+        replace(
+            score,
+            value=0.5 + (score.value - 0.5) / 50,
+            provenance=Provenance("logprobs", argmax="C"),
+        )
+        for score in ranked.scores
+    ]
+    people = stated(["tie"] * len(PAIRS))
+    agreement = compared(replace(ranked, scores=tuple(scores)), people)
+    assert agreement.rows[0].same.value == 1

@@ -23,7 +23,7 @@ from judge.core.records import Column, Estimate, Score
 from judge.metrics.text_features import measured
 from judge.stats.agreement import repeats
 from judge.stats.bootstrap import Bootstrap, Floats, wilson_interval
-from judge.stats.compared_pairs import TIE, verdict
+from judge.stats.compared_pairs import TIE, tie_label, verdict
 from judge.stats.paired_differences import sign_flip
 from judge.table import Table
 
@@ -77,7 +77,7 @@ def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             # The two orders of a pair count once.
             if system >= opponent or reverse is None:
                 continue
-            flipped = verdict(row, reverse).flipped
+            flipped = verdict(row, reverse, tie_label(column)).flipped
             if flipped is not None:
                 flips.append(flipped)
                 leads[item].append((row.value + reverse.value) / 2 - TIE)

@@ -358,7 +358,11 @@ _BothOrders = list[Score | Failure | None]
 
 
 def compared(
-    rows: Sequence[Score | Failure], labels: Mapping[str, str], systems: Sequence[str], orders: int
+    rows: Sequence[Score | Failure],
+    labels: Mapping[str, str],
+    systems: Sequence[str],
+    orders: int,
+    tie_labels: Mapping[str, str | None] = {},
 ) -> tuple[Compared, ...]:
     """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair."""
     index_of = {system: index for index, system in enumerate(systems)}
@@ -381,15 +385,20 @@ def compared(
     contests = []
     for column, answers_by_pair in by_column.items():
         in_order = sorted(answers_by_pair, key=order)
-        pairs = [_pair(*names, answers_by_pair[names], orders) for names in in_order]
+        label_of_tie = tie_labels.get(column)
+        pairs = [_pair(names, answers_by_pair[names], orders, label_of_tie) for names in in_order]
         contests.append(Compared(labels[column], tuple(pairs)))
     return tuple(contests)
 
 
-def _pair(first_system: str, second_system: str, answers: _BothOrders, orders: int) -> Pair:
+def _pair(
+    systems: tuple[str, str], answers: _BothOrders, orders: int, label_of_tie: str | None
+) -> Pair:
+    first_system, second_system = systems
     scores = [row if isinstance(row, Score) else None for row in answers]
     known_scores = [score for score in scores if score is not None]
-    pair_verdict = verdict(*scores) if known_scores else None
+    forward, backward = scores
+    pair_verdict = verdict(forward, backward, label_of_tie) if known_scores else None
     preference = None
     if pair_verdict is not None and len(known_scores) >= orders:
         preference = pair_verdict.preference

@@ -44,6 +44,7 @@ from judge.report.views.item_scores import (
 from judge.report.views.provenance import abstained, failed
 from judge.report.views.replies import Replies
 from judge.results.result import Result
+from judge.stats.compared_pairs import tie_label
 from judge.stats.disagreements import on_same_scale
 
 MOST_OUTPUTS = 2000
@@ -518,11 +519,13 @@ def _ranked(result: Result) -> Items:
         item_name: outputs for item_name, outputs in texts.items() if item_name in rows_by_item
     }
     labels = _ranking_labels(result)
+    tie_labels = {column.name: tie_label(column) for column in result.table.columns}
     orders = result.info.orders or 2
     comparisons: dict[str, tuple[Compared, ...]] = {}
     for item_name, outputs in texts.items():
         systems = [output.sample.system for output in outputs]
-        comparisons[item_name] = compared(rows_by_item[item_name], labels, systems, orders)
+        rows = rows_by_item[item_name]
+        comparisons[item_name] = compared(rows, labels, systems, orders, tie_labels)
     measures = _ranking_measures(labels, texts, comparisons)
     order = _worst_first(texts, measures)
     n_pairs = {}

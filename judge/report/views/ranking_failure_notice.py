@@ -7,7 +7,7 @@ from judge.report.format import column_title
 from judge.report.views.system_names import listed
 from judge.results.failures import failures_as_losses
 from judge.results.result import Result
-from judge.stats.compared_pairs import TIE
+from judge.stats.compared_pairs import TIE, tie_label
 from judge.stats.pairwise import Ranking, rankings
 
 _ROUNDING = 1e-6  # an end of an interval that is closer to 50% does not exclude it
@@ -58,6 +58,7 @@ def _ranking_with_losses(result: Result, ranking: Ranking, leaders: set[str]) ->
         orders=result.info.orders or 2,
         source_items=source_items,
         against=ranking.against,
+        tie_labels={column.name: tie_label(column) for column in table.columns},
         seed=result.info.config.seed,
     )
     return with_losses
