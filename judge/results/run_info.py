@@ -17,7 +17,7 @@ from judge.core.format import to_json
 from judge.core.records import ChecklistQuestion, Example, Usage
 from judge.data.ratings import PairRating
 
-Status = Literal["complete", "interrupted", "stopped"]
+Status = Literal["complete", "interrupted", "limit", "stopped"]
 _STRICT = ConfigDict(extra="forbid")
 """Unknown keys come from a newer version, so they are an error and not dropped silently."""
 

@@ -79,6 +79,9 @@ async def _carry_out(
         except asyncio.CancelledError:
             status = "interrupted"
             raise
+        except Reached:
+            status = "limit"
+            raise
         finally:
             await measuring.stop(complete=status == "complete")
             judged = judge_run.columns(prepared, progress)

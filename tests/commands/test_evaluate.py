@@ -19,6 +19,7 @@ import judge
 from judge.config import load_config
 from judge.core import plugins
 from judge.core.errors import (
+    BudgetReached,
     ConfigError,
     CriterionError,
     DataError,
@@ -397,6 +398,25 @@ def test_a_stopped_run_keeps_its_results(tmp_path: Path) -> None:
         )
     stored = judge.load_result(tmp_path / "r")
     assert (len(stored.table.scores), stored.info.status) == (3, "stopped")
+
+
+def test_a_run_that_reached_its_budget_does_not_report_an_error(tmp_path: Path) -> None:
+    provider = ScriptedProvider(lambda _: "4")
+    with pytest.raises(BudgetReached):
+        judge.evaluate(
+            ROWS,
+            ["relevance"],
+            model=provider,
+            metrics=[],
+            out=tmp_path / "r",
+            max_concurrency=1,
+            budget="10000tokens",
+        )
+    stored = judge.load_result(tmp_path / "r")
+    assert stored.info.status == "limit"
+    report = " ".join(stored.report().split())
+    assert has_line(report, "This run reached its budget", "to resume")
+    assert "error stopped" not in report
 
 
 def test_an_unexpected_error_keeps_results(tmp_path: Path, provider: ScriptedProvider) -> None:

@@ -9,7 +9,7 @@ from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.views.provenance import build_provenance
 from judge.results.result import Result
-from judge.results.run_info import BudgetInfo, DataInfo, RunInfo, read
+from judge.results.run_info import BudgetInfo, DataInfo, Requests, RunInfo, read
 from judge.table import Table
 from tests.factories import has_line
 
@@ -176,5 +176,16 @@ def test_the_budget_is_a_fact(result: Result) -> None:
         (spent, "$0.1234 of $5.00 spent"),
         (tokens, "1,234,567 of 2,000,000 tokens spent"),
     ):
-        about = build_provenance(replace(result, info=replace(result.info, budget=budget)))
+        info = replace(result.info, budget=budget, requests=Requests())
+        about = build_provenance(replace(result, info=info))
         assert dict(about.facts)["Budget"] == fact
+
+
+def test_the_budget_of_a_resumed_run_says_that_cached_replies_are_not_in_it(result: Result) -> None:
+    budget = BudgetInfo(amount=51_000, unit="tokens", spent=0.0)
+    info = replace(result.info, budget=budget, requests=Requests(cached=400))
+    facts = dict(build_provenance(replace(result, info=info)).facts)
+    assert has_line(facts["Budget"], "0 of 51,000 tokens spent", "without cached replies")
+    info = replace(info, requests=Requests(sent=400))
+    facts = dict(build_provenance(replace(result, info=info)).facts)
+    assert "cached" not in facts["Budget"]

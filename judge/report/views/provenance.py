@@ -54,6 +54,10 @@ UNFINISHED = {
         "This run was interrupted. "
         "The report has the replies so far; run the same command again to resume."
     ),
+    "limit": (
+        "This run reached its budget or deadline. "
+        "The report has the replies so far; run the same command again to resume."
+    ),
     "stopped": "An error stopped this run. The report has the replies so far.",
 }
 _MAX_SYSTEM = 1_000  # characters
@@ -396,9 +400,11 @@ def _budget_fact(info: RunInfo) -> str:
     budget = info.budget
     if budget is None:
         return ""
+    # A resumed run has its own budget, and has most replies from the cache.
+    uncounted = " (without cached replies)" if info.requests.cached else ""
     if budget.unit == "usd":
-        return f"${budget.spent:,.4f} of ${budget.amount:,.2f} spent"
-    return f"{budget.spent:,.0f} of {budget.amount:,.0f} tokens spent"
+        return f"${budget.spent:,.4f} of ${budget.amount:,.2f} spent{uncounted}"
+    return f"{budget.spent:,.0f} of {budget.amount:,.0f} tokens spent{uncounted}"
 
 
 def _method_counts(methods: Counter[str]) -> str:
