@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,10 +16,12 @@ from judge.config import RankConfig, RunConfig
 from judge.core import plugins
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, DataError, JudgeError
+from judge.core.format import plural
 from judge.core.messages import Remark, command, option
 from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
+from judge.data.conversations import ANSWERING, messages_before
 from judge.metrics.base import Ask, BaseMetric, Metric, MetricContext, MetricResult
 from judge.metrics.common import failure
 
@@ -55,7 +57,20 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
             f"{share} outputs are in Traditional Chinese and their references in Simplified, or "
             "the reverse, so that equal words differ: convert one side, for example with OpenCC."
         )
+    notes += _unmeasured_answers(rows)
     return names, notes
+
+
+def _unmeasured_answers(rows: Sequence[Sample]) -> Iterator[str]:
+    """Yield a note if conversations have answers that no metric reads."""
+    n_conversations = 0
+    for sample in rows:
+        roles = [role for role, _ in messages_before(sample)]
+        if ANSWERING in roles:
+            n_conversations += 1
+    if n_conversations:
+        conversations = plural(n_conversations, "conversation")
+        yield f"Metrics measure only the last answer of {conversations}, not the answers before it."
 
 
 def _in_other_script(sample: Sample) -> bool:

@@ -22,6 +22,7 @@ from judge.metrics.base import setting
 from judge.metrics.common import text_option
 from judge.run import metric_setup, run_metadata
 from judge.run.preparation import prepare
+from tests.factories import has_line
 
 ROWS = [
     {"item": "1", "system": s, "output": "the boat came", "references": ["a boat came"]}
@@ -147,3 +148,22 @@ def test_versions_that_a_run_writes_down_are_of_packages_that_are_always_there()
     )
     core = {re.split(r"[\[<>=;~ ]", line)[0] for line in project["project"]["dependencies"]}
     assert set(run_metadata._PACKAGES) <= core
+
+
+def _conversation(item: str, *roles: str) -> dict[str, Any]:
+    messages = [{"role": role, "content": f"{role} says {item}"} for role in roles]
+    return {"item": item, "system": "bot", "messages": messages}
+
+
+def test_a_note_says_that_metrics_measure_only_the_last_answer_of_conversations() -> None:
+    one_answer = _conversation("one", "user", "assistant")
+    two_answers = _conversation("two", "user", "assistant", "user", "assistant")
+
+    def has_note(rows: list[dict[str, Any]]) -> bool:
+        prepared = prepare(load_config(options={"criteria": [], "metrics": ["distinct"]}), rows)
+        return any(
+            has_line(note, "only the last answer", "1 conversation") for note in prepared.notes
+        )
+
+    assert has_note([one_answer, two_answers])
+    assert not has_note([one_answer])
