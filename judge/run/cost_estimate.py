@@ -234,13 +234,11 @@ def _duration(config: RunConfig, provider: Provider, total: LineEstimate) -> Dur
 
 
 def pending_batches(prepared: PreparedRun) -> list[str]:
-    """Return a warning for each judge whose requests an earlier run left in unfinished batches.
+    """Return a note for each judge whose requests an earlier run left in unfinished batches.
 
-    An empty list if this run uses batches too, because it then waits for them.
+    A run in batches collects their replies. Any other run would pay for them again.
     """
-    if prepared.config.engine == "batch":
-        return []
-    warnings = []
+    notes = []
     for provider in prepared.judges.values():
         context = engine_context(prepared.config, provider)
         if context.folder is None:
@@ -249,12 +247,19 @@ def pending_batches(prepared: PreparedRun) -> list[str]:
         pending = under_way(context.folder, endpoint)
         if pending:
             requests = plural(pending, "request")
-            warnings.append(
-                f"{requests} of an earlier run are in progress in batches at {endpoint}. Use "
-                f"{option('engine', 'batch')} to wait for them; otherwise this run pays for the "
-                "same requests again."
-            )
-    return warnings
+            in_progress = f"{requests} of an earlier run are in progress in batches at {endpoint}."
+            if prepared.config.engine == "batch":
+                advice = (
+                    "This run collects their replies and does not pay for the same requests again; "
+                    "the estimate includes them."
+                )
+            else:
+                advice = (
+                    f"Use {option('engine', 'batch')} to wait for them; otherwise this run pays "
+                    "for the same requests again."
+                )
+            notes.append(f"{in_progress} {advice}")
+    return notes
 
 
 def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> str:

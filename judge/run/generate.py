@@ -147,7 +147,7 @@ async def generate(
     """Generate or read the output of every system of `config.systems` for each item of the data.
 
     A system without a file generates its outputs. Engine, cache, budget, retries, recording and
-    replay work as in a run, so a restart never pays twice for a reply. A text that could not be
+    replay work as in a run, so a restart pays for no stored reply again. A text that could not be
     written is a failure. Raises JudgeError, and CancelledError when it is interrupted.
     """
     if not isinstance(config.systems, dict):
