@@ -40,7 +40,8 @@ def check_run(folder: Path) -> None:
                 "it was killed"
             )
         raise ConfigError(
-            f"{folder}: not the folder of a run (no {RUN}); name a folder that {command('run')} wrote"
+            f"{folder}: not the folder of a run (no {RUN}); name a folder that {command('run')} "
+            "wrote"
         )
 
 

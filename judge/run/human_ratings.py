@@ -310,8 +310,8 @@ def check_rated(rows: Sequence[Sample], criterion: str) -> None:
     column = option("map", {f"rating.{criterion}": "COLUMN"})
     raise DataError(
         f"no text has a human rating: name a file of them with {file}, or their column with "
-        f'{column} (repeated for each rater), or write "human": {{"{criterion}": 4}} into each row (with several raters: '
-        "[4, 5, 3])"
+        f'{column} (repeated for each rater), or write "human": {{"{criterion}": 4}} into each row '
+        "(with several raters: [4, 5, 3])"
     )
 
 

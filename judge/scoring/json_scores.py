@@ -163,11 +163,11 @@ def _check_agrees(
     value = fold(text[member.start : member.end].strip('"'))
     revises = _REVISED.fullmatch(key) is not None
     if revises or _names_score(member, grammar):
-        other = _score_written(member, value, grammar, text, depth)
+        label = _score_written(member, value, grammar, text, depth)
         # {"score": 4, "total": 5} on a scale from 1 to 5: a total of 5 points
-        states_top = key == "total" and other == grammar.spellings.ends[1]
-        is_unclear = other is None and revises and member.kind == "container"
-        if is_unclear or not (other in (None, score.label) or states_top):
+        states_top = key == "total" and label == grammar.spellings.ends[1]
+        is_unclear = label is None and revises and member.kind == "container"
+        if is_unclear or not (label in (None, score.label) or states_top):
             raise ParseError("the JSON object has two different scores", text)
     top = _LAST_NUMBER.search(value)
     if top is None or not _TOP.fullmatch(key):

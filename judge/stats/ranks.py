@@ -72,7 +72,7 @@ def shared_ranks(systems: Sequence[str], apart: Collection[frozenset[str]]) -> d
     ranks: dict[str, int] = {}
     sharing: list[str] = []
     for position, system in enumerate(systems, 1):
-        if any(frozenset((system, other)) in apart for other in sharing):
+        if any(frozenset((system, sharer)) in apart for sharer in sharing):
             sharing = []
         sharing.append(system)
         ranks[system] = position - len(sharing) + 1

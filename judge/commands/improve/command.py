@@ -290,9 +290,8 @@ def _notes_on_unused(
         reasons.append(f"{n_repeated:,} repeat a text of the training part")
     if n_equal:
         reasons.append(f"{n_equal:,} are in items whose texts have equal ratings")
-    yield Remark(
-        f"{len(unused):,} of {plural(len(rated), 'rated text')} are unused: {' and '.join(reasons)}."
-    )
+    texts = plural(len(rated), "rated text")
+    yield Remark(f"{len(unused):,} of {texts} are unused: {' and '.join(reasons)}.")
 
 
 def _items_to_split(rated: Sequence[Sample], rating: str, level: Level) -> list[str]:

@@ -383,7 +383,10 @@ def agreement_chart(rated: Rated, level: Level | None = None) -> Chart:
         f"Judge against people: {rated.criterion}",
         [*bar_by_row],
         [*bar_by_row.values()],
-        caption=f"Spearman's correlation with people's ratings, {OVER[shown_level]}, with 95% intervals.",
+        caption=(
+            f"Spearman's correlation with people's ratings, {OVER[shown_level]}, "
+            "with 95% intervals."
+        ),
     )
     return replace(chart, tabled=True)
 

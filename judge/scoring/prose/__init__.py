@@ -253,8 +253,8 @@ class Patterns:
         if self.is_pair:
             for language in _LANGUAGES:
                 yield _reader(language.PREFERENCE, self.score_pattern, self.title_pattern)
-            other = english.PREFERENCE_OF_THE_OTHER
-            yield _reader(other, self.score_pattern, self.title_pattern)
+            worse = english.PREFERENCE_OF_THE_OTHER
+            yield _reader(worse, self.score_pattern, self.title_pattern)
         if self.has_words and edge:
             yield _reader(english.IS_LABEL, self.score_pattern, self.title_pattern)
 
