@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import fold, is_number
@@ -20,6 +21,7 @@ from judge.scoring import json_reply, prose
 from judge.scoring.grammar import Grammar, grammar_of
 from judge.scoring.json_scores import CLOSED, NO_KEY, score_in_object, score_in_objects
 from judge.scoring.prose.deductions import has_deduction
+from judge.scoring.prose.masks import mask_quotations
 from judge.scoring.quotes import QUOTE_LINE, FoldedText, fold_with_positions
 from judge.scoring.thinking import (
     CHANNEL,
@@ -190,15 +192,19 @@ def find(
         raise ParseError("judge cannot determine where the reply's thinking ends", text)
     grammar = grammar_of(scale, title, cite)
     is_object = OBJECT.match(text, start) is not None
-    find_in = _find
-    if has_boxes(text[start:]) and not is_object:
-        find_in = _find_among_options
-    elif cite and not is_object:
+    find_in: Callable[..., ParsedScore] = _find
+    if cite and not is_object:
         find_in = _find_beside_quotes
+    if has_boxes(text[start:]) and not is_object:
+        find_in = partial(_find_among_options, find_in=find_in)
     score = find_in(text, start, reply, grammar, judged, strict=strict)
-    is_highest = score.label == grammar.spellings.ends[1]
-    if is_highest and has_deduction(fold(text[score.end :])):
-        raise ParseError("the reply takes points off the highest score", text)
+    if score.label == grammar.spellings.ends[1]:
+        reason = text[score.end :]
+        if cite:
+            reason = QUOTE_LINE.sub("", reason)
+        # The strings of an object are no quotations.
+        if has_deduction(fold(reason) if is_object else mask_quotations(fold(reason))):
+            raise ParseError("the reply takes points off the highest score", text)
     return score
 
 
@@ -209,9 +215,13 @@ def _find_among_options(
     grammar: Grammar,
     judged: str | None,
     *,
+    find_in: Callable[..., ParsedScore],
     strict: bool,
 ) -> ParsedScore:
-    """Return the score of a reply that lists options and ticks one: "[ ] yes\\n[x] no"."""
+    """Return the score of a reply that lists options and ticks one: "[ ] yes\\n[x] no".
+
+    `find_in` reads what is left without the other options.
+    """
     # A reason may have such a list, and the last line still be in the requested form.
     may_be_in_form = reply == "reason_then_score"
     if not may_be_in_form and (judged is None or strict):
@@ -220,7 +230,7 @@ def _find_among_options(
     if is_blank(ticked[start:]):
         raise ParseError("the reply lists options and ticks none", text)
     try:
-        score = _find(ticked, start, reply, grammar, judged, strict=strict)
+        score = find_in(ticked, start, reply, grammar, judged, strict=strict)
     except ParseError as error:
         error.raw = text
         raise

@@ -660,6 +660,10 @@ NO_DEDUCTIONS = (
     "\n1点減点するほどの誤りはない。",
     "\n1점도 감점하지 않았습니다.",
     "\n1점 감점할 이유가 없습니다.",
+    '\nThe text says "one point deducted" in its second line.',
+    "\n文中写着“扣一分”。",
+    "\n本文に「1点減点」とある。",
+    "\n글에 '1점 감점'이라고 적혀 있다.",
 )
 
 

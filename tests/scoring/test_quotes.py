@@ -222,3 +222,18 @@ def test_a_quotation_that_no_text_contains_is_not_marked(structured: bool, tmp_p
     )
     assert {s.provenance.quote for s in result.table.scores} == {None}
     assert "<mark title" not in result.report("html")
+
+
+@pytest.mark.parametrize("kind", ["score_then_reason", "reason_then_score"])
+def test_points_off_in_a_quotation_do_not_refuse_the_highest_score(kind: Any) -> None:
+    reply = "Score: 5\nQuote: one point deducted for a foul"
+    if kind == "reason_then_score":
+        reply = "The team lost a point.\nQuote: one point deducted for a foul\nScore: 5"
+    parsed = find(reply, kind, FIVE, cite=True)
+    assert (parsed.label, parsed.quote) == ("5", "one point deducted for a foul")
+
+
+def test_a_ticked_option_is_read_beside_a_quotation() -> None:
+    reply = "[ ] 3\n[x] 4\nQuote: Score: 2"
+    parsed = find(reply, "reason_then_score", FIVE, judged="Some text.", cite=True)
+    assert (parsed.label, parsed.quote) == ("4", "Score: 2")
