@@ -32,6 +32,7 @@ from judge.metrics.common import (
     choices_option,
     form_note,
     list_function,
+    missing_tokenizer_notes,
     reference_count,
     tokenizer_note,
     whole_number,
@@ -131,6 +132,10 @@ class Tokens(BaseMetric):
         """Count the texts that are left in one piece, or by script split into characters."""
         chosen = None if tokenizer == "char" and self.tokenize is None else tokenizer
         return tokenizer_note(self.name, chosen, texts, "tokenize")
+
+    def missing(self, texts: Iterable[str], used: Collection[str]) -> list[str]:
+        """Return which packages are missing to split these texts into words."""
+        return [] if self.tokenize else missing_tokenizer_notes(used, texts)
 
     def words(self, tokenizer: str) -> Callable[[str], list[str]]:
         """Return a function that splits a text as sacrebleu's BLEU(tokenize=tokenizer) does."""
@@ -337,8 +342,10 @@ class Bleu(Parts, ReferenceMetric):
 
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return notes about texts that the tokenizer does not suit, and about Unicode forms."""
-        note_on_tokens = self.note(all_texts(samples), self.tokenize)
-        return note_on_tokens, *super().notes(samples, used)
+        texts = list(all_texts(samples))
+        note_on_tokens = self.note(texts, self.tokenize)
+        missing = self.missing(texts, used)
+        return note_on_tokens, *missing, *super().notes(samples, used)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -385,9 +392,12 @@ class CorpusBleu(Parts):
             if stats:
                 used.add(tokenizer)
                 left_out += len(own_samples) - len(stats)
-        notes = [Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")]
+        notes: list[str | Note] = [
+            Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
+        ]
         for tokenizer, texts in texts_by_tokenizer.items():
             notes.append(self.note(texts, tokenizer))
+        notes += self.missing(chain.from_iterable(texts_by_tokenizer.values()), used)
         compared = [(sample.output, usable(sample)) for sample in samples]
         notes.append(form_note("bleu_corpus", compared))
         parts = self._signature_parts(samples, used)

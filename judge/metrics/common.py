@@ -38,7 +38,7 @@ _FORMS = (
 )
 _BY_CHARACTER = (
     "{language} is split into characters for lack of {modules}; values differ where these are "
-    "installed. To use characters everywhere, set it for each of these metrics, as in {option}"
+    "installed. To use characters everywhere, set them for each metric, as in {rouge} and {bleu}"
 )
 
 
@@ -129,8 +129,12 @@ def missing_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> li
             row = language_by_tokenizer[tokenizer]
             if row.code in languages:
                 modules = " and ".join(text.TOOLS[tokenizer].modules)
-                characters = option("set", {"rouge": {"tokenizer": "char"}})
-                note = _BY_CHARACTER.format(language=row.name, modules=modules, option=characters)
+                note = _BY_CHARACTER.format(
+                    language=row.name,
+                    modules=modules,
+                    rouge=option("set", {"rouge": {"tokenizer": "char"}}),
+                    bleu=option("set", {"bleu": {"tokenize": "char"}}),
+                )
                 notes.append(note)
     return notes
 

@@ -26,6 +26,7 @@ from judge.metrics.common import (
     choices_option,
     failure,
     lacks_source,
+    missing_tokenizer_notes,
     signed_words,
     texts,
     tokenizer_note,
@@ -575,7 +576,8 @@ class Stats(BaseMetric):
         for sample in samples:
             all_texts += [sample.output, sample.source or ""]
         note = tokenizer_note("stats", self.tokenizer, all_texts)
-        return MetricResult(columns, tuple(rows), (note,))
+        missing = [] if self.tokenizer else missing_tokenizer_notes(used, all_texts)
+        return MetricResult(columns, tuple(rows), (note, *missing))
 
 
 def _row(sample: Sample, feature_name: str, features: Features) -> Score | Failure:

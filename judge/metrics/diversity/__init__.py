@@ -358,7 +358,8 @@ class SourceBleu(DiversitySettings):
         for output, sources in compared:
             all_texts += [output, *sources]
         note_on_tokens = self.note(all_texts, self.tokenize)
-        notes = (note_on_tokens, form_note(_SOURCE_BLEU, compared))
+        missing = self.missing(all_texts, tokenizers)
+        notes = (note_on_tokens, *missing, form_note(_SOURCE_BLEU, compared))
         return MetricResult((column,), tuple(rows), notes)
 
 

@@ -103,12 +103,14 @@ def totals(lengths: Ints, order: int) -> Ints:
 class Cut:
     """Tokenized texts.
 
-    `name` is the tokenizer, `note` counts the sentences that it leaves in one piece.
+    `name` is the tokenizer, `note` counts the sentences that it leaves in one piece, `missing`
+    names the packages that would split them into words.
     """
 
     corpus: Corpus
     name: str
     note: Note
+    missing: tuple[str, ...]
 
 
 def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
@@ -119,7 +121,9 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     checked_texts = text_list("texts", texts)
     tokenizer_name = tokens.tokenizer_for(checked_texts)
     tokenized = list(map(tokens.words(tokenizer_name), checked_texts))
-    return Cut(corpus(tokenized), tokenizer_name, tokens.note(checked_texts, tokenizer_name))
+    note = tokens.note(checked_texts, tokenizer_name)
+    missing = tokens.missing(checked_texts, [tokenizer_name])
+    return Cut(corpus(tokenized), tokenizer_name, note, tuple(missing))
 
 
 def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
@@ -152,7 +156,7 @@ def blank(texts: Corpus) -> int:
 
 
 def notes(metric_name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
-    """Return notes about texts without any token, and texts that the tokenizer does not split."""
+    """Return notes about texts without any token, and texts that are not split into words."""
     empty_texts = {system: blank(system_cut.corpus) for system, system_cut in cuts.items()}
     lines: list[str | Note] = []
     total = sum(empty_texts.values())
@@ -165,6 +169,9 @@ def notes(metric_name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str |
         without_token = f"{plural(total, 'text')} without any token ({listed})"
         lines.append(f"{metric_name}: {without_token}; {effect}")
     lines += [system_cut.note for system_cut in cuts.values() if system_cut.note.some]
+    # Systems of one language lack the same packages.
+    missing = chain.from_iterable(system_cut.missing for system_cut in cuts.values())
+    lines += dict.fromkeys(missing)
     return tuple(lines)
 
 
