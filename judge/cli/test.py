@@ -106,7 +106,8 @@ def suites_command(
     Example:
       judge test replies.judge.yaml --replay calls.jsonl
 
-    Exits with 0 if all cases pass, 1 if one fails, 2 if a suite could not run.
+    Exits with 0 if everything passes, 1 if something fails or is undecided, 2 if a suite
+    could not run.
     """
     from judge.config import criterion_entries
 

@@ -520,7 +520,7 @@ cases:
     text = (project / "run.yaml").read_text(encoding="utf-8").replace("metrics: none\n", "")
     (project / "s.judge.yaml").write_text(text + cases, encoding="utf-8")
     completed = command("test", "s.judge.yaml", "--no-cache", "--full")
-    assert has_line(completed.out, "1 of 3 cases fail", "1 undecided")
+    assert has_line(completed.out, "3 cases: 1 undecided, 2 passed")
     assert has_line(
         completed.out, "no test", "6 items"
     )  # there are two, with three generations each  # there are two, with three generations each

@@ -55,7 +55,7 @@ def test_its_suite_passes_until_the_readmes_one_word_is_changed(
     file.write_text(text.replace(before, after), "utf-8")
     completed = command("test", ".")
     assert completed.code == 1
-    assert "2 of 2 cases fail" in completed.out
+    assert "2 cases: 2 failed" in completed.out
 
 
 def test_init_workflow_runs_the_suite_and_writes_ci_reports(

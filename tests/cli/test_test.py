@@ -83,7 +83,7 @@ def test_one_is_not_met(run: Callable[..., Any]) -> None:
     edit("min: 3", "min: 5")
     completed = run(".", "--junit", "made/here/junit.xml", "--markdown", "summary.md")
     assert completed.code == 1
-    assert "1 of 2 cases fail" in completed.out
+    assert "2 cases: 1 failed, 1 passed" in completed.out
     tree = ElementTree.parse("made/here/junit.xml").getroot()
     assert [len(tree.findall(f".//{kind}")) for kind in ("testcase", "failure", "error")] == [
         3,
@@ -98,7 +98,7 @@ def test_a_failed_judgment_does_not_pass(run: Callable[..., Any]) -> None:
     edit("min: 3", "min: 1")
     completed = run("s.judge.yaml", "--full")
     assert completed.code == 1
-    assert has_line(completed.out, "1 of 2 cases fail", "1 error")
+    assert has_line(completed.out, "2 cases: 1 error, 1 passed")
     assert "lovely" in completed.out
 
 
@@ -268,7 +268,7 @@ def test_the_page_of_a_run_begins_with_the_verdicts_and_the_last_run(
     edit("min: 3", "min: 5")
     assert run("s.judge.yaml", "--out", "runs").code == 1
     page = Path("runs/report.md").read_text("utf-8")
-    assert page.startswith("## ✗ judge test: s\n\n**1 of ")
+    assert page.startswith("## ✗ judge test: s\n\n**2 cases: 1 failed")
     assert "(last run " in page
     assert "### Scores" in page
 

@@ -67,7 +67,7 @@ def test_a_gate_that_passes_names_its_undecided_cases() -> None:
         found="−0.80 [−1.70, 0.10]",
     )
     text = console(Outcome(BARE, verdicts=[PASSED, lost]))
-    assert has_line(text, "All 2 cases pass", "1", "undecided")
+    assert has_line(text, "2 cases", "1 undecided (1 passes)", "1 passed")
     assert "- ? new beats old (a.judge.yaml:1):" in text
     assert has_line(text, "new > old", "−0.80 [−1.70, 0.10]", "counts as passed")
 
@@ -83,9 +83,9 @@ def test_the_summary_fits_a_screen(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = console(*outcomes[:1]).rstrip("\n").split("\n")
-    assert len(lines) <= 25
+    assert len(lines) <= 26
     assert max(map(cell_len, lines)) <= 80
-    assert has_line(lines[0], "3 of 6 cases fail", "1 failed, 1 undecided, 1 error")
+    assert has_line(lines[0], "6 cases: 1 failed, 2 undecided (1 passes), 1 error, 2 passed")
     assert "  Limit not met: failures." in lines
     assert "  Worse than the baseline: relevance." in lines
     assert "- ✗ the bridge is relevant (suites/summaries.judge.yaml:5):" in lines
@@ -95,7 +95,7 @@ def test_the_summary_fits_a_screen(
 def test_a_suite_that_passes_needs_two_lines(outcomes: list[Outcome]) -> None:
     first, last = console(outcomes[1]).split("\n\n")
     assert first.split("  ")[0] == "1 case passes"
-    assert has_line(last, "1 of 1 case passed", "1 of 1 limit", "0.5\u00a0s")
+    assert has_line(last, "1 of 1 case", "1 of 1 limit", "0.5\u00a0s")
 
 
 def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
@@ -112,11 +112,15 @@ def test_colour_is_codes_around_the_same_text(outcomes: list[Outcome]) -> None:
         ([PASSED, PASSED], ("All 2 cases pass",)),
         (
             [PASSED, replace(PASSED, kind="drift", status="undecided")],
-            ("All 2 cases pass", "1", "undecided"),
+            ("2 cases: 1 undecided (1 passes), 1 passed",),
         ),
-        ([PASSED, replace(PASSED, status="failed", met=False)], ("1 of 2 cases fail",)),
-        ([PASSED, replace(PASSED, status="error", met=False)], ("1 of 2 cases fail", "1 error ")),
-        ([replace(PASSED, status="error", met=False)] * 2, ("2 of 2 cases fail", "2 errors")),
+        ([PASSED, replace(PASSED, status="failed", met=False)], ("2 cases: 1 failed, 1 passed",)),
+        ([PASSED, replace(PASSED, status="error", met=False)], ("2 cases: 1 error, 1 passed",)),
+        ([replace(PASSED, status="error", met=False)] * 2, ("2 cases: 2 errors",)),
+        (
+            [replace(PASSED, status="undecided", met=False)] * 2,
+            ("2 cases: 2 undecided",),
+        ),
         (
             [PASSED, replace(PASSED, name="cost", kind="limit", status="error", met=False)],
             ("Limit not checked: cost",),

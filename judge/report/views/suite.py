@@ -51,6 +51,7 @@ _MARKS: Mapping[Status, tuple[str, Tone]] = {
     "undecided": ("?", "warning"),
     "error": ("!", "bad"),
 }
+_BY_URGENCY: Sequence[Status] = ("failed", "undecided", "error", "passed")
 _ESTIMATE_FIELDS = ("value", "low", "high", "n", "p", "method")
 _Pair = tuple[Outcome, Verdict]
 
@@ -176,15 +177,14 @@ def _footer(
 
 
 def _checks(pairs: Sequence[_Pair], failing: Sequence[_Pair]) -> str:
-    """Count what passed: `4 of 5 cases passed, 2 of 2 limits`."""
+    """Count what is met: `met: 4 of 5 cases, 2 of 2 limits`."""
     n_checked = Counter(verdict.subject for _, verdict in pairs)
     n_failed = Counter(verdict.subject for _, verdict in failing)
     counts: list[str] = []
     for group, total in n_checked.items():
-        n_passed = total - n_failed[group]
-        passed = f"{n_passed:,} of {plural(total, group)}"
-        counts.append(passed if counts else f"{passed} passed")
-    return ", ".join(counts)
+        n_met = total - n_failed[group]
+        counts.append(f"{n_met:,} of {plural(total, group)}")
+    return f"met: {', '.join(counts)}" if counts else ""
 
 
 def _next_commands(failing: Sequence[_Pair]) -> Iterator[str]:
@@ -212,50 +212,41 @@ def _record(outcome: Outcome, verdict: Verdict) -> dict[str, Any]:
 def summarize(outcomes: Sequence[Outcome]) -> list[str]:
     """Summarise outcomes in sentences, failures first.
 
-    The first is for example `3 of 12 cases fail: 1 failed, 2 undecided`.
+    The first is for example `12 cases: 1 failed, 2 undecided, 9 passed`.
     """
     verdicts = [verdict for outcome in outcomes for verdict in outcome.verdicts]
     cases = [verdict for verdict in verdicts if verdict.subject == "case"]
+    all_met = all(verdict.met for verdict in cases)
     sentences = []
     n_stuck = sum(bool(outcome.trouble) for outcome in outcomes)
     if n_stuck:
         sentences.append(f"{plural(n_stuck, 'suite')} could not run")
-    has_failing = not all(verdict.met for verdict in cases)
-    if has_failing:
-        sentences.append(_failing_sentence(cases))
+    if not all_met:
+        sentences.append(_counted_cases(cases))
     for subject, names in _missed_names(verdicts).items():
         if names:
             listed = first_names(dict.fromkeys(names), _MAX_NAMED)
             sentences.append(f"{subject}: {listed}")
-    if cases and not has_failing:
-        sentences.append(_passing_sentence(cases))
+    if cases and all_met:
+        sentences.append(_counted_cases(cases))
     return sentences or ["No case was run"]
 
 
-def _failing_sentence(cases: Sequence[Verdict]) -> str:
-    """Return `3 of 12 cases fail: 1 failed, 2 undecided`, without the kinds if all just failed."""
-    counts = Counter(verdict.status for verdict in cases if not verdict.met)
-    verb = "fails" if len(cases) == 1 else "fail"
-    all_cases = plural(len(cases), "case")
-    sentence = f"{counts.total():,} of {all_cases} {verb}"
-    if counts.keys() == {"failed"}:
-        return sentence
-    present = [status for status in _MARKS if counts[status]]
-    kinds = []
-    for status in present:
-        is_noun = status == "error"
-        count = counts[status]
-        kinds.append(plural(count, status) if is_noun else f"{count:,} {status}")
-    return f"{sentence}: {', '.join(kinds)}"
-
-
-def _passing_sentence(cases: Sequence[Verdict]) -> str:
-    count = plural(len(cases), "case")
-    sentence = f"All {count} pass"
-    if len(cases) == 1:
-        sentence = f"{count} passes"
-    n_undecided = sum(verdict.status == "undecided" for verdict in cases)
-    return f"{sentence}, {n_undecided:,} of them undecided" if n_undecided else sentence
+def _counted_cases(cases: Sequence[Verdict]) -> str:
+    """Return `12 cases: 1 failed, 2 undecided (1 passes), 9 passed`, or `All 12 cases pass`."""
+    counts = Counter(verdict.status for verdict in cases)
+    n_cases = plural(len(cases), "case")
+    if counts.keys() == {"passed"}:
+        return f"{n_cases} passes" if len(cases) == 1 else f"All {n_cases} pass"
+    kinds = {status: f"{counts[status]:,} {status}" for status in counts}
+    if counts["error"]:
+        kinds["error"] = plural(counts["error"], "error")
+    n_passing = sum(verdict.met for verdict in cases if verdict.status == "undecided")
+    if n_passing:
+        verb = "passes" if n_passing == 1 else "pass"
+        kinds["undecided"] += f" ({n_passing:,} {verb})"
+    by_urgency = [kinds[status] for status in _BY_URGENCY if status in kinds]
+    return f"{n_cases}: {', '.join(by_urgency)}"
 
 
 def _missed_names(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
