@@ -179,15 +179,34 @@ def _lines(path: Path, file_name: str) -> Iterator[tuple[str, str]]:
 
 
 def parsed(text: str | bytes, location: str) -> Any:
-    """Parse one line of JSON. Raises DataError."""
+    """Parse one line of JSON. Raises DataError, also for an object with one key twice."""
     try:
-        return json.loads(text.rstrip())
+        return json.loads(text.rstrip(), object_pairs_hook=_object_with_unique_keys)
+    except _RepeatedKey as error:
+        raise DataError(f"{location}: {error}") from error
     except json.JSONDecodeError as error:
         raise DataError(
             f"{location}: not JSON: {_problem(error)} at column {error.colno}"
         ) from error
     except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list 5,000 deep
         raise DataError(f"{location}: not JSON: {error}") from error
+
+
+class _RepeatedKey(ValueError):
+    """An object of JSON has one key twice."""
+
+
+def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises _RepeatedKey.
+
+    Python's parser would take the last of two equal keys, and so lose a text or a rating.
+    """
+    content = dict(pairs)
+    if len(content) < len(pairs):
+        counts = Counter(key for key, _ in pairs)
+        repeated = next(key for key, count in counts.items() if count > 1)
+        raise _RepeatedKey(f"the key {repeated!r} occurs twice in an object: remove one of them")
+    return content
 
 
 def _problem(error: json.JSONDecodeError) -> str:
@@ -215,7 +234,11 @@ def _jsonl(path: Path, file_name: str) -> Iterator[RawRow]:
 def _json(path: Path, file_name: str) -> Iterator[RawRow]:
     text = "".join(line for _, line in _lines(path, file_name))
     try:
-        objects = json.loads(text) if text.strip() else []
+        objects = []
+        if text.strip():
+            objects = json.loads(text, object_pairs_hook=_object_with_unique_keys)
+    except _RepeatedKey as error:
+        raise DataError(f"{file_name}: {error}") from error
     except json.JSONDecodeError as error:
         hint = (
             " (a file with one object per line must end in .jsonl)"

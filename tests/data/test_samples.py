@@ -561,6 +561,17 @@ GOOD = '{"output": "x"}\n'
             ("d.json:", "dict ({'output': 'x'})"),
         ),
         ("d.json", "[" * 100_000, ("d.json: not JSON",)),
+        (
+            "d.jsonl",
+            GOOD + '{"output": "x", "lang": "en", "output": "y"}\n',
+            ("d.jsonl:2:", "'output' occurs twice"),
+        ),
+        (
+            "d.jsonl",
+            GOOD + '{"output": "x", "about": {"lang": "en", "lang": "ja"}}\n',
+            ("d.jsonl:2:", "'lang' occurs twice"),
+        ),
+        ("d.json", '[{"output": "x", "output": "x"}]', ("d.json:", "'output' occurs twice")),
         ("d.json", '[{"output": "x"}, "y"]', ("d.json row 2:", "'y'")),
         ("d.csv", "", ("d.csv: no rows",)),
         ("d.csv", "item,output\n", ("d.csv: no rows",)),
