@@ -229,6 +229,16 @@ def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = 
         raise StorageError(describe_error("write", folder, error)) from error
 
 
+def refuse_other_content(folder: Path, files: Mapping[str, bytes], noun: str) -> None:
+    """Raise StorageError if a file in the folder has other content: it is of another `noun`."""
+    for file_name, content in files.items():
+        path = folder / file_name
+        if path.exists() and path.read_bytes() != content:
+            raise StorageError(
+                f"{folder} holds another {noun}: name another folder, or save(..., overwrite=True)"
+            )
+
+
 def recover(folder: Path, *, leftovers: bool = False) -> None:
     """Finish the moves of a killed process, so that its files are found together.
 

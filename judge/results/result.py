@@ -22,7 +22,7 @@ from pydantic import (
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.files import recover, store
+from judge.core.files import recover, refuse_other_content, store
 from judge.core.format import plural, to_json
 from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
@@ -419,7 +419,7 @@ class Result(Outlets):
         run_json = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
         files = {**self.table.files(), RUN: run_json.encode()}
         if not overwrite and (folder / RUN).exists():
-            _check_same_files(folder, files)
+            refuse_other_content(folder, files, "run")
         if not pages:
             store(folder, files, drop=_DERIVED)
             return
@@ -438,16 +438,6 @@ class Result(Outlets):
         """The finding, the summary table and what failed, for notebooks."""
         with speaking_to("python"):
             return plugins.fragment(self)
-
-
-def _check_same_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Raise StorageError if a file in the folder has other content."""
-    for file_name, content in files.items():
-        path = folder / file_name
-        if path.exists() and path.read_bytes() != content:
-            raise StorageError(
-                f"{folder} holds another run: name another folder, or save(..., overwrite=True)"
-            )
 
 
 def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
