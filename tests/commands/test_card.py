@@ -586,6 +586,20 @@ def test_a_result_has_a_card_and_takes_no_option_of_a_new_run() -> None:
             judge.card(result, **options)
 
 
+def test_a_card_is_saved_and_replaces_no_other_card(tmp_path: Path) -> None:
+    first = JudgeCard("The first card")
+    first.save(tmp_path / "card")
+    first.save(tmp_path / "card")
+    names = {path.name for path in (tmp_path / "card").iterdir() if not path.name.startswith(".")}
+    assert names == {"card.html", "card.json", "card.md"}
+    other = JudgeCard("Another card")
+    with pytest.raises(StorageError, match="another card"):
+        other.save(tmp_path / "card")
+    assert "The first card" in (tmp_path / "card" / "card.md").read_text("utf-8")
+    other.save(tmp_path / "card", overwrite=True)
+    assert "Another card" in (tmp_path / "card" / "card.md").read_text("utf-8")
+
+
 def test_the_card_of_a_ranking_names_its_missing_lines() -> None:
     ranked = judge.rank(
         ROWS, ["coherence"], model=ScriptedProvider(lambda request: "A"), cache=False

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from judge.core import plugins
+from judge.core.files import refuse_other_content, store
 from judge.core.records import Column, Estimate, Sample
 from judge.stats.bootstrap import Floats
 from judge.stats.human_agreement import Rated, Row
@@ -18,6 +20,8 @@ ORIGINAL = "original"
 """The `system` of unchanged texts. The other systems of such a table are changes and attacks."""
 Probe = Literal["sensitivity", "bias", "injection"]
 PROBES: tuple[Probe, ...] = ("sensitivity", "bias", "injection")
+_FILES = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
+"""The files of a saved card, with their formats."""
 FEW = 5
 """The fewest items for a claim about half of them."""
 FEWEST = 10
@@ -302,6 +306,19 @@ class JudgeCard(plugins.Reported):
 
     def __repr__(self) -> str:
         return f"<JudgeCard: {self.title!r}, {self.verdict!r}>"
+
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write `card.md`, `card.html` and `card.json` into a folder.
+
+        Raises StorageError, also if the folder has another card and `overwrite` is False.
+        """
+        folder = Path(folder)
+        files = {}
+        for file_name, format in _FILES.items():
+            files[file_name] = self.report(format).encode()
+        if not overwrite:
+            refuse_other_content(folder, files, "card")
+        store(folder, files)
 
 
 def is_majority(share: Estimate | None, tested: Estimate | None = None) -> bool:

@@ -38,7 +38,7 @@ from judge.commands.options import JudgeOptions
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
 from judge.config import RunConfig
-from judge.core.files import claim_folder, store
+from judge.core.files import claim_folder
 from judge.core.format import to_json
 from judge.core.messages import option
 from judge.core.records import Criterion
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     from judge.commands.evaluate import Data, Model
     from judge.data.ratings import RatingSource
 
-_CARD_FILES = {"card.md": "markdown", "card.html": "html", "card.json": "json"}
 _RUN_INFO = ("seconds", "requests", "usage", "cost", "served_by", "unmet")
 """What the card reports about each run."""
 
@@ -178,10 +177,7 @@ async def run_card(
     info = {**card.info, **_card_info(card_plan, results, card)}
     card = replace(card, notes=tuple(notes), info=info)
     if config.out is not None:
-        files = {
-            file_name: card.report(format).encode() for file_name, format in _CARD_FILES.items()
-        }
-        store(config.out, files)
+        card.save(config.out, overwrite=True)
     return card
 
 
