@@ -36,6 +36,8 @@ _DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|[smhd]))+")
 # "6m" and "0s" of "6m0s"
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|[smhd])")
 _MAX_NUMBER = 1e12
+# Thirty days, in seconds. A larger "reset" is the time since 1970 (GitHub, OpenRouter).
+_MAX_RESET = 30 * 86_400.0
 
 
 class Bucket:
@@ -89,7 +91,7 @@ def parse_headers(limits: Mapping[str, str], kind: str) -> RateLimitHeaders | No
     limit = _number(limits.get(f"x-ratelimit-limit-{kind}"))
     remaining = _number(limits.get(f"x-ratelimit-remaining-{kind}"))
     reset = seconds(limits.get(f"x-ratelimit-reset-{kind}"))
-    if not limit or remaining is None or reset is None:
+    if not limit or remaining is None or reset is None or reset > _MAX_RESET:
         return None
     return RateLimitHeaders(limit, min(remaining, limit), reset)
 

@@ -335,3 +335,12 @@ def test_incomplete_rate_limit_headers_are_ignored(missing: str) -> None:
     assert parse_headers(headers, "requests") == (60.0, 12.0, 30.0)
     headers.pop(f"x-ratelimit-{missing}-requests")
     assert parse_headers(headers, "requests") is None
+
+
+def test_a_reset_in_seconds_since_1970_is_ignored() -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "60",
+        "x-ratelimit-remaining-requests": "12",
+        "x-ratelimit-reset-requests": "1796083200",
+    }
+    assert parse_headers(headers, "requests") is None
