@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -102,6 +103,9 @@ def _tool_arguments(message: Mapping[str, Any]) -> str:
     if len(functions) != 1 or not isinstance(functions[0], Mapping):
         return ""
     arguments = functions[0].get("arguments")
+    if isinstance(arguments, Mapping):
+        # Ollama's own API and gateways to it parse them.
+        return json.dumps(arguments, ensure_ascii=False)
     return arguments if isinstance(arguments, str) else ""
 
 

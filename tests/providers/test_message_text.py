@@ -55,6 +55,10 @@ THOUGHT = [{"type": "text", "text": "Is it a 2?"}]
             '{"score": 4}',
         ),
         (
+            {"content": "", "tool_calls": [{"function": {"arguments": {"score": 4}}}]},
+            '{"score": 4}',
+        ),
+        (
             {"content": None, "function_call": {"name": "f", "arguments": '{"score": 4}'}},
             '{"score": 4}',
         ),
