@@ -19,35 +19,45 @@ from judge.core.messages import in_python, option
 from judge.providers.proxies import proxy_variable
 from judge.providers.sdk import sdk
 
-# Timeout, conflict and rate limit. A server error (5xx) is retried as well.
-_RETRIED_STATUSES = {408, 409, 429}
+# Timeout, conflict, an error of the model itself (424: TGI, Bedrock), and rate limit. A server error
+# (5xx) is retried as well.
+_RETRIED_STATUSES = {408, 409, 424, 429}
 # Waiting does not help then, although some of these have the status 429 (OpenAI, Moonshot, Zhipu),
 # and others 400 (Anthropic, DashScope, a LiteLLM proxy). Gemini's "exceeded your current quota" is
 # not among them, because it may be a limit per minute.
 _OUT_OF_MONEY = re.compile(
     r"insufficient[_ ](?:quota|balance|credits?|funds)|billing_hard_limit_reached"
     r"|credit balance is too low|budget has been exceeded|exceeded_current_quota|arrearage"
-    r"|余额不足|欠费",
+    # "used all available credits", "doesn't have any credits" (xAI), "Key limit exceeded" (OpenRouter)
+    r"|(?:any|available|out of) credits|spending limit|key limit exceeded|余额不足|欠费",
     re.IGNORECASE,
 )
 _TOP_UP = "top up, then start the same command again"
-# "rate limit" (MiniMax), "Open api qps request limit reached" (Baidu), in a reply with status 200
+# "rate limit" (MiniMax), "Open api qps request limit reached" (Baidu), in a reply with status 200;
+# "Rate Limit Exceeded" with the status 403 (Google)
 _RATE_LIMIT = re.compile(
     r"rate[ _-]?limit|too many requests|\b[qrt]p[ms] (?:request )?limit|request limit reached",
     re.IGNORECASE,
 )
+# "Request too large for m on tokens per min (TPM)" with the status 429 (OpenAI): it never fits.
+_TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 # "API key not valid" with the status 400 (Gemini), "Incorrect API key provided" (xAI), "The
-# security token included in the request is expired" with the status 403 (Bedrock)
+# security token included in the request is expired" with the status 403 (Bedrock), "Invalid access
+# token" (Databricks) and "Authentication error" (Cloudflare) with 403
 _WRONG_KEY = re.compile(
-    r"(?:incorrect|invalid) api[ _]key|api[ _]key (?:not valid|expired)|security token",
+    r"(?:incorrect|invalid) (?:api[ _]key|access token)|api[ _]key (?:not valid|expired)"
+    r"|security token|authentication error",
     re.IGNORECASE,
 )
-# "Invalid model: m", "Model Not Exist", "m is not a valid model ID": the status is 400 or 403
+# "Invalid model: m", "Unknown model: m", "Model Not Exist", "m is not a valid model ID": the status
+# is 400 or 403
 _WRONG_MODEL = re.compile(
-    r"invalid model|not a valid model|model[^.]{0,60} (?:not exist|decommissioned)"
-    r"|access to (?:the )?model|模型不存在",
+    r"(?:invalid|unknown|unavailable) model|not a valid model"
+    r"|model[^.]{0,60} (?:not exist|decommissioned)|access to (?:the )?model|模型不存在",
     re.IGNORECASE,
 )
+# '"retryDelay": "37s"' (Gemini), "Try again in 60 seconds" (LiteLLM)
+_RETRY_IN = re.compile(rb'(?:"retryDelay": ?"|again in )(\d+(?:\.\d+)?) ?s', re.IGNORECASE)
 # There is no such model or no such address.
 _MISSING_STATUSES = (404, 405)
 _MAX_MESSAGE = 300  # characters
@@ -85,35 +95,48 @@ def status_error(
     is_server_error = status >= 500
     is_temporary = status in _RETRIED_STATUSES or is_server_error
     # OpenAI's and Anthropic's servers say if another try is useless.
-    may_retry = headers.get("x-should-retry") != "false"
+    may_retry = headers.get("x-should-retry") != "false" and not _TOO_LARGE.search(reason)
     if is_temporary and may_retry:
         return Transient(
             message,
             status=status,
-            retry_after=retry_after(headers),
+            retry_after=retry_after(headers, content),
             stops="if_first" if is_server_error else "never",
             limits=limits(headers),
         )
-    named_by = named_by or option("base_url")
     is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
-    advice = f"check {key}" if is_wrong_key else _advice(status, reason, url, named_by)
+    if may_retry and not is_wrong_key and _RATE_LIMIT.search(reason):
+        return Transient(message, status=429, retry_after=retry_after(headers, content))
+    named_by = named_by or option("base_url")
+    is_wrong_model = not is_wrong_key and _is_about_model(status, code, param, reason)
+    advice = f"check {key}"
+    if not is_wrong_key:
+        advice = _advice(status, reason, url, named_by, is_wrong_model=is_wrong_model)
     if advice:
         message = f"{sentence}; {advice}"
     elif 300 <= status < 400:
         # Redirects are not followed: the texts go to no host that the user did not name.
         target = redact_and_truncate(headers.get("location", "another place"), secrets)
         message = f"{url} answered {status}: moved to {target}; name it with {named_by}"
-    is_missing = status in _MISSING_STATUSES and not is_wrong_key
-    if is_missing and (code == "model_not_found" or _MODEL_WORD.search(reason)):
-        param = "model"
-    stops_the_run = is_wrong_key or status in (*_MISSING_STATUSES, 407) or status < 400
-    stops: Stops = "always" if stops_the_run else "never"
+    stops: Stops = "if_first" if is_wrong_model else "never"
+    if is_wrong_key or status in (*_MISSING_STATUSES, 407) or status < 400:
+        stops = "always"
     # A server may send anything there.
     refused_parameter = param if isinstance(param, str) else None
+    if is_wrong_model:
+        refused_parameter = "model"
     return Refused(message, status=status, param=refused_parameter, stops=stops)
 
 
-def _advice(status: int, reason: str, url: str, named_by: str) -> str:
+def _is_about_model(status: int, code: Any, param: Any, reason: str) -> bool:
+    """Return whether a refusal says that there is no such model, or not for this key."""
+    if param == "model" or _WRONG_MODEL.search(reason):
+        return True
+    is_missing = status in _MISSING_STATUSES
+    return is_missing and (code == "model_not_found" or _MODEL_WORD.search(reason) is not None)
+
+
+def _advice(status: int, reason: str, url: str, named_by: str, *, is_wrong_model: bool) -> str:
     """Return what to check or change after a refusal, "" if that is unknown.
 
     `named_by` is the option or variable of the address.
@@ -123,7 +146,7 @@ def _advice(status: int, reason: str, url: str, named_by: str) -> str:
     # DashScope: "parameter.enable_thinking must be set to false for non-streaming calls"
     if "enable_thinking" in reason:
         return f"turn it off with {_without_thinking()}"
-    if _WRONG_MODEL.search(reason):
+    if is_wrong_model:
         return f"check {option('model')}"
     if status == 407:
         variable = proxy_variable(url) or "HTTP_PROXY"
@@ -145,8 +168,10 @@ def _error_object(content: bytes) -> Any:
         data = json.loads(content)
     except (ValueError, RecursionError):
         return content.decode("utf-8", "replace").strip()
+    if isinstance(data, dict) and "error" not in data:
+        data = data.get("errors", data)
     if isinstance(data, list) and len(data) == 1:
-        # Gemini puts its errors into a list.
+        # Gemini and Cloudflare put their errors into a list.
         data = data[0]
     return data.get("error", data) if isinstance(data, dict) else data
 
@@ -307,11 +332,12 @@ def redact(text: str, secrets: Sequence[str]) -> str:
     return text
 
 
-def retry_after(headers: Any) -> float | None:
+def retry_after(headers: Any, content: bytes = b"") -> float | None:
     """Return the seconds to wait as the server asks, None if it does not.
 
     The header is `retry-after-ms`, or `retry-after` in seconds or as a date. A time in the past
-    is 0. A value that is neither a number nor a date, such as NaN, counts as absent.
+    is 0. A value that is neither a number nor a date, such as NaN, counts as absent. Without a
+    header, the body of the error may have the seconds.
     """
     for header_name, seconds_per_unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
@@ -322,7 +348,8 @@ def retry_after(headers: Any) -> float | None:
             return max(0.0, wait)
     until = _parse_date(headers.get("retry-after"))
     if until is None:
-        return None
+        in_body = _RETRY_IN.search(content[:_MAX_MESSAGE_READ])
+        return float(in_body[1]) if in_body else None
     # The date is compared with the reply's own, in case this machine's clock is wrong.
     now = _parse_date(headers.get("date"))
     return max(0.0, until - (time.time() if now is None else now))

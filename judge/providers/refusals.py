@@ -124,13 +124,16 @@ def may_refuse_parameter(
     """Return whether an error may be the refusal of an optional parameter of a body.
 
     `accepted` has the largest value of each parameter that the server has accepted. An accepted
-    parameter can only be refused if the error names it, and is probably not about the text.
+    parameter can only be refused if the error names it, and is probably not about the text. No
+    parameter is the reason if the error is about the model and names none.
     """
     if isinstance(error, Refused) and error.stops == "always" and not _is_no_such_path(error):
         return False
     present = optional_parameters(body)
     new = {name for name, value in present.items() if value > accepted.get(name, 0)}
     named = _mentioned_in(error) & present.keys()
+    if _param(error) == "model" and not _is_no_such_path(error):
+        return bool(named)
     if _status(error) in _REFUSED_STATUSES:
         return bool(new) or (bool(named) and not is_about_text(error))
     if isinstance(error, Transient):

@@ -217,7 +217,7 @@ def test_refusals(chat_server: Any, status: int, stops: str, hint: str) -> None:
     assert hint in str(refused)
 
 
-@pytest.mark.parametrize("status", [408, 409, 429, 500, 503, 529])
+@pytest.mark.parametrize("status", [408, 409, 424, 429, 500, 503, 529])
 def test_transient_errors(chat_server: Any, status: int) -> None:
     transient = failure(chat_server, status, error())
     assert isinstance(transient, Transient)
@@ -291,7 +291,8 @@ def test_rate_limit_headers_are_passed_on(
     assert ask(chat_server)[0].limits == {}
 
 
-# Messages of OpenAI, DeepSeek, Anthropic, a LiteLLM proxy, DashScope, Moonshot, Zhipu and MiniMax
+# Messages of OpenAI, DeepSeek, Anthropic, a LiteLLM proxy, DashScope, Moonshot, Zhipu, xAI, OpenRouter
+# and MiniMax
 @pytest.mark.parametrize(
     ("status", "body"),
     [
@@ -302,6 +303,9 @@ def test_rate_limit_headers_are_passed_on(
         (400, error("Your account is not in good standing.", code="Arrearage")),
         (429, error("Check your plan", type="exceeded_current_quota_error")),
         (429, error("您的账户已欠费，请充值后重试。", code="1113")),
+        (429, {"error": "Your team has used all available credits or its monthly spending limit."}),
+        (403, {"error": "Your newly created team doesn't have any credits or licenses yet."}),
+        (403, error("Key limit exceeded (total limit).", code=403)),
         (200, {"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}),
     ],
 )
@@ -313,10 +317,12 @@ def test_an_empty_account_stops_the_run(chat_server: Any, status: int, body: Any
     assert len(chat_server.bodies) == 1
 
 
-# Messages of Gemini, xAI and Bedrock
+# Messages of Bedrock, Databricks, Cloudflare, Gemini and xAI
 @pytest.mark.parametrize(
     "body",
     [
+        {"message": "Invalid access token. [ReqId: 1]"},
+        {"errors": [{"message": "Authentication error", "code": 10000}]},
         {"message": "The security token included in the request is expired"},
         [error("API key not valid. Please pass a valid API key.")],
         {"code": "Client specified an invalid argument", "error": "Incorrect API key provided: x"},
@@ -330,11 +336,12 @@ def test_a_wrong_key_with_status_400_stops_the_run(chat_server: Any, body: Any) 
     assert len(chat_server.bodies) == 1
 
 
-# Messages of Mistral, DeepSeek, OpenRouter, Groq, OpenAI and Zhipu
+# Messages of Mistral, GitHub, DeepSeek, OpenRouter, Groq, OpenAI and Zhipu
 @pytest.mark.parametrize(
     ("status", "message"),
     [
         (400, "Invalid model: m"),
+        (400, "Unknown model: m"),
         (400, "Model Not Exist"),
         (400, "m is not a valid model ID"),
         (400, "The model `m` has been decommissioned and is no longer supported."),
@@ -346,7 +353,54 @@ def test_a_wrong_key_with_status_400_stops_the_run(chat_server: Any, body: Any) 
 def test_a_wrong_model_names_the_option_for_every_status(
     chat_server: Any, status: int, message: str
 ) -> None:
-    assert "; check --model" in str(failure(chat_server, status, error(message)))
+    refused = failure(chat_server, status, error(message))
+    assert "; check --model" in str(refused)
+    assert refused.stops == "if_first"
+    assert len(chat_server.bodies) == 1
+
+
+def test_a_refusal_of_the_model_is_known_by_its_param(chat_server: Any) -> None:
+    # Hugging Face's router
+    words = "The requested model 'm' is not supported by any provider you have enabled."
+    refused = failure(chat_server, 400, error(words, param="model"))
+    assert "; check --model" in str(refused)
+    assert len(chat_server.bodies) == 1
+
+
+# Messages of Google and of a gateway
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(403, "Rate Limit Exceeded"), (400, "upstream error: rate limit exceeded")],
+)
+def test_a_rate_limit_is_known_by_its_words(chat_server: Any, status: int, message: str) -> None:
+    limited = failure(chat_server, status, error(message))
+    assert isinstance(limited, Transient)
+    assert limited.status == 429
+    assert len(chat_server.bodies) == 1
+
+
+def test_a_text_above_the_tokens_per_minute_is_refused_and_not_retried(chat_server: Any) -> None:
+    words = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 40000."
+    refused = failure(chat_server, 429, error(words, code="rate_limit_exceeded"))
+    assert isinstance(refused, Refused)
+    assert refused.stops == "never"
+
+
+# Bodies of Gemini and of a LiteLLM proxy
+@pytest.mark.parametrize(
+    ("body", "seconds"),
+    [
+        ([{"error": {"message": "Quota", "details": [{"retryDelay": "37.5s"}]}}], 37.5),
+        (error("No deployments available, Try again in 60 seconds."), 60.0),
+        (error("Please try again in 20ms."), None),
+    ],
+)
+def test_the_body_of_a_rate_limit_may_have_the_seconds_to_wait(
+    chat_server: Any, body: Any, seconds: float | None
+) -> None:
+    limited = failure(chat_server, 429, body)
+    assert isinstance(limited, Transient)
+    assert limited.retry_after == seconds
 
 
 def test_a_refused_enable_thinking_names_the_option_that_turns_it_off(chat_server: Any) -> None:

@@ -275,6 +275,14 @@ REAL_REFUSALS: list[
         LOGPROBS_REFUSED,
     ),
     (
+        "a gateway that blames the model",
+        JUDGMENT,
+        lambda body: "logprobs" in body,
+        400,
+        {"error": {"message": "This model does not support logprobs.", "param": "model"}},
+        LOGPROBS_REFUSED,
+    ),
+    (
         "an error in a reply with status 200, in a vendor's own fields",
         DRAWS,
         lambda body: body.get("n", 1) > 1,
