@@ -37,7 +37,7 @@ from judge.core.errors import ConfigError, DataError, JudgeError
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark, command, in_python, option
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Sample
+from judge.core.records import Criterion, Sample
 from judge.core.run_sync import run_sync
 from judge.data import ledger
 from judge.execution.budget import BudgetLedger
@@ -58,7 +58,7 @@ from judge.suite.case import Case, Policy, Verdict, joined
 from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
 from judge.suite.gate_risk import Form, GateRisk, JudgedCase
-from judge.suite.load import SuiteTexts
+from judge.suite.load import JudgedTexts, SuiteTexts
 from judge.suite.risk import SuiteRisk
 from judge.suite.schema import Suite
 from judge.table import Table, split_rows
@@ -136,7 +136,8 @@ class SuiteOverrides:
 
 def _prepare_run(
     suite: Suite,
-    suite_texts: SuiteTexts,
+    texts: JudgedTexts,
+    criteria: Mapping[str, Criterion],
     folder: Path | None,
     language: str,
     *,
@@ -144,15 +145,10 @@ def _prepare_run(
 ) -> PreparedRun:
     """Prepare the run about single texts, or about pairs of texts in both orders.
 
-    `folder` keeps the run, if it is not None. Without a page, human ratings are left out, because
-    they slow a run down; `with_ratings` puts them back. Raises JudgeError.
+    `criteria` are by their entries in the run's configuration. `folder` keeps the run, if it is
+    not None. Without a page, human ratings are left out, because they slow a run down;
+    `with_ratings` puts them back. Raises JudgeError.
     """
-    texts = suite_texts.judged[pairwise]
-    scored = [] if pairwise else load.scored_columns(suite.options)
-    criteria = {}
-    for criterion in suite_texts.criteria.values():
-        if criterion.pairwise == pairwise and criterion.name not in scored:
-            criteria[criterion.name] = criterion
     out = folder
     if folder is not None and pairwise:
         out = folder / PAIRS
@@ -508,7 +504,10 @@ def _prepare_suite(
     runs = {}
     for pairwise, texts in suite_texts.judged.items():
         if texts.samples:
-            runs[pairwise] = _prepare_run(suite, suite_texts, folder, language, pairwise=pairwise)
+            to_judge = load.criteria_of_run(suite, criteria, overrides.criteria, pairwise=pairwise)
+            runs[pairwise] = _prepare_run(
+                suite, texts, to_judge, folder, language, pairwise=pairwise
+            )
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
     # One run reports the writing of the outputs, so that its cost is not counted twice.

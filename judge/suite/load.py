@@ -19,7 +19,7 @@ from typing import Any
 from judge import criteria as criteria_module
 from judge import text
 from judge.config import RunConfig, resolve_value, script_of
-from judge.core.criterion_entry import is_file, name_of
+from judge.core.criterion_entry import is_file, keys_of, name_of
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import one_line, text_name
 from judge.core.plugins import unknown_name_message
@@ -355,6 +355,29 @@ def load_criteria(
                 not_loadable.add(criterion_name)
     mistakes.raise_if_any()
     return loader.loaded
+
+
+def criteria_of_run(
+    suite: Suite,
+    loaded: Mapping[str, Criterion],
+    over: Sequence[str] = (),
+    *,
+    pairwise: bool,
+) -> dict[str, Criterion]:
+    """Return the criteria that a run asks a judge about, by their entries in its configuration.
+
+    `loaded` are by their names in the cases. A criterion in a sentence or keys is in no file, so
+    its entry is these words; the entry of another criterion is its name.
+    """
+    replacements = {name_of(entry): entry for entry in over}
+    scored = [] if pairwise else scored_columns(suite.options)
+    criteria: dict[str, Criterion] = {}
+    for name_in_cases, criterion in loaded.items():
+        if criterion.pairwise == pairwise and criterion.name not in scored:
+            written = replacements.get(name_of(name_in_cases), name_in_cases)
+            entry = written if keys_of(written) else criterion.name
+            criteria[entry] = criterion
+    return criteria
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import judge as package
+from judge.criteria import builtin_prompts
 from judge.providers.scripted import ScriptedProvider
 from judge.suite.load import load
 from tests.factories import has_line, write_jsonl
@@ -150,6 +151,47 @@ def test_init_of_a_run_that_lacks_the_files_of_its_criteria(suite: Callable[...,
     path.write_text(json.dumps(run), "utf-8")
     assert suite("runs/a", "--output", "a.judge.yaml").code == 0
     assert load("a.judge.yaml").options["criteria"] == ("relevance",)
+
+
+@pytest.mark.parametrize("replacing", [(), ("--criteria", "relevance: Is it short?")])
+def test_init_of_a_suites_run_has_its_criterion_in_a_sentence(
+    suite: Callable[..., Any], command: Callable[..., Any], replacing: tuple[str, ...]
+) -> None:
+    Path("s.judge.yaml").write_text(
+        "{data: texts.jsonl, criteria: ['relevance: Is it clear?'], cases: [{expect: {min: 1}}]}",
+        encoding="utf-8",
+    )
+    model = ("--model", "scripted/replies.yaml")
+    assert command("test", "s.judge.yaml", *model, *replacing, "--out", "runs/s").code in (0, 1)
+    shown = command("report", "runs/s", "--item", "i1", "--system", "a").out
+    assert "Not shown" not in shown
+    assert suite("runs/s", "--output", "new.judge.yaml").code == 0
+    sentence = replacing[-1] if replacing else "relevance: Is it clear?"
+    assert load("new.judge.yaml").options["criteria"] == (sentence,)
+
+
+def test_init_of_a_run_from_another_machine_has_its_built_in_criterion(
+    suite: Callable[..., Any],
+) -> None:
+    package.evaluate(
+        "texts.jsonl", ["relevance"], model="scripted/replies.yaml", metrics=[], out="runs/a"
+    )
+    path = Path("runs/a/run.json")
+    here = str(builtin_prompts())
+    path.write_text(path.read_text("utf-8").replace(here, "/elsewhere/prompts"), "utf-8")
+    assert suite("runs/a", "--output", "a.judge.yaml").code == 0
+    assert load("a.judge.yaml").options["criteria"] == ("relevance",)
+
+
+def test_init_refuses_a_criterion_that_is_in_no_file(suite: Callable[..., Any]) -> None:
+    relevance = package.Criterion("relevance", template="Is it short? 1-5\n{{ output }}")
+    package.evaluate(
+        "texts.jsonl", [relevance], model="scripted/replies.yaml", metrics=[], out="runs/a"
+    )
+    refused = suite("runs/a", "--output", "a.judge.yaml")
+    assert refused.code == 2
+    assert has_line(refused.err, "relevance", "no file", "--criteria")
+    assert suite("runs/a", "--criteria", "relevance", "--output", "a.judge.yaml").code == 0
 
 
 def test_init_of_no_run(suite: Callable[..., Any]) -> None:

@@ -98,10 +98,8 @@ def _case_lines(
     criterion: Criterion, written_name: str, samples: Sequence[Sample]
 ) -> Iterator[str]:
     """Yield the cases of a criterion; `written_name` is its name or its path from the suite."""
-    cases = list(_suggest_cases(criterion, samples))
-    if not cases:
-        cases = [_passing_case(criterion), *_order_case(samples)]
-    for case in cases:
+    cases = list(_suggest_cases(criterion, samples)) or list(_order_case(samples))
+    for case in cases or [_passing_case(criterion)]:
         yield f"  # {case.comment}"
         yield f"  - criterion: {_flow(written_name)}"
         for case_key, value in case.keys.items():
@@ -153,12 +151,12 @@ class _SuggestedCase:
 
 
 def _passing_case(criterion: Criterion) -> _SuggestedCase:
-    """Return a case that always passes, for a criterion without ratings."""
+    """Return a case that always passes, for a criterion about which the data say nothing."""
     range_end, worst_score = _worst(criterion)
     verb = "lower" if range_end == "max" else "raise"
     # A person writes 1 and not 1.0.
     limit = int(worst_score) if worst_score == int(worst_score) else worst_score
-    comment = f"the worst score, which always passes: {verb} it to the result of a run"
+    comment = f"passes with any scores: {verb} the limit to the result of a run"
     return _SuggestedCase(comment, {"expect": {range_end: limit}})
 
 

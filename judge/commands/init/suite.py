@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from judge.config import RunConfig, load_config, run_options
 from judge.core.criterion_entry import keys_of, name_of
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Sample
-from judge.criteria import builtin_prompts
+from judge.criteria import builtin, builtin_prompts
 from judge.data import samples
 from judge.results.result import load
+from judge.results.run_info import RunInfo
 from judge.suite import load as suites
 
 
@@ -66,11 +67,11 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
     criteria = suite_options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
-        source = _read_run(data, suite_options)
+        source = _read_run(data, suite_options, criteria)
     else:
         mapping = suite_options.get("map", {})
         rows = samples.load(data, mapping=mapping, systems=suite_options.get("systems", ()))
-        source = _Source(rows, {"data": data, **suite_options}, [])
+        source = _Source(rows, {"data": data, **suite_options}, criteria)
     to_console = output == Path("-")
     path = output
     if path is None or to_console:
@@ -80,7 +81,7 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
     text = create_suite(
         source.samples,
         path,
-        criteria or source.criteria,
+        source.criteria,
         options=source.options,
         baseline=data if is_run else None,
     )
@@ -89,15 +90,15 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The content of a new suite; `criteria` are names and paths, known only from a run."""
+    """The content of a new suite; `criteria` are entries, empty if neither run nor user names any."""
 
     samples: Sequence[Sample]
     options: dict[str, Any]
-    criteria: list[str]
+    criteria: Sequence[str]
 
 
-def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
-    """Read a finished run. `options` override its own. Raises ConfigError."""
+def _read_run(folder: Path, options: Mapping[str, Any], named_criteria: Sequence[str]) -> _Source:
+    """Read a finished run. `options` and criteria override its own. Raises ConfigError."""
     if not (folder / "run.json").is_file():
         raise ConfigError(
             f"{folder}: no run in this folder; name a data file, or the folder of a run"
@@ -122,19 +123,39 @@ def _read_run(folder: Path, options: Mapping[str, Any]) -> _Source:
         load_config(options=options_of_run)
     except ConfigError as error:
         raise StorageError(f"{folder / 'run.json'}: {error}") from error
-    entries = [entry for entry in config.criteria or () if keys_of(entry)]
-    entry_by_name = {name_of(entry): entry for entry in entries}
-    criteria = []
-    for criterion_name, described in result.info.criteria.items():
-        path = described.path
-        if not path or Path(path).is_relative_to(builtin_prompts()):
-            path = criterion_name
-        # A criterion that was written with its keys is in no file.
-        criteria.append(entry_by_name.get(criterion_name) or str(path))
+    criteria = [*named_criteria] or list(_criteria_of(folder, result.info))
     rows = result.table.samples
     if config.rating_source is not None:  # a suite reads the ratings of its data only
         rows = tuple(replace(sample, human={}, ratings={}, raters={}) for sample in rows)
     return _Source(rows, {**options_of_run, **options}, criteria)
+
+
+def _criteria_of(folder: Path, info: RunInfo) -> Iterator[str]:
+    """Yield how a suite names the criteria of a run. Raises ConfigError for one in no file."""
+    # A criterion that was written in a sentence or with its keys is in no file.
+    entries = [entry for entry in info.config.criteria or () if keys_of(entry)]
+    entry_by_name = {name_of(entry): entry for entry in entries}
+    for criterion_name, described in info.criteria.items():
+        path = Path(described.path)
+        if criterion_name in entry_by_name:
+            yield entry_by_name[criterion_name]
+        elif path.is_relative_to(builtin_prompts()):
+            yield criterion_name
+        elif path.is_file():
+            yield str(path)
+        elif _is_builtin(criterion_name, described.digest, info.language_name):
+            # The run was made on another machine.
+            yield criterion_name
+        else:
+            raise ConfigError(
+                f"{folder}: its criterion {criterion_name} is in no file here "
+                f"({described.path or 'it had none'}); name it with --criteria"
+            )
+
+
+def _is_builtin(criterion_name: str, digest: str, language: str) -> bool:
+    known = {criterion.name: criterion.digest for criterion in builtin(language or "en")}
+    return known.get(criterion_name) == digest
 
 
 def _changed_options(config: RunConfig) -> dict[str, Any]:
