@@ -37,7 +37,8 @@ def cache_stats(*, format: str, **options: Any) -> None:
 
 @cache_app.command("clear", takes="run", only=("cache",))
 @option("--metrics", "Clear the data of metrics, and keep the replies.", is_flag=True)
-def cache_clear(*, metrics: bool, **options: Any) -> None:
+@option("--yes", "Delete the replies without a question.", is_flag=True)
+def cache_clear(*, metrics: bool, yes: bool, **options: Any) -> None:
     """Delete every stored reply. Asking again costs again."""
     from judge.cache import DiskCache, clear_metrics, metrics_folder
 
@@ -47,10 +48,17 @@ def cache_clear(*, metrics: bool, **options: Any) -> None:
         return
     with DiskCache(folder) as store:
         n_replies = store.stats()["responses"]
-        # A script cannot answer a question.
-        if n_replies and sys.stdin.isatty():
-            click.confirm(f"Delete {n_replies:,} paid replies in {store.folder}?", abort=True)
+        if n_replies and not yes:
+            _confirm_deletion(n_replies, store.folder)
         click.echo(f"{store.folder}: {_reply_count(store.clear())} deleted")
+
+
+def _confirm_deletion(n_replies: int, folder: Path) -> None:
+    """Ask on a terminal whether to delete replies. Raises ConfigError without one."""
+    replies = f"{_reply_count(n_replies)} in {folder}"
+    if not sys.stdin.isatty():
+        raise ConfigError(f"{replies} would be deleted, and asking again costs again: add --yes")
+    click.confirm(f"Delete {replies}? Asking again costs again.", abort=True)
 
 
 @cache_app.command("export", takes="run", only=("cache",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -192,12 +193,38 @@ def test_the_cache_is_counted_and_cleared(folder: Path, command: Callable[..., A
     command("run", "data.jsonl", *SCRIPTED, "--quiet")
     assert "6 replies" in command("doctor", "cache", "stats").out
     assert (
-        command("doctor", "cache", "clear").out
+        command("doctor", "cache", "clear", "--yes").out
         == f"{folder / 'cache' / 'responses'}: 66 replies deleted\n"
     )
     assert "0 replies" in command("doctor", "cache", "stats").out
     command("run", "data.jsonl", *SCRIPTED, "--quiet", "--no-cache")
     assert "0 replies" in command("doctor", "cache", "stats").out
+
+
+def test_the_cache_is_not_cleared_by_a_script_without_yes(
+    folder: Path, command: Callable[..., Any]
+) -> None:
+    command("run", "data.jsonl", *SCRIPTED, "--quiet")
+    refused = command("doctor", "cache", "clear")
+    assert refused.code == 2
+    assert has_line(refused.err, "66 replies", "--yes")
+    assert "66 replies" in command("doctor", "cache", "stats").out
+
+
+@pytest.mark.parametrize(("reply", "left"), [("", "66 replies"), ("y\n", " 0 replies")])
+def test_clearing_the_cache_asks_on_a_terminal(
+    reply: str,
+    left: str,
+    folder: Path,
+    command: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    command("run", "data.jsonl", *SCRIPTED, "--quiet")
+    terminal = io.StringIO(reply)
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stdin", terminal)
+    command("doctor", "cache", "clear")
+    assert left in command("doctor", "cache", "stats").out
 
 
 def test_cache_of_metrics_is_counted_and_cleared_separately(
