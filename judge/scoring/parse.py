@@ -22,6 +22,7 @@ from judge.scoring.grammar import Grammar, grammar_of
 from judge.scoring.json_scores import CLOSED, NO_KEY, score_in_object, score_in_objects
 from judge.scoring.prose.deductions import has_deduction
 from judge.scoring.prose.masks import mask_quotations
+from judge.scoring.prose.refusals import may_refuse, refuses
 from judge.scoring.quotes import QUOTE_LINE, FoldedText, fold_with_positions
 from judge.scoring.thinking import (
     CHANNEL,
@@ -198,14 +199,35 @@ def find(
     if has_boxes(text[start:]) and not is_object:
         find_in = partial(_find_among_options, find_in=find_in)
     score = find_in(text, start, reply, grammar, judged, strict=strict)
+    _check_words(text, start, score, grammar, is_object=is_object)
+    return score
+
+
+def _check_words(
+    text: str,
+    start: int,
+    score: ParsedScore,
+    grammar: Grammar,
+    *,
+    is_object: bool,
+) -> None:
+    """Raise ParseError if the words of a reply contradict its score.
+
+    They refuse to evaluate, or take points off the highest score.
+    """
+    words = score.reason or "" if is_object else text[start:]
+    if may_refuse(words):
+        if grammar.cite:
+            words = QUOTE_LINE.sub("", words)
+        if refuses(mask_quotations(fold(words))):
+            raise ParseError("the reply gives a score and refuses to evaluate the text", text)
     if score.label == grammar.spellings.ends[1]:
         reason = text[score.end :]
-        if cite:
+        if grammar.cite:
             reason = QUOTE_LINE.sub("", reason)
         # The strings of an object are no quotations.
         if has_deduction(fold(reason) if is_object else mask_quotations(fold(reason))):
             raise ParseError("the reply takes points off the highest score", text)
-    return score
 
 
 def _find_among_options(

@@ -9,19 +9,17 @@ from __future__ import annotations
 # "wenn er kürzer wäre", but not "wenn auch kurz"
 _GERMAN = (
     r"(?<!auch\s)wenn(?!\s+auch)|falls\s+(?:der|die|das|er|sie|es|man)|sofern"
-    r"|nicht\s+(?:anwendbar|zutreffend|bewertbar|sicher|bewerten|beurteilen|beantworten)"
+    r"|nicht\s+(?:anwendbar|zutreffend|bewertbar|sicher)"
 )
 # "si le texte était plus court", "s'il était plus court"
 _FRENCH = (
     r"(?<!même\s)si\s+(?:le|la|les|on|il|elle|ce|cette)|s['’]il"
     r"|non\s+(?:applicable|évaluable)|sans\s+objet|à\s+confirmer"
-    r"|peux\s+pas\s+(?:évaluer|juger|noter|répondre)"
 )
 # "si fuera más corto"
 _SPANISH = (
     r"si\s+(?:el|los|las|lo|fuera|fuese|estuviera|tuviera|hubiera|no)"
     r"|no\s+(?:aplica|aplicable|procede)"
-    r"|no\s+(?:puedo|es\s+posible)\s+(?:evaluar|juzgar|calificar|responder)\w*"
 )
 # "se fosse più corto": not "se" alone, which is also Spanish for "itself"
 _ITALIAN_AND_PORTUGUESE = (

@@ -30,15 +30,6 @@ _PERHAPS = (
     r"|(?:おそらく|たぶん)\W*\Z|[低高]いかもしれ|(?:아마도?|어쩌면)\W*\Z"
     r"|(?:也许|也許|或许|或許|可能|大概|大[约約])吧?\W*\Z|(?:也许|也許|可能|大概)太[高低]"
 )
-# "4, I am unable to rate this", "4分，无法评价。"
-_REFUSAL = (
-    r"\b(?:cannot|can['’]t|unable\s+to|not\s+able\s+to|refuse\s+to|impossible\s+to)\s+"
-    r"(?:rate|judge|score|assess|evaluate|grade|answer|say|tell)\b"
-    r"|(?:採点|評価|判断|判定|回答)(?:は|を)?(?:でき(?:ない|ません)|不能|致しかね|いたしかね)|お答えでき"
-    r"|(?:평가|판단|채점|답변|대답)(?:을|를)?\s*(?:할|드릴)\s*수\s*없|(?:평가|판단|채점)하기\s*어렵"
-    r"|(?:평가|판단|채점)(?:이|가)?\s*불가"
-    r"|(?:无法|無法|难以|難以|不能)(?:评|評|判|打分|回答)|没有资格|沒有資格"
-)
 # Someone else's wish: "because I was told to", "as the text demands", but not "It does what the text demands."
 _ON_DEMAND = (
     r"\bI\s+(?:was|am)\s+(?:told|asked|instructed|requested)\b"
@@ -103,7 +94,7 @@ _ALONE = (
     r"|이상|이하|정도|최[대고]|最[多高]|至少|左右|示例|目[标標]|上次|太[高低]了?|达不到|達不到|不[给給对對]|nein|non"
     r"|trop\s+(?:élevé|haut)|zu\s+hoch|demasiado\s+alto"
 )
-_ANYWHERE = rf"{_CONDITION}|{_PERHAPS}|{_REFUSAL}|{other_languages.DOUBT_AFTER}"
+_ANYWHERE = rf"{_CONDITION}|{_PERHAPS}|{other_languages.DOUBT_AFTER}"
 DOUBT = (
     rf"{_ANYWHERE}|{_ON_DEMAND}"
     rf"|\A\W*(?:{_AT_START}|(?:{_ALONE})\W*\Z|{other_languages.DOUBT_AT_START})"
