@@ -23,12 +23,15 @@ Orders = Literal[1, 2]
 class Verdict:
     """The combined answers about one pair of texts.
 
-    `preference` (0–1) is for the pair's first text. `tied`: every answer was a tie, by its value or
-    by its likeliest label. `flipped`: the answer changed with the order; None if the judge was not
-    asked in both orders.
+    `preference` (0–1) is for the pair's first text. `winner` is 1 for the first text, −1 for the
+    second, 0 for neither: a text wins if an answer prefers it and none prefers the other text
+    (Chen et al. 2024, AlpaGasus). `tied`: every answer was a tie, by its value or by its likeliest
+    label. `flipped`: the answer changed with the order; None if the judge was not asked in both
+    orders.
     """
 
     preference: float
+    winner: int
     tied: bool
     flipped: bool | None
 
@@ -49,25 +52,20 @@ def verdict(forward: Score | None, backward: Score | None, tie_label: str | None
     preference is the mean of `forward`'s value and 1 − `backward`'s. `tie_label` is the criterion's
     label for a tie, if it has one.
     """
-    answers = [row for row in (forward, backward) if row is not None]
-    tied = all(_is_tie(row, tie_label) for row in answers)
+    side = 0 if forward is None else preferred_side(forward, tie_label)
+    side_of_second = 0 if backward is None else preferred_side(backward, tie_label)
+    # Answers that prefer different texts cancel out, however strong each of them is.
+    winner = _sign(side - side_of_second)
+    tied = side == side_of_second == 0
     if forward is None or backward is None:
-        return Verdict(_preference_of_one_order(forward, backward), tied, None)
+        return Verdict(_preference_of_one_order(forward, backward), winner, tied, None)
     for_first = _snapped(forward.value)
     for_second = _snapped(backward.value)
     preference = _snapped(TIE + (for_first - for_second) / 2)
     # About identical texts no judge was asked, so that no answer could change with the order.
-    if any(row.provenance.method == IDENTICAL for row in answers):
-        return Verdict(preference, tied, None)
-    same_side = _side(for_first) == -_side(for_second)
-    return Verdict(preference, tied, not (same_side or tied))
-
-
-def _is_tie(row: Score, tie_label: str | None) -> bool:
-    """Return whether an answer is a tie: by its value, or by its likeliest label."""
-    if _snapped(row.value) == TIE:
-        return True
-    return tie_label is not None and row.provenance.argmax == tie_label
+    if IDENTICAL in (forward.provenance.method, backward.provenance.method):
+        return Verdict(preference, winner, tied, None)
+    return Verdict(preference, winner, tied, side != -side_of_second)
 
 
 def _preference_of_one_order(forward: Score | None, backward: Score | None) -> float:
@@ -77,9 +75,18 @@ def _preference_of_one_order(forward: Score | None, backward: Score | None) -> f
     return 1 - (0.0 if backward is None else _snapped(backward.value))
 
 
-def _side(value: float) -> int:
-    """Return 1 if the text shown first is preferred, −1 if the other is, 0 for a tie."""
-    return (value > TIE) - (value < TIE)
+def preferred_side(row: Score, tie_label: str | None = None) -> int:
+    """Return 1 if the answer prefers the text shown first, −1 if the other, 0 for a tie.
+
+    A tie has the value 0.5, or is the likeliest label.
+    """
+    if tie_label is not None and row.provenance.argmax == tie_label:
+        return 0
+    return _sign(_snapped(row.value) - TIE)
+
+
+def _sign(number: float) -> int:
+    return (number > 0) - (number < 0)
 
 
 def _snapped(value: float) -> float:
@@ -92,9 +99,10 @@ class Sides:
     """The compared pairs of texts, each from both sides, as arrays of equal length.
 
     `systems` are those that were compared. `item`, `system` and `opponent` are indices, `p` is the
-    preference for `system`, `tied` whether every order said a tie. `longer` is by how many characters
-    the system's text is longer than the opponent's, 0 if unknown. `flipped` (0 or 1) and `first`, the
-    mean value of the text shown first, are NaN if the judge was not asked in both orders.
+    preference for `system`, `tied` whether every order said a tie, `winner` 1 if `system` won the
+    pair, −1 if it lost, else 0. `longer` is by how many characters the system's text is longer than
+    the opponent's, 0 if unknown. `flipped` (0 or 1) and `first`, the mean value of the text shown
+    first, are NaN if the judge was not asked in both orders.
     """
 
     systems: tuple[str, ...]
@@ -103,6 +111,7 @@ class Sides:
     opponent: Ints
     p: Floats
     tied: Bools
+    winner: Ints
     flipped: Floats
     first: Floats
     longer: Floats
@@ -116,6 +125,7 @@ class Sides:
         opponent = np.array([row.opponent for row in rows], dtype=np.intp)
         preferences = np.array([row.p for row in rows], dtype=np.float64)
         tied = np.array([row.tied for row in rows], dtype=np.bool_)
+        winner = np.array([row.winner for row in rows], dtype=np.intp)
         flipped = np.array([row.flipped for row in rows], dtype=np.float64)
         shown_first = np.array([row.first for row in rows], dtype=np.float64)
         longer = np.array([row.longer for row in rows], dtype=np.float64)
@@ -126,6 +136,7 @@ class Sides:
             opponent=opponent,
             p=preferences,
             tied=tied,
+            winner=winner,
             flipped=flipped,
             first=shown_first,
             longer=longer,
@@ -163,6 +174,7 @@ class Side(NamedTuple):
     opponent: int
     p: float
     tied: bool
+    winner: int
     flipped: float
     first: float
     longer: float
@@ -174,6 +186,7 @@ class Side(NamedTuple):
             system=self.opponent,
             opponent=self.system,
             p=complement,
+            winner=-self.winner,
             longer=-self.longer,
         )
 
@@ -248,6 +261,7 @@ def collect_sides(
             opponent=system_index[second_name],
             p=outcome.preference,
             tied=outcome.tied,
+            winner=outcome.winner,
             flipped=flipped,
             first=mean_of_first,
             longer=first_length - second_length,

@@ -32,9 +32,10 @@ class Standing:
     `strength` is in log-odds with mean zero over the systems: the difference of two strengths is
     the log-odds of preferring one. It is None if `Ranking.note` says why.
 
-    `n` pairs are `wins` + `losses` + `ties` + `undecided`. A pair is a tie if every order said 0.5,
-    or if a tie was the likeliest label in every order. In an undecided pair the two orders cancel
-    out. `flip_rate` is the share of pairs whose verdict changed with the order, None if none was
+    `n` pairs are `wins` + `losses` + `ties` + `undecided`. A pair is won if one order prefers the
+    system and none prefers the opponent. It is a tie if every order said 0.5, or if a tie was the
+    likeliest label in every order. In an undecided pair the two orders prefer different texts.
+    `flip_rate` is the share of pairs whose verdict changed with the order, None if none was
     asked in both. `items` counts the items of its pairs. If all systems met `Ranking.against` only,
     `p` is that of the win rate being 50%: sign flips over items, Holm-corrected for the other
     systems. `equal_length` is the estimated win rate against it if both texts were equally long
@@ -340,9 +341,8 @@ def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> St
     n_agreeing = len(preferred) if items_agree else None
     strength = strengths.with_interval(index, rate.n, n_agreeing)
     tied = sides.tied[of_system]
-    wins = int((preferred > TIE)[~tied].sum())
-    losses = int((preferred < TIE)[~tied].sum())
-    undecided = int((preferred == TIE)[~tied].sum())
+    winner = sides.winner[of_system]
+    undecided = (winner == 0) & ~tied
     flip_rate = _mean(sides.flipped[of_system])
     return Standing(
         sides.systems[index],
@@ -354,10 +354,10 @@ def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> St
         strength_low=strength.low,
         strength_high=strength.high,
         n=len(preferred),
-        wins=wins,
-        losses=losses,
+        wins=int((winner == 1).sum()),
+        losses=int((winner == -1).sum()),
         ties=int(tied.sum()),
-        undecided=undecided,
+        undecided=int(undecided.sum()),
         flip_rate=flip_rate,
         items=rate.n,
     )

@@ -20,7 +20,7 @@ from judge.core.records import IDENTICAL, Estimate
 from judge.data.ratings import PairRating
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap, Floats
-from judge.stats.compared_pairs import TIE, Orders, complete_pairs, tie_label, verdict
+from judge.stats.compared_pairs import Orders, complete_pairs, tie_label, verdict
 from judge.stats.pairwise import mean_over_items
 from judge.stats.rated_columns import RatedColumn, judges_of
 from judge.stats.raters import named_votes
@@ -124,9 +124,7 @@ def _preferences_of_judge(table: Table, judge: RatedColumn, orders: Orders) -> d
     label_of_tie = tie_label(judge.scale) if judge.scale else None
     preferences: dict[Pair, float] = {}
     for pair, (forward, backward) in answers_by_pair.items():
-        pair_verdict = verdict(forward, backward, label_of_tie)
-        preference = TIE if pair_verdict.tied else pair_verdict.preference
-        preferences[pair] = float(np.sign(preference - TIE))
+        preferences[pair] = float(verdict(forward, backward, label_of_tie).winner)
     return preferences
 
 

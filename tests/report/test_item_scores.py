@@ -162,6 +162,14 @@ def test_the_mean_preferences_make_the_win_rate(ranking: Result) -> None:
     )
 
 
+def test_an_answer_whose_likeliest_label_is_the_tie_prefers_no_text() -> None:
+    leaning = Score("i", "a", "c", 0.51, Provenance("logprobs", argmax="C"), "b")
+    (compared_column,) = compared([leaning], PAIRED, ["a", "b"], 1, {"c": "C"})
+    answer, _ = compared_column.pairs[0].verdicts
+    assert answer is not None
+    assert (answer.preferred, answer.strength) == ("", "")
+
+
 def test_a_systems_preference_is_the_mean_over_its_complete_pairs() -> None:
     rows = (
         _row("a", "b", 1.0),

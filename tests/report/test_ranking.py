@@ -64,10 +64,10 @@ def standings(result: Result) -> Shown:
 def test_the_table_has_every_standing(ranking: Result) -> None:
     first, second, third = standings(ranking).rows
     assert [(cell.text, cell.note) for cell in first] == [
-        ("システム二", ""), ("61%", "[50, 75]"), ("0.31", "[−0.10, 0.80]"), ("2-1-1", "(1 undecided)"), ("5", ""),
+        ("システム二", ""), ("61%", "[50, 75]"), ("0.31", "[−0.10, 0.80]"), ("2-0-1", "(2 undecided)"), ("5", ""),
         ("3", ""), ("40.0%", ""),
     ]  # fmt: skip
-    assert [(cell.text, cell.note) for cell in second[3:4]] == [("3-1-2", "")]
+    assert [(cell.text, cell.note) for cell in second[3:4]] == [("2-1-2", "(1 undecided)")]
     assert [(cell.text, cell.note) for cell in third[1:3]] == [("32%", ""), ("−0.45", "")]
 
 

@@ -94,6 +94,16 @@ def test_agreement_with_one_rater_equals_the_definitions(
         assert row.kappa.value == pytest.approx(expected)
 
 
+def test_two_orders_that_prefer_different_texts_are_a_tie_whichever_is_stronger() -> None:
+    ranked = table(["first"] * len(PAIRS))
+    stronger_when_first = {"a": 0.9, "b": 0.6, "c": 0.6}
+    scores = tuple(
+        replace(score, value=stronger_when_first[score.system]) for score in ranked.scores
+    )
+    agreement = compared(replace(ranked, scores=scores), stated(["first"] * len(PAIRS)))
+    assert agreement.rows[0].same.value == 0.5
+
+
 def by_kind(agreement: PreferenceAgreement) -> dict[tuple[str, str], PreferenceRow]:
     return {(row.kind, row.name): row for row in agreement.rows}
 

@@ -41,7 +41,7 @@ from judge.report.views.item_scores import (
 from judge.report.views.provenance import build_provenance, message_blocks
 from judge.results.item import ResultItem
 from judge.results.prompts import TextPrompt
-from judge.stats.compared_pairs import TIE
+from judge.stats.compared_pairs import preferred_side, tie_label
 
 _MAX_SOURCE = 1_200  # characters of a source
 _MAX_MESSAGE = 20_000  # characters of a prompt's message; JSON has the whole message
@@ -298,14 +298,14 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
             reason = f"{row.error}: {row.message}"
         else:
             finding = build_finding(row, column, score_places(item.result, column))
-            value = _score_cell(row, finding)
+            value = _score_cell(row, finding, tie_label(column))
             quote = f"“{finding.quote}”" if finding.quote else ""
             reason = " ".join(filter(None, (finding.reason, quote)))
         lines.append([column_title(title), *opponent, value, reason])
     return text_table(heads, lines, name="scores")
 
 
-def _score_cell(row: Score, finding: Finding) -> Cell:
+def _score_cell(row: Score, finding: Finding, label_of_tie: str | None) -> Cell:
     """Return a score, or for a comparison the preferred system and its probability."""
     tone: Tone = "bad" if finding.fails else ""
     if not row.opponent:
@@ -313,9 +313,10 @@ def _score_cell(row: Score, finding: Finding) -> Cell:
         if finding.fails:
             text = f"{text} ({finding.fails})"
         return Cell(text, tone=tone)
-    if row.value == TIE:
+    side = preferred_side(row, label_of_tie)
+    if side == 0:
         return Cell("tie", tone=tone)
-    preferred = row.system if row.value > TIE else row.opponent
+    preferred = row.system if side > 0 else row.opponent
     probability = max(row.value, 1 - row.value)
     name_and_probability = f"{one_line(preferred)} ({probability:.0%})"
     return Cell(name_and_probability, tone=tone)

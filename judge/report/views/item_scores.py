@@ -17,7 +17,7 @@ from judge.core.signature import Signature
 from judge.report.document import Table, text_table
 from judge.report.format import score_text
 from judge.report.views.replies import Replies, stored_replies
-from judge.stats.compared_pairs import TIE, verdict
+from judge.stats.compared_pairs import preferred_side, verdict
 
 PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)
 CLAIMS = ("claims_precision", "nli")
@@ -308,7 +308,10 @@ def _method_text(provenance: Provenance, places: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer in one order: the preferred system, "" for a tie, how strongly (0–1), and why."""
+    """The answer in one order: the preferred system, how strongly (0–1), and why.
+
+    The first two are "" for a tie.
+    """
 
     first: str
     preferred: str
@@ -403,8 +406,8 @@ def _pair(
     if pair_verdict is not None and len(known_scores) >= orders:
         preference = pair_verdict.preference
     verdicts = (
-        _verdict(first_system, second_system, answers[0]),
-        _verdict(second_system, first_system, answers[1]),
+        _verdict(first_system, second_system, answers[0], label_of_tie),
+        _verdict(second_system, first_system, answers[1], label_of_tie),
     )
     is_flipped = pair_verdict is not None and bool(pair_verdict.flipped)
     is_identical = any(score.provenance.method == IDENTICAL for score in known_scores)
@@ -418,16 +421,17 @@ def _pair(
     )
 
 
-def _verdict(first_system: str, second_system: str, row: Score | Failure | None) -> Verdict | None:
+def _verdict(
+    first_system: str, second_system: str, row: Score | Failure | None, label_of_tie: str | None
+) -> Verdict | None:
     if row is None:
         return None
     finding = build_finding(row, PREFERENCE)
     if isinstance(row, Failure):
         return Verdict(first_system, "", "", finding)
-    preferred = ""
-    if row.value != TIE:
-        preferred = first_system if row.value > TIE else second_system
-    strength = number(max(row.value, 1 - row.value), 2)
+    preferred_systems = {1: first_system, -1: second_system, 0: ""}
+    preferred = preferred_systems[preferred_side(row, label_of_tie)]
+    strength = number(max(row.value, 1 - row.value), 2) if preferred else ""
     return Verdict(first_system, preferred, strength, finding)
 
 

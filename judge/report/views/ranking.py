@@ -53,7 +53,7 @@ _WIN_RATE = (
     "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: "
     "Bradley-Terry, which takes the opponents into account; the difference of two strengths is the "
     "log-odds of a preference, with one tie added to every two systems that met. Undecided: the "
-    "verdicts of the two orders cancel out."
+    "two orders prefer different texts."
 )
 _MEAN_PREFERENCE = "Win rate: mean preference; a pair won with 70% counts 0.7."
 _AT_EQUAL_LENGTH = (
