@@ -110,11 +110,19 @@ def format_p(p_value: float) -> str:
 def format_interval(
     lower_bound: float | None, upper_bound: float | None, places: int, factor: float = 1
 ) -> str:
-    """Format an interval multiplied by `factor`: `[2.50, 3.80]`, or "" if there is none."""
+    """Format an interval multiplied by `factor`: `[2.50, 3.80]`, or "" if there is none.
+
+    Ends that would be equal after rounding have up to three decimals more: `[50.8, 51.2]`.
+    """
     if lower_bound is None or upper_bound is None:
         return ""
     lower_end = number(factor * lower_bound, places)
     upper_end = number(factor * upper_bound, places)
+    more_places = places
+    while lower_end == upper_end and lower_bound < upper_bound and more_places < places + 3:
+        more_places += 1
+        lower_end = number(factor * lower_bound, more_places)
+        upper_end = number(factor * upper_bound, more_places)
     return f"[{lower_end}, {upper_end}]"
 
 

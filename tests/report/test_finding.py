@@ -458,11 +458,11 @@ def test_a_ranking_names_the_winner_and_whether_the_intervals_overlap(ranking: R
 @pytest.mark.parametrize(
     ("preferred", "facts_of_lines"),
     [
-        ({}, (("a and b", "same win rate on better", "50%", "2 items"),)),
+        ({}, (("No system won on better", "2 pairs"),)),
         (
             {"clear": "ab"},
             (
-                ("a and b", "same win rate on better", "50%", "2 items"),
+                ("No system won on better", "2 pairs"),
                 ("a", "highest win rate", "clear"),
             ),
         ),

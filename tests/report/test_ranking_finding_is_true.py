@@ -54,8 +54,14 @@ class Reading:
         names = ["column", "item", "system", "opponent", "first", "second"]
         frame = pd.DataFrame(verdicts, columns=names)
         frame["p"] = (frame["first"] + frame["second"]) / 2
+        sides = np.sign(frame[["first", "second"]] - 0.5)
+        frame["winner"] = np.sign(sides.sum(axis=1))
+        self.pairs = len(frame)
+        self.tied = int((sides == 0).all(axis=1).sum())
+        self.reversed = int((sides.prod(axis=1) < 0).sum())
         turned = frame.rename(columns={"system": "opponent", "opponent": "system"})
         turned["p"] = 1 - turned["p"]
+        turned["winner"] = -turned["winner"]
         self.sides = pd.concat([frame, turned], ignore_index=True)
         flips = np.sign(frame["first"] - 0.5) != np.sign(frame["second"] - 0.5)
         self.all_flipped = bool(flips.all())
@@ -76,7 +82,12 @@ class Reading:
     def won(self, name: str) -> tuple[int, int]:
         """Return the number of comparisons that a system won, and the total."""
         rows = self.sides[self.sides["system"] == name]
-        return int((rows["p"] > 0.5).sum()), len(rows)
+        return int((rows["winner"] > 0).sum()), len(rows)
+
+    def lost(self, name: str) -> int:
+        """Return the number of comparisons that a system lost."""
+        rows = self.sides[self.sides["system"] == name]
+        return int((rows["winner"] < 0).sum())
 
 
 def names_in(text: str) -> list[str]:
@@ -110,19 +121,34 @@ def lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
     if "strength" in match["size"]:
         best = {each for each, size in sizes.items() if size > max(sizes.values()) - 1e-6}
         low, neutral, wins = standing.strength_low, 0.0, True
+        is_ahead = True
     else:
         best = reading.best(set(reading.rates))
         won, pairs = reading.won(name)
         low, neutral, wins = standing.low, 0.5, 2 * won > pairs
+        is_ahead = won > reading.lost(name)
         if abs(100 * reading.rates[name] - float(match["size"].split("%")[0])) > 0.51:
             return False
-    is_clear = low is not None and low > neutral
+    is_clear = is_ahead and low is not None and low > neutral
     right = {"wins most comparisons": is_clear and wins, "is the strongest": is_clear}
     return best == {name} and right.get(phrase, not is_clear)
 
 
 def no_lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
     return lead(reading, result, match)
+
+
+def record(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    won, _ = reading.won(match["system"])
+    lost = reading.lost(match["system"])
+    return (won, lost) == (int(match["won"]), int(match["lost"])) and won <= lost
+
+
+def nothing_won(reading: Reading, result: Result, match: re.Match[str]) -> bool:
+    stated = [int(match[name] or 0) for name in ("tied", "reversed")]
+    pairs = int(match["pairs"] or match["tied"])
+    in_data = [reading.tied, reading.reversed]
+    return stated == in_data and pairs == reading.pairs == sum(in_data)
 
 
 def same(reading: Reading, result: Result, match: re.Match[str]) -> bool:
@@ -195,6 +221,12 @@ RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
         rf"(?P<size>{SIZE}) over \d+ items?",
         no_lead,
     ),
+    (r"But (?P<system>s\d) won (?P<won>\d+) pairs? and lost (?P<lost>\d+)\.", record),
+    (
+        r"No system won on better: (?:of (?P<pairs>\d+) pairs?, )?(?:(?P<tied>\d+)(?: pairs?)? tied)?"
+        r"(?:(?:, and )?the two orders prefer different texts in (?P<reversed>\d+))?",
+        nothing_won,
+    ),
     (
         rf"(?P<systems>{COUNTED}) have the same (?P<noun>win rate|strength) on better: {SIZE} over \d+ items?",
         same,
@@ -233,6 +265,7 @@ def verdict_lists(draw: st.DrawFn) -> Verdicts:
     """Draw verdicts with leads, ties, cycles, flips, a position bias, and pairs without comparisons."""
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     names, n_items = NAMES[: draw(st.integers(2, 6))], draw(st.sampled_from([1, 3, 5, 10, 20]))
+    slight_share = draw(st.sampled_from([0.0, 0.0, 0.7]))
     kind = draw(st.sampled_from(["lead", "even", "circle", "always first", "always second"]))
     met = draw(st.sampled_from([1.0, 1.0, 0.7, 0.3]))
     pairs = [pair for pair in combinations(range(len(names)), 2) if random.random() < met]
@@ -245,7 +278,9 @@ def verdict_lists(draw: st.DrawFn) -> Verdicts:
                 kind, random.random() < 0.5
             )
             p = random.choice([1.0, 0.5]) if ahead else random.choice([0.0, 0.5])
-            first, second = (p, p) if random.random() < 0.8 else (1.0, 0.0)
+            slight = random.random() < slight_share
+            p = 0.5 + (p - 0.5) / 50 if slight else p
+            first, second = (p, p) if random.random() < 0.8 else (1.0, random.choice([0.0, 0.4]))
             if kind.startswith("always"):
                 first, second = (1.0, 0.0) if kind.endswith("first") else (0.0, 1.0)
             verdicts.append(("better", item, names[a], names[b], float(first), float(second)))
@@ -289,6 +324,29 @@ def test_one_win_and_nine_ties_make_no_lead() -> None:
     ]
     headline = finding(run_of(verdicts))[0]
     assert has_line(headline, "No system", "better", "s0 has the highest win rate", "55%")
+
+
+def test_ties_alone_make_no_lead() -> None:
+    verdicts = [("better", item, "s0", "s1", 0.5, 0.5) for item in range(12)]
+    (headline,) = finding(run_of(verdicts))
+    assert has_line(headline, "No system won", "better", "12 pairs tied")
+
+
+def test_reversed_verdicts_and_ties_make_no_lead() -> None:
+    verdicts = [("better", item, "s0", "s1", 0.5, 0.5) for item in range(12)]
+    verdicts += [("better", item, "s0", "s1", 1.0, 0.4) for item in range(12, 20)]
+    (headline,) = finding(run_of(verdicts))
+    assert has_line(headline, "No system won", "20 pairs", "12 tied", "different texts in 8")
+
+
+def test_a_system_that_loses_as_many_pairs_as_it_wins_does_not_lead() -> None:
+    verdicts = [("better", item, "s0", "s1", 0.9, 0.9) for item in range(10)]
+    verdicts += [("better", item, "s0", "s1", 0.49, 0.49) for item in range(10, 20)]
+    result = run_of(verdicts)
+    assert result.rankings[0].standings[0].low > 0.5
+    headline, reason, *_ = finding(result)
+    assert has_line(headline, "No system clearly leads", "s0")
+    assert has_line(reason, "s0", "10 pairs", "10")
 
 
 @pytest.mark.parametrize(("first", "second"), [(1.0, 0.0), (0.0, 1.0)])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from judge.core.format import plural
 from judge.report.format import column_title
+from judge.report.views.ranking_finding import leads
 from judge.report.views.system_names import listed
 from judge.results.failures import failures_as_losses
 from judge.results.result import Result
-from judge.stats.compared_pairs import TIE, tie_label
+from judge.stats.compared_pairs import tie_label
 from judge.stats.pairwise import Ranking, rankings
-
-_ROUNDING = 1e-6  # an end of an interval that is closer to 50% does not exclude it
 
 
 def ranking_failure_notice(result: Result) -> str:
@@ -69,8 +68,4 @@ def _leaders(ranking: Ranking) -> set[str]:
     if ranking.against in {standing.system for standing in ranking.standings}:
         return {standing.system for standing in ranking.standings if standing.apart > 0}
     first_standing = ranking.standings[0]
-    if ranking.by_strength:
-        leads = first_standing.strength_low is not None and first_standing.strength_low > 0
-    else:
-        leads = first_standing.low is not None and first_standing.low > TIE + _ROUNDING
-    return {first_standing.system} if leads else set()
+    return {first_standing.system} if leads(ranking, first_standing) else set()

@@ -1,7 +1,7 @@
 """The finding of a run that compares texts in pairs.
 
-Each sentence is a function, with the condition under which it is true beside it. A system wins only
-if the interval of its win rate is above 50%, or the interval of its strength is above 0.
+Each sentence is a function, with the condition under which it is true beside it. A system leads
+only if the interval of its win rate is above 50%, or the interval of its strength is above 0.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ def ranking_finding(result: Result) -> list[str]:
     ranking, *others = rankings
     if is_void(result, ranking):
         sentences = list(_void_finding(ranking))
+    elif not _has_wins(ranking):
+        sentences = list(_nothing_won(ranking))
     elif ranking.against in {standing.system for standing in ranking.standings}:
         return list(_finding_against(ranking))
     elif len(ranking.groups) > 1:
@@ -87,6 +89,24 @@ def _void_finding(ranking: Ranking) -> Iterator[str]:
         yield f"The text shown {position} got {share} of the preference. Try another judge."
 
 
+def _has_wins(ranking: Ranking) -> bool:
+    return any(standing.wins for standing in ranking.standings)
+
+
+def _nothing_won(ranking: Ranking) -> Iterator[str]:
+    """Say that no system won a pair, whatever the mean preferences are."""
+    # Each pair is in the records of two systems.
+    ties = sum(standing.ties for standing in ranking.standings) // 2
+    undecided = sum(standing.undecided for standing in ranking.standings) // 2
+    title = column_title(ranking.column)
+    if not undecided:
+        yield f"No system won on {title}: {plural(ties, 'pair')} tied"
+        return
+    tied = f"{ties:,} tied, and " if ties else ""
+    differ = f"the two orders prefer different texts in {undecided:,}"
+    yield f"No system won on {title}: of {plural(ranking.pairs, 'pair')}, {tied}{differ}"
+
+
 # All systems compared with one.
 
 
@@ -128,23 +148,39 @@ def _lead(ranking: Ranking) -> Iterator[str]:
         return
     leader_name = short_name(first_standing.system)
     size = _size_with_interval(ranking, first_standing)
-    leads = _leads(ranking, first_standing)
-    if leads and not _has_strengths(ranking) and 2 * first_standing.wins > first_standing.n:
+    is_lead = leads(ranking, first_standing)
+    if is_lead and not _has_strengths(ranking) and 2 * first_standing.wins > first_standing.n:
         yield f"{leader_name} wins most comparisons on {title}: {size}{over}"
-    elif leads:
+    elif is_lead:
         yield f"{leader_name} is the strongest on {title}: {size}{over}"
     else:
         highest = f"{leader_name} has the highest {noun}, {size}{over}"
         yield f"No system clearly leads on {title}: {highest}"
+        yield from _record_against_win_rate(ranking, first_standing)
     size_of_second = _size(ranking, second_standing)
     yield f"{short_name(second_standing.system)} follows with {size_of_second}{_overlap(ranking)}."
 
 
-def _leads(ranking: Ranking, standing: Standing) -> bool:
-    """Return whether the interval of a win rate lies above 50%, or that of a strength above 0."""
+def leads(ranking: Ranking, standing: Standing) -> bool:
+    """Return whether the interval of a strength lies above 0, or that of a win rate above 50%.
+
+    With a win rate, a leader also wins more pairs than it loses: slight preferences in many ties
+    may have a narrow interval above 50%.
+    """
     if _has_strengths(ranking):
-        return standing.strength_low is not None and standing.strength_low > 0
-    return standing.low is not None and standing.low > TIE
+        return standing.strength_low is not None and standing.strength_low > _NEAR
+    return _is_above_even(standing) and standing.wins > standing.losses
+
+
+def _is_above_even(standing: Standing) -> bool:
+    return standing.low is not None and standing.low > TIE + _NEAR
+
+
+def _record_against_win_rate(ranking: Ranking, standing: Standing) -> Iterator[str]:
+    """Say why a win rate whose interval is above 50% is no lead."""
+    if not _has_strengths(ranking) and _is_above_even(standing):
+        system = short_name(standing.system)
+        yield f"But {system} won {plural(standing.wins, 'pair')} and lost {standing.losses:,}."
 
 
 def _overlap(ranking: Ranking) -> str:
@@ -248,7 +284,7 @@ def _elsewhere(result: Result, others: Sequence[Ranking]) -> Iterator[str]:
     """Name the system with the highest win rate or strength on further criteria."""
     clear = []
     for ranking in others:
-        if is_void(result, ranking) or len(ranking.groups) != 1:
+        if is_void(result, ranking) or not _has_wins(ranking) or len(ranking.groups) != 1:
             continue
         winners = _winners_of(ranking.standings, ranking)
         if len(winners) == 1:
