@@ -256,7 +256,7 @@ class RunConfig(BaseModel):
         "Metrics",
         "Option of a metric, such as rouge.stem=false; repeatable.",
         "METRIC.OPTION=VALUE",
-        lacking=_RUNS_ONLY,
+        lacking=("rank", *_RUNS_ONLY),
     )
     score_columns: dict[str, Literal["higher", "lower"]] = _option(
         {},
@@ -280,7 +280,13 @@ class RunConfig(BaseModel):
         lacking=("rank", "card", "diff", "test"),
     )
     workers: int = _option(
-        1, "Metrics", "Processes that compute metrics.", "N", lacking=_RUNS_ONLY, ge=1, le=1_000
+        1,
+        "Metrics",
+        "Processes that compute metrics.",
+        "N",
+        lacking=("rank", *_RUNS_ONLY),
+        ge=1,
+        le=1_000,
     )
 
     budget: Budget | None = _option(
@@ -682,8 +688,9 @@ class RankConfig(RunConfig):
         "Names, files, or 'NAME: QUESTION' about two texts; repeatable.",
         "CRITERION,...",
     )
+    # A run.yaml that judge run shares may have metrics: a note says that a ranking has none.
     metrics: tuple[str, ...] | None = _option(
-        (), "Metrics", "Names of metrics to compute as well.", "NAME,..."
+        (), "Metrics", "Metrics of judge run.", "NAME,...", lacking=("rank",)
     )
     orders: Literal[1, 2] = _option(
         2, "Scoring", "Orders in which to show each pair of texts.", "N"
