@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import asin, ceil, inf, sqrt
+from math import inf
 
+from judge.commands.card.agreement_verdict import ENOUGH_ITEMS, SLIGHT, agreement_mark
 from judge.commands.card.card import (
     DETECTED,
     FEWEST,
@@ -24,6 +25,7 @@ from judge.commands.card.card import (
     SensitivityCell,
 )
 from judge.commands.card.effects import min_items_for_significance
+from judge.commands.card.limits import compare, ends, needed
 from judge.commands.card.perturbations import SHUFFLED
 from judge.commands.card.probes import (
     FIRST,
@@ -38,15 +40,8 @@ from judge.commands.card.reactions import reaction, succeeded
 from judge.core.format import listed, number, percent, plural
 from judge.core.messages import option
 from judge.core.records import Column, Estimate
-from judge.report.views.agreement_finding import (
-    Verdict,
-    not_compared,
-    spearman,
-    usable_level,
-    verdict,
-)
+from judge.report.views.agreement_finding import Verdict, spearman, usable_level, verdict
 from judge.stats.failure_rates import failures_by_system
-from judge.stats.paired_differences import ALL_EQUAL
 
 AGREEMENT = "agreement with people"
 RATER = "against one rater"
@@ -68,16 +63,10 @@ Norman, Rivera and Hughes (2026) calls a position bias above 0.10 severe; its me
 """
 RATER_MARGIN = 0.1
 """How far below one rater's correlation the judge's may be."""
-SLIGHT = 0.2
-"""Agreement beyond chance up to here is slight (Landis and Koch 1977), too little to trust a judge."""
-ENOUGH_ITEMS = 30
-"""Items from which agreement not significantly above chance fails: they detect a kappa of 0.4."""
 MOST_FAILED = 0.1
 """The largest share of a system's judgments that may fail. A smaller limit would be unclear for most
 judges that never fail: of 60 items without a failure, the interval ends at 6%.
 """
-_MOST_NEEDED = 10_000
-"""A larger number of needed texts is not named."""
 _HALF_STEP = f"{100 * DETECTED:g}% of the scale"
 
 
@@ -123,83 +112,7 @@ _Measure = Callable[[Measurements, str], CardCell]
 """Returns the cell of a criterion."""
 
 
-# Verdicts of intervals
-
-
-def ends(estimate: Estimate) -> tuple[float, float] | None:
-    """Return the ends of the interval; None without one.
-
-    Equal values of enough items have no interval, but leave no doubt.
-    """
-    if estimate.low is not None and estimate.high is not None:
-        return estimate.low, estimate.high
-    if ALL_EQUAL in estimate.method and estimate.n >= FEWEST:
-        return estimate.value, estimate.value
-    return None
-
-
-def compare(estimate: Estimate, lower_limit: float, upper_limit: float) -> Mark:
-    """Return whether an interval is inside the limits, outside, or neither."""
-    interval = ends(estimate)
-    if interval is None:
-        return "unclear"
-    if lower_limit <= interval[0] and interval[1] <= upper_limit:
-        return "pass"
-    if interval[1] < lower_limit or interval[0] > upper_limit:
-        return "fail"
-    return "unclear"
-
-
-def needed(estimate: Estimate, limits: Sequence[float], counted: str, unit: str = "") -> str:
-    """Say how many texts would move the interval to one side of the limits next to its value.
-
-    The distance of an end from the value is assumed to fall with the square root of their number,
-    after the transformation for the unit.
-    """
-    interval = ends(estimate)
-    if interval is None:
-        return f"too few {counted} for an interval: {FEWEST} or more are needed"
-    if not limits or estimate.value in limits:
-        return f"more {counted} decide"
-    transform = _TRANSFORMATIONS.get(unit, float)
-    transformed_value = transform(estimate.value)
-    ratio = 0.0
-    for limit in _limits_beside(estimate.value, limits):
-        end = interval[0] if limit < estimate.value else interval[1]
-        distance_of_end = abs(transform(end) - transformed_value)
-        distance_of_limit = abs(transform(limit) - transformed_value)
-        ratio = max(ratio, distance_of_end / distance_of_limit)
-    texts = ceil(estimate.n * ratio**2)
-    if texts > _MOST_NEEDED:
-        return f"the value is at the limit: more than {_MOST_NEEDED:,} {counted} are needed"
-    return f"about {max(texts, estimate.n + 1):,} {counted} are needed"
-
-
-def _limits_beside(value: float, limits: Sequence[float]) -> list[float]:
-    """Return the nearest limit below the value and the nearest above it, as far as there are any."""
-    beside = []
-    below = [limit for limit in limits if limit < value]
-    if below:
-        beside.append(max(below))
-    above = [limit for limit in limits if limit > value]
-    if above:
-        beside.append(min(above))
-    return beside
-
-
-def _arcsine(share: float) -> float:
-    """Return the arcsine of the root, which stabilises the variance of a share."""
-    within_range = min(1.0, max(0.0, share))
-    return asin(sqrt(within_range))
-
-
-def _square(spread: float) -> float:
-    """Return the mean square, of which the interval of a spread is the root."""
-    return spread**2
-
-
-_TRANSFORMATIONS: Mapping[str, Callable[[float], float]] = {"share": _arcsine, "sd": _square}
-"""By unit: on a transformed scale, the ends of an interval approach the value evenly as n grows."""
+# Cells
 
 
 def _compared(
@@ -254,41 +167,8 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
             return _missing(criterion, measured.reasons[criterion])
         reason = people.judge.no_calibration or "neither kappa nor alpha is defined"
         return CardCell(criterion, "unclear", beside=beside, reason=f"{reason}: rate on its scale")
-    mark, reason = _agreement_mark(people, estimate)
+    mark, reason = agreement_mark(people, estimate)
     return CardCell(criterion, mark, estimate, unit, "texts", beside, reason)
-
-
-def _agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, str]:
-    """Return the verdict on agreement, and the reason for it."""
-    rated = people.rated
-    level = usable_level(rated, rated.usual_level)
-    against_baselines = verdict(rated, people.judge.name, level)
-    interval = ends(agreement)
-    if interval is None:
-        return "unclear", needed(agreement, [0.0], "items")
-    if against_baselines is Verdict.WORSE:
-        return "fail", "a baseline agrees with people significantly better"
-    if interval[1] <= 0 or against_baselines is Verdict.AGAINST:
-        return "fail", "it ranks against people"
-    if interval[0] <= 0:
-        items = people.items
-        if items >= ENOUGH_ITEMS:
-            return "fail", f"it is not significantly above chance on {plural(items, 'item')}"
-        return "unclear", f"at least {ENOUGH_ITEMS} rated items are needed"
-    if interval[1] <= SLIGHT:
-        return "fail", f"its agreement is slight: at most {SLIGHT:g}"
-    if interval[0] <= SLIGHT:
-        return "unclear", f"its agreement may be slight: {needed(agreement, [SLIGHT], 'items')}"
-    if against_baselines is Verdict.BEST:
-        return "pass", ""
-    correlation = spearman(people.judge, level)
-    if correlation is None or against_baselines is Verdict.UNKNOWN:
-        return "unclear", "no correlation could be compared with the baselines; rate more texts"
-    if against_baselines is Verdict.ALONE:
-        if not_compared(rated, level):
-            return "unclear", "no baseline could be compared; rate more items"
-        return "unclear", "no baseline has a correlation to compare with"
-    return "unclear", "it is not significantly better than every baseline; rate more items"
 
 
 def _correlation_text(people: PeopleFinding) -> str:
