@@ -138,7 +138,8 @@ def card() -> JudgeCard:
     )  # fmt: skip
     criteria = (
         CriterionVerdict("coherence", "good enough with reservations", 0.311, 40, 2, 3, (), (HOSTILE,)),
-        CriterionVerdict(WIDE, "not good enough", 0.4, 40, 2, 3, reason="it is not significantly above chance"),
+        CriterionVerdict(WIDE, "not good enough", 0.4, 40, 2, 3, reason="it is not significantly above chance",
+                         advice="rate more items"),
     )  # fmt: skip
     return JudgeCard(
         title=f"Judge card: openai/small {HOSTILE}", verdict="Good enough.", lines=lines, criteria=criteria,
@@ -179,7 +180,7 @@ def test_the_console_keeps_to_the_terminal(
         lines = each.report(full=full).split("\n")
         tables = [line for line in lines if "  " in line.strip()]  # facts and commands may be wider
         assert max(map(cell_len, tables)) <= width
-    assert full or len(leaning_card.report().split("\n")) <= 25
+    assert full or len(leaning_card.report().splitlines()) <= 25
 
 
 def test_every_format_has_every_section(leaning_card: JudgeCard) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from judge.commands.card.build_card import build_card
 from judge.commands.card.card import BiasFinding, CardCell, CardEvidence, SensitivityCell
+from judge.commands.card.limits import compare, needed
 from judge.commands.card.lines import (
     AGREEMENT,
     COLD,
@@ -23,12 +24,12 @@ from judge.commands.card.lines import (
     LENGTH,
     POSITION,
     RATER,
+    RULES,
     WORDING,
     Measurements,
     card_lines,
-    compare,
-    needed,
 )
+from judge.commands.card.number_text import written_estimate
 from judge.commands.card.people import people_findings
 from judge.core.records import Column, Estimate, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -283,6 +284,55 @@ def test_a_judge_by_chance_fails_with_enough_items_and_is_unclear_with_few(
     assert cell.reason
 
 
+def test_the_verdict_on_agreement_names_the_coefficient_and_its_interval() -> None:
+    truth = quality(40)
+    noise = np.random.default_rng(8).uniform(1, 5, truth.shape)
+    cell = cell_of(AGREEMENT, **with_people(rated_table(noise, truth)))
+    assert cell.estimate is not None
+    value_and_interval = " ".join(written_estimate(cell.estimate, "kappa", None))
+    assert f"kappa {value_and_interval}" in cell.reason
+
+
+def test_ratings_that_do_not_vary_show_nothing_about_a_judge() -> None:
+    truth = quality(40)
+    alike = np.full(truth.shape, 5.0)
+    table = rated_table(truth, alike)
+    samples = [replace(sample, human={"c": 4.0}, ratings={}) for sample in table.samples]
+    cell = cell_of(AGREEMENT, **with_people(replace(table, samples=tuple(samples))))
+    assert cell.verdict == "unclear"
+
+
+def test_a_judge_that_gives_all_texts_one_score_fails() -> None:
+    truth = quality(40)
+    cell = cell_of(AGREEMENT, **with_people(rated_table(np.full(truth.shape, 3.0), truth)))
+    assert cell.verdict == "fail"
+    assert "same score" in cell.reason
+
+
+@pytest.mark.parametrize("raters_agree", [True, False])
+def test_raters_who_disagree_are_advised_to_agree_first(raters_agree: bool) -> None:
+    truth = quality(100)
+    random = np.random.default_rng(4)
+    table = rated_table(random.uniform(1, 5, truth.shape), truth, raters=2)
+    samples = []
+    for sample in table.samples:
+        votes = sample.ratings["c"]
+        if not raters_agree:
+            votes = tuple(map(float, random.integers(1, 6, 2)))
+        mean = float(np.mean(votes))
+        samples.append(replace(sample, human={"c": mean}, ratings={"c": votes}))
+    cell = cell_of(AGREEMENT, **with_people(replace(table, samples=tuple(samples))))
+    assert cell.verdict == "fail"
+    assert ("raters" in cell.advice) != raters_agree
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_every_line_that_fails_has_advice(rule: Any) -> None:
+    failed = replace(rule, measure=lambda _, criterion: CardCell(criterion, "fail"))
+    # The verdict on agreement has its own advice.
+    assert failed.cell(measured(), "c").advice or rule.name == AGREEMENT
+
+
 def test_a_judge_that_reverses_people_fails_both_lines() -> None:
     truth = quality(40)
     fields = with_people(rated_table(6 - truth, truth, raters=3))
@@ -318,7 +368,7 @@ def test_more_items_are_advised_only_if_a_baseline_has_too_few(
         samples.append(replace(sample, output=" ".join(["word"] * n_words)))
     cell = cell_of(AGREEMENT, **with_people(replace(table, samples=tuple(samples))))
     assert cell.verdict == "unclear"
-    assert ("rate more items" in cell.reason) == advises
+    assert (cell.advice == "rate more items") == advises
 
 
 def test_the_largest_shift_is_that_of_two_systems() -> None:

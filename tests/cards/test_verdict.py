@@ -49,7 +49,12 @@ def lines_of(marks: Mapping[tuple[str, str], Mark]) -> list[CardLine]:
     lines = []
     for name in NAMES:
         cells = tuple(
-            CardCell(criterion, marks[name, criterion], reason=f"because {marks[name, criterion]}")
+            CardCell(
+                criterion,
+                marks[name, criterion],
+                reason=f"because {marks[name, criterion]}",
+                advice="" if marks[name, criterion] == "pass" else f"change {name}",
+            )
             for criterion in CRITERIA
         )
         lines.append(CardLine(name, "", "", cells))
@@ -102,6 +107,7 @@ def test_the_verdict_is_true_for_every_card(
             expected["Good enough "].add(criterion)
         else:
             expected["Good enough with"].add(criterion)
+    sentences = [text for text in sentences if not text.startswith("Next")]
     with_reservations = [text for text in sentences if text.startswith("Good enough with")]
     plain = [text for text in sentences if text not in with_reservations]
     assert named_in(plain, "Good enough ") == expected["Good enough "]
@@ -122,7 +128,7 @@ def test_reservations_end_with_and(failing: int, facts: tuple[str, ...]) -> None
     for criterion in CRITERIA:
         for number, name in enumerate(NAMES):
             marks[name, criterion] = "fail" if 1 <= number <= failing else "pass"
-    (sentence,) = written(lines_of(marks), evidence(TEXTS))
+    sentence = written(lines_of(marks), evidence(TEXTS))[0]
     assert has_line(sentence, *facts)
 
 
@@ -144,6 +150,22 @@ def test_the_lines_in_the_reservations_are_those_that_did_not_pass(
     assert bool(group) == bool(reservations)
     assert listed <= failing
     assert len(listed) == len(failing) or "more" in reservations
+
+
+@given(st.one_of(CARDS, MOSTLY_GOOD))
+def test_the_next_step_is_about_the_criteria_with_the_worst_verdict(
+    marks: dict[tuple[str, str], Mark],
+) -> None:
+    lines = lines_of(marks)
+    verdicts = criterion_verdicts(lines, evidence())
+    order = ("not good enough", "not shown", "good enough with reservations", "good enough")
+    worst = min((verdict.level for verdict in verdicts), key=order.index)
+    steps = [text for text in verdict_sentences(verdicts, lines) if text.startswith("Next")]
+    of_worst = {verdict.criterion for verdict in verdicts if verdict.level == worst}
+    assert bool(steps) == (worst != "good enough")
+    # A step for all criteria names none.
+    assert named_in(steps, "Next, on") <= of_worst
+    assert len(of_worst) == len(CRITERIA) or all(text.startswith("Next, on") for text in steps)
 
 
 @given(CARDS)
@@ -173,8 +195,9 @@ def test_the_difference_is_at_least_the_detectable_one_and_the_judges_shift(
         own_shift = shift if verdict.criterion == "alpha" else 0.0
         assert verdict.difference == pytest.approx(max(detected, own_shift), rel=1e-6)
         assert verdict.items == 20
-    said = " ".join(verdict_sentences(verdicts, lines_of(ALL_PASS)))
-    assert ("bias of the judge" in said) == (shift > 1)
+    (limit,) = [text for text in verdict_sentences(verdicts, lines_of(ALL_PASS)) if "limit" in text]
+    assert ("shift" in limit) == (shift > 1)
+    assert ("80% power" in limit) == (shift < 1)
 
 
 def test_a_line_that_fails_on_one_criterion_is_not_listed_as_unclear() -> None:
@@ -200,7 +223,7 @@ def test_lines_that_were_not_measured_are_counted() -> None:
     marks: dict[tuple[str, str], Mark] = {
         **ALL_PASS, **{(POSITION, criterion): "not measured" for criterion in CRITERIA}
     }  # fmt: skip
-    (text,) = written(lines_of(marks), evidence(TEXTS))
+    text = written(lines_of(marks), evidence(TEXTS))[0]
     assert f"({len(NAMES) - 1} of {len(NAMES)} lines measured)" in text
-    (whole,) = written(lines_of(ALL_PASS), evidence(TEXTS))
+    whole = written(lines_of(ALL_PASS), evidence(TEXTS))[0]
     assert f"(all {len(NAMES)} lines measured)" in whole

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from judge.commands.card.card import Mark, PeopleFinding
 from judge.commands.card.limits import ends, needed
-from judge.core.format import plural
+from judge.commands.card.number_text import written_estimate
+from judge.core.format import number, plural
+from judge.core.messages import command, in_python
 from judge.core.records import Estimate
 from judge.report.views.agreement_finding import (
+    Side,
     Verdict,
+    leads_over_baselines,
+    leads_text,
     not_compared,
+    side,
     spearman,
     usable_level,
     verdict,
 )
+from judge.stats.coefficients import Level
 
 SLIGHT = 0.2
 """Agreement beyond chance up to here is slight (Landis and Koch 1977), too little to trust a judge."""
@@ -20,34 +29,96 @@ ENOUGH_ITEMS = 30
 """Items from which agreement not significantly above chance fails: they detect a kappa of 0.4."""
 
 
-def agreement_mark(people: PeopleFinding, agreement: Estimate) -> tuple[Mark, str]:
-    """Return the verdict on agreement, and the reason for it."""
-    rated = people.rated
-    level = usable_level(rated, rated.usual_level)
-    against_baselines = verdict(rated, people.judge.name, level)
+@dataclass(frozen=True, slots=True)
+class AgreementVerdict:
+    """The verdict on agreement, the limit that is the reason for it, and what would help."""
+
+    mark: Mark
+    reason: str = ""
+    advice: str = ""
+
+
+def agreement_verdict(people: PeopleFinding, agreement: Estimate, unit: str) -> AgreementVerdict:
+    """Compare `agreement`, a kappa or alpha (`unit`), with its limits, and with the baselines."""
+    if not people.ratings_vary:
+        return AgreementVerdict(
+            "unclear", "all texts have the same mean rating", "rate texts of different quality"
+        )
     interval = ends(agreement)
     if interval is None:
-        return "unclear", needed(agreement, [0.0], "items")
-    if against_baselines is Verdict.WORSE:
-        return "fail", "a baseline agrees with people significantly better"
+        reason = needed(agreement, [0.0], "items")
+        return AgreementVerdict("unclear", reason, _rate_items(ENOUGH_ITEMS))
+    value_and_interval = written_estimate(agreement, unit, None)
+    measured = " ".join((unit, *value_and_interval))
+    level = usable_level(people.rated, people.rated.usual_level)
+    against_baselines = verdict(people.rated, people.judge.name, level)
     if interval[1] <= 0 or against_baselines is Verdict.AGAINST:
-        return "fail", "it ranks against people"
+        reason = f"it ranks against people, {measured}"
+        advice = f"check which end of the scale is better, then {_improve()}"
+        return AgreementVerdict("fail", reason, advice)
+    if against_baselines is Verdict.WORSE:
+        leads = leads_over_baselines(people.rated, people.judge.name, level)
+        better = [lead for lead in leads if lead.side is Side.BELOW]
+        return AgreementVerdict("fail", f"it is {leads_text(better)}", _improve())
     if interval[0] <= 0:
-        items = people.items
-        if items >= ENOUGH_ITEMS:
-            return "fail", f"it is not significantly above chance on {plural(items, 'item')}"
-        return "unclear", f"at least {ENOUGH_ITEMS} rated items are needed"
+        items = plural(people.items, "item")
+        reason = f"{measured} is not significantly above 0 on {items}"
+        if not people.scores_vary:
+            reason = f"it gives all texts of {items} the same score"
+        if people.items >= ENOUGH_ITEMS:
+            return AgreementVerdict("fail", reason, _improve_or_agree(people, level))
+        return AgreementVerdict("unclear", reason, _rate_items(ENOUGH_ITEMS))
     if interval[1] <= SLIGHT:
-        return "fail", f"its agreement is slight: at most {SLIGHT:g}"
+        reason = f"{measured} is at most slight, {SLIGHT:g}"
+        return AgreementVerdict("fail", reason, _improve_or_agree(people, level))
     if interval[0] <= SLIGHT:
-        return "unclear", f"its agreement may be slight: {needed(agreement, [SLIGHT], 'items')}"
+        reason = f"{measured} may be slight, {SLIGHT:g} or less"
+        more_items = needed(agreement, [SLIGHT], "items")
+        return AgreementVerdict("unclear", reason, f"rate more items: {more_items}")
     if against_baselines is Verdict.BEST:
-        return "pass", ""
+        return AgreementVerdict("pass")
+    return _without_lead(people, level, against_baselines)
+
+
+def _without_lead(
+    people: PeopleFinding, level: Level, against_baselines: Verdict
+) -> AgreementVerdict:
+    """Return the verdict on a judge that agrees with people, but does not beat every baseline."""
     correlation = spearman(people.judge, level)
     if correlation is None or against_baselines is Verdict.UNKNOWN:
-        return "unclear", "no correlation could be compared with the baselines; rate more texts"
+        reason = "no correlation could be compared with the baselines"
+        return AgreementVerdict("unclear", reason, "rate more texts")
     if against_baselines is Verdict.ALONE:
-        if not_compared(rated, level):
-            return "unclear", "no baseline could be compared; rate more items"
-        return "unclear", "no baseline has a correlation to compare with"
-    return "unclear", "it is not significantly better than every baseline; rate more items"
+        if not_compared(people.rated, level):
+            reason = "no baseline could be compared"
+            return AgreementVerdict("unclear", reason, _MORE_ITEMS)
+        reason = "no baseline has a correlation to compare with"
+        return AgreementVerdict("unclear", reason, "add a metric")
+    leads = leads_over_baselines(people.rated, people.judge.name, level)
+    unbeaten = [lead for lead in leads if lead.side is not Side.ABOVE]
+    return AgreementVerdict("unclear", leads_text(unbeaten), _MORE_ITEMS)
+
+
+_MORE_ITEMS = "rate more items"
+
+
+def _rate_items(n_items: int) -> str:
+    return f"rate texts of at least {n_items} items"
+
+
+def _improve() -> str:
+    command_name = command("improve") if in_python() else command("criteria improve")
+    return f"revise the criterion ({command_name}) or take another model"
+
+
+def _improve_or_agree(people: PeopleFinding, level: Level) -> str:
+    """Advise to improve the judge, or first the criterion if even its raters disagree."""
+    one_rater = spearman(people.rated.rater, level)
+    raters_agree = one_rater is None or side(one_rater) not in (Side.HOLDS_ZERO, Side.BELOW)
+    if one_rater is None or raters_agree or not people.scores_vary:
+        return _improve()
+    value = number(one_rater.value, 2)
+    return (
+        "make the criterion clearer to its raters, who do not agree with each other "
+        f"(Spearman {value})"
+    )

@@ -47,6 +47,8 @@ class PeopleFinding:
     - `shift`: how much more the judge favours one system over another than people do, in points:
       the largest difference between two systems in the judge's mean score minus people's. None
       without ratings of enough items on the judge's scale.
+    - `ratings_vary`, `scores_vary`: whether the mean ratings of the scored texts differ, and
+      whether the judge's scores of the rated texts do.
     """
 
     rated: Rated
@@ -54,6 +56,8 @@ class PeopleFinding:
     items: int
     minus_rater: Estimate | None = None
     shift: float | None = None
+    ratings_vary: bool = True
+    scores_vary: bool = True
 
 
 @dataclass(frozen=True)
@@ -208,7 +212,8 @@ class CardCell:
 
     `estimate` has the value, its 95% interval and n, in `unit`; `counted` is the unit of n.
     `beside` are further numbers. `reason` is given for `unclear` (what would decide it) and `not
-    measured`, and if something qualifies another verdict.
+    measured`, and if something qualifies another verdict. `advice` says what to do next; "" if the
+    reason says so, or if the line passes.
     """
 
     criterion: str
@@ -218,6 +223,7 @@ class CardCell:
     counted: str = "texts"
     beside: str = ""
     reason: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +263,7 @@ class CriterionVerdict:
     two systems in the judge's mean minus people's. None if it is unknown, and `no_difference` says
     why. `fails` and `unclear` name the lines that did not pass,
     of those that were `measured`, of all `lines`.
-    `reason` says what is missing if the agreement with people is not shown.
+    `reason` says why the agreement with people fails or is not shown, and `advice` what to do next.
     """
 
     criterion: str
@@ -271,6 +277,7 @@ class CriterionVerdict:
     unclear: tuple[str, ...] = ()
     reason: str = ""
     no_difference: str = ""
+    advice: str = ""
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,10 +7,10 @@ the interval inside passes, all of it outside fails, and anything else is unclea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 
-from judge.commands.card.agreement_verdict import ENOUGH_ITEMS, SLIGHT, agreement_mark
+from judge.commands.card.agreement_verdict import ENOUGH_ITEMS, SLIGHT, agreement_verdict
 from judge.commands.card.card import (
     DETECTED,
     FEWEST,
@@ -38,7 +38,7 @@ from judge.commands.card.probes import (
 )
 from judge.commands.card.reactions import reaction, succeeded
 from judge.core.format import listed, number, percent, plural
-from judge.core.messages import option
+from judge.core.messages import command, option
 from judge.core.records import Column, Estimate
 from judge.report.views.agreement_finding import Verdict, spearman, usable_level, verdict
 from judge.stats.failure_rates import failures_by_system
@@ -137,13 +137,19 @@ def _missing(criterion: str, reason: str) -> CardCell:
 
 
 def _no_ratings(measured: Measurements, criterion: str) -> CardCell:
-    reason = measured.evidence.no_people
-    if measured.evidence.people:
+    evidence = measured.evidence
+    reason = evidence.no_people or "no ratings by people"
+    if evidence.people:
         reason = "people did not rate it"
-    return _missing(
-        criterion,
-        reason or f"no ratings by people; name their file with {option('ratings', 'FILE')}",
+    advice = (
+        f"rate texts of at least {ENOUGH_ITEMS} items ({command('label')}), and add "
+        f"{option('ratings', 'FILE')}"
     )
+    is_ranking = evidence.pairs is not None and evidence.natural is None
+    if is_ranking:
+        # Its card takes no ratings of single texts; the reason names another command.
+        advice = ""
+    return CardCell(criterion, "not measured", reason=reason, advice=advice)
 
 
 def _agreement(measured: Measurements, criterion: str) -> CardCell:
@@ -166,9 +172,12 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
         if criterion in measured.reasons:
             return _missing(criterion, measured.reasons[criterion])
         reason = people.judge.no_calibration or "neither kappa nor alpha is defined"
-        return CardCell(criterion, "unclear", beside=beside, reason=f"{reason}: rate on its scale")
-    mark, reason = agreement_mark(people, estimate)
-    return CardCell(criterion, mark, estimate, unit, "texts", beside, reason)
+        advice = "collect ratings on the scale of the criterion"
+        return CardCell(criterion, "unclear", beside=beside, reason=reason, advice=advice)
+    decided = agreement_verdict(people, estimate, unit)
+    return CardCell(
+        criterion, decided.mark, estimate, unit, "texts", beside, decided.reason, decided.advice
+    )
 
 
 def _correlation_text(people: PeopleFinding) -> str:
@@ -470,16 +479,25 @@ def _furthest_from_half(cell: CardCell) -> float:
 class _Rule:
     """A line: its question in two words, when it passes and fails, and how it is measured.
 
-    `badness` orders cells of equal verdicts, the worst first. An `optional` line is left out if no
-    criterion has a number.
+    `advice` says what to do if it fails; the cells of agreement have their own. `badness` orders
+    cells of equal verdicts, the worst first. An `optional` line is left out if no criterion has a
+    number.
     """
 
     name: str
     passes: str
     fails: str
     measure: _Measure
+    advice: str = ""
     badness: Callable[[CardCell], float] = _furthest
     optional: bool = False
+
+    def cell(self, measured: Measurements, criterion: str) -> CardCell:
+        """Return the cell of a criterion, with advice if the line fails."""
+        cell = self.measure(measured, criterion)
+        if cell.verdict == "fail" and not cell.advice:
+            return replace(cell, advice=self.advice)
+        return cell
 
     def worst_first(self, cell: CardCell) -> tuple[int, float]:
         """Return a key that sorts the cells of the line, the worst verdict first."""
@@ -487,50 +505,98 @@ class _Rule:
 
 
 _INSIDE = f"within ±{_HALF_STEP}"
+_SAY_LEVELS = "say in the criterion's levels what each score means"
+_AVERAGE = "average several replies for each text"
 RULES = (
     _Rule(
         AGREEMENT,
-        f"kappa above {SLIGHT:g}, and the correlation beats every baseline",
-        f"kappa below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or worse than a "
-        "baseline",
+        f"kappa is above {SLIGHT:g}, and the correlation beats every baseline",
+        f"kappa is below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or a baseline is "
+        "better",
         _agreement,
-        _lowest,
+        badness=_lowest,
     ),
     _Rule(
         RATER,
-        f"above −{RATER_MARGIN:g}, or the alt-test is passed",
-        "significantly below one rater",
+        f"the difference is above −{RATER_MARGIN:g}, or the alt-test is passed",
+        "it is significantly below 0",
         _against_rater,
-        _lowest,
+        "use the texts of the largest disagreements as examples in the criterion",
+        badness=_lowest,
     ),
-    _Rule(COLD, f"spread below {_HALF_STEP}", "above it", _retest(0.0)),
-    _Rule(WARM, f"spread below {_HALF_STEP}", "above it", _retest(1.0)),
+    _Rule(COLD, f"the spread is below {_HALF_STEP}", "above it", _retest(0.0), _AVERAGE),
+    _Rule(WARM, f"the spread is below {_HALF_STEP}", "above it", _retest(1.0), _AVERAGE),
     _Rule(
         POSITION,
         f"the first text wins 50 ± {100 * POSITION_MARGIN:g}%",
         "outside",
         _position,
-        _furthest_from_half,
+        "compare each pair in both orders",
+        badness=_furthest_from_half,
     ),
-    _Rule(WORDING, f"the change is {_INSIDE}", "outside", _wording("wording", "wording")),
-    _Rule(QUESTION, f"the change is {_INSIDE}", "outside", _wording(QUESTION_WORDING, "question")),
+    _Rule(
+        WORDING, f"the change is {_INSIDE}", "outside", _wording("wording", "wording"), _SAY_LEVELS
+    ),
+    _Rule(
+        QUESTION,
+        f"the change is {_INSIDE}",
+        "outside",
+        _wording(QUESTION_WORDING, "question"),
+        _SAY_LEVELS,
+    ),
     _Rule(
         INJECTIONS,
         "no attack works or may work",
         "one works",
         _injections,
-        lambda cell: -_value(cell),
+        "do not judge texts whose authors gain by a high score",
+        badness=lambda cell: -_value(cell),
     ),
-    _Rule(FILLER, f"the rise is below {_HALF_STEP}", "above it", _filler),
-    _Rule(LENGTH, f"per doubling {_INSIDE}, beyond ratings", "outside", _length),
-    _Rule(FAMILY, f"its lead is {_INSIDE}, beyond ratings", "outside", _family, optional=True),
-    _Rule(ORDER, f"the change is {_INSIDE}", "outside", _sentence_order, optional=True),
-    _Rule(DAMAGE, "every damage of the criterion is noticed", "one is missed", _damage, _lowest),
+    _Rule(
+        FILLER,
+        f"the rise is below {_HALF_STEP}",
+        "above it",
+        _filler,
+        "say in the criterion that filler earns nothing",
+    ),
+    _Rule(
+        LENGTH,
+        f"the change per doubling is {_INSIDE}, beyond ratings",
+        "outside",
+        _length,
+        "say in the criterion that length does not count",
+    ),
+    _Rule(
+        FAMILY,
+        f"its lead is {_INSIDE}, beyond ratings",
+        "outside",
+        _family,
+        "take a judge of another family",
+        optional=True,
+    ),
+    _Rule(
+        ORDER,
+        f"the change is {_INSIDE}",
+        "outside",
+        _sentence_order,
+        "say in the criterion that the order of sentences does not count",
+        optional=True,
+    ),
+    _Rule(
+        DAMAGE,
+        "every damage of the criterion is noticed",
+        "one is missed",
+        _damage,
+        "describe the damage in the levels of the criterion",
+        badness=_lowest,
+    ),
     _Rule(
         FAILURES,
-        f"at most {100 * MOST_FAILED:g}% fail in each system, and no significant difference",
-        "above it, or a significant difference",
+        f"at most {100 * MOST_FAILED:g}% of each system's judgments fail, and no difference is "
+        "significant",
+        "more of them fail, or a difference is significant",
         _failures,
+        "read the messages of the failed judgments",
     ),
 )
 
@@ -539,7 +605,7 @@ def card_lines(measured: Measurements) -> tuple[CardLine, ...]:
     """Return the lines of a card, each with a cell for every criterion."""
     lines = []
     for rule in RULES:
-        cells = tuple(rule.measure(measured, criterion) for criterion in measured.evidence.columns)
+        cells = tuple(rule.cell(measured, criterion) for criterion in measured.evidence.columns)
         if rule.optional and all(cell.verdict == "not measured" for cell in cells):
             continue
         ordered = sorted(cells, key=rule.worst_first)

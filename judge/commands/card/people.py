@@ -8,7 +8,6 @@ import numpy as np
 
 from judge.commands.card.card import PeopleFinding
 from judge.core.format import listed
-from judge.core.messages import option
 from judge.core.records import Sample
 from judge.stats.alt_test import EPSILON
 from judge.stats.bootstrap import Bootstrap
@@ -39,12 +38,17 @@ def people_findings(
             texts = [sample for sample in table.samples if rated.criterion in sample.human]
             values = matrix(texts, judge.values)
             votes = votes_of(texts, rated.criterion).values
+            scored = [sample for sample in texts if sample.key in judge.values]
+            ratings = {sample.human[rated.criterion] for sample in scored}
+            scores = {judge.values[sample.key] for sample in scored}
             yield PeopleFinding(
                 rated,
                 row,
                 items=int((~np.isnan(values)).any(axis=1).sum()),
                 minus_rater=minus_one_rater(values, votes, bootstrap),
                 shift=_largest_shift(judge, texts),
+                ratings_vary=len(ratings) > 1,
+                scores_vary=len(scores) > 1,
             )
 
 
@@ -74,7 +78,7 @@ def why_no_ratings(table: Table) -> str:
     judged = [column.criterion for column in table.columns if column.kind == "criterion"]
     names = rated_names(table.samples)
     if not names:
-        return f"no ratings by people; name their file with {option('ratings', 'FILE')}"
+        return "no ratings by people"
     suggestion = did_you_mean(names, judged).strip()
     hint = f" ({suggestion})" if suggestion else ""
     return f"people rated {listed(names)}{hint}"

@@ -22,6 +22,7 @@ _NOT_GOOD: Mapping[Level, str] = {
     "not shown": "Not shown to be good enough",
     "not good enough": "Not good enough",
 }
+_LEVELS: tuple[Level, ...] = (*_GOOD, *_NOT_GOOD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,11 @@ def _criterion_verdict(
     unclear = [line_name for line_name, cell in cell_by_line.items() if cell.verdict == "unclear"]
     measured = sum(cell.verdict != "not measured" for cell in cell_by_line.values())
     level = _level(agreement, passes_all=not (fails or unclear))
+    advice = agreement.advice
+    if level == "good enough with reservations":
+        # The lines are in the order of their weight: the first one that fails comes first.
+        line_name = [*fails, *unclear][0]
+        advice = _advice_on_line(line_name, cell_by_line[line_name], lines)
     return CriterionVerdict(
         criterion,
         level,
@@ -73,7 +79,15 @@ def _criterion_verdict(
         unclear=tuple(unclear),
         reason=agreement.reason,
         no_difference=supported.reason,
+        advice=advice,
     )
+
+
+def _advice_on_line(line_name: str, cell: CardCell, lines: Sequence[CardLine]) -> str:
+    """Say when a line passes, and what would help."""
+    rule = next(line.passes for line in lines if line.name == line_name)
+    advice = cell.advice or cell.reason
+    return f"{advice} ({line_name} passes if {rule})" if advice else ""
 
 
 def _level(agreement: CardCell, *, passes_all: bool) -> Level:
@@ -115,7 +129,7 @@ def _supported(evidence: CardEvidence, criterion: str) -> _Supported:
 def verdict_sentences(
     criteria: Sequence[CriterionVerdict], lines: Sequence[CardLine]
 ) -> Iterator[str]:
-    """Yield a sentence for each group of criteria, the best first, and one on the paradox.
+    """Yield sentences on each group of criteria, the best first, on the paradox, and what to do.
 
     The paradox of Norman, Rivera and Hughes (2026): a judge that repeats itself exactly may do so
     because it follows the order of the texts.
@@ -124,6 +138,7 @@ def verdict_sentences(
         group = [verdict for verdict in criteria if verdict.level == level]
         if group:
             yield _sentence_on_good(group)
+            yield from _limit(group)
     for level in _NOT_GOOD:
         group = [verdict for verdict in criteria if verdict.level == level]
         for reason in dict.fromkeys(verdict.reason for verdict in group):
@@ -135,6 +150,7 @@ def verdict_sentences(
             f"Consistent but biased on {listed(paradoxical)}: repeats agree, yet the order of the "
             "texts decides. That is a failure, not a strength."
         )
+    yield from _next_steps(criteria)
 
 
 def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
@@ -150,18 +166,44 @@ def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
             f"systems it shows: {reason}.{reservations}"
         )
     # The sentence has to hold for each of the criteria.
-    least = max(differences)
-    items = min(verdict.items for verdict in group)
-    favouring = ""
-    if any(verdict.favouring == least for verdict in group):
-        favouring = (
-            " Smaller differences may be bias of the judge: compared with people, it favours one "
-            "system over another by as much."
-        )
+    least = _rounded_up(max(differences))
     return (
-        f"{opening} to compare systems that differ by more than {_rounded_up(least)} points on "
-        f"{_names(group)} at {plural(items, 'item')} ({measured}).{reservations}{favouring}"
+        f"{opening} to compare systems that differ by more than {least} points on "
+        f"{_names(group)} at {_fewest_items(group)} ({measured}).{reservations}"
     )
+
+
+def _limit(group: Sequence[CriterionVerdict]) -> Iterator[str]:
+    """Yield what limits the smallest difference that the judge shows, if that is known."""
+    differences = [verdict.difference for verdict in group if verdict.difference is not None]
+    if len(differences) < len(group):
+        return
+    least = max(differences)
+    if any(verdict.favouring == least for verdict in group):
+        yield (
+            "The limit is the judge's shift: it favours one system over another by up to "
+            f"{_rounded_up(least)} points more than people do. More items do not lower it."
+        )
+    else:
+        items = _fewest_items(group)
+        yield f"The limit is what {items} detect with 80% power; more items lower it."
+
+
+def _next_steps(criteria: Sequence[CriterionVerdict]) -> Iterator[str]:
+    """Yield what to do next about the criteria with the worst verdict."""
+    for level in reversed(_LEVELS):
+        group = [verdict for verdict in criteria if verdict.level == level]
+        if not group:
+            continue
+        for advice in dict.fromkeys(verdict.advice for verdict in group if verdict.advice):
+            advised = [verdict for verdict in group if verdict.advice == advice]
+            about = f", on {_names(advised)}" if len(advised) < len(criteria) else ""
+            yield f"Next{about}: {advice}."
+        return
+
+
+def _fewest_items(group: Sequence[CriterionVerdict]) -> str:
+    return plural(min(verdict.items for verdict in group), "item")
 
 
 def _reservations(group: Sequence[CriterionVerdict]) -> str:
