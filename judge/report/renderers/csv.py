@@ -5,6 +5,7 @@ The CSV has full precision and is safe to open in a spreadsheet.
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -25,7 +26,7 @@ def render(document: Document, *, wide: bool = False) -> str:
     """Write a header line and a line per record; a number that does not exist is an empty cell.
 
     With `wide`, write a row per item and system. A text that a spreadsheet would take for a formula
-    gets an apostrophe in front; numbers stay unchanged.
+    gets an apostrophe in front; numbers stay unchanged. A list or a mapping is JSON.
     """
     header: Iterable[str] = document.header
     if document.records:
@@ -53,6 +54,8 @@ def _cell(value: Any) -> str:
     """Return the text of a value between two commas, quoted if necessary."""
     if value is None:
         return ""
+    if isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False)
     text = escape(value) if isinstance(value, str) else str(value)
     # `csv.writer` would leave a carriage return unquoted, after which a spreadsheet begins a new
     # row. Here, all characters that are not printable are quoted.

@@ -56,8 +56,8 @@ from judge.report.views.pass_fail import pass_rate_blocks
 from judge.report.views.short_table import MAX_NAME, short_table
 from judge.report.views.slicing_column import slicing_column
 from judge.report.views.summary import means_data
-from judge.report.views.wide_records import wide_records
 from judge.results.result import Result, failure_counts, panel_columns
+from judge.results.wide_rows import wide_rows
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.ranks import Rank
@@ -93,7 +93,7 @@ def view(result: Result) -> Document:
         data=data,
         records=tuple(_records(result, board)),
         header=_FIELDS,
-        wide_records=lambda: wide_records(result),
+        wide_records=lambda: wide_rows(result.table),
         tone=_tone(result),
         language=result.info.language_name,
     )

@@ -9,7 +9,6 @@ from typing import Any
 
 from judge.core.format import cut_middle, one_line, plural
 from judge.core.records import Sample, Score
-from judge.core.stored_records import json_cell
 from judge.data.answers import asked_in, first_column
 from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
@@ -46,7 +45,7 @@ def view(listed: WorstList) -> Document:
         remarks=tuple(_ties_in_words(n_ties)),
         sections=tuple(_sections(listed)),
         data={"texts": texts, "ties": n_ties},
-        records=tuple(map(_record, texts)),
+        records=tuple(texts),
     )
 
 
@@ -166,12 +165,3 @@ def _text_data(
     for column_name, value in sample.extra.items():
         data[headings[column_name]] = value
     return data
-
-
-def _record(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a text for CSV, with lists and mappings as JSON in their cells."""
-    record = dict(data)
-    for field_name, value in data.items():
-        if isinstance(value, list | tuple | Mapping):
-            record[field_name] = json_cell(value)
-    return record

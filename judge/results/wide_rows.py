@@ -2,56 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from judge.core.records import Failure, Score
-from judge.core.stored_records import json_cell
-from judge.results.result import Result
+from judge.table import Table
 
 _WORDS = ("reason", "quote")
 """The texts of a score that a wide row has."""
 
 
-def wide_records(result: Result) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Return the keys, and a row per item and system with all scores, their reasons and failures.
 
-    A row ends with the data's own columns; a value that is no text or number is JSON.
+    A row ends with the data's own columns.
     """
-    stored = result.table
-    word_keys = _word_keys(result)
+    word_keys = _word_keys(table)
     sample_fields = ["item", "system", "output"]
-    if any(sample.source for sample in stored.samples):
+    if any(sample.source for sample in table.samples):
         sample_fields.insert(2, "source")
-    column_names = [column.name for column in stored.columns]
+    column_names = [column.name for column in table.columns]
     # A column may have the name of another key, which is then listed once.
     score_keys = dict.fromkeys([*column_names, *word_keys, "failures"])
     keys = (*sample_fields, *score_keys)
     # A column of the data that has the name of another key gets a new heading.
-    own_columns = stored.own_columns(keys)
+    own_columns = table.own_columns(keys)
     row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
-    for sample in stored.samples:
+    for sample in table.samples:
         # Every row has every key, in this order.
         row: dict[str, Any] = {name: getattr(sample, name) for name in sample_fields}
         row |= score_keys
         row["failures"] = ""
         for column_name, heading in own_columns.items():
-            row[heading] = _plain_cell(sample.extra.get(column_name))
+            row[heading] = sample.extra.get(column_name)
         row_of_text[sample.key] = row
-    for score in stored.scores:
+    for score in table.scores:
         # A value of all texts together has no row, and neither has a comparison of two texts.
         if score.key in row_of_text and not score.opponent:
             _add_score(row_of_text[score.key], score, word_keys)
-    for failure in stored.failures:
+    for failure in table.failures:
         # A failure of all texts of a system together has no row.
         if failure.key in row_of_text:
             _add_failure(row_of_text[failure.key], failure)
     return (*keys, *own_columns.values()), list(row_of_text.values())
-
-
-def _plain_cell(cell: Any) -> Any:
-    """Return a value of the data, as JSON if it has several values."""
-    return json_cell(cell) if isinstance(cell, list | tuple | Mapping) else cell
 
 
 def _add_score(row: dict[str, Any], score: Score, word_keys: Collection[str]) -> None:
@@ -69,13 +62,13 @@ def _add_failure(row: dict[str, Any], failure: Failure) -> None:
     row["failures"] += f"{separator}{failure.column}: {failure.error}"
 
 
-def _word_keys(result: Result) -> dict[str, None]:
+def _word_keys(table: Table) -> dict[str, None]:
     """Return the keys of reasons and quotations, of the criteria that have some."""
     keys: dict[str, None] = {}
-    for column in result.table.columns:
+    for column in table.columns:
         if column.kind != "criterion":
             continue
-        scores = result.table.column_scores(column.name)
+        scores = table.column_scores(column.name)
         for word in _WORDS:
             if any(getattr(score.provenance, word) for score in scores):
                 keys[f"{column.name}_{word}"] = None
