@@ -286,18 +286,14 @@ class Table:
             heading_by_name[column_name] = heading
         return heading_by_name
 
-    def to_frame(self, wide: bool = False) -> pd.DataFrame:
-        """The long table of `scores.parquet`, or, `wide`, one row per item and system with one column per score column.
+    def to_frame(self) -> pd.DataFrame:
+        """The long table of `scores.parquet`: a row per score or failure.
 
-        A wide row ends with the data's own columns. Wide comparisons have a row per item, system shown first and opponent
-        shown second, and of the data's own columns the values that both texts have.
-        A failure's value is null; the long table says in `error`, `stage` and `message` what went wrong. It has
-        a column `passed` if a criterion has `pass_at`.
+        A failure's value is null; `error`, `stage` and `message` say what went wrong. The frame has a column `passed` if a
+        criterion has `pass_at`.
         """
         import pandas as pd
 
-        if wide:
-            return self._wide_frame()
         rows = list(self.rows())
         cells = [_score_row(row) for row in rows]
         series_by_name = {}
@@ -318,33 +314,6 @@ class Table:
                     passed.append(None)
             frame["passed"] = pd.array(passed, dtype="boolean")
         return frame
-
-    def _wide_frame(self) -> pd.DataFrame:
-        import pandas as pd
-
-        names = ["item", "system"]
-        keys: list[tuple[str, ...]] = [sample.key for sample in self.samples]
-        if self.has_pairs:
-            names.append("opponent")
-            keys = list(dict.fromkeys((row.item, row.system, row.opponent) for row in self.rows()))
-        value_by_cell: dict[tuple[tuple[str, ...], str], float] = {}
-        for score in self.scores:
-            text_key = (score.item, score.system, score.opponent)[: len(names)]
-            value_by_cell[text_key, score.column] = score.value
-        frame = pd.DataFrame(keys, columns=names)
-        for column in self.columns:
-            cells = [value_by_cell.get((text_key, column.name)) for text_key in keys]
-            frame[column.name] = pd.Series(cells, dtype="float64")
-        extras = {sample.key: sample.extra for sample in self.samples}
-        own_cells: dict[str, list[Any]] = {}
-        for column_name, heading in self.own_columns(frame.columns).items():
-            own_cells[heading] = []
-            for item, *systems in keys:
-                # The opponent of a row that compares nothing is "".
-                texts = [extras.get((item, system), {}) for system in systems if system]
-                values = [text.get(column_name) for text in texts]
-                own_cells[heading].append(_common_value(values))
-        return with_own_columns(frame, own_cells)
 
     def save(self, folder: Path) -> None:
         """Write `scores.parquet` and `samples.parquet`, each whole or not at all. Raises StorageError."""
@@ -378,25 +347,6 @@ class Table:
             # In the order of the file, which mixes scores and failures.
             rows = [next(failures if failure else scores) for failure in failed]
         return cls(samples, columns, *split_rows(rows))
-
-
-def with_own_columns(frame: pd.DataFrame, own_cells: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
-    """Return the frame with columns of the data: whole numbers stay whole numbers, also beside missing ones."""
-    import pandas as pd
-
-    columns = {}
-    for column_name, cells in own_cells.items():
-        column = pd.Series(cells, dtype="object")
-        is_whole = pd.api.types.infer_dtype(column, skipna=True) == "integer"
-        if not (is_whole and column.hasnans):  # pandas would make them floats
-            column = column.infer_objects()
-        columns[column_name] = column
-    return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
-
-
-def _common_value(values: Sequence[Any]) -> Any:
-    """Return the value that all have, None if they differ."""
-    return values[0] if all(value == values[0] for value in values) else None
 
 
 def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:

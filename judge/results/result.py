@@ -41,6 +41,7 @@ from judge.results.rated_criteria import flat, read
 from judge.results.run_info import RunInfo
 from judge.results.stored_info import FORMAT, check_square, read_run, refused_run
 from judge.results.tracking import Outlets
+from judge.results.wide_rows import wide_frame, with_own_columns
 from judge.results.worst_texts import worst_texts
 from judge.stats import human_agreement
 from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_table
@@ -56,7 +57,7 @@ from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import RUN, SAMPLES, SCORES, Table, with_own_columns
+from judge.table import RUN, SAMPLES, SCORES, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -151,9 +152,11 @@ class Result(Outlets):
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and
         system.
 
-        A wide row ends with the data's own columns; `data.NAME` is one whose name is taken.
+        A wide row has source and output, the scores, `NAME_reason`, `NAME_quote` and `NAME_rating`
+        (the mean of people's ratings) if there are any, `failures`, and the data's own columns;
+        `data.NAME` is one whose name is taken. In a ranking, a wide row is a comparison.
         """
-        return self.table.to_frame(wide)
+        return wide_frame(self.table) if wide else self.table.to_frame()
 
     def estimates_frame(self) -> pd.DataFrame:
         """Return a DataFrame with one row per number of the reports: the long table of
@@ -320,8 +323,8 @@ class Result(Outlets):
 
     @speaking_to("python")
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
-        """Return the lowest-scored texts, the worst first: item, system, column, score, reason and
-        output.
+        """Return the lowest-scored texts, the worst first: item, system, column, score, reason,
+        source and output.
 
         The data's own columns come last; `data.NAME` is one whose name is taken. Each text is
         listed once, with its lowest score as a share of the criterion's scale. With `column` only
@@ -332,16 +335,18 @@ class Result(Outlets):
         self._check_text_scores()
         lowest = self._lowest_scores(n, column)
         samples = {sample.key: sample for sample in self.table.samples}
-        names = ["item", "system", "column", "score", "reason", "output"]
+        names = ["item", "system", "column", "score", "reason", "source", "output"]
         rows = []
         for score in lowest:
+            sample = samples[score.key]
             row = {
                 "item": score.item,
                 "system": score.system,
                 "column": score.column,
                 "score": score.value,
                 "reason": score.provenance.reason or "",
-                "output": samples[score.key].output,
+                "source": sample.source,
+                "output": sample.output,
             }
             rows.append(row)
         own_cells = {}

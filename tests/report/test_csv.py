@@ -138,8 +138,8 @@ def test_an_empty_result_has_its_header(result: Result, wide: bool) -> None:
     empty = replace(result, table=Table((), result.table.columns, ()), estimates={})
     header = next(csv.reader(StringIO(result.report("csv", wide=wide))))
     rows = list(csv.reader(StringIO(empty.report("csv", wide=wide))))
-    # Without a text there are no sources and no reasons.
-    absent = [name for name in header if name == "source" or name.endswith("_reason")]
+    # Without a text there are no sources, no reasons and no ratings.
+    absent = [name for name in header if name == "source" or name.endswith(("_reason", "_rating"))]
     assert rows == [[name for name in header if name not in absent]]
 
 

@@ -166,7 +166,15 @@ def test_a_result_as_png_is_bytes(tested: Result) -> None:
 
 def test_the_worst_texts_are_a_frame(result: Result, ranking: Result, tested: Result) -> None:
     worst = result.worst(3)
-    assert worst.columns.to_list() == ["item", "system", "column", "score", "reason", "output"]
+    assert worst.columns.to_list() == [
+        "item",
+        "system",
+        "column",
+        "score",
+        "reason",
+        "source",
+        "output",
+    ]
     assert worst[["item", "system", "column", "score"]].to_numpy().tolist()[0] == [
         "doc-1",
         EVIL,

@@ -105,51 +105,10 @@ def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
     )
 
 
-def test_the_wide_frame_has_a_row_per_text_and_a_column_per_score() -> None:
-    frame = _table().to_frame(wide=True)
-    expected = pd.DataFrame(
-        {
-            "item": ["i2", "i2", "i1"],
-            "system": ["b", "a", "b"],
-            "fluency": [4.0, 3.6666666666666665, math.nan],
-            "bleu": [0.0, math.nan, 12.5],
-            "topic": pd.Series(["x", None, None], dtype="object").infer_objects(),
-            "n": pd.Series([3, None, None], dtype="object"),
-        }
-    )
-    pd.testing.assert_frame_equal(frame, expected)
-
-
-def test_a_data_column_with_a_reserved_name_is_renamed() -> None:
-    extra = {"item": 7, "bleu": "old", "data.bleu": True}
-    table = Table((Sample("i", "s", "o", extra=extra),), COLUMNS, ())
-    (row,) = table.to_frame(wide=True).to_dict("records")
-    assert {name: row[name] for name in ("item", "data.item", "data.bleu", "data.data.bleu")} == {
-        "item": "i", "data.item": 7, "data.bleu": "old", "data.data.bleu": True,
-    }  # fmt: skip
-
-
-def test_the_wide_frame_of_a_comparison_has_the_values_that_both_texts_share() -> None:
-    samples = tuple(
-        Sample("i", system, "o", extra={"topic": "tram", "writer": system}) for system in "ab"
-    )
-    pairs = (Score("i", "a", "better", 1.0, METRIC, opponent="b"),)
-    table = Table(samples, (Column("better", "criterion", Signature("s")),), pairs)
-    (row,) = table.to_frame(wide=True).to_dict("records")
-    assert (row["system"], row["opponent"], row["topic"], row["writer"]) == ("a", "b", "tram", None)
-
-
-def test_many_columns_of_the_data_are_in_the_wide_frame_without_a_warning() -> None:
-    extra = {f"feature {number}": number for number in range(150)}
-    frame = Table((Sample("i", "s", "o", extra=extra),), (), ()).to_frame(wide=True)
-    assert frame.iloc[0]["feature 149"] == 149
-
-
 def test_an_empty_table_has_frames_and_files(tmp_path: Path) -> None:
     empty = Table((), (), ())
     assert len(empty.to_frame()) == 0
     assert "value" in empty.to_frame().columns
-    assert len(empty.to_frame(wide=True)) == 0
     empty.save(tmp_path)
     assert Table.load(tmp_path) == empty
 

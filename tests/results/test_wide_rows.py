@@ -1,0 +1,101 @@
+"""`to_frame(wide=True)` and `--format csv --wide`: a row for each text."""
+
+from __future__ import annotations
+
+import csv
+import math
+from io import StringIO
+
+import pandas as pd
+
+from judge.core.records import Column, Failure, Provenance, Sample, Score
+from judge.core.signature import Signature
+from judge.results.result import Result
+from judge.table import Table
+
+METRIC = Provenance("metric")
+FLUENCY = Column("fluency", "criterion", Signature("fluency@1"), 1.0, 5.0)
+BLEU = Column("bleu", "metric", Signature("b"))
+CORPUS = Column("bleu_corpus", "metric", Signature("c"))
+
+
+def frame_of(table: Table) -> pd.DataFrame:
+    return Result(table).to_frame(wide=True)
+
+
+def rated_result() -> Result:
+    """Return two texts with scores, a reason, a failure, a rating, and columns of the data."""
+    samples = (
+        Sample("i2", "b", "two b", "source", human={"fluency": 4.5}, extra={"topic": "x", "n": 3}),
+        Sample("i1", "b", "one b"),
+    )
+    scores = (
+        Score("i2", "b", "fluency", 4.0, Provenance("single", reason="It reads well.")),
+        Score("i2", "b", "bleu", 0.0, METRIC),
+        Score("i1", "b", "bleu", 12.5, METRIC),
+        Score("", "b", "bleu_corpus", 6.25, METRIC),
+    )
+    failures = (Failure("i1", "b", "fluency", "parse", "ParseError", "no score", "sorry"),)
+    return Result(Table(samples, (FLUENCY, BLEU, CORPUS), scores, failures))
+
+
+def test_a_wide_row_has_texts_scores_reasons_ratings_failures_and_own_columns() -> None:
+    expected = pd.DataFrame(
+        {
+            "item": ["i2", "i1"],
+            "system": ["b", "b"],
+            "source": pd.Series(["source", None], dtype="object").infer_objects(),
+            "output": ["two b", "one b"],
+            "fluency": [4.0, math.nan],
+            "bleu": [0.0, 12.5],
+            "fluency_reason": pd.Series(["It reads well.", None], dtype="object").infer_objects(),
+            "fluency_rating": [4.5, math.nan],
+            "failures": ["", "fluency: ParseError"],
+            "topic": pd.Series(["x", None], dtype="object").infer_objects(),
+            "n": pd.Series([3, None], dtype="object"),
+        }
+    )
+    pd.testing.assert_frame_equal(rated_result().to_frame(wide=True), expected)
+
+
+def test_the_wide_frame_and_the_wide_csv_have_the_same_columns() -> None:
+    result = rated_result()
+    header = next(csv.reader(StringIO(result.report("csv", wide=True))))
+    assert header == list(result.to_frame(wide=True).columns)
+
+
+def test_a_list_of_the_data_stays_a_list_in_the_frame_and_is_json_in_the_csv() -> None:
+    result = Result(Table((Sample("i", "s", "o", extra={"tags": ["a", "b"]}),), (), ()))
+    assert result.to_frame(wide=True).tags[0] == ["a", "b"]
+    (row,) = csv.DictReader(StringIO(result.report("csv", wide=True)))
+    assert row["tags"] == '["a", "b"]'
+
+
+def test_a_data_column_with_a_reserved_name_is_renamed() -> None:
+    extra = {"item": 7, "bleu": "old", "data.bleu": True}
+    (row,) = frame_of(Table((Sample("i", "s", "o", extra=extra),), (BLEU,), ())).to_dict("records")
+    assert {name: row[name] for name in ("item", "data.item", "data.bleu", "data.data.bleu")} == {
+        "item": "i", "data.item": 7, "data.bleu": "old", "data.data.bleu": True,
+    }  # fmt: skip
+
+
+def test_the_wide_frame_of_a_comparison_has_the_values_that_both_texts_share() -> None:
+    samples = tuple(
+        Sample("i", system, "o", extra={"topic": "tram", "writer": system}) for system in "ab"
+    )
+    pairs = (Score("i", "a", "better", 1.0, METRIC, opponent="b"),)
+    table = Table(samples, (Column("better", "criterion", Signature("s")),), pairs)
+    (row,) = frame_of(table).to_dict("records")
+    assert (row["system"], row["opponent"], row["topic"], row["writer"]) == ("a", "b", "tram", None)
+
+
+def test_many_columns_of_the_data_are_in_the_wide_frame_without_a_warning() -> None:
+    extra = {f"feature {number}": number for number in range(150)}
+    frame = frame_of(Table((Sample("i", "s", "o", extra=extra),), (), ()))
+    assert frame.iloc[0]["feature 149"] == 149
+
+
+def test_an_empty_result_has_a_wide_frame_with_its_columns() -> None:
+    frame = frame_of(Table((), (FLUENCY,), ()))
+    assert list(frame.columns) == ["item", "system", "output", "fluency", "failures"]
+    assert len(frame) == 0
