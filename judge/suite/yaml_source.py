@@ -125,20 +125,22 @@ class YamlSource(Mistakes):
         """Report keys that are not text, and ambiguous numbers."""
         # An alias (*name) refers to a node that was seen already, perhaps even to its own parent.
         seen: set[int] = set()
-        nodes = [root]
+        # Each node with whether it is part of a criterion.
+        nodes = [(root, False)]
         while nodes:
-            node = nodes.pop()
+            node, in_criterion = nodes.pop()
             if id(node) in seen:
                 continue
             seen.add(id(node))
             if isinstance(node, yaml.ScalarNode):
                 self._check_number(node)
             elif isinstance(node, yaml.SequenceNode):
-                nodes += node.value
+                nodes += [(entry, in_criterion) for entry in node.value]
             else:
                 for key, value in node.value:
-                    self._check_key(key)
-                    nodes.append(value)
+                    self._check_key(key, in_criterion=in_criterion)
+                    is_criteria = node is root and key.value == "criteria"
+                    nodes.append((value, in_criterion or is_criteria))
 
     def _check_number(self, node: yaml.ScalarNode) -> None:
         # To YAML `010` is 8, and `12:30` is 750.
@@ -149,8 +151,10 @@ class YamlSource(Mistakes):
             message = f"{written}: YAML reads it as another number; put it in quotes"
             self.add(message, node.start_mark.line + 1)
 
-    def _check_key(self, key: yaml.Node) -> None:
-        if key.tag not in (_TEXT_TAG, _MERGE_TAG):
+    def _check_key(self, key: yaml.Node, *, in_criterion: bool) -> None:
+        # A criterion describes its levels as in a file of its own: `levels: {1: It is rude.}`.
+        is_level = in_criterion and key.tag == _INTEGER_TAG and _DECIMAL.fullmatch(key.value)
+        if key.tag not in (_TEXT_TAG, _MERGE_TAG) and not is_level:
             key_name = one_line(str(key.value), _LONGEST_KEY)
             message = f"the key {key_name}: YAML does not read it as text; put it in quotes"
             self.add(message, key.start_mark.line + 1)

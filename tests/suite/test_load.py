@@ -16,6 +16,7 @@ from judge.config import load_config
 from judge.core.budget import Budget
 from judge.core.errors import ConfigError
 from judge.core.request_options import Judge
+from judge.criteria import load as load_criterion
 from judge.suite.case import Case
 from judge.suite.load import find, load
 from judge.suite.schema import Limits, Suite
@@ -204,6 +205,15 @@ def test_anchors_and_merged_keys(write: Write, errors_of: Callable[..., list[str
     assert loaded.cases[1].item == ("x",)
     (error,) = errors_of(merged.replace("min: 3", "min: x"))  # one error, at the line of the anchor
     assert has_line(error, "5: min", "number", "'x'")
+
+
+def test_levels_of_a_criterion_may_be_numbers_without_quotes(write: Write) -> None:
+    criterion = "{name: kind, question: Is it kind?, levels: {1: It is rude., 5: It is warm.}}"
+    loaded = load(
+        write(f"data: data.jsonl\ncriteria: [{criterion}]\ncases: [{{expect: {{min: 3}}}}]\n")
+    )
+    (entry,) = loaded.options["criteria"]
+    assert load_criterion(entry).levels == (("1", "It is rude."), ("5", "It is warm."))
 
 
 def test_a_case_may_omit_the_only_criterion(write: Write) -> None:
