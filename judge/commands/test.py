@@ -754,6 +754,8 @@ def _compare_with_baseline(
     ]
     added = ", ".join(new_names)
     notes = [f"New, and not in the baseline: {added}."] if added else []
+    if comparison is not None:
+        notes += baselines.notes_on_settings(comparison.changes)
     return _Drift(verdicts, comparison, notes)
 
 

@@ -11,11 +11,12 @@ from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.files import try_writing
-from judge.core.format import format_p, number, one_line, plural, signed, text_name
+from judge.core.format import first_names, format_p, number, one_line, plural, signed, text_name
 from judge.core.messages import option
 from judge.core.records import Column, Estimate, Sample, whole
 from judge.data import ledger
 from judge.data.rows import nearby
+from judge.results.comparison import Change
 from judge.results.result import Result, load
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS
@@ -38,6 +39,8 @@ from judge.table import RUN, Table, split_rows
 PAIRS = "pairs"
 """The folder of pairwise comparisons in the folder of a suite's run."""
 _PAGES = ("report.html", "report.md")
+_MOST_SETTINGS = 4
+"""Changed settings in a note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +257,19 @@ def _text_notes(n_texts: int, n_shared: int, changed: Sequence[Text]) -> Iterato
         yield (
             f"{n_new:,} of {plural(n_texts, 'text')} not in the baseline, and not compared with it."
         )
+
+
+def notes_on_settings(changes: Sequence[Change]) -> Iterator[str]:
+    """Name the settings that differ from the baseline's, such as the model that judges."""
+    settings: list[str] = []
+    for change in changes:
+        # Notes on the texts say how they differ.
+        if change.what != "data":
+            columns_of_change = f" of {', '.join(change.columns)}" if change.columns else ""
+            values = f"{one_line(change.before)} → {one_line(change.after)}"
+            settings.append(f"{change.what}{columns_of_change} ({values})")
+    if settings:
+        yield f"Changed since the baseline: {first_names(settings, _MOST_SETTINGS)}."
 
 
 def _without(result: Result, texts: Collection[Text]) -> Result:

@@ -207,6 +207,18 @@ def test_the_baseline(run: Callable[..., Any]) -> None:
     assert "the same" in run("s.judge.yaml", "--baseline", "kept", "--full").out
 
 
+def test_a_summary_names_the_settings_that_differ_from_the_baseline(
+    run: Callable[..., Any],
+) -> None:
+    compared = ("s.judge.yaml", "--baseline", "kept")
+    assert run(*compared, "--update-baseline").code == 0
+    assert "Changed since the baseline" not in run(*compared).out
+    Path("replies.yaml").rename("newer.yaml")
+    completed = run(*compared, "--model", "scripted/newer.yaml")
+    changed = "model of relevance (scripted/replies.yaml → scripted/newer.yaml)"
+    assert f"Changed since the baseline: {changed}." in " ".join(completed.out.split())
+
+
 def test_estimated_cost_is_shown_before_the_first_request(
     run: Callable[..., Any], chat_server: Any
 ) -> None:
