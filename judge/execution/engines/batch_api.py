@@ -58,7 +58,10 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class _Gathered:
-    """The requests that wait for an answer, by key; those that no batch has yet are `unsent`."""
+    """The requests that wait for an answer, by key; those that no batch has yet are `unsent`.
+
+    An answer that comes after `fail_all` is dropped, because nobody waits for it any more.
+    """
 
     unsent: list[Request] = field(default_factory=list)
     _answers: dict[str, asyncio.Future[Response]] = field(default_factory=dict)
@@ -75,13 +78,13 @@ class _Gathered:
         return answer
 
     def answer(self, request: Request, response: Response) -> None:
-        answer = self._answers.pop(request.key())
-        if not answer.done():
+        answer = self._answers.pop(request.key(), None)
+        if answer is not None and not answer.done():
             answer.set_result(response)
 
     def fail(self, request: Request, error: Exception) -> None:
-        answer = self._answers.pop(request.key())
-        if not answer.done():
+        answer = self._answers.pop(request.key(), None)
+        if answer is not None and not answer.done():
             answer.set_exception(error)
 
     def fail_all(self, error: Exception) -> None:
@@ -411,8 +414,10 @@ class BatchEngine:
             await self._create(job, file)
         except Refused as error:
             # A refusal that always stops a run, such as that of a wrong key, is not about batches.
-            if error.stops != "always":
+            is_about_batches = error.stops != "always"
+            if is_about_batches or not job.file:
                 self._drop(job)
+            if is_about_batches:
                 error.add_note(
                     f"The server accepts no batch of these requests. Leave out "
                     f"{option('engine', 'batch')} to send them online."

@@ -113,17 +113,17 @@ class BatchJobStore:
     def load(self, known: Iterable[BatchJob] = ()) -> list[BatchJob]:
         """Return the jobs of this endpoint except those that are `known`.
 
-        Jobs that the provider no longer has are deleted.
+        Jobs whose files the provider has deleted are left out. They stay on the disk, because this
+        machine's clock may be wrong.
         """
         jobs = []
         known_paths = {job.path for job in known}
         with _translating_errors(self.folder):
             for path in sorted(self.folder.glob("*.json")):
                 age = time.time() - path.stat().st_mtime
-                if age > _KEPT_DAYS * _SECONDS_PER_DAY:
-                    path.unlink(missing_ok=True)
+                if age > _KEPT_DAYS * _SECONDS_PER_DAY or path in known_paths:
                     continue
-                job = None if path in known_paths else _read(path)
+                job = _read(path)
                 if job and job.endpoint == self.endpoint:
                     jobs.append(job)
         return jobs

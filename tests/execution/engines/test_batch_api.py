@@ -446,9 +446,17 @@ def test_a_job_store_loads_only_the_jobs_of_its_endpoint(echo: Any, tmp_path: Pa
     )
     assert BatchJobStore(tmp_path, echo.url).load() == []
     assert len(BatchJobStore(tmp_path, "http://elsewhere").load()) == 1
-    os.utime(tmp_path / "x.json", (0, 0))
-    assert BatchJobStore(tmp_path, "http://elsewhere").load() == []
-    assert not (tmp_path / "x.json").exists()
+
+
+def test_a_job_that_is_too_old_for_the_clock_is_left_out_and_kept(tmp_path: Path) -> None:
+    store = BatchJobStore(tmp_path, "e")
+    job = BatchJob(tmp_path / "x.json", "e", {"k": ("c", 0)}, [{}])
+    store.save(job)
+    today = job.path.stat().st_mtime
+    os.utime(job.path, (0, 0))
+    assert store.load() == []
+    os.utime(job.path, (today, today))
+    assert len(store.load()) == 1
 
 
 def test_batch_draws_are_reused_for_any_choices_per_request(echo: Any, tmp_path: Path) -> None:
@@ -526,6 +534,14 @@ def test_a_wrong_key_ends_the_run(echo: Any, tmp_path: Path, call: str, status: 
     echo.faults = [(call, status)]
     with pytest.raises(Refused, match="check the key"):
         run_async(Session(echo, tmp_path).run(named(5)))
+
+
+def test_a_job_whose_upload_is_refused_leaves_nothing_under_way(echo: Any, tmp_path: Path) -> None:
+    echo.faults = [("POST /v1/files", 401)]
+    session = Session(echo, tmp_path)
+    with pytest.raises(Refused):
+        run_async(session.run(named(5)))
+    assert session.engine.store.load() == []
 
 
 @pytest.mark.parametrize("call", ["POST /v1/files", "GET /v1/batches/.*"])
@@ -697,6 +713,39 @@ def test_at_the_deadline_batches_are_left_running(echo: Any, tmp_path: Path) -> 
     echo.looks = 1
     assert len(run_async(Session(echo, tmp_path).run(named(4)[1:]))) == 3
     assert echo.uploads == 1
+
+
+def test_an_online_reply_after_the_end_of_a_run_is_no_error(echo: Any, tmp_path: Path) -> None:
+    poll = echo._polled
+
+    def only_the_first_fails(batch: dict[str, Any]) -> dict[str, Any]:
+        echo.outcome = "failed" if batch["id"] == "batch-0" else "completed"
+        return poll(batch)
+
+    echo._polled = only_the_first_fails
+    # The second look at the other batch ends the run, after the first one's request went online.
+    echo.faults = [("GET /v1/batches/batch-1", 503), ("GET /v1/batches/batch-1", 401)]
+    session = Session(echo, tmp_path)
+    session.provider.batches.most_requests = 1
+    complete = session.provider.complete
+
+    async def run() -> None:
+        run_is_over = asyncio.Event()
+
+        async def held(request: Request) -> Response:
+            if echo.online:
+                await run_is_over.wait()
+            return await complete(request)
+
+        session.provider.complete = held  # type: ignore[method-assign]
+        with pytest.raises(Refused):
+            await session.ask(named(3))
+        run_is_over.set()
+        await asyncio.gather(*session.engine._tasks)
+        await session.provider.aclose()
+
+    run_async(run())
+    assert len(echo.online) == 2
 
 
 # Runs.
