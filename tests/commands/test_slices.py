@@ -60,7 +60,7 @@ def test_a_slice_below_the_rest_is_found(tmp_path: Path) -> None:
         worst.mean.value - sum(others) / 2
     )  # the same number of items each
     console = slices.report()
-    assert has_line(console, "Significantly worse", "channel = phone")
+    assert has_line(console, "Significantly worse", "channel = phone (b)")
     assert "▼" in console
     data = json.loads(slices.report("json"))
     assert (data["schema"], data["by"], data["items"]["phone"]) == ("judge.slices/1", "channel", 15)

@@ -15,6 +15,7 @@ from judge.core.records import Column as ScoreColumn
 from judge.report.document import Block, Bullets, Column, Content, Document, Section, Table, table
 from judge.report.format import column_title, decimal_places, mean_text, share_label
 from judge.report.views.columns import change_text, marked_mean
+from judge.report.views.system_names import listed
 
 SCHEMA = "judge.slices/1"
 # In the summary.
@@ -97,7 +98,9 @@ def _finding(slices: Slices) -> Iterator[str]:
     contradictions = slices.contradictions
     if worst or contradictions:
         headline = "Significantly worse than the rest" if worst else "Contradicting the whole data"
-        slice_names = dict.fromkeys(record.slice for record in worst or contradictions)
+        slice_names = list(dict.fromkeys(record.slice for record in worst or contradictions))
+        if worst:
+            slice_names = [_with_worse_systems(slices, slice_name) for slice_name in slice_names]
         shown_names = first_names(slice_names, _MAX_FINDINGS)
         yield f"{headline}: {slices.by} = {shown_names}"
     else:
@@ -105,6 +108,15 @@ def _finding(slices: Slices) -> Iterator[str]:
     for slice_mean in worst[:_MAX_FINDINGS]:
         yield _worse_sentence(slices, slice_mean)
     yield from _contradictions(slices)[:_MAX_FINDINGS]
+
+
+def _with_worse_systems(slices: Slices, slice_name: str) -> str:
+    """Return `mail (a and b)`: a slice and the systems that are worse in it, if not all are."""
+    is_worse = {mean.system for mean in slices.worst if mean.slice == slice_name}
+    systems = [system for system in slices.systems if system in is_worse]
+    if len(systems) == len(slices.systems):
+        return slice_name
+    return f"{slice_name} ({listed(systems)})"
 
 
 def _no_finding(slices: Slices) -> Iterator[str]:
