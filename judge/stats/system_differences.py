@@ -296,7 +296,7 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
     if len(data.order) == 1:
         return "only one system has values"
     if is_known.any(axis=0).sum() == 1:
-        return "one item: too few for intervals and tests"
+        return "one item is too few for intervals and tests"
     if data.constant:
         return "all values are equal"
     if data.against and not data.pairs:

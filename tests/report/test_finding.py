@@ -591,6 +591,14 @@ def test_finding_names_a_significant_difference_below_the_leader() -> None:
     assert has_line(reason, "a", "highest mean", "3.91", "11 of 20 items", "from no system")
 
 
+def test_criteria_that_contradict_each_other_are_named_without_an_overall_difference() -> None:
+    up, down = wave(4.0, 20), wave(3.0, 20)[::-1]
+    values = {"a": {"style": up, "fluency": down}, "b": {"style": down, "fluency": up}}
+    headline, *_, contradiction = finding(result_of(values))
+    assert has_line(headline, "No significant difference", "overall score")
+    assert has_line(contradiction, "contradict", "on style, a beats b", "on fluency, b beats a")
+
+
 def test_the_finding_names_its_column_and_the_criteria_that_contradict_it() -> None:
     up, down = wave(4.0, 20), [value - 0.25 for value in wave(3.0, 20)][::-1]
     values = {"a": {"style": up, "fluency": down}, "b": {"style": down, "fluency": up}}

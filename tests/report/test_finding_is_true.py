@@ -257,7 +257,11 @@ def contradiction(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
         if clause.startswith("on "):
             title, text = re.fullmatch(r"on ([\w-]+), (.*)", clause).groups()
             column = reader.column(title)
-            reversed_wins = {win for win in column.wins if win[::-1] in main.wins}
+            claimed = main.wins
+            if not claimed:
+                criteria = [each for name, each in reader.columns.items() if name != "rouge1"]
+                claimed = {win for each in criteria for win in each.wins}
+            reversed_wins = {win for win in column.wins if win[::-1] in claimed}
             wins = re.findall(r"(s\d+) beats (s\d+) by ([\d.]+)", text)
             named = {(winner, loser) for winner, loser, _ in wins}
             for winner, loser, gap in wins:
@@ -316,7 +320,7 @@ def undecidable(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
     values = main.values[main.known]
     return {
         "all values are equal": len(np.unique(values)) == 1,
-        "one item: too few for intervals and tests": main.known.any(axis=0).sum() == 1,
+        "one item is too few for intervals and tests": main.known.any(axis=0).sum() == 1,
         "only one system has values": len(main.rows) == 1,
         "no text has a value": not main.rows,
     }.get(match["why"], not main.wins)

@@ -6,7 +6,7 @@ the tests of one `Comparison`, so that they make no claim that a test does not s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -333,8 +333,11 @@ def _coverage(result: Result, comparison: Comparison, system: str) -> str:
 
 
 def _contradictions(result: Result, tests: _Tests) -> Iterator[str]:
-    """Name criteria on which a system beats one that the headline puts before it, and by how much."""
-    contradicting = _contradicting(result, tests)
+    """Name criteria on which a system beats one that the headline puts before it, and by how much.
+
+    If the headline names no difference, name criteria that contradict each other.
+    """
+    contradicting = _contradicting(result, tests) if tests.wins else _opposed(result)
     clauses = []
     for further, reversed_wins in contradicting:
         title = column_title(further.column)
@@ -359,17 +362,36 @@ def _contradicting(result: Result, tests: _Tests) -> list[tuple[Comparison, list
     # If nobody is behind, the headline claims no win of its own: any win counts.
     best = {tests.leader, *tests.others} if tests.behind else set(tests.order)
     claimed = {(winner, loser) for winner, loser in tests.wins if winner in best}
-    contradicting: list[tuple[Comparison, list[Win]]] = []
+    return _with_reversed_wins(_wins_by_criterion(result), claimed)
+
+
+def _opposed(result: Result) -> list[tuple[Comparison, list[Win]]]:
+    """Return the criteria on which a system beats one that beats it on another criterion."""
+    by_criterion = _wins_by_criterion(result)
+    return _with_reversed_wins(by_criterion, {win for _, wins in by_criterion for win in wins})
+
+
+def _with_reversed_wins(
+    by_criterion: Sequence[tuple[Comparison, frozenset[Win]]], claimed: Set[Win]
+) -> list[tuple[Comparison, list[Win]]]:
+    contradicting = []
+    for further, wins in by_criterion:
+        reversed_wins = [win for win in wins if win[::-1] in claimed]
+        if reversed_wins:
+            contradicting.append((further, reversed_wins))
+    return contradicting
+
+
+def _wins_by_criterion(result: Result) -> list[tuple[Comparison, frozenset[Win]]]:
+    """Return each criterion's comparison of every two systems, with its significant differences."""
+    by_criterion = []
     for column in display_columns(result):
         further = compared_columns(result).get(column.name)
         if column.kind != "criterion" or column.judge:
             continue
-        if further is None or further.against:
-            continue
-        reversed_wins = [win for win in _wins(column, further) if win[::-1] in claimed]
-        if reversed_wins:
-            contradicting.append((further, reversed_wins))
-    return contradicting
+        if further is not None and not further.against:
+            by_criterion.append((further, _wins(column, further)))
+    return by_criterion
 
 
 def _won(result: Result, comparison: Comparison, wins: Sequence[Win]) -> str:
