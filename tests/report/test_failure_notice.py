@@ -60,9 +60,14 @@ def test_a_system_without_any_score_is_named() -> None:
     assert failure_notice(run_with({"a": range(12), "b": range(12)})) == ""
 
 
-def test_a_notice_states_that_the_finding_is_unchanged() -> None:
+def test_a_mean_names_its_system_if_no_other_system_has_a_score() -> None:
+    (headline,) = finding(run_with({"b": range(12)}))
+    assert has_line(headline, "fluency of a")
+
+
+def test_a_notice_states_that_the_headline_is_unchanged() -> None:
     notice = failure_notice(run_with({"b": range(4)}))
-    assert notice.endswith("the finding stays.")
+    assert notice.endswith("the headline stays.")
 
 
 @pytest.mark.parametrize("failed", [{}, {"a": range(3), "b": range(3, 6)}, {"b": range(1)}])

@@ -19,7 +19,7 @@ _MAX_NAMED = 3
 
 
 def failure_notice(result: Result) -> str:
-    """Say how the finding would change if each failure were the worst score.
+    """Say how the headline would change if each failure were the worst score.
 
     Return "" if failures do not depend on systems, or change little. Judgments seldom fail at
     random: they fail on a system's longest or oddest texts, and its mean is then over the easier
@@ -43,9 +43,9 @@ def failure_notice(result: Result) -> str:
     worst_headline = next(iter(finding(failures_as_worst(result))), "")
     if worst_headline == headline and spread < _LARGE_DIFFERENCE:
         return ""
-    outcome = "the finding stays"
+    outcome = "the headline stays"
     if worst_headline != headline:
-        outcome = f"the finding is: {worst_headline}"
+        outcome = f"the headline is: {worst_headline}"
     counts = _counts(failed, systems, n_items)
     return f"Failures differ between systems: {counts}. With the worst score for each, {outcome}."
 

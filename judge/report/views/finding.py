@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Sequence
 
 from judge.core.format import one_line, plural
 from judge.core.records import Column, Estimate
@@ -17,10 +19,12 @@ from judge.report.views.columns import (
 from judge.report.views.comparison_finding import comparison_finding
 from judge.report.views.provenance import build_provenance
 from judge.report.views.ranking_finding import ranking_finding
-from judge.report.views.system_names import MAX_NAME
+from judge.report.views.system_names import MAX_NAME, short_name
 from judge.results.result import Result
 from judge.stats.analyze import pass_columns
 from judge.stats.calibration import Calibrated
+
+_ENDS_WITH_ITEMS = re.compile(r" over [\d,]+ items?$")  # "… 76% [52, 90] over 5 items"
 
 
 def finding(result: Result) -> tuple[str, ...]:
@@ -91,9 +95,11 @@ def _means(result: Result) -> list[str]:
             share = _passing_share(column, rate)
             # If every score says pass or fail, the mean is the share that passes.
             text = f"{text}, {share}" if column.name in rates else share
-        title = column_title(column.name)
+        subject = column_title(column.name)
+        if len(result.table.systems) > 1:  # the others have no value
+            subject = f"{subject} of {short_name(system)}"
         items = plural(estimate.n, "item")
-        sentences.append(f"{title}: {text} over {items}")
+        sentences.append(f"{subject}: {text} over {items}")
     # The headline has no full stop.
     return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
 
@@ -104,6 +110,16 @@ def _passing_share(column: Column, rate: Estimate) -> str:
     interval = interval_text(passing, rate.low, rate.high, 0)
     mean = mean_text(passing, rate.value, 0)
     return f"{mean} pass {interval}".rstrip()
+
+
+def scope_of(result: Result, sentences: Sequence[str]) -> str:
+    """Return `40 items`, or nothing if the headline ends with the items that its number is about.
+
+    The scope would repeat or contradict it.
+    """
+    if sentences and _ENDS_WITH_ITEMS.search(sentences[0]):
+        return ""
+    return number_of_items(result)
 
 
 def number_of_items(result: Result) -> str:

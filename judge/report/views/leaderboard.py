@@ -43,7 +43,7 @@ from judge.report.views.comparison_finding import closest_pair, criteria_contrad
 from judge.report.views.difference_notices import few_items_notice
 from judge.report.views.drivers import drivers_blocks
 from judge.report.views.failure_notice import failure_notice
-from judge.report.views.finding import finding, number_of_items
+from judge.report.views.finding import finding, number_of_items, scope_of
 from judge.report.views.human_agreement import (
     agreement_chart,
     agreement_tiles,
@@ -72,6 +72,7 @@ _UNEVEN = (
 def view(result: Result) -> Document:
     """Build the report of a run that scores texts."""
     board = build_leaderboard(result)
+    sentences = finding(result)
     about = provenance.build_provenance(result)
     n_failures = sum(kind.count for kind in about.failures)
     n_lost = n_failures - result.abstained
@@ -81,8 +82,8 @@ def view(result: Result) -> Document:
     data = means_data(result, board.systems, board.columns, rows, failures, notices=notices)
     return Document(
         title=about.title,
-        finding=finding(result),
-        scope=number_of_items(result),
+        finding=sentences,
+        scope=scope_of(result, sentences),
         about=tuple(_facts(result, n_lost)),
         notices=notices,
         remarks=about.remarks,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import partial
@@ -31,7 +30,7 @@ from judge.report.format import column_title
 from judge.report.views import panel, preferences
 from judge.report.views.charts import matrix_chart, ranking_charts
 from judge.report.views.columns import TEST_NAME, groups, share_cell
-from judge.report.views.finding import finding, number_of_items
+from judge.report.views.finding import finding, number_of_items, scope_of
 from judge.report.views.items import browser, link
 from judge.report.views.provenance import (
     build_provenance,
@@ -47,7 +46,6 @@ from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.power import ALPHA
 
-_ENDS_WITH_ITEMS = re.compile(r" over [\d,]+ items?$")  # "… 76% [52, 90] over 5 items"
 _EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
 _WIN_RATE = (
     "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: "
@@ -78,9 +76,6 @@ def view(result: Result) -> Document:
     # The mean of a panel fails with a judge, but is no judgment.
     of_judges = [ranking for ranking in result.rankings if ranking.column not in whole]
     n_failed = sum(ranking.failed for ranking in of_judges or rankings)
-    # The headline's number is that of the compared items, so the scope would repeat or contradict
-    # it.
-    names_items = bool(sentences) and _ENDS_WITH_ITEMS.search(sentences[0]) is not None
     systems = plural(len(result.table.systems), "system")
     notices = about.banners
     failure_notice = ranking_failure_notice(result)
@@ -93,7 +88,7 @@ def view(result: Result) -> Document:
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
-        scope="" if names_items else items_text,
+        scope=scope_of(result, sentences),
         about=(systems, items_text, pairs_compared, failed),
         notices=notices,
         remarks=about.remarks,
