@@ -77,6 +77,18 @@ _START = re.compile(r"""^|(?<=[\n.!?;。)\[\]"'”’“»›」』【〔])|(?=[
 # Where a name in a box may stand: after a sentence, or in a line of its own, but not in "It ends
 # with [RESULT] 4".
 _BOXED_APART = re.compile(r"""(?:\A|[\n.!?;。)\]】*_"”’])[\s\[【〔〈<*_#>-]*\Z""")
+# "4", "four", "★": without any of these, words give no score on a scale of numbers
+_NUMBER_WORD = re.compile(
+    r"[\d★⭐🌟一二三四五六七八九十]"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred)\b",
+    re.IGNORECASE,
+)
+# "<|im_start|>user\nThanks": a model that also writes the user's next message. At the end of a reply
+# the mark alone is a mark of the end.
+_NEXT_TURN = re.compile(
+    r"(?:<\|(?:(?:im_start|start_header_id|start)\|>\s*)?user\b|<start_of_turn>user)"
+    r"(?:\|>)?(?:<\|\w+\|>)?\s*+[^\s<|]"
+)
 # The prompt may have named the line in another language, such as 点数: N.
 _NO_ENDING = "the reply does not end with the line for the score that the prompt asks for"
 
@@ -191,6 +203,8 @@ def find(
     if judged and CHANNEL.match(text) and CHANNEL_MARK.search(judged):
         # The judge may have copied the channel mark from the text, and a score after it.
         raise ParseError("judge cannot determine where the reply's thinking ends", text)
+    if "<" in text and _NEXT_TURN.search(text, start):
+        raise ParseError("the reply goes on with a message of the user", text)
     grammar = grammar_of(scale, title, cite)
     is_object = OBJECT.match(text, start) is not None
     find_in: Callable[..., ParsedScore] = _find
@@ -339,7 +353,24 @@ def _find_in_form(
         elif _LETTER.search(text_before) and prose.repeats(through_score, judged):
             # A bare number is no echo, whatever numbers the judged text has.
             _check_echo(text, start, score, grammar, judged)
+        _check_no_other_score(text, start, score, grammar)
     return score
+
+
+def _check_no_other_score(text: str, start: int, score: ParsedScore, grammar: Grammar) -> None:
+    """Raise ParseError if the words around a score in the requested form give another one.
+
+    "\\boxed{5}. Score: 4", "I give it a 2.\\nScore: 4"
+    """
+    for words in (text[start : score.start], text[score.end :]):
+        # Most reasons have no number, and reading sentences takes long.
+        if not grammar.is_pair and not _NUMBER_WORD.search(words):
+            continue
+        for candidate in prose.candidates(fold(words), grammar.prose, words_may_open=False):
+            if candidate.evidence not in ("named", "asserted"):
+                continue
+            if grammar.prose_spellings.label(candidate.written) != score.label:
+                raise ParseError("two different scores", text)
 
 
 def _score_as_digit(

@@ -60,7 +60,7 @@ _reader = lru_cache(maxsize=16_384)(reader)  # compiling takes longer than readi
 # or after one capital letter ("Text A."); an East Asian one; or a line break.
 _SENTENCE_END = re.compile(
     r"""(?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)
-    |(?<=[0-9)\]”"’'*_\ufffc☆★])|(?<=\b[A-Z]))
+    |(?<=[0-9)\]}”"’'*_\ufffc☆★])|(?<=[0-9][점点分])|(?<=\b[A-Z]))
         [.!?]["'”’)\]*_\ufffc]*+\s++
     |[。！？][”」』）]*+\s*+|(?<![^\S\r\n])[^\S\r\n]*+[\r\n]\s*+""",
     re.IGNORECASE | re.VERBOSE,
@@ -155,7 +155,7 @@ _TAKEN_BACK = re.compile(
     r"(?:\A|[.!?…;:\n。！？(—–])\W{0,4}"
     r"(?:(?:hmm+|oops|oh|sorry|but|well|no|ok(?:ay)?)\W{1,4}){0,3}"
     r"(?:wait\b(?!\s+(?:times?|lists?|for)\b)|scratch\s+that|on\s+(?:second\s+thought|reflection)"
-    r"|correction\s*[:,—–-]|just\s+kidding|never\s*mind\b(?!\s+the)|ignore\s+that"
+    r"|(?:correction|edit(?:ed)?|updated?)\s*[:,—–-]|just\s+kidding|never\s*mind\b(?!\s+the)|ignore\s+that"
     r"|disregard\s+(?:that|my)"
     r"|no[,:]\s+(?:it|that|this|i|make|wait|actually|an?|[0-9]"
     r"|(?:the|my)\s+(?:score|rating|grade))\b"
@@ -163,7 +163,7 @@ _TAKEN_BACK = re.compile(
     r"|actually,?\s+(?:it\s+(?:should|deserves|is)\s+)?(?:be\s+)?(?:an?\s+)?"
     r"[0-9](?:/[0-9]+)?\s*(?:[.!]|\Z)"
     r"|that(?:['’]s|\s+is)\s+too\s+(?:high|low|generous|harsh)(?!\s+\w)"
-    r"|아니(?:요|오)?,|잠깐[,.!…만]|정정(?:합니다|하자면|[:,])|취소(?:합니다|할게요)|다시\s*생각(?:해\s*보|하)니"
+    r"|아니(?:요|오)?,|잠깐[,.!…만]|(?:정정|수정)(?:합니다|하자면|[:,])|취소(?:합니다|할게요)|다시\s*생각(?:해\s*보|하)니"
     r"|いや、|いいえ、[0-9]|待って|訂正(?:します|[:、])|撤回します|や(?:は|っぱ)り(?:[0-9]|、)"
     r"|不[对對][,，。!]|等等[,，]|我?(?:要|想)?(?:更正|收回|重新考[虑慮]|[说說]错))"
     r"|\bi\s+(?:take\s+(?:that|it)\s+back|was\s+wrong|made\s+a\s+mistake|misread"
