@@ -445,7 +445,7 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
     its files of the kinds that can be read, except hidden ones; its subfolders are not read. A
     pattern (`*`, `?`, `[...]`, `**` for any folders) gives every file that matches, except hidden
     ones; an existing file with exactly this name gives itself. Raises DataError if there is no
-    file, for the folder of a run, for a folder with compressed data, and for an address.
+    file, for a pipe, for the folder of a run, for a folder with compressed data, and for an address.
     """
     if is_address(data):
         # The whole address is not repeated: it may have a password or a signature.
@@ -459,8 +459,14 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
     try:
         if path.is_dir():
             return _files_of_folder(path, path_name)
-        if path.exists():
+        if path.is_file():
             return [(path, path_name)]
+        if path.exists():
+            # A pipe can be read once, and blocks until somebody writes to it.
+            raise DataError(
+                f"{path_name}: not a regular file, and judge reads data more than once: write the "
+                "rows to a file first"
+            )
         if _is_pattern(path):
             return _files_of_pattern(path, path_name)
         raise DataError(f"{path_name}: no such file{nearby(path)}")

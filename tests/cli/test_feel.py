@@ -182,6 +182,21 @@ def test_a_file_that_is_not_there(
     assert has_line(completed.err, "judge: ", *facts)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+@pytest.mark.parametrize(
+    "words",
+    ["run pipe.jsonl", "run summaries.jsonl --criteria ./pipe.jinja"],
+)
+def test_a_pipe_is_refused_instead_of_waiting_for_a_writer(
+    words: str, folder: Path, command: Callable[..., Any]
+) -> None:
+    for suffix in ("jsonl", "jinja"):
+        os.mkfifo(folder / f"pipe.{suffix}")
+    completed = command(*words.split())
+    assert completed.code == 2
+    assert "pipe." in completed.err
+
+
 def test_a_pattern_is_not_taken_for_a_file(folder: Path, command: Callable[..., Any]) -> None:
     assert (
         command(
