@@ -22,6 +22,7 @@ from typing import IO
 from pydantic import ValidationError
 
 from judge.core.errors import StorageError
+from judge.core.format import one_line
 from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import option
 
@@ -369,4 +370,5 @@ def _reason(error: Exception) -> str:
         return str(first_invalid_value(error))
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    return str(error) or type(error).__name__
+    # Arrow writes sentences in several lines.
+    return one_line(str(error)).rstrip(".") or type(error).__name__

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from judge.core import merge_conflicts
 from judge.core.format import MAX_DIGITS
+from judge.core.merge_conflicts import conflict_line
 from judge.core.records import whole
 
 MOST_REPEATED = 100_000
@@ -211,6 +213,9 @@ def _guarded(text: str | bytes = "") -> Iterator[None]:
     except RecursionError as error:
         raise Malformed("nested too deeply") from error
     except yaml.MarkedYAMLError as error:
+        line = conflict_line(text)
+        if line is not None:
+            raise Malformed(merge_conflicts.ADVICE, line) from error
         mark = error.problem_mark
         problem = error.problem or str(error)
         unquoted = "mapping values" in problem or "got ':'" in problem

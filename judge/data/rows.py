@@ -21,8 +21,10 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from judge.core import merge_conflicts
 from judge.core.errors import DataError
 from judge.core.format import listed
+from judge.core.merge_conflicts import conflict_line
 from judge.core.parquet import refuse_bomb
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample, whole_value
@@ -185,6 +187,8 @@ def parsed(text: str | bytes, location: str) -> Any:
     except _RepeatedKey as error:
         raise DataError(f"{location}: {error}") from error
     except json.JSONDecodeError as error:
+        if conflict_line(text) is not None:
+            raise DataError(f"{location}: {merge_conflicts.ADVICE}") from error
         raise DataError(
             f"{location}: not JSON: {_problem(error)} at column {error.colno}"
         ) from error

@@ -29,9 +29,10 @@ from weakref import finalize
 
 from rapidfuzz import fuzz
 
-from judge.core import files
+from judge.core import files, merge_conflicts
 from judge.core.errors import ConfigError, DataError, StorageError, Unrecorded
 from judge.core.files import locked
+from judge.core.merge_conflicts import conflict_line
 from judge.core.messages import option, start_again
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Choice, Message, Request, Response, Usage
@@ -174,6 +175,9 @@ class RecordingFile:
                 self.cut = raw_line.startswith(_LINE_STARTS) and not raw_line.endswith(b"\n")
                 if self.cut:
                     break
+                if conflict_line(raw_line) is not None:
+                    advice = merge_conflicts.ADVICE_FOR_LINES
+                    raise DataError(f"{self._path}:{number}: {advice}") from error
                 problem = "no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
                 raise DataError(
                     f"{self._path}:{number}: not a line of a recording: {problem}; name a file "

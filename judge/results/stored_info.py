@@ -10,9 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from judge.core import merge_conflicts
 from judge.core.errors import StorageError
 from judge.core.format import MAX_DIGITS
 from judge.core.invalid_values import InvalidValue, invalid_values, stored_place
+from judge.core.merge_conflicts import conflict_line
 from judge.core.messages import option
 from judge.core.version import __version__
 from judge.results import run_info
@@ -35,12 +37,19 @@ class OtherFormat(StorageError):
 def read_run(path: Path) -> dict[str, Any]:
     """Return the content of a run.json of this format. Raises StorageError, or OtherFormat."""
     try:
-        stored = _parse(path.read_bytes())
+        text = path.read_bytes()
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
+    try:
+        stored = _parse(text)
         format = stored["format"]
         version = stored["info"].get("judge_version", "unknown")
     except (KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"cannot read {path}: {_NOT_A_RUN}") from error
-    except (OSError, ValueError) as error:
+    except ValueError as error:
+        line = conflict_line(text)
+        if line is not None:
+            raise StorageError(f"{path}:{line}: {merge_conflicts.ADVICE}") from error
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
     except RecursionError as error:
         raise StorageError(f"cannot read {path}: {_NOT_A_RUN}") from error
@@ -54,12 +63,17 @@ def read_run(path: Path) -> dict[str, Any]:
             f"{__version__} with format {FORMAT}): run the same command again with another "
             f"{option('out')}; cached replies cost nothing"
         )
-    raise OtherFormat(f"{path}: {newer(version)}: update judge, or run again (format {format})")
+    raise OtherFormat(f"{path}: {_from_elsewhere(version)} (format {format})")
 
 
-def newer(version: str) -> str:
-    """Say that a newer judge wrote something."""
-    return f"written by a newer judge (version {version}, this is {__version__})"
+def _from_elsewhere(version: str) -> str:
+    """Say that this judge did not write a file, and what to do."""
+    if version == __version__:
+        return f"edited, or written by another build of judge {version}: run again"
+    return (
+        f"written by a newer judge (version {version}, this is {__version__}): update judge, or "
+        "run again"
+    )
 
 
 def read_info(folder: Path) -> RunInfo:
@@ -89,8 +103,8 @@ def refused_run(
     path_of_value = (within, stored_place(first_refused, read_part))
     location = ".".join(path_part for path_part in path_of_value if path_part)
     if unknown:
-        written_by = newer(stored["info"].get("judge_version", "unknown"))
-        return OtherFormat(f"{path}: {written_by}: update judge, or run again ({location})")
+        problem = _from_elsewhere(stored["info"].get("judge_version", "unknown"))
+        return OtherFormat(f"{path}: {problem} ({location})")
     colon = "" if first_refused.kind == "missing" else ":"
     return StorageError(
         f"cannot read {path}: {location}{colon} {first_refused.problem}; run again to replace it"

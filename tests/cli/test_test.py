@@ -207,6 +207,32 @@ def test_the_baseline(run: Callable[..., Any]) -> None:
     assert "the same" in run("s.judge.yaml", "--baseline", "kept", "--full").out
 
 
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("s.judge.yaml", ()),
+        ("polite.yaml", ("--criteria", "polite.yaml")),
+        ("calls.jsonl", ("--replay", "calls.jsonl")),
+        ("kept/s/run.json", ("--baseline", "kept")),
+        ("data.jsonl", ()),
+    ],
+)
+def test_a_merge_conflict_is_named_with_its_line(
+    run: Callable[..., Any], file: str, options: tuple[str, ...]
+) -> None:
+    Path("polite.yaml").write_text("question: Is it polite?\n", encoding="utf-8")
+    edit("criterion: relevance", "criterion: polite.yaml")
+    edit("cases:", "data: data.jsonl\ncases:")
+    made = run("s.judge.yaml", "--baseline", "kept", "--update-baseline", "--record", "calls.jsonl")
+    assert made.code == 0
+    lines = Path(file).read_text("utf-8").splitlines(keepends=True)
+    lines[1:1] = ["<<<<<<< HEAD\n", "=======\n", ">>>>>>> branch\n"]
+    Path(file).write_text("".join(lines), encoding="utf-8")
+    refused = run("s.judge.yaml", *options)
+    assert refused.code == 2
+    assert has_line(refused.err, f"{file}:2: ", "merge conflict")
+
+
 def test_a_summary_names_the_settings_that_differ_from_the_baseline(
     run: Callable[..., Any],
 ) -> None:

@@ -133,7 +133,7 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
         ("{", "not a line"),
         ("[1]", "not a line"),
         ('{"item": "1", "output": "A data file."}', "prompt is missing"),
-        ("<<<<<<< HEAD", "not a line"),
+        ("<<<<<<< HEAD", "merge conflict"),
         (
             '{"model": "m", "params": {}, "messages": [], "replies": [{}], "prompt": "x"}',
             "not a line",

@@ -164,6 +164,16 @@ def test_refuses_a_run_of_a_newer_version(
         load(tmp_path)
 
 
+def test_calls_no_run_of_the_same_version_newer(result: Result, tmp_path: Path) -> None:
+    result.save(tmp_path)
+    run = json.loads((tmp_path / "run.json").read_text("utf-8"))
+    run["info"]["judge_version"] = __version__
+    (tmp_path / "run.json").write_text(json.dumps(run | {"later": []}), "utf-8")
+    with pytest.raises(StorageError, match="edited") as refused:
+        load(tmp_path)
+    assert "newer" not in str(refused.value)
+
+
 def test_refuses_a_run_of_an_older_version_with_advice(result: Result, tmp_path: Path) -> None:
     result.save(tmp_path)
     run = json.loads((tmp_path / "run.json").read_text("utf-8"))
