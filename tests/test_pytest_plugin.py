@@ -208,7 +208,7 @@ def test_a_failed_judgment_is_not_a_number(folder: pytest.Pytester) -> None:
     )
     result = run(folder, failed=3)
     result.stdout.fnmatch_lines(
-        ["E *JudgmentFailed: coherence: no score.*ParseError*", "E *reply: I would rather not say."]
+        ["E *JudgmentFailed: coherence: no score.*unreadable*", "E *reply: I would rather not say."]
     )
     result.stdout.no_fnmatch_line("*asserting.py*")
 

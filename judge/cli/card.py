@@ -88,7 +88,9 @@ def show_card(
     if show is not None:
         show(card)
     if card.failures:
-        counts = [f"{count:,} {kind}" for kind, count in card.failures.items()]
+        from judge.core.failure_kinds import failure_kind
+
+        counts = [f"{count:,} {failure_kind(kind)}" for kind, count in card.failures.items()]
         failure_kinds = ", ".join(counts)
         failed = card.info["failed"]
         judgments = card.info["judgments"]

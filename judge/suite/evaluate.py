@@ -12,6 +12,7 @@ from typing import ClassVar
 from judge.core import plugins
 from judge.core.budget import Budget
 from judge.core.criterion_entry import keys_of
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import first_names, one_line, percent, plural
 from judge.core.records import IDENTICAL, Failure
 from judge.results.comparison import RunComparison
@@ -151,7 +152,7 @@ def _judged_rows(table: Table) -> list[Row]:
 def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     """Decide whether few enough judgments failed."""
     failed = [row for row in rows if isinstance(row, Failure)]
-    counts = Counter(row.error for row in failed).most_common()
+    counts = Counter(failure_kind(row.error) for row in failed).most_common()
     kinds = first_names(
         [f"{count:,} {one_line(error, 60)}" for error, count in counts], _MAX_ERRORS
     )

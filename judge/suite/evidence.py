@@ -11,6 +11,7 @@ from math import fsum, sqrt
 
 import numpy as np
 
+from judge.core.failure_kinds import failure_kind
 from judge.core.records import IDENTICAL, Column, Failure, Score
 from judge.stats.bootstrap import Floats
 
@@ -189,7 +190,7 @@ def _value(parts: Parts) -> float:
 
 def describe_failure(failure: Failure) -> str:
     """Return a failure's message and the reply, if any."""
-    message = f"{failure.error}: {failure.message}"
+    message = f"{failure_kind(failure.error)}: {failure.message}"
     if failure.raw and failure.raw not in failure.message:
         return f"{message}\nreply: {failure.raw}"
     return message

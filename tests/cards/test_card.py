@@ -390,9 +390,9 @@ def test_a_criterion_without_a_score_is_skipped_with_an_observation(make: Any) -
         (),
         (),
     )
-    assert "6 ParseError" in dead.skipped["c"]
+    assert "6 unreadable" in dead.skipped["c"]
     (observation,) = dead.observations
-    assert has_line(observation, "c has no score", "6 ParseError")
+    assert has_line(observation, "c has no score", "6 unreadable")
 
 
 def test_an_interval_of_equal_items_is_written_as_alike(make: Any) -> None:
@@ -503,7 +503,7 @@ def test_nothing_but_failures_makes_a_card_without_numbers(make: Any) -> None:
     card = build_card(make.evidence(table), {"typos": "c"}, ("fake form",), ("duplicated text",))
     assert card.failures == {"ParseError": 6}
     (note,) = card.notes
-    assert has_line(note, "6 of 6 judgments (100.0%)", "no score", "6 ParseError")
+    assert has_line(note, "6 of 6 judgments (100.0%)", "no score", "6 unreadable")
     assert [(one.rate, one.mean_change, one.failed) for one in card.cells] == [(None, None, 2)]
     for format in FORMATS:
         assert "nan" not in escape_controls(card.report(format)).lower()

@@ -129,8 +129,8 @@ def test_every_format_escapes_codes_and_markup(two: RunComparison) -> None:
 def test_failures_of_one_run_are_shown_with_an_example(two: RunComparison) -> None:
     failures = table(two, "failures")
     assert [[cell.text for cell in row[:3]] for row in failures.rows] == [
-        ["new Refused", "1", "一貫性"],
-        ["gone ParseError", "1", "coherence"],
+        ["new refused", "1", "一貫性"],
+        ["gone unreadable", "1", "coherence"],
     ]
     assert [row[3].text.partition(": ")[2][:17] for row in failures.rows] == [
         "no more `of` this",

@@ -349,11 +349,11 @@ def judged(reply: Callable[[Any], str], models: str = "m", **options: Any) -> Re
 @pytest.mark.parametrize(
     ("options", "headline"),
     [
-        ({}, "No judgment succeeded (16 ParseError)"),
-        ({"models": "mn"}, "No judgment succeeded (32 ParseError)"),
+        ({}, "No judgment succeeded (16 unreadable)"),
+        ({"models": "mn"}, "No judgment succeeded (32 unreadable)"),
         (
             {"metrics": ["rouge"], "set": {"rouge": {"types": ["rouge1"]}}},
-            "No judgment succeeded (16 ParseError)",
+            "No judgment succeeded (16 unreadable)",
         ),
     ],
 )
@@ -366,7 +366,7 @@ def test_the_headline_states_that_all_judgments_failed(
 def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> None:
     ranked = judge.rank(ROWS[:4], model=judge.ScriptedProvider(lambda _: "no"), cache=False)
     assert finding(ranked) == (
-        "No judgment succeeded (4 ParseError)",
+        "No judgment succeeded (4 unreadable)",
         "There is nothing to compare.",
     )
     column = Column("chrf", "metric", Signature())
@@ -374,8 +374,8 @@ def test_failures_of_comparisons_and_of_metrics_count_too(result: Result) -> Non
         Failure(s.item, s.system, "chrf", "metric", "DataError", "no") for s in result.table.samples
     )
     for number, words in (
-        (9, "No value succeeded (9 DataError)"),
-        (1, "No value succeeded (1 DataError)"),
+        (9, "No value succeeded (9 unsuitable)"),
+        (1, "No value succeeded (1 unsuitable)"),
     ):
         table = Table(result.table.samples[:number], (column,), (), failures[:number])
         assert finding(Result(table, {}))[0].startswith(words)
@@ -409,7 +409,7 @@ def test_kinds_of_failures_are_counted(result: Result) -> None:
     ]
     table = replace(result.table, scores=(), failures=tuple(rows))
     headline, _ = finding(replace(result, table=table, estimates={}))
-    assert has_line(headline, "No judgment", "2 Refused", "1 Other")
+    assert has_line(headline, "No judgment", "2 refused", "1 other")
 
 
 def test_one_judgment_is_enough_to_compare() -> None:

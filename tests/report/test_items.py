@@ -368,7 +368,7 @@ def test_an_item_has_a_row_for_each_judgment_with_its_reason() -> None:
     )
     assert "fluency 4" in report
     assert "It reads well." in report
-    assert "style failed ParseError: no score" in report
+    assert "style failed unreadable: no score" in report
     assert "human ratings fluency 3.5" in report
 
 

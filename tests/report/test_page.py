@@ -173,7 +173,7 @@ def test_every_text_of_a_run_is_on_the_page(result: Result, page: str) -> None:
         if "\x00" not in sample.output:
             assert sample.output in text
         assert all(reference in text for reference in sample.references)
-    assert "failed metric: DataError. nothing to measure" in text
+    assert "failed unsuitable: nothing to measure" in text
     assert "logprobs, mass 0.99, bounds 4.10–4.90, entropy 0.90" in text
     assert "people: coherence 4" in text
 
@@ -183,7 +183,9 @@ def test_replies_of_a_panel_are_counted(panel: Result) -> None:
     assert has_line(text, "samples, 19 of 20 draws", "bounds 4.15–4.35", "entropy 0.60")
     assert "replies “4” ×13, “5” ×6, “n/a” ×1" in text
     assert "4 It reads well. ×25 Smooth." in text
-    assert has_line(text, "failed parse", "none of 2 draws", "“Sorry.” ×1, “I shall not say.” ×1")
+    assert has_line(
+        text, "failed unreadable", "none of 2 draws", "“Sorry.” ×1, “I shall not say.” ×1"
+    )
     assert 'reply “["2"]”' in text
 
 

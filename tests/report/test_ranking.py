@@ -125,7 +125,7 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
     result = Result(table, {}, RunInfo(), rankings=ranked)
     for format in FORMATS:
         assert result.report(format) or format == "csv"
-    assert result.report().startswith("No judgment succeeded (1 Refused)")
+    assert result.report().startswith("No judgment succeeded (1 refused)")
 
 
 def test_pairs_that_each_failed_in_one_order_have_a_finding() -> None:

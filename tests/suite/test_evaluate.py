@@ -347,7 +347,7 @@ def test_a_text_without_a_score_does_not_count_as_failing(make: Any) -> None:
             measured,
             "1 text without a score",
         )
-        assert has_line(outcome.detail, "ParseError", "no score")
+        assert has_line(outcome.detail, "unreadable", "no score")
 
 
 def test_a_baseline_without_a_threshold_is_not_compared(make: Any) -> None:
@@ -676,7 +676,7 @@ def test_comparisons_use_both_orders(make: Any) -> None:
     )
     lacking = make.result(rows[0], make.failed("c: i", "b", "a", column=AB), columns=(AB,))
     torn = verdict(ordered("a", "b"), both, None, ranked=lacking)
-    assert (torn.status, torn.reason, torn.detail[:10]) == ("error", "ParseError", "ParseError")
+    assert (torn.status, torn.reason, torn.detail[:10]) == ("error", "unreadable", "unreadable")
 
 
 def test_identical_texts_are_a_tie(make: Any) -> None:
@@ -1171,7 +1171,7 @@ def test_a_case_without_a_score_is_an_error_with_the_reply(make: Any) -> None:
         assert (outcome.status, outcome.met, outcome.found) == ("error", False, "no score")
         if "human" not in expected:
             error, reply = outcome.detail.splitlines()
-            assert has_line(error, "ParseError", "no score")
+            assert has_line(error, "unreadable", "no score")
             assert reply == "reply: I would rather not."
 
 
@@ -1195,7 +1195,7 @@ def test_texts_without_a_score_are_limited(make: Any) -> None:
     outcome = verdict(in_range(4), texts(2), result, failures=Limits(failures=1))
     assert outcome.status == "passed"
     assert has_line(outcome.reason, "one reply each", "1 text without a score")
-    assert outcome.detail.startswith("ParseError")
+    assert outcome.detail.startswith("unreadable")
     assert [(v.name, v.met) for v in limits(suite(), result)] == [("failures", False)]
 
 
@@ -1224,7 +1224,7 @@ def test_failures_are_limited_by_number_or_share(make: Any) -> None:
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
     assert (none.line, none.kind) == (3, "limit")
-    assert has_line(none.reason, "1 ParseError", "no score in the reply")
+    assert has_line(none.reason, "1 unreadable", "no score in the reply")
     assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [
         ("passed", True, "≤ 1", "1 of 10 (10.0%)")
     ]
@@ -1276,4 +1276,4 @@ def test_a_failed_panel_counts_once_for_each_judge_that_failed(make: Any) -> Non
     assert limits(suite(), result)[0].found == "1 of 2 (50.0%)"
     outcome = verdict(in_range(1), ONE, result)
     assert outcome.status == "error"
-    assert has_line(outcome.detail, "ParseError", "no score")
+    assert has_line(outcome.detail, "unreadable", "no score")

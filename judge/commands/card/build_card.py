@@ -39,6 +39,7 @@ from judge.commands.card.probes import (
 )
 from judge.commands.card.reactions import Reaction, moves_half, reaction, succeeded, value_of
 from judge.commands.card.verdict import criterion_verdicts, verdict_sentences
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import listed, number, percent, plural, signed
 from judge.core.records import Column, Estimate
 from judge.core.version import __version__
@@ -332,7 +333,7 @@ def _scoreless_criteria(evidence: CardEvidence) -> dict[str, str]:
         if column.name in scored_columns:
             continue
         kinds = [
-            f"{count:,} {error}"
+            f"{count:,} {failure_kind(error)}"
             for (column_name, error), count in errors.items()
             if column_name == column.name
         ]
@@ -441,7 +442,9 @@ def _notes(
         )
     failed = failures.total()
     if failed >= _NOTED_FAILURES * judgments > 0:
-        kinds = listed([f"{count:,} {kind}" for kind, count in failures.most_common(3)])
+        kinds = listed(
+            [f"{count:,} {failure_kind(kind)}" for kind, count in failures.most_common(3)]
+        )
         share = percent(failed / judgments)
         unscored = (
             f"{failed:,} of {plural(judgments, 'judgment')} ({share}) have no score: {kinds}."

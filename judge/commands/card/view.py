@@ -25,6 +25,7 @@ from judge.commands.card.number_text import change, interval, places, written, w
 from judge.commands.card.probes import LABEL
 from judge.commands.card.reactions import moves_half, reaction, succeeded
 from judge.commands.card.verdict import verdict_sentences
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import listed, minus, number, plural
 from judge.core.messages import Remark
 from judge.core.records import Column, Estimate
@@ -328,7 +329,9 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
     if card.skipped:
         yield section("skipped", "Skipped", Facts(tuple(card.skipped.items())))
     if card.failures:
-        failures = Facts(tuple((name, f"{count:,}") for name, count in card.failures.items()))
+        failures = Facts(
+            tuple((failure_kind(name), f"{count:,}") for name, count in card.failures.items())
+        )
         yield section("failures", "Failed judgments", failures)
     legend = [Paragraph(text, "muted") for text in _LEGEND]
     yield section("method", "Method", Facts(tuple(_method_facts(card))), *legend)

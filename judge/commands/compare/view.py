@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from judge.commands.compare import marks
 from judge.commands.compare.finding import finding
 from judge.commands.compare.means import Mean, all_means, is_split
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import (
     escape_controls,
     first_names,
@@ -387,7 +388,7 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
         column_names = [one_line(failure.column) for failure in similar]
         columns = _listed(dict.fromkeys(column_names))
         example = f"{item}, {system}: {one_line(first_failure.message, 200)}"
-        failure_name = f"{state} {one_line(error)}"
+        failure_name = f"{state} {one_line(failure_kind(error))}"
         rows.append((failure_name, len(similar), columns, example))
     heads = [
         Column("failure", numeric=False),

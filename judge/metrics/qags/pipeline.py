@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from judge import text
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import plural
 from judge.core.records import Sample, Score
 from judge.core.signature import BAR, Signature
@@ -510,11 +511,11 @@ def _attempt(
 
 def _reason(trouble: ModelError) -> str:
     # `kinds` counts the lines by the part before the colon.
-    return f"{trouble.error}: {trouble.message}"
+    return f"{failure_kind(trouble.error)}: {trouble.message}"
 
 
 def kinds(lines: Iterable[QagsLine]) -> str:
-    """Count the lines left out by kind of reason: `1 NoQuestion, 2 answered by neither`."""
+    """Count the lines left out by kind of reason: `1 no question, 2 answered by neither`."""
     reasons = [line.left_out for line in lines if line.left_out]
     counts = Counter(reason.partition(":")[0] for reason in reasons)
     listed = [f"{number:,} {kind}" for kind, number in sorted(counts.items())]

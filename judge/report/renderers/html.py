@@ -22,6 +22,7 @@ from urllib.parse import quote
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import escape_controls, one_line, plural
 from judge.core.line_breaks import pieces
 from judge.report import document as blocks
@@ -97,6 +98,7 @@ def page_environment(folder: Path = ASSETS) -> Environment:
     environment.filters |= {
         "breakable": _breakable,
         "count": plural,
+        "failure_kind": failure_kind,
         "heads": _heads,
         "kind": lambda block: type(block).__name__,
         "language": _language,

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import one_line, plural
 from judge.core.records import Column, Estimate
 from judge.report.format import column_title, estimate_text, interval_text, mean_text
@@ -66,7 +67,7 @@ def _all_failed(result: Result, judged: set[str]) -> str:
     counts = Counter[str]()
     for kind in build_provenance(result).failures:
         if names & set(kind.columns):
-            counts[one_line(kind.error, MAX_NAME)] += kind.count
+            counts[one_line(failure_kind(kind.error), MAX_NAME)] += kind.count
     if not counts:
         return ""
     errors = [f"{count:,} {error}" for error, count in counts.most_common()]

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import cut_middle, number, one_line, plural
 from judge.core.records import Column, Failure, Sample, Score
 from judge.data.answers import column_of, texts_of
@@ -97,7 +98,7 @@ def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
     # A text that could not be written has a failure in every column; one of them tells the reason.
     unwritten = {row.key: row for row in item.unwritten}
     for index, row in enumerate(unwritten.values()):
-        reason = Paragraph(f"No output. {row.error}: {row.message}")
+        reason = Paragraph(f"No output; {failure_kind(row.error)}: {row.message}")
         title = one_line(item.name(row))
         yield Section(f"unwritten-{index}", title, partial(tuple, [reason]))
     if item.prompts:
@@ -295,7 +296,7 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
         opponent = [one_line(row.opponent)] if is_ranking else []
         if isinstance(row, Failure):
             value = Cell("failed", tone="bad")
-            reason = f"{row.error}: {row.message}"
+            reason = f"{failure_kind(row.error)}: {row.message}"
         else:
             finding = build_finding(row, column, score_places(item.result, column))
             value = _score_cell(row, finding, tie_label(column))

@@ -11,6 +11,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
+from judge.core.failure_kinds import failure_kind
 from judge.core.format import UNNAMED_SYSTEM, one_line, plural, seconds
 from judge.core.messages import Remark
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score, Usage
@@ -504,12 +505,12 @@ def reading_section(result: Result) -> Iterator[Section]:
 
 
 def failure_text(kind: FailureKind, limit: int = 400) -> str:
-    """Return `4 × ParseError (consistency): item, system: what went wrong`.
+    """Return `4 × unreadable (consistency): item, system: what went wrong`.
 
-    Failures with several messages say how many have this one: `20 × Refused (useful), 4 of them:`.
+    Failures with several messages say how many have this one: `20 × refused (useful), 4 of them:`.
     """
     columns = one_line(", ".join(kind.columns), 60)
-    error = one_line(kind.error)
+    error = one_line(failure_kind(kind.error))
     example = one_line(kind.example, limit)
     alike = "" if kind.alike >= kind.count else f", {kind.alike:,} of them"
     return f"{kind.count:,} × {error} ({columns}){alike}: {example}"

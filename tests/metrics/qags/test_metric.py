@@ -176,10 +176,10 @@ def test_a_model_error_drops_a_theme_or_fails_the_output(
         1,
     ]
     notes = [row.provenance.note or "" for row in rows if isinstance(row, Score)]
-    several = ("2 of 3 questions", "1 NoQuestion", "1 QuestionTooLong")
-    assert lines_hold(notes, [several, ("1 of 2 questions", "1 QuestionTooLong")])
+    several = ("2 of 3 questions", "1 no question", "1 question too long")
+    assert lines_hold(notes, [several, ("1 of 2 questions", "1 question too long")])
     assert isinstance(rows[2], Failure)
-    assert has_line(rows[2].message, "no question counts", "1 of 1", "1 QuestionTooLong")
+    assert has_line(rows[2].message, "no question counts", "1 of 1", "1 question too long")
 
 
 @pytest.mark.parametrize("stage", [1, 2])
@@ -197,7 +197,7 @@ def test_a_judge_error_is_a_failure_with_its_details(
     assert has_line(failure.message, "1 of 3 themes", "no question or answer", "the server said no")
     assert [line[4:] for line in json.loads(failure.raw)["qags"]] == [
         [{"f1": 1}, ""],
-        [{}, "Refused: the server said no"],
+        [{}, "refused: the server said no"],
         [{"f1": 0}, ""],
     ]
     assert isinstance(score_of_item_2, Score)
