@@ -235,11 +235,14 @@ _GOOD = {
     "正确",
     "通过",
 }
-# Other words for a tie: the label of the value 0.5 beside A and B.
+# Other words for a tie: the label of the value 0.5 beside A and B. A sentence may have them, too:
+# "A and B are equally good."
 _TIES = (
-    "tie", "a tie", "it is a tie", "it's a tie", "both are equally good", "they are equally good",
-    "引き分け", "両方とも同じくらい良い", "どちらも同じくらい良い", "무승부", "둘 다 비슷합니다", "비슷합니다",
-    "平局", "平手", "两者差不多", "兩者差不多",
+    "tie", "a tie", "it is a tie", "it's a tie", "tied", "a draw", "equal", "equally good", "on par",
+    "neither is better", "neither text is better",
+    "引き分け", "同じくらい良い", "同じくらい優れている", "同等", "互角", "同点",
+    "무승부", "비슷", "비슷합니다", "동등", "똑같이 좋습니다", "똑같이 좋다",
+    "平局", "平手", "差不多", "一样好", "一樣好", "同样好", "同樣好", "不相上下", "旗鼓相当", "旗鼓相當",
 )  # fmt: skip
 _TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

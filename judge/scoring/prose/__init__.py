@@ -252,9 +252,10 @@ class Patterns:
                     yield _reader(grammar, self.score_pattern, self.title_pattern)
         if self.is_pair:
             for language in _LANGUAGES:
-                yield _reader(language.PREFERENCE, self.score_pattern, self.title_pattern)
-            worse = english.PREFERENCE_OF_THE_OTHER
-            yield _reader(worse, self.score_pattern, self.title_pattern)
+                if not _LETTERS[language.__name__].search(text):
+                    continue
+                for grammar in language.PREFERENCES:
+                    yield _reader(grammar, self.score_pattern, self.title_pattern)
         if self.has_words and edge:
             yield _reader(english.IS_LABEL, self.score_pattern, self.title_pattern)
 

@@ -103,14 +103,37 @@ SENTENCE = Grammar(
 )
 GRAMMARS = (SENTENCE,)
 
-PREFERENCE = replace(
+_MUCH = r"(?:明显|明顯|略|稍|要|更|还|還)*"
+_GOOD = r"(?:好|优|優|优秀|優秀|佳|强|強|出色)(?:一些|一点|一點|得多|很多|些)?"
+_END = r"(?![一-龥A-Za-z])"
+_PREFERRED = replace(
     SENTENCE,
-    # "文本A更好。", "B比A更好", "A优于B。", "我选择B。"
+    # "文本A更好。", "B比A好", "A优于B。", "我选择B。", "A胜。"
     assertion=(
-        r"(?:(?P<prefers>(?:选择?|選擇?|更喜欢|更喜歡|偏好))|)SCORE"
-        rf"(?(prefers)|(?:(?:比(?:{_TEXT_NOUN})?[A-Z])?(?:明显|明顯|略)?"
-        r"(?:更[好优優佳]|胜出|勝出|获胜|獲勝)"
-        rf"|(?:明显|明顯|略)?(?:优于|優於|好于|好於|胜过|勝過)(?:{_TEXT_NOUN})?[A-Z]))"
-        r"(?![一-龥])"
+        rf"(?:(?P<prefers>(?:选择?|選擇?|更喜欢|更喜歡|偏好)(?:{_TEXT_NOUN})?)|)SCORE\s*+"
+        rf"(?(prefers)|(?:比\s*+(?:{_TEXT_NOUN})?[A-Z]\s*+{_MUCH}{_GOOD}"
+        rf"|(?:明显|明顯|略)?[更较較]{_GOOD}|(?:胜|勝|赢|贏|获胜|獲勝)[了出]?"
+        rf"|(?:明显|明顯|略)?(?:优于|優於|好于|好於|胜过|勝過)\s*+(?:{_TEXT_NOUN})?[A-Z]))"
+        rf"{_END}"
     ),
 )
+_OTHER_IS_WORSE = replace(
+    SENTENCE,
+    # "B不如A。", "B没有A好。", "B比A差。"
+    assertion=(
+        rf"(?:{_TEXT_NOUN})?[A-Z]\s*+(?:(?:明显|明顯|略)?(?P<than>不如|不及|逊于|遜於|劣于|劣於|输给|輸給)"
+        r"|没有|沒有|(?P<worse>比))"
+        rf"\s*+(?:{_TEXT_NOUN})?SCORE\s*+"
+        rf"(?(than)(?:{_GOOD})?|(?(worse){_MUCH}(?:差|弱|逊色|遜色)(?:一些|一点|一點|得多|很多|些)?"
+        rf"|(?:那么|那麼|这么|這麼)?{_GOOD})){_END}"
+    ),
+)
+_TIED = replace(
+    SENTENCE,
+    # "A和B一样好。", "两者不相上下。"
+    assertion=(
+        rf"(?:(?:{_TEXT_NOUN})?A\s*+[和与與跟及]\s*+(?:{_TEXT_NOUN})?B"
+        rf"|[两兩][者篇个個](?:{_TEXT_NOUN})?|[双雙]方)\s*+(?:的?[质質]量)?[是都]?SCORE{_END}"
+    ),
+)
+PREFERENCES = (_PREFERRED, _OTHER_IS_WORSE, _TIED)

@@ -412,7 +412,14 @@ _BY_HOW_MUCH = (
     r"(?:(?:clearly|slightly|much|overall|definitely|significantly|marginally|still|therefore"
     r"|thus) )*"
 )
-PREFERENCE = replace(
+# "slightly better", "the winner"
+_BETTER = (
+    rf"{_BY_HOW_MUCH}(?:the )?{_BY_HOW_MUCH}"
+    r"(?:better|best|winner|superior|preferred|preferable|stronger|the better|more STEM\w{0,3})"
+    r"(?: (?:one|choice|option|text|summary|response|answer|output))?"
+)
+_IN_ALL = r"(?: (?:overall|here|in terms of TITLE))?(?![\w%+/-])"
+_PREFERRED = replace(
     SENTENCE,
     # "Summary B is better because it names both teams.", "I prefer A.", "The better text is B."
     assertion=(
@@ -425,24 +432,39 @@ PREFERENCE = replace(
         r"\s*+:? )"
         r"|(?<!\w))"
         rf"{_CANDIDATE}SCORE"
-        rf"(?(prefers)(?: (?:over|to) {_CANDIDATE}[A-Z])?| "
-        rf"(?:is {_BY_HOW_MUCH}(?:the )?{_BY_HOW_MUCH}"
-        r"(?:better|best|winner|superior|preferred|preferable|stronger|the better|more STEM\w{0,3})"
-        r"(?: (?:one|choice|option|text|summary|response|answer|output))?"
-        r"(?: than (?:(?:the )?(?:text|summary|response|answer|output) )?[A-Z])?"
-        rf"|wins|(?:beats|outperforms) {_CANDIDATE}[A-Z]))"
-        r"(?: (?:overall|here|in terms of TITLE))?(?![\w%+/-])"
+        rf"(?(prefers)(?: (?:over|to) {_CANDIDATE}[A-Z])?"
+        rf"| (?:is {_BETTER}(?: (?:than|to) {_CANDIDATE}[A-Z])?"
+        rf"|wins|(?:beats|outperforms) {_CANDIDATE}[A-Z])){_IN_ALL}"
     ),
 )
-PREFERENCE_OF_THE_OTHER = replace(
+_PREFERRED_AFTER_BUT = replace(
+    _PREFERRED,
+    # "A is good, but B is better."
+    clause=r", (?:but|while|and) ",
+    doubt=(
+        rf"{_DOUBT_BEFORE}"
+        r"|\b(?:better|best|prefer\w*|wins?|winner|stronger|superior|ties?|tied|equal\w*|same)\b"
+    ),
+)
+_OTHER_IS_WORSE = replace(
     SENTENCE,
-    # "B is worse than A.", "Text B is less coherent than text A."
+    # "B is worse than A.", "Text B is less coherent than text A.", "B is not as good as A."
     assertion=(
-        rf"(?<!\w){_CANDIDATE}[A-Z] is {_BY_HOW_MUCH}"
-        rf"(?:worse|weaker|less STEM\w{{0,3}}) than {_CANDIDATE}SCORE"
-        r"(?: (?:overall|here|in terms of TITLE))?(?![\w%+/-])"
+        rf"(?<!\w){_CANDIDATE}[A-Z](?: is {_BY_HOW_MUCH}"
+        r"(?:(?:worse|weaker|less STEM\w{0,3}) than|inferior to|not (?:quite )?as (?:good|strong) as)"
+        rf"| isn['’]t (?:quite )?as (?:good|strong) as| loses to) {_CANDIDATE}SCORE{_IN_ALL}"
     ),
 )
+_TIED = replace(
+    SENTENCE,
+    # "A and B are tied.", "Both texts are equally good.": SCORE is a word for a tie
+    assertion=(
+        rf"(?<!\w)(?:{_CANDIDATE}A and {_CANDIDATE}B|both|they"
+        r"|(?:both|the two|these) (?:texts|summaries|responses|outputs|answers|options))"
+        rf" are {_BY_HOW_MUCH}(?![AB]\b)SCORE{_IN_ALL}"
+    ),
+)
+PREFERENCES = (_PREFERRED, _PREFERRED_AFTER_BUT, _OTHER_IS_WORSE, _TIED)
 # For scales whose labels are words: "The text is irrelevant to the question."
 IS_LABEL = replace(
     SENTENCE,

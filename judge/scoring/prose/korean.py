@@ -133,13 +133,33 @@ SENTENCE = Grammar(
 GRAMMARS = (SENTENCE,)
 
 _THAN = rf"(?:{_TEXT_NOUN}\s*+)?[A-Z]보다"
-PREFERENCE = replace(
+_BY_HOW_MUCH = r"(?:(?:더|훨씬|조금|약간)\s*+)*+"
+_PREFERRED = replace(
     SENTENCE,
-    # "글 B가 더 좋습니다.", "A보다 B가 낫습니다.", "B는 A보다 낫습니다.", "B를 선택합니다."
+    # "글 B가 더 좋습니다.", "A보다 B가 낫습니다.", "B는 A보다 낫습니다.", "B를 선택합니다.", "더 좋은 글은 B입니다."
     assertion=(
-        rf"(?:{_THAN}\s*+)?SCORE(?:[이가은는]\s*+{_THAN}|[이가을를]?)\s*+"
-        r"(?:(?:더|훨씬|조금|약간)\s*+)*+"
-        r"(?:좋습니다|좋다|낫습니다|낫다|우수(?:합니다|하다)|뛰어(?:납니다|나다)"
-        r"|(?:선택|선호)(?:합니다|한다|하겠습니다))(?![가-힣])"
+        rf"(?:(?P<better>더\s*+(?:좋은|나은|우수한)\s*+{_TEXT_NOUN}[은는]\s*+)|(?:{_THAN}\s*+)?)SCORE"
+        rf"(?(better)(?:입니다|이다)|(?:[이가은는]\s*+{_THAN}|[이가은는을를]?)\s*+{_BY_HOW_MUCH}"
+        rf"(?:(?:좋|낫|우수하|뛰어나)다고\s*+{_OPINION}|좋습니다|좋다|낫습니다|낫다|우수(?:합니다|하다)"
+        rf"|뛰어(?:납니다|나다)|(?:좋은|나은|우수한|뛰어난)\s*+{_TEXT_NOUN}(?:입니다|이다)"
+        r"|(?:선택|선호)(?:합니다|한다|하겠습니다)))(?![가-힣])"
     ),
 )
+_OTHER_IS_WORSE = replace(
+    SENTENCE,
+    # "B가 A보다 못합니다.", "B는 A만큼 좋지 않습니다."
+    assertion=(
+        rf"(?:{_TEXT_NOUN}\s*+)?[A-Z][이가은는]\s*+(?:{_TEXT_NOUN}\s*+)?SCORE"
+        rf"(?:보다\s*+{_BY_HOW_MUCH}(?:못(?:하다|합니다)|나쁩니다|나쁘다|떨어집니다|떨어진다|부족합니다)"
+        r"|만큼\s*+좋지\s*+(?:않습니다|않다|못합니다|못하다))(?![가-힣])"
+    ),
+)
+_TIED = replace(
+    SENTENCE,
+    # "A와 B는 비슷합니다.", "둘 다 똑같이 좋습니다."
+    assertion=(
+        rf"(?:(?:{_TEXT_NOUN}\s*+)?A[와과]\s*+(?:{_TEXT_NOUN}\s*+)?B|둘|두\s*+{_TEXT_NOUN})"
+        r"[은는이가]?\s*+(?:모두|다)?\s*+(?:거의|서로)?\s*+SCORE(?:합니다|하다|입니다|이다)?(?![가-힣])"
+    ),
+)
+PREFERENCES = (_PREFERRED, _OTHER_IS_WORSE, _TIED)
