@@ -19,7 +19,7 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.metrics import MetricResult
+from judge.metrics import MetricResult, Note
 from judge.metrics.base import setting
 from judge.metrics.bleu import (
     HIGHEST_ORDER,
@@ -359,8 +359,9 @@ class SourceBleu(DiversitySettings):
             all_texts += [output, *sources]
         note_on_tokens = self.note(all_texts, self.tokenize)
         missing = self.missing(all_texts, tokenizers)
-        notes = (note_on_tokens, *missing, form_note(_SOURCE_BLEU, compared))
-        return MetricResult((column,), tuple(rows), notes)
+        notes: list[str | Note] = [note_on_tokens, *missing]
+        notes.append(form_note(_SOURCE_BLEU, compared))
+        return MetricResult((column,), tuple(rows), tuple(notes))
 
 
 def source_bleu(

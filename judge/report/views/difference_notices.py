@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from judge.core.format import first_names, one_line, percent, plural
+from judge.report.format import column_title
 from judge.results.result import Result
 from judge.stats.bootstrap import Floats
 from judge.stats.system_differences import Comparison, Difference
@@ -78,5 +79,5 @@ def _sentence(
     return (
         f"{carrying_items} ({first_names(names, _MAX_ITEMS)}) {verb} up {share_text} of the "
         f"difference between {first_system} and {second_system} on "
-        f"{one_line(column, _MAX_NAME)}; look at these texts."
+        f"{column_title(column)}; look at these texts."
     )
