@@ -131,14 +131,14 @@ def fragment(finished: Any) -> str:
     return str(import_module("judge.report.renderers.html").fragment(document(finished)))
 
 
-_OPTIONS = {"console": ("full", "colour", "width"), "csv": ("wide",)}
+_OPTIONS = {"console": ("full", "colour", "width"), "csv": ("wide",), "latex": ("full",)}
 
 
 def write(report: Any, format: str = "console", **options: Any) -> str:
     """Write a Document in a format.
 
-    `options` are for the console (`full`, `colour`, `width`) and for CSV (`wide`); other formats
-    ignore them. Raises ConfigError for an unknown format.
+    `options` are for the console (`full`, `colour`, `width`), for LaTeX (`full`) and for CSV
+    (`wide`); other formats ignore them. Raises ConfigError for an unknown format.
     """
     render = load("formats", format)
     names = _OPTIONS.get(format, ())
@@ -157,8 +157,9 @@ class Reported:
     def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
         """Return the report: console, markdown, html, latex, csv or json; a suite's also junit.
 
-        `full` and `colour` are for the console: all tables instead of a summary, and a terminal's
-        codes. Raises ConfigError for an unknown format.
+        `full` writes all tables to the console instead of a summary, and to LaTeX instead of the
+        main one. `colour` gives the console a terminal's codes. Raises ConfigError for an unknown
+        format.
         """
         with speaking_to("python"):
             return write(document(self), format, full=full, colour=colour)

@@ -282,10 +282,10 @@ class Result(Outlets):
     ) -> str | bytes:
         """Return the report as console, markdown, html, latex, csv, json or in a plug-in's format.
 
-        On the console it is the summary, or with `full` everything. CSV has a row per system and
-        column, or with `wide` a row per item and system. `svg` and `png` draw the charts below each
-        other; `png` returns bytes and needs the extra of that name. Raises ConfigError for an
-        unknown format.
+        On the console it is the summary and in LaTeX the main table, or with `full` everything. CSV
+        has a row per system and column, or with `wide` a row per item and system. `svg` and `png`
+        draw the charts below each other; `png` returns bytes and needs the extra of that name.
+        Raises ConfigError for an unknown format.
         """
         if format == "png":
             return Plot(plugins.write(plugins.document(self), "svg")).png

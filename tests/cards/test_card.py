@@ -185,7 +185,7 @@ def test_the_console_keeps_to_the_terminal(
 
 def test_every_format_has_every_section(leaning_card: JudgeCard) -> None:
     for format in ("markdown", "latex"):
-        text = leaning_card.report(format)
+        text = leaning_card.report(format, full=True)
         assert all(
             change in text
             for change in ("shuffled sentences", "fake form", "verbosity: duplicated text")

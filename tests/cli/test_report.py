@@ -54,7 +54,9 @@ def test_png_without_its_package_names_the_extra(
 
 
 def test_latex_csv_and_json(run: Path, command: Callable[..., Any]) -> None:
-    assert "\\begin{tabular}{lrrr}\n" in command("report", run, "--format", "latex").out
+    assert "\\label{tab:judge-leaderboard}\n" in command("report", run, "--format", "latex").out
+    full = command("report", run, "--format", "latex", "--full").out
+    assert "\\label{tab:judge-scores}\n" in full
     assert "\n'=one,chrf," in command("report", run, "--format", "csv").out
     assert json.loads(command("report", run, "--format", "json").out)["schema"] == "judge.report/1"
 

@@ -81,7 +81,7 @@ def two(result: Result) -> RunComparison:
         ("compared.txt", {}),
         ("compared.full.txt", {"full": True}),
         ("compared.md", {"format": "markdown"}),
-        ("compared.tex", {"format": "latex"}),
+        ("compared.tex", {"format": "latex", "full": True}),
     ],
 )
 def test_golden(

@@ -16,10 +16,16 @@ from judge.report.renderers.latex import escape
 from judge.results.result import Result
 from judge.results.run_info import RunInfo
 from judge.table import Table
+from tests.factories import has_line
 
 
 def render(result: Result) -> str:
-    return result.report("latex")
+    return result.report("latex", full=True)
+
+
+def _labels(text: str) -> list[str]:
+    """Return the labels of the tables."""
+    return re.findall(r"\\label\{(.*?)\}", text)
 
 
 def test_golden(result: Result, golden) -> None:
@@ -28,6 +34,21 @@ def test_golden(result: Result, golden) -> None:
 
 def test_golden_of_a_ranking(ranking: Result, golden) -> None:
     golden("ranking.tex", render(ranking))
+
+
+def test_only_the_main_table_is_written_unless_all_are_asked_for(tested: Result) -> None:
+    main = tested.report("latex")
+    assert _labels(main) == ["tab:judge-leaderboard"]
+    assert {"tab:judge-scores", "tab:judge-differences-style"} <= set(_labels(render(tested)))
+    comments = [line for line in main.splitlines() if line.startswith("%")]
+    assert has_line("\n".join(comments), "report(full=True)", "scores", "differences-style")
+
+
+def test_a_report_without_a_summary_table_has_its_first_table() -> None:
+    first, second = (table(("system", "mean"), [("a", 1)], name=name) for name in ("one", "two"))
+    section = Section("all", "All", lambda: (first, second))
+    text = plugins.write(Document("D", sections=(section,)), "latex")
+    assert _labels(text) == ["tab:judge-one"]
 
 
 @pytest.mark.parametrize(
@@ -171,9 +192,8 @@ def test_every_table_has_a_label_of_its_own() -> None:
     numbers = table(("system", "mean"), [("a", 1)])
     blocks = tuple(replace(numbers, name=name) for name in ("by-流暢さ", "by-関連性", "", ""))
     section = Section("all", "All", lambda: blocks)
-    text = plugins.write(Document("D", sections=(section,)), "latex")
-    labels = re.findall(r"\\label\{(.*?)\}", text)
-    assert labels == ["tab:judge-by", "tab:judge-by-2", "tab:judge-3", "tab:judge-4"]
+    text = plugins.write(Document("D", sections=(section,)), "latex", full=True)
+    assert _labels(text) == ["tab:judge-by", "tab:judge-by-2", "tab:judge-3", "tab:judge-4"]
 
 
 def test_a_long_heading_is_broken_between_words() -> None:
@@ -200,7 +220,7 @@ def test_that_no_model_judged_is_a_comment(tested: Result) -> None:
     lines = render(
         replace(tested, info=RunInfo(notices=("Scripted: no\nmodel was asked",)))
     ).splitlines()
-    assert lines[1:3] == ["% Scripted: no model was asked", "\\begin{table}"]
+    assert lines[1] == "% Scripted: no model was asked"
 
 
 @pytest.mark.parametrize(
@@ -219,7 +239,7 @@ def test_every_ranking_has_a_separate_table(ranking: Result) -> None:
         table=replace(ranking.table, columns=columns),
         rankings=tuple(replace(of, column=column.name) for column in columns),
     )
-    assert re.findall(r"\\label\{(.*)\}", render(two)) == [
+    assert _labels(render(two)) == [
         "tab:judge-ranking-one",
         "tab:judge-ranking-two",
     ]

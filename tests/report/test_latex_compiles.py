@@ -89,7 +89,8 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
 def test_the_tables_of_a_run_and_its_validation_compile(result: Result, tmp_path: Path) -> None:
     validation = judge.validate(result, calibrate=True)
     compared = judge.compare(result, _evaluated(tmp_path, step=2))
-    _compile(tmp_path, *(each.report("latex") for each in (result, validation, compared)))
+    reported = (result, validation, compared)
+    _compile(tmp_path, *(each.report("latex", full=True) for each in reported))
 
 
 def test_the_tables_of_slices_compile(result: Result, tmp_path: Path) -> None:
@@ -98,7 +99,8 @@ def test_the_tables_of_slices_compile(result: Result, tmp_path: Path) -> None:
         topic = "a_b%" if sample.item < "i_2" else "c&d#"
         samples.append(replace(sample, extra={"topic_%": topic}))
     sliced = replace(result, table=replace(result.table, samples=tuple(samples)))
-    _compile(tmp_path, plugins.write(plugins.document(judge.slices(sliced, "topic_%")), "latex"))
+    document = plugins.document(judge.slices(sliced, "topic_%"))
+    _compile(tmp_path, plugins.write(document, "latex", full=True))
 
 
 def test_every_single_table_compiles(result: Result, tmp_path: Path) -> None:

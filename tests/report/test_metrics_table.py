@@ -131,7 +131,7 @@ def test_the_report_and_validate_compare_with_the_same_baselines(
 
 
 def test_latex_leads_with_it_or_has_it_alone(validation: Any) -> None:
-    latex = validation.report("latex")
+    latex = validation.report("latex", full=True)
     assert latex.index("tab:judge-metrics") < latex.index("tab:judge-people-helpful")
     assert "\\toprule" in latex
 

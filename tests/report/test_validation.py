@@ -183,7 +183,7 @@ def validation() -> Validation:
         ("validation.txt", {}),
         ("validation.full.txt", {"full": True}),
         ("validation.md", {"format": "markdown"}),
-        ("validation.tex", {"format": "latex"}),
+        ("validation.tex", {"format": "latex", "full": True}),
     ],
 )
 def test_golden(

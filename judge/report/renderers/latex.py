@@ -14,7 +14,7 @@ from math import ceil
 from judge.core.errors import ConfigError
 from judge.core.format import one_line
 from judge.core.line_breaks import longest_piece, pieces
-from judge.core.messages import option
+from judge.core.messages import full_report, in_python, option
 from judge.report import document as blocks
 from judge.report.document import Document
 
@@ -89,21 +89,26 @@ _ESCAPED = str.maketrans(_CHARACTERS)
 _LIGATURE_GAP = re.compile(r"(?<=-)(?=-)|(?<=,)(?=,)")
 
 
-def render(document: Document) -> str:
-    """Write the document's tables, which `_chosen_tables` selects.
+def render(document: Document, *, full: bool = False) -> str:
+    """Write the document's main table, or with `full` all that `_all_tables` selects.
 
-    A row has a line of values and below it one
-    of small intervals. A table with many columns continues in a part below, and LaTeX shrinks a
-    part that is wider than a line. Raises ConfigError for a report without such tables.
+    The main table is the summary's; a comment names the others. A row has a line of values and
+    below it one of small intervals. A table with many columns continues in a part below, and LaTeX
+    shrinks a part that is wider than a line. Raises ConfigError for a report without such tables.
     """
-    chosen = _chosen_tables(document)
-    if not chosen:
+    tables = _all_tables(document)
+    if not tables:
         raise ConfigError(
             f"{option('format', 'latex')}: this report has no table of numbers; "
             f"{option('format', 'markdown')} has its texts"
         )
     notes = (*document.notices, *document.remarks)
     comments = "".join(f"% {one_line(note)}\n" for note in notes)
+    chosen = tables
+    if not full:
+        main, *_ = [*_tables(document.summary), *tables]
+        chosen = [main]
+        comments += _note_on_others(table.name for table in tables if table.name != main.name)
     labels = _labels(chosen)
     floats = [_floats(table, label) for table, label in zip(chosen, labels, strict=True)]
     text = "\n".join(chain.from_iterable(floats))
@@ -118,7 +123,16 @@ def escape(text: str, limit: int = 0) -> str:
     return marked.translate(_ESCAPED)
 
 
-def _chosen_tables(document: Document) -> list[blocks.Table]:
+def _note_on_others(table_names: Iterable[str]) -> str:
+    """Return a comment that says how to get the tables of these names; "" for none."""
+    names = ", ".join(one_line(name, _NAME) for name in table_names if name)
+    if not names:
+        return ""
+    one_table = "" if in_python() else "--table NAME writes one of the others, "
+    return f"% {one_table}{full_report()} all: {names}\n"
+
+
+def _all_tables(document: Document) -> list[blocks.Table]:
     """Return the tables of the sections, except tables of mostly text.
 
     If there are none, return the summary's tables, or else the folded ones.
