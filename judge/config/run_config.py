@@ -689,18 +689,13 @@ class RankConfig(RunConfig):
         "CRITERION,...",
     )
     # A run.yaml that judge run shares may have metrics: a note says that a ranking has none.
-    metrics: tuple[str, ...] | None = _option(
-        (), "Metrics", "Metrics of judge run.", "NAME,...", lacking=("rank",)
-    )
+    metrics: tuple[str, ...] | None = _option((), "Metrics", "Of judge run.", lacking=("rank",))
     orders: Literal[1, 2] = _option(
         2, "Scoring", "Orders in which to show each pair of texts.", "N"
     )
     pairs: int | None = _option(
         None, "Scoring", "Compare a sample of N pairs (default: all).", "N", ge=1
     )
-
-
-# Files
 
 
 load_config = RunConfig.load

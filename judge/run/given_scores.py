@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from judge.core.records import Column, Failure, Score
 
@@ -13,3 +13,8 @@ class GivenScores:
 
     columns: tuple[Column, ...] = ()
     rows: tuple[Score | Failure, ...] = ()
+
+    def compared_with(self, system: str) -> tuple[GivenScores, int]:
+        """Return the rows of pairs with this system, and the number of the other rows."""
+        rows = tuple(row for row in self.rows if system in (row.system, row.opponent))
+        return replace(self, rows=rows), len(self.rows) - len(rows)

@@ -22,7 +22,7 @@ from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.files import recover, try_writing
 from judge.core.format import listed, plural, text_name
-from judge.core.messages import in_python, option
+from judge.core.messages import Remark, in_python, option
 from judge.core.records import (
     Criterion,
     Failure,
@@ -277,6 +277,13 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
     rows = preferences.samples
     systems = dict.fromkeys(row.system for row in rows)
     check_against(config, list(systems))
+    given_scores = preferences.given_scores
+    if config.against:
+        given_scores, n_others = given_scores.compared_with(config.against)
+        if n_others:
+            others = f"{plural(n_others, 'preference')} between other systems"
+            note = f"{option('against', config.against)} leaves out {others}."
+            notes = [*notes, Remark(note)]
     language, _ = prompt_language.choose_prompt_language(config, rows, judged=False)
     # With one order, each pair counts. With two, pairs that lack an order would not count.
     config = config.model_copy(update={"criteria": (), "orders": preferences.orders})
@@ -290,7 +297,7 @@ def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) 
         language=language,
         data=data_info,
         notes=(*notes, *samples.unread_sheets(config.data)),
-        given_scores=preferences.given_scores,
+        given_scores=given_scores,
     )
     _check_replaced(prepared)
     return prepared

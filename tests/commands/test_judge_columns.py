@@ -292,6 +292,28 @@ def test_preferences_rank_the_systems() -> None:
     assert result.info.orders == 2
 
 
+def test_preferences_between_other_systems_do_not_count_against_one_system() -> None:
+    others = [
+        {"item": str(item), "first": first, "second": second, "preference": "c"}
+        for item in range(6)
+        for first, second in (("b", "c"), ("c", "b"))
+    ]
+    result = judge.rank([*PAIRS, *others], judge_columns="preference", against="a")
+    (ranking,) = result.rankings
+    assert {standing.system: standing.win_rate for standing in ranking.standings} == {
+        "a": 1.0,
+        "b": 0.0,
+        "c": 0.0,
+    }
+    assert has_line(result.info.remarks, "12 preferences between other systems")
+
+
+def test_pairs_in_both_orders_have_flips_beside_pairs_in_one_order() -> None:
+    one_more = {"item": "last", "first": "a", "second": "b", "preference": "first"}
+    (ranking,) = judge.rank([*PAIRS, one_more], judge_columns="preference").rankings
+    assert (ranking.pairs, ranking.flip_rate, ranking.position_bias) == (13, 0.0, 0.0)
+
+
 def test_pairs_in_one_order_count_as_they_are() -> None:
     one_order = [row for row in PAIRS if row["first"] == "a"]
     result = judge.rank(one_order, judge_columns="preference")
