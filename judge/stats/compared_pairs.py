@@ -247,10 +247,9 @@ def collect_sides(
         outcome = verdict(forward, backward, tie_label)
         flipped = np.nan
         mean_of_first = np.nan
-        # With one order per pair, no answer can change with the order.
-        has_flip = orders == 2 and outcome.flipped is not None
-        if has_flip and forward is not None and backward is not None:
-            flipped = float(outcome.flipped is True)
+        # Also with `orders=1`, preferences from the data may have some pairs in both orders.
+        if outcome.flipped is not None and forward is not None and backward is not None:
+            flipped = float(outcome.flipped)
             mean_of_first = (forward.value + backward.value) / 2
         first_length = lengths.get((item, first_name), 0)
         second_length = lengths.get((item, second_name), 0)

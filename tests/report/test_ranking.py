@@ -102,6 +102,12 @@ def test_ranking_sentences_describe_the_comparison(ranking: Result) -> None:
     assert has_line(alone, "No pair", "both orders", "unknown")
 
 
+def test_pairs_on_several_criteria_are_counted_as_comparisons() -> None:
+    assert has_line(_ranked(2, items=6).report(), "6 pairs compared")
+    several = _ranked(2, items=6, criteria=("overall", "tone"))
+    assert has_line(several.report(), "12 comparisons on 2 criteria")
+
+
 def test_uncompared_systems_come_last_without_numbers() -> None:
     result = _ranked(3)
     rows = tuple(s for s in result.table.scores if "system-2" not in (s.system, s.opponent))

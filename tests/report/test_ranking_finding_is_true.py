@@ -221,6 +221,12 @@ RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
         rf"(?P<size>{SIZE}) over \d+ items?",
         no_lead,
     ),
+    (
+        r"With (?P<items>\d+) items?, no system can lead: you need at least 5\.",
+        lambda reading, result, match: (
+            reading.items[result.rankings[0].standings[0].system] == int(match["items"]) < 5
+        ),
+    ),
     (r"But (?P<system>s\d) won (?P<won>\d+) pairs? and lost (?P<lost>\d+)\.", record),
     (
         r"No system won on better: (?:of (?P<pairs>\d+) pairs?, )?(?:(?P<tied>\d+)(?: pairs?)? tied)?"

@@ -82,19 +82,23 @@ def view(result: Result) -> Document:
     if failure_notice:
         notices = (*notices, failure_notice)
     notices = (*notices, *ranking_flip_notices(result))
-    pairs_compared = plural(n_pairs, "pair")
+    pairs = plural(n_pairs, "pair")
+    pairs_compared = f"{pairs} compared"
+    if len(rankings) > 1:  # a pair is compared on each criterion
+        pairs = plural(n_pairs, "comparison")
+        pairs_compared = f"{pairs} on {len(rankings)} criteria"
     # A pair that was judged in both orders has two judgments.
     failed = f"{plural(n_failed, 'judgment')} failed"
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
         scope=scope_of(result, sentences),
-        about=(systems, items_text, pairs_compared, failed),
+        about=(systems, items_text, pairs, failed),
         notices=notices,
         remarks=about.remarks,
         summary=tuple(_summary(rankings, n_pairs, n_failed)),
         sections=tuple(_sections(result, agreement)),
-        footer=(f"{pairs_compared} compared, {failed}", *panel.summary_lines(result)),
+        footer=(f"{pairs_compared}, {failed}", *panel.summary_lines(result)),
         data=ranked_data(result, about.failures, agreement, notices=notices),
         records=tuple(_records(result)),
         header=(*_STANDING_FIELDS, *_EQUAL_LENGTH, "signature"),
@@ -120,7 +124,7 @@ def _records(result: Result) -> Iterator[dict[str, Any]]:
 def _summary(rankings: list[Ranking], n_pairs: int, n_failed: int) -> Iterator[Block]:
     tone: Tone = "bad" if n_failed else ""
     tiles = [
-        Tile(f"{n_pairs:,}", "pairs compared"),
+        Tile(f"{n_pairs:,}", "pairs compared" if len(rankings) == 1 else "comparisons"),
         Tile(f"{n_failed:,}", "judgments failed", tone),
     ]
     for ranking in rankings[:2]:

@@ -16,6 +16,7 @@ from judge.report.format import column_title
 from judge.report.views.comparison_finding import split_against
 from judge.report.views.system_names import MAX_NAMED, listed, short_name
 from judge.results.result import Result
+from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.compared_pairs import TIE
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.power import ALPHA, min_items
@@ -156,6 +157,7 @@ def _lead(ranking: Ranking) -> Iterator[str]:
     else:
         highest = f"{leader_name} has the highest {noun}, {size}{over}"
         yield f"No system clearly leads on {title}: {highest}"
+        yield from _too_few_items(first_standing)
         yield from _record_against_win_rate(ranking, first_standing)
     size_of_second = _size(ranking, second_standing)
     yield f"{short_name(second_standing.system)} follows with {size_of_second}{_overlap(ranking)}."
@@ -174,6 +176,13 @@ def leads(ranking: Ranking, standing: Standing) -> bool:
 
 def _is_above_even(standing: Standing) -> bool:
     return standing.low is not None and standing.low > TIE + _NEAR
+
+
+def _too_few_items(standing: Standing) -> Iterator[str]:
+    """Say that a system without an interval has too few items."""
+    if standing.low is None:
+        items = plural(standing.items, "item")
+        yield f"With {items}, no system can lead: you need at least {MIN_INTERVAL_ITEMS}."
 
 
 def _record_against_win_rate(ranking: Ranking, standing: Standing) -> Iterator[str]:
