@@ -65,6 +65,18 @@ def test_a_mean_names_its_system_if_no_other_system_has_a_score() -> None:
     assert has_line(headline, "fluency of a")
 
 
+def test_a_criterion_whose_judgments_all_failed_is_named() -> None:
+    rows = [{"item": f"i{k}", "system": "a", "output": f"text {k}"} for k in range(6)]
+    result = judge.evaluate(
+        rows,
+        ["clear: Is it clear?", "kind: Is it kind?"],
+        model=lambda prompt: "no idea" if "clear" in prompt else 4,
+        metrics="none",
+        cache=False,
+    )
+    assert has_line(" ".join(result.report().split()), "No text has a score of clear", "failed")
+
+
 def test_a_notice_states_that_the_headline_is_unchanged() -> None:
     notice = failure_notice(run_with({"b": range(4)}))
     assert notice.endswith("the headline stays.")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
+from judge.core.format import first_names, plural
 from judge.core.format import listed as sentence_list
-from judge.core.format import plural
+from judge.report.format import column_title
 from judge.report.views.columns import main_comparison
 from judge.report.views.finding import finding
 from judge.report.views.system_names import short_name
@@ -48,6 +49,22 @@ def failure_notice(result: Result) -> str:
         outcome = f"the headline is: {worst_headline}"
     counts = _counts(failed, systems, n_items)
     return f"Failures differ between systems: {counts}. With the worst score for each, {outcome}."
+
+
+def failed_criteria_notice(result: Result) -> str:
+    """Name the criteria without a score, if others have scores.
+
+    The finding is then about the others, and without the overall score.
+    """
+    whole = [column for column in result.table.columns if not column.judge]
+    criteria = [column.name for column in whole if column.kind == "criterion"]
+    scored = {score.column for score in result.table.scores}
+    with_failures = {row.column for row in result.failures}
+    failed = [name for name in criteria if name in with_failures - scored]
+    if not failed or len(failed) == len(criteria):
+        return ""
+    names = first_names(map(column_title, failed), _MAX_NAMED)
+    return f"No text has a score of {names}, because judgments failed."
 
 
 def _failed_items(result: Result) -> Counter[str]:

@@ -42,7 +42,7 @@ from judge.report.views.columns import (
 from judge.report.views.comparison_finding import closest_pair, criteria_contradict
 from judge.report.views.difference_notices import few_items_notice
 from judge.report.views.drivers import drivers_blocks
-from judge.report.views.failure_notice import failure_notice
+from judge.report.views.failure_notice import failed_criteria_notice, failure_notice
 from judge.report.views.finding import finding, number_of_items, scope_of
 from judge.report.views.human_agreement import (
     agreement_chart,
@@ -132,7 +132,8 @@ def _has_given_scores(result: Result) -> bool:
 def _notices(result: Result) -> Iterator[str]:
     """Yield what weakens the comparison of the systems."""
     main = main_comparison(result)
-    notices = [failure_notice(result), few_items_notice(result, main) if main else ""]
+    notices = [failed_criteria_notice(result)]
+    notices += [failure_notice(result), few_items_notice(result, main) if main else ""]
     yield from filter(None, notices)
     n_items = len({sample.source_item for sample in result.table.samples})
     if any(n_texts < n_items for n_texts in count_texts(result, generations=False).values()):
