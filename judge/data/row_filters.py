@@ -63,7 +63,9 @@ class RowFilter:
         for column, required in self._required.items():
             value_counts = self._seen[column]
             if not value_counts:
-                problem = unknown_name_message("column", column, list(self._columns))
+                # Columns may also be written as the data name them.
+                known = dict.fromkeys((*self._columns, *self._renamed))
+                problem = unknown_name_message("column", column, list(known))
                 raise DataError(f"{option('where', {column: required[0]})}: {problem}")
             absent = [value for value in required if value not in value_counts]
             if absent:

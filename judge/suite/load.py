@@ -349,12 +349,20 @@ def load_criteria(
                     "criterion that scores one"
                 )
         except CriterionError as error:
-            mistakes.add(str(error), case.line)
-            if criterion_name not in loader.loaded:
+            if criterion_name in loader.loaded:
+                mistakes.add(str(error), case.line)
+            else:
                 # One message about a criterion is enough for all its cases.
                 not_loadable.add(criterion_name)
+                mistakes.add(str(error), _line_of_criterion(suite, case))
     mistakes.raise_if_any()
     return loader.loaded
+
+
+def _line_of_criterion(suite: Suite, case: Case) -> int:
+    """Return the line of a criterion that is written in the list of criteria, else of the case."""
+    is_in_list = keys_of(case.criterion) is not None and "criteria" in suite.lines
+    return suite.lines["criteria"] if is_in_list else case.line
 
 
 def criteria_of_run(

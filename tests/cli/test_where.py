@@ -95,3 +95,13 @@ def test_a_run_of_fewer_texts_replaces_a_run_only_with_overwrite(
         ).code
         == 0
     )
+
+
+def test_a_misspelt_column_is_compared_with_the_names_in_the_data(
+    command: Callable[..., Any],
+) -> None:
+    Path("t.csv").write_text("ticket,output\n1,Yes.\n2,No.\n", encoding="utf-8")
+    mapped = ("t.csv", "--map", "item=ticket", "--criteria", "polite", "--model", "m")
+    refused = command("plan", *mapped, "--where", "tickte=1")
+    assert refused.code == 2
+    assert has_line(refused.err, "'tickte'", "did you mean 'ticket'?")

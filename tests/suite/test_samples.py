@@ -178,6 +178,15 @@ def test_a_case_that_cannot_be(
     assert "\n" not in error_text
 
 
+def test_a_wrong_key_of_a_criterion_has_the_line_of_the_criteria(
+    gather: Gather, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        gather("{expect: {min: 3}}", top="criteria: [{name: tone, questino: Is it kind?}]")
+    assert str(caught.value).startswith(f"{tmp_path / 's.judge.yaml'}:1: ")
+    assert has_line(str(caught.value), "questino", "question")
+
+
 def test_all_cases_are_checked_in_one_error(gather: Gather, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         gather(
