@@ -335,6 +335,11 @@ _UNUSABLE = (
 def _advice(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno in _UNUSABLE:
         return _other_folder()
+    if "locked" in str(error):
+        return (
+            f"another program has been writing to it for {_TIMEOUT:g} s: wait until it ends, or "
+            f"name another folder with {option('cache', 'DIR')}"
+        )
     if "full" in str(error) or "space" in str(error) or "disk I/O" in str(error):
         return (
             f"make room on the disk (or name another with {option('cache', 'DIR')}) and "

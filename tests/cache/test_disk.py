@@ -286,7 +286,7 @@ def test_replies_are_written_after_another_process_unlocks_the_cache(
     connection = sqlite3.connect(tmp_path / "responses" / "cache.db", isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
     cache.put("a", response())
-    with pytest.raises(StorageError, match="locked"):
+    with pytest.raises(StorageError, match="locked; another program"):
         cache.flush()
     connection.execute("ROLLBACK")
     connection.close()
