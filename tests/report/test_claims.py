@@ -15,7 +15,8 @@ from judge.core.claims import Claim, Span, encode
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.views import items
-from judge.report.views.item_scores import checked_claims, marked
+from judge.report.views.item_scores import marked
+from judge.results.checked_claims import checked_claims
 from judge.results.item import item_of
 from judge.results.result import Result
 from judge.results.run_info import RunInfo

@@ -18,13 +18,8 @@ from judge.report.document import (
     table,
 )
 from judge.report.views import items
-from judge.report.views.item_scores import (
-    CLAIM_HEADS,
-    CLAIMS,
-    CheckedClaim,
-    checked_claims,
-    support_threshold,
-)
+from judge.report.views.item_scores import CLAIM_HEADS
+from judge.results.checked_claims import CLAIMS, CheckedClaim, checked_claims, support_threshold
 from judge.results.result import Result
 
 _MOST = 50

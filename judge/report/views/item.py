@@ -30,16 +30,14 @@ from judge.report.format import column_title
 from judge.report.views.columns import places, score_places
 from judge.report.views.item_scores import (
     CLAIM_HEADS,
-    CLAIMS,
-    CheckedClaim,
     Finding,
     Line,
     build_finding,
-    checked_claims,
     qags_table,
     question_table,
 )
 from judge.report.views.provenance import build_provenance, message_blocks
+from judge.results.checked_claims import CLAIMS, CheckedClaim, checked_claims
 from judge.results.item import ResultItem
 from judge.results.prompts import TextPrompt
 from judge.stats.compared_pairs import preferred_side, tie_label

@@ -9,22 +9,19 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from judge.core.claims import Span, decode
+from judge.core.claims import Span
 from judge.core.format import minus, number, one_line, plural
-from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Sample, Score
+from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Provenance, Score
 from judge.core.scale_words import pass_text
 from judge.core.signature import Signature
 from judge.report.document import Table, text_table
 from judge.report.format import score_text
 from judge.report.views.replies import Replies, stored_replies
+from judge.results.checked_claims import MAX_SENTENCE, CheckedClaim
 from judge.stats.compared_pairs import preferred_side, verdict
 
 PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)
-CLAIMS = ("claims_precision", "nli")
-REFERENCE_CLAIMS = "claims_recall"
 CLAIM_HEADS = ("support", "claim", "most similar sentence")
-_MAX_SENTENCE = 300  # characters of a sentence
-_THRESHOLD = 0.5  # of a verifier whose signature has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,75 +140,6 @@ def _answers(source: Provenance | Failure) -> tuple[tuple[str, str], ...]:
     return tuple(answers)
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedClaim:
-    """A claim, its probability of support (0–1), and whether that reaches the column's threshold.
-
-    `span` is its position in the output, None if its words are not there or it is a claim of the
-    references. `evidence` is the most similar sentence of the text that it is checked against, ""
-    if there is none.
-    """
-
-    text: str
-    probability: float
-    supported: bool
-    span: Span | None
-    evidence: str
-
-    @property
-    def mark(self) -> str:
-        return f"{'✓' if self.supported else '✗'} {self.probability:.2f}"
-
-    @property
-    def nearest(self) -> str:
-        """The most similar sentence of the source, in words."""
-        sentence = one_line(self.evidence, _MAX_SENTENCE)
-        if not sentence:
-            return "The source has no similar sentence."
-        return f"Most similar in the source: “{sentence}”"
-
-    @property
-    def cells(self) -> list[str]:
-        """What a table shows, under `CLAIM_HEADS`."""
-        evidence = one_line(self.evidence, _MAX_SENTENCE) or "–"
-        return [self.mark, one_line(self.text), evidence]
-
-
-def support_threshold(column: Column) -> float:
-    """Return the least probability (0–1) at which a claim is supported.
-
-    It is the signature's, or 0.5 if it has none.
-    """
-    return float(column.signature.settings.get("threshold", _THRESHOLD))
-
-
-def checked_claims(
-    sample: Sample, column: Column, row: Score | Failure | None
-) -> tuple[CheckedClaim, ...]:
-    """Return the claims behind a value of `claims_precision`, `nli` or `claims_recall`.
-
-    The first two check the output's claims against the source, the last the references' claims
-    against the output. Other columns and damaged records have none.
-    """
-    names = (*CLAIMS, REFERENCE_CLAIMS)
-    has_claims = column.kind == "metric" and column.name in names
-    if not has_claims or not isinstance(row, Score):
-        return ()
-    threshold = support_threshold(column)
-    is_of_output = column.name in CLAIMS
-    against = (sample.source or "") if is_of_output else sample.output
-    checked = []
-    for claim in decode(row.provenance.raw):
-        span = claim.span if is_of_output else None
-        if span is not None and span.end > len(sample.output):
-            span = None  # a damaged record
-        evidence = against[slice(*claim.evidence)] if claim.evidence else ""
-        is_supported = claim.probability >= threshold
-        probability = claim.probability
-        checked.append(CheckedClaim(claim.text, probability, is_supported, span, evidence))
-    return tuple(checked)
-
-
 class Piece(NamedTuple):
     """A piece of a text, with the scores that quote it and the unsupported claims that contain it.
 
@@ -230,7 +158,7 @@ class Piece(NamedTuple):
         notes = []
         for claim in self.claims:
             same = claim.text.strip() == self.text.strip()
-            words = "." if same else f": “{one_line(claim.text, _MAX_SENTENCE)}”"
+            words = "." if same else f": “{one_line(claim.text, MAX_SENTENCE)}”"
             support = f"{claim.probability:.2f}"
             notes.append(f"Support {support}{words} {claim.nearest}")
         return " · ".join(notes)

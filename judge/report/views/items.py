@@ -26,16 +26,12 @@ from judge.report.document import ItemBrowser
 from judge.report.format import column_title, score_text, shortest_places
 from judge.report.views.columns import groups, in_display_order, score_places
 from judge.report.views.item_scores import (
-    CLAIMS,
     PREFERENCE,
-    REFERENCE_CLAIMS,
-    CheckedClaim,
     Compared,
     Finding,
     Line,
     Piece,
     build_finding,
-    checked_claims,
     compared,
     marked,
     qags_table,
@@ -43,6 +39,7 @@ from judge.report.views.item_scores import (
 )
 from judge.report.views.provenance import abstained, failed
 from judge.report.views.replies import Replies
+from judge.results.checked_claims import CLAIMS, REFERENCE_CLAIMS, CheckedClaim, checked_claims
 from judge.results.result import Result
 from judge.stats.compared_pairs import tie_label
 from judge.stats.disagreements import on_same_scale
