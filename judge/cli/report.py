@@ -39,12 +39,17 @@ _CHART_FORMATS = ("svg", "png", "pdf")
 @click.command(cls=Command, takes="run", only=("where",))
 @click.argument("run", type=PATH, metavar="RUN", help="The folder of a run.")
 @option("--item", "Show one item: texts, scores, reasons and ratings.", metavar="ID")
-@option("--system", "With --item or --worst, only this system.", metavar="NAME")
+@option("--system", "With --item, --worst or --claims, only this system.", metavar="NAME")
 @option(
     "--worst",
     "Show the N worst texts with their inputs, reasons and own columns.",
     type=int,
     metavar="N",
+)
+@option(
+    "--claims",
+    "Show the unsupported claims; json and csv have all.",
+    is_flag=True,
 )
 @option("--by", "Compare the items by their value in this column.", metavar="COLUMN")
 @format_option(
@@ -82,6 +87,7 @@ def report_command(
     item: str | None,
     system: str | None,
     worst: int | None,
+    claims: bool,
     by: str | None,
     format: str,
     output: Path | None,
@@ -108,7 +114,7 @@ def report_command(
     # The output of charts may be a folder that exists.
     if not draws_charts:
         check_outputs({"--output": output}, format=format)
-    parts = {"--item": item, "--worst": worst, "--by": by}
+    parts = {"--item": item, "--worst": worst, "--claims": claims or None, "--by": by}
     of_whole_run = {
         "--figure": figure,
         "--table": table,
@@ -117,9 +123,9 @@ def report_command(
         f"--format {format}": draws_charts,
     }
     _refuse_unused(parts, of_whole_run)
-    is_part = item is not None or worst is not None
+    takes_system = item is not None or worst is not None or claims
     _check_modifiers(
-        format=format, system=system, is_part=is_part, failures_as=failures_as, wide=wide
+        format=format, system=system, takes_system=takes_system, failures_as=failures_as, wide=wide
     )
 
     where = load_config(options=options).where
@@ -128,7 +134,7 @@ def report_command(
     exports = check_exports(export)
     write_exports(result, exports)
 
-    part_of_run = _part_of(result, item=item, worst=worst, system=system, by=by)
+    part_of_run = _part_of(result, item=item, worst=worst, claims=claims, system=system, by=by)
     if part_of_run is not None:
         # Only slices have a summary.
         is_full = full or by is None
@@ -137,7 +143,6 @@ def report_command(
     if figure is not None:
         _draw_figure(result, figure, output)
         return
-
     # Without --output, the page and the charts go into the run's folder.
     if output is None and (draws_charts or format == "html"):
         _check_whole_run(run, where=bool(where), failures_as=failures_as)
@@ -170,16 +175,16 @@ def _selected(result: Result, where: Mapping[str, Any] | None, failures_as: str 
 
 
 def _check_modifiers(
-    *, format: str, system: str | None, is_part: bool, failures_as: str | None, wide: bool
+    *, format: str, system: str | None, takes_system: bool, failures_as: str | None, wide: bool
 ) -> None:
     """Raise ConfigError for an option without the one that it modifies, or for an unknown value.
 
-    `is_part` says whether the report is about one item or the worst texts.
+    `takes_system` says whether the report is about one item, the worst texts or claims.
     """
     from judge.results.failures import WORST
 
-    if system is not None and not is_part:
-        raise ConfigError("--system: is for --item ID or --worst N")
+    if system is not None and not takes_system:
+        raise ConfigError("--system: is for --item ID, --worst N or --claims")
     if failures_as not in (None, WORST):
         raise ConfigError(f"--failures-as {failures_as}: the only value is {WORST}")
     if wide and format != "csv":
@@ -202,23 +207,31 @@ def _refuse_unused(parts: Mapping[str, Any], of_whole_run: Mapping[str, Any]) ->
 
 
 def _part_of(
-    result: Result, *, item: str | None, worst: int | None, system: str | None, by: str | None
+    result: Result,
+    *,
+    item: str | None,
+    worst: int | None,
+    claims: bool,
+    system: str | None,
+    by: str | None,
 ) -> Any:
-    """Return the item, the worst texts or the slices to show; None for the whole run."""
+    """Return the item, the worst texts, the claims or the slices to show; None for the whole run."""
     from judge.commands.slices.command import slices
     from judge.core.plugins import require_known
+    from judge.results.claim_list import claim_list
     from judge.results.item import item_of
     from judge.results.worst_list import worst_list
 
     if item is not None:
         return item_of(result, item, system)
-    if worst is not None:
-        if system is None:
-            return worst_list(result, worst)
+    if by is not None:
+        return slices(result, by)
+    if worst is None and not claims:
+        return None
+    if system is not None:
         require_known("system", [system], result.table.systems, "--system")
-        texts_of_system = result.where(system=system)
-        return worst_list(texts_of_system, worst)
-    return None if by is None else slices(result, by)
+        result = result.where(system=system)
+    return claim_list(result) if worst is None else worst_list(result, worst)
 
 
 def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None:

@@ -28,6 +28,7 @@ from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.row_filters import Value
+from judge.results.claims import claims_frame
 from judge.results.estimates import (
     ESTIMATES,
     EstimateRow,
@@ -355,6 +356,17 @@ class Result(Outlets):
         # The names again: a frame without rows would have no columns.
         frame = pd.DataFrame(rows, columns=names)
         return with_own_columns(frame, own_cells)
+
+    @speaking_to("python")
+    def claims_frame(self) -> pd.DataFrame:
+        """Return a DataFrame with one row per claim that the metrics `claims` and `nli` checked:
+        item, system, column, claim, probability, supported and evidence.
+
+        The data's own columns come last. For each column, the least probable claims come first.
+        Claims of the column `claims_recall` are the references'; `evidence` is the most similar
+        sentence. Raises ConfigError for a run without claims.
+        """
+        return claims_frame(self.table)
 
     def _lowest_scores(self, n: int, column: str) -> list[Score]:
         """Return the worst scores of a column, or of all criteria, one for each text."""

@@ -137,10 +137,13 @@ def test_a_file_of_csv_opens_in_excel_in_any_language(
         (("--worst", "2", "--columns", "a"), ("--columns:", "combined with --worst")),
         (("--by", "lang", "--figure", "overall"), ("--figure:", "combined with --by")),
         (("--worst", "2", "--wide", "--format", "csv"), ("--wide:", "combined with")),
+        (("--claims", "--worst", "2"), ("--claims:", "combined with --worst")),
+        (("--claims",), ("no claims",)),
+        (("--system", "a"), ("--system:", "--claims")),
         (("--worst", "2", "--system", "nobody"), ("--system:", "'nobody'")),
     ],
 )
-def test_options_of_a_report_that_exclude_each_other_are_refused(
+def test_options_of_a_report_that_do_not_fit_are_refused(
     run: Path, command: Callable[..., Any], options: tuple[str, ...], facts: tuple[str, ...]
 ) -> None:
     completed = command("report", run, *options)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import pytest
@@ -12,11 +14,13 @@ from rich.cells import cell_len
 
 from judge.core import plugins
 from judge.core.claims import Claim, Span, encode
+from judge.core.errors import ConfigError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.views import items
 from judge.report.views.item_scores import marked
 from judge.results.checked_claims import checked_claims
+from judge.results.claim_list import claim_list
 from judge.results.item import item_of
 from judge.results.result import Result
 from judge.results.run_info import RunInfo
@@ -223,7 +227,7 @@ def test_texts_stay_texts(result: Result) -> None:
 
 def test_the_least_supported_claims_of_all_systems_are_first(result: Result) -> None:
     sections = {section.title: section for section in plugins.document(result).sections}
-    (table,) = sections["Unsupported claims"].blocks
+    _, table = sections["Unsupported claims"].blocks
     assert [tuple(cell.text for cell in row[:4]) for row in table.rows] == [
         ("lead", "doc-1", "0.02", "The <b>mayor</b> resigned."),
         ("lead", "doc-1", "0.04", "The vote was at noon."),
@@ -245,7 +249,7 @@ def test_the_console_has_them_in_80_columns(
     lines = result.report("console", full=full).splitlines()
     assert max(map(cell_len, lines)) <= 80
     start = next(
-        k for k, line in enumerate(lines) if line.startswith("system") and "support" in line
+        k for k, line in enumerate(lines) if line.split()[:3] == ["system", "item", "support"]
     )
     end = next(
         k for k, line in enumerate(lines) if "have a probability of support below 0.5" in line
@@ -268,7 +272,7 @@ def test_a_long_list_has_the_number_of_omitted_claims() -> None:
     many = run({(f"i{k:02}", "s"): [BURN] for k in range(57)})
     text = " ".join(many.report("console", full=True).split())
     assert has_line(text, "57 of 57 claims", "below 0.5")
-    assert has_line(text, "7 more", "judge report RUN --item ID")
+    assert has_line(text, "7 more", "judge report RUN --claims")
     assert "i49" in text
     assert "i50" not in text
 
@@ -285,6 +289,60 @@ def test_sentences_checked_by_nli_show_too(result: Result) -> None:
     html = page(Result(table, item_means(table)))
     assert "Unsupported claims" in html
     assert html.count('<mark class="claim"') == page(result).count('<mark class="claim"') > 0
+
+
+def test_the_claims_of_each_system_are_counted(result: Result) -> None:
+    sections = {section.title: section for section in plugins.document(result).sections}
+    counts, _ = sections["Unsupported claims"].blocks
+    assert [[cell.text for cell in row] for row in counts.rows] == [
+        ["lead", "6", "5", "83%"],
+        ["システム二", "2", "1", "50%"],
+    ]
+    summary = " ".join(result.report("console").split())
+    assert has_line(summary, "6 of 8 claims", "lead 5 of 6, システム二 1 of 2.")
+
+
+def test_the_share_of_unsupported_claims_has_an_interval_from_five_items_on() -> None:
+    five = run({(f"i{number}", "s"): CLAIMS[:2] for number in range(5)})
+    (count,) = claim_list(five).counts
+    assert (count.claims, count.unsupported) == (10, 5)
+    assert count.share is not None
+    assert (count.share.value, count.share.n) == (0.5, 5)
+    assert count.share.low is not None
+
+
+def test_the_list_of_claims_omits_none() -> None:
+    many = run({(f"i{k:02}", "s"): [BURN] for k in range(57)})
+    text = plugins.write(plugins.document(claim_list(many)), "console", full=True)
+    assert all(f"i{k:02}" in text for k in range(57))
+    assert "more: judge report" not in text
+
+
+def test_csv_json_and_frame_have_every_claim_with_text_verdict_evidence_and_own_columns(
+    result: Result,
+) -> None:
+    samples = tuple(replace(sample, extra={"topic": "town"}) for sample in result.table.samples)
+    result = replace(result, table=replace(result.table, samples=samples))
+    document = plugins.document(claim_list(result))
+    rows = [*csv.DictReader(StringIO(plugins.write(document, "csv")))]
+    assert rows[0] == {
+        "item": "doc-1", "system": "lead", "column": "claims_precision", "claim": UNPLACED.text,
+        "probability": "0.02", "supported": "False", "evidence": "", "topic": "town",
+    }  # fmt: skip
+    assert [row["column"] for row in rows] == ["claims_precision"] * 8 + ["claims_recall"] * 3
+    data = json.loads(plugins.write(document, "json"))
+    frame = result.claims_frame()
+    assert data["claims"] == frame.to_dict("records")
+    assert list(frame.columns) == list(rows[0])
+    assert not frame.supported[0]
+    assert frame.supported[7]
+    assert data["counts"][0]["unsupported"] == 5
+
+
+def test_the_claims_of_a_run_without_claims_are_an_error() -> None:
+    empty = run({("i", "s"): ""})
+    with pytest.raises(ConfigError, match="no claims"):
+        claim_list(replace(empty, table=replace(empty.table, scores=())))
 
 
 def test_an_item_shows_all_its_claims(result: Result) -> None:

@@ -1,12 +1,11 @@
-"""The claims of all outputs that their sources do not support, the least probable first."""
+"""The claims of outputs that their sources do not support: counted by system, and in a list."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from judge.core.format import one_line
+from judge.core.format import first_names, one_line, plural
 from judge.core.records import Column as ScoreColumn
-from judge.core.records import Score
 from judge.report.document import (
     Block,
     Cell,
@@ -18,81 +17,157 @@ from judge.report.document import (
     table,
 )
 from judge.report.views import items
+from judge.report.views.columns import share_cell
 from judge.report.views.item_scores import CLAIM_HEADS
-from judge.results.checked_claims import CLAIMS, CheckedClaim, checked_claims, support_threshold
+from judge.results.checked_claims import CLAIMS, support_threshold
+from judge.results.claims import (
+    ClaimCount,
+    ClaimOfText,
+    claim_counts,
+    claims_of,
+    unsupported_claims,
+)
 from judge.results.result import Result
 
 _MOST = 50
 _MOST_IN_SUMMARY = 3
+_MOST_SYSTEMS = 5  # in a sentence
+_MAX_NAME = 30  # characters of a name in a sentence
 _MAX_TEXT = 200  # characters
 
 
 def claims_section(result: Result) -> Iterator[Section]:
     """Yield the section of unsupported claims; nothing for a run without claims."""
-    if any(column.name in CLAIMS for column in result.table.columns):
-        yield Section("claims", "Unsupported claims", lambda: _unsupported_claims(result))
+    column = _column_of_claims(result)
+    if column is not None:
+        yield Section("claims", "Unsupported claims", lambda: _blocks(result, column))
 
 
-def claims_summary(result: Result) -> Iterator[Block]:
+def claims_summary(result: Result) -> Iterator[Table]:
     """Yield a table of the least supported claims, if there are any."""
-    blocks = _unsupported_claims(result, short=True)
-    yield from (block for block in blocks if isinstance(block, Table))
-
-
-def _unsupported_claims(result: Result, *, short: bool = False) -> Iterator[Block]:
-    """Yield the table, or a sentence if all claims are supported; nothing without claims."""
-    columns = [column for column in result.table.columns if column.name in CLAIMS]
-    if not columns:
+    column = _column_of_claims(result)
+    if column is None:
         return
-    column = columns[0]
-    claims = _claims_of_column(result, column)
-    if not claims:
-        return
-    threshold = support_threshold(column)
-    total = f"{len(claims):,} claims"
-    unsupported = [pair for pair in claims if not pair[1].supported]
-    unsupported.sort(key=lambda pair: pair[1].probability)
+    claims = list(claims_of(result.table, column))
+    unsupported = unsupported_claims(claims)
     if not unsupported:
-        probable = f"all have a probability of {threshold:g} or more"
-        yield Paragraph(f"None of {total} is unsupported: {probable}.")
         return
-    share = f"{len(unsupported):,} of {total}"
-    table_key = f"{share} have a probability of support below {threshold:g}."
-    if len(unsupported) > _MOST and not short:
-        table_key += f" {len(unsupported) - _MOST:,} more: judge report RUN --item ID"
-    n_rows = _MOST_IN_SUMMARY if short else _MOST
-    listed = unsupported[:n_rows]
-    rows = [_row(score, claim, short=short) for score, claim in listed]
-    names = ("system", "item", *CLAIM_HEADS)
-    heads = [Column(heading, numeric=False, optional=True) for heading in names]
-    yield table(
-        heads,
+    counts = claim_counts(result.table, claims)
+    # Without a value in any row, the table has no column of evidence.
+    rows = [[*_row(entry), None] for entry in unsupported[:_MOST_IN_SUMMARY]]
+    yield _table(
         rows,
-        table_key,
-        caption="Least supported claims" if short else "",
-        name="claims",
-        sorts=not short,
-        short=short,
+        f"{_how_many(claims, column)}{_by_system(counts)}.",
+        caption="Least supported claims",
+        short=True,
     )
 
 
-def _claims_of_column(result: Result, column: ScoreColumn) -> list[tuple[Score, CheckedClaim]]:
-    """Return the claims of all texts, each with the score that it belongs to."""
-    samples = {sample.key: sample for sample in result.table.samples}
-    claims = []
-    for score in result.table.column_scores(column.name):
-        if score.key in samples:
-            checked = checked_claims(samples[score.key], column, score)
-            claims += [(score, claim) for claim in checked]
-    return claims
+def has_unsupported_claims(result: Result) -> bool:
+    """Return whether an output has a claim that its source does not support."""
+    column = _column_of_claims(result)
+    if column is None:
+        return False
+    return any(not entry.claim.supported for entry in claims_of(result.table, column))
 
 
-def _row(score: Score, claim: CheckedClaim, *, short: bool) -> list[Content]:
-    """Return the system, the item, and the claim with its probability and its evidence."""
-    # Without a value in any row, a `short` table has no column of evidence.
-    evidence = "" if short else one_line(claim.evidence, _MAX_TEXT)
-    link = items.link(item=score.item, system=score.system)
-    item = Cell(score.item, link=link)
+def claim_blocks(
+    claims: Sequence[ClaimOfText],
+    counts: Sequence[ClaimCount],
+    column: ScoreColumn,
+    most: int | None = None,
+) -> Iterator[Block]:
+    """Yield the counts by system and at most this many unsupported claims of a column."""
+    yield _counts_table(counts, column)
+    unsupported = unsupported_claims(claims)
+    if not unsupported:
+        threshold = support_threshold(column)
+        yield Paragraph(
+            f"None of {plural(len(claims), 'claim')} is unsupported: all have a probability of "
+            f"{threshold:g} or more."
+        )
+        return
+    listed = unsupported[:most]
+    table_key = f"{_how_many(claims, column)}."
+    if len(listed) < len(unsupported):
+        table_key += f" {len(unsupported) - len(listed):,} more: judge report RUN --claims"
+    rows = [[*_row(entry), _evidence(entry)] for entry in listed]
+    yield _table(rows, table_key, sorts=True)
+
+
+def _column_of_claims(result: Result) -> ScoreColumn | None:
+    """Return the first column that checks claims of outputs."""
+    columns = (column for column in result.table.columns if column.name in CLAIMS)
+    return next(columns, None)
+
+
+def _blocks(result: Result, column: ScoreColumn) -> Iterator[Block]:
+    claims = list(claims_of(result.table, column))
+    # A damaged record has none.
+    if claims:
+        counts = claim_counts(result.table, claims)
+        yield from claim_blocks(claims, counts, column, _MOST)
+
+
+def _how_many(claims: Sequence[ClaimOfText], column: ScoreColumn) -> str:
+    threshold = support_threshold(column)
+    share = f"{len(unsupported_claims(claims)):,} of {plural(len(claims), 'claim')}"
+    return f"{share} have a probability of support below {threshold:g}"
+
+
+def _by_system(counts: Sequence[ClaimCount]) -> str:
+    """Say for the systems with the highest shares how many claims are unsupported."""
+    if len(counts) < 2:
+        return ""
+    shares = []
+    for count in sorted(counts, key=_share, reverse=True):
+        system = one_line(count.system, _MAX_NAME)
+        shares.append(f"{system} {count.unsupported:,} of {count.claims:,}")
+    return f": {first_names(shares, _MOST_SYSTEMS)}"
+
+
+def _share(count: ClaimCount) -> float:
+    return count.share.value if count.share else 0.0
+
+
+def _counts_table(counts: Sequence[ClaimCount], column: ScoreColumn) -> Table:
+    rows: list[list[Content]] = []
+    for count in counts:
+        system = one_line(count.system, _MAX_TEXT)
+        rows.append([system, count.claims, count.unsupported, share_cell(count.share)])
+    heads = ("system", "claims", "unsupported", Column("share", better="lower"))
+    return table(
+        heads,
+        rows,
+        f"Unsupported: probability of support below {support_threshold(column):g}. Share: "
+        "unsupported claims of all claims.",
+        caption="Claims of outputs by system.",
+        name="claims-by-system",
+        sorts=True,
+    )
+
+
+def _table(
+    rows: Sequence[Sequence[Content]],
+    table_key: str,
+    *,
+    caption: str = "",
+    sorts: bool = False,
+    short: bool = False,
+) -> Table:
+    names = ("system", "item", *CLAIM_HEADS)
+    heads = [Column(heading, numeric=False, optional=True) for heading in names]
+    return table(heads, rows, table_key, caption=caption, name="claims", sorts=sorts, short=short)
+
+
+def _row(entry: ClaimOfText) -> list[Content]:
+    """Return the system, the item, the probability and the claim."""
+    sample, _, claim = entry
+    link = items.link(item=sample.item, system=sample.system)
+    item = Cell(sample.item, link=link)
     probability = Cell(f"{claim.probability:.2f}", value=claim.probability)
-    text = one_line(claim.text, _MAX_TEXT)
-    return [score.system, item, probability, text, evidence or None]
+    return [sample.system, item, probability, one_line(claim.text, _MAX_TEXT)]
+
+
+def _evidence(entry: ClaimOfText) -> str | None:
+    return one_line(entry.claim.evidence, _MAX_TEXT) or None

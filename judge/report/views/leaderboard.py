@@ -30,7 +30,7 @@ from judge.report.views.board import Leaderboard, build_leaderboard, count_texts
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart
 from judge.report.views.checklists import checklist_blocks, checklist_summary
-from judge.report.views.claims import claims_section, claims_summary
+from judge.report.views.claims import claims_section, claims_summary, has_unsupported_claims
 from judge.report.views.columns import (
     TEST_NAME,
     compared_columns,
@@ -417,6 +417,8 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         yield f"judge plan RUN --pair {pair}"
     if worst_texts(result.table, 1):
         yield "judge report RUN --worst 10"
+    if has_unsupported_claims(result):
+        yield "judge report RUN --claims"
     by = slicing_column(result.table.samples)
     if by:
         yield f"judge report RUN --by {quote(by)}"
