@@ -8,16 +8,23 @@ from __future__ import annotations
 
 from judge.scoring.prose import other_languages
 
-# Anywhere: "4, assuming that the links work", "4점, 맞다면."
+# Anywhere: "4, I guess", "4 - or higher?"
+_UNSURE = (
+    r"\b(?:doubtful|hypothetical\w*|unsure|I\s+(?:assume|guess)"
+    r"|not\s+(?:sure|certain|applicable))\b|\?\W*\Z"
+    r"|仮定|[でま]しょうか|[吗嗎]\W*\Z"
+)
+# A condition is all of the reason: "4 - if the date is right", "4점, 맞다면.", "4分，如果内容属实".
+# Beside a main clause it is a remark: "4 - it would be better if dates were given".
 _CONDITION = (
-    r"\b(?:if|unless|in\s+case|as\s+long\s+as|doubtful|assuming|supposing|suppose|hypothetical\w*"
-    r"|unsure"
-    r"|provided\s+that|I\s+(?:assume|guess)|not\s+(?:sure|certain|applicable))\b|\A\W*provided\b"
-    r"|\?\W*\Z"
+    r"\A\W*(?:(?:but|and)\s+)?(?:only\s+)?(?:if|unless|in\s+case|as\s+long\s+as|assuming"
+    r"|suppos(?:e|ing)|provided)\b(?![^.;]*\bwould\b)"
+    # "4 - this score holds if the date is right"
+    r"|\b(?:only|scor(?:e|ed|ing)|rating|grade|deserves?|lower|higher)\b[^.;]*\b(?:if|unless)\b"
     # Not in 見当たらない and もたらす
-    r"|仮定|けれ?ば|せば|(?<!も)たら(?!な[いか])|なら(?![なびう])|場合(?:は|に|なら)|[でま]しょうか"
-    r"|[다라]면(?![서적])|(?:이하|었|았|으)면\W*\Z|경우(?:에만?|라면)?\W*\Z"
-    r"|如果|假如|假设|假設|若(?!干)|除非|只要|[吗嗎]\W*\Z"
+    r"|(?:[けせれ]ば|(?<!も)たら|なら|場合(?:は|に|なら)?)\W*\Z"
+    r"|(?:[다라]면|(?:이하|었|았|으|하)면|경우(?:에만?|라면)?)\W*\Z"
+    r"|(?:如果|假如|假设|假設|若(?!干)|除非|只要)(?![^。]*(?:更|[会會就还還也才]|提[升高]|改[进善]))"
 )
 _OTHER_SCORE = r"(?:an?\s+|the\s+)?(?:lower|higher|less|more|[0-9])(?!,[0-9])"
 # "4, maybe", "4 - it might be lower", but not "4 - perhaps a bit short", "4 - could be more concise"
@@ -48,7 +55,8 @@ _AT_START = (
     # "4, once the links work", but not "4 - Once it is read, it is clear."
     r"|(?:until|once|after|before|when)\b[^,;:]*+\Z"
     # "4, could be", "4 - would be too generous", but not "4 - could be clearer"
-    r"|(?:would|could|might|may|should)(?:\W*\Z|(?:\s+not)?\s+be\b(?!\s+(?:more|better|\w+er)\b))"
+    r"|(?:would|could|might|may|should)"
+    r"(?:\W*\Z|(?:\s+not)?\s+be\b(?!\s+(?:more|better|improved|shortened|expanded|\w+er)\b))"
     r"|とは(?:言え|いえ)(?:ない|ません)|は[高低]|が上限|満点は|では?な[いく]|ではありません|該当なし|対象外|保留|未定"
     r"|만점이|아니|[은는]\s|못\s*줌|해당(?:\s*사항)?\s*없|보류|미정"
     r"|不[对對]?[,，。]|不(?:行|妥|可能|值|配)|不是(?![很没沒])|不(?:应|應|该|該)(?!出现|出現|有)|至多|待定|[暂暫]定"
@@ -94,7 +102,7 @@ _ALONE = (
     r"|이상|이하|정도|최[대고]|最[多高]|至少|左右|示例|目[标標]|上次|太[高低]了?|达不到|達不到|不[给給对對]|nein|non"
     r"|trop\s+(?:élevé|haut)|zu\s+hoch|demasiado\s+alto"
 )
-_ANYWHERE = rf"{_CONDITION}|{_PERHAPS}|{other_languages.DOUBT_AFTER}"
+_ANYWHERE = rf"{_UNSURE}|{_CONDITION}|{_PERHAPS}|{other_languages.DOUBT_AFTER}"
 DOUBT = (
     rf"{_ANYWHERE}|{_ON_DEMAND}"
     rf"|\A\W*(?:{_AT_START}|(?:{_ALONE})\W*\Z|{other_languages.DOUBT_AT_START})"
