@@ -125,6 +125,19 @@ def usual_level(rated: Iterable[Sample]) -> Level:
     return "within-items" if enough_texts else "all-texts"
 
 
+def usual_level_of(scored: Iterable[Values], rated: Sequence[Sample]) -> Level:
+    """Return the level at which every judge has enough of the rated texts.
+
+    `scored` has the judges' values. If a judge failed on all texts of a system, its correlations
+    are between fewer texts than people rated.
+    """
+    for values in scored:
+        texts = [sample for sample in rated if sample.key in values]
+        if texts and usual_level(texts) == "all-texts":
+            return "all-texts"
+    return usual_level(rated)
+
+
 def criterion(column: Column) -> str:
     """Return the name of a column's criterion."""
     return column.criterion or column.name
@@ -475,13 +488,16 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     return _correlation(pairs, drawn, subject, bootstrap)
 
 
-def minus_one_rater(values: Floats, votes: Floats, bootstrap: Bootstrap) -> Estimate | None:
+def minus_one_rater(
+    values: Floats, votes: Floats, bootstrap: Bootstrap, level: Level = "within-items"
+) -> Estimate | None:
     """Return a judge's Spearman with the mean of the other raters, minus a rater's own.
 
     Each rater is left out in turn, and the difference is averaged over raters. `values` are items ×
     systems, `votes` raters × items × systems, NaN if missing; a text counts for a rater if it has
-    the judge's value, the rater's and another rater's. It is the mean over items with at least two
-    texts in which all three vary, else over all texts; None if neither is defined.
+    the judge's value, the rater's and another rater's. At the level `within-items` it is the mean
+    over items with at least two texts in which all three vary; else, or if there is no such item,
+    over all texts. None if neither is defined.
     """
     pairs: list[_JudgeAndRater] = []
     for index, rater in enumerate(votes):
@@ -492,6 +508,8 @@ def minus_one_rater(values: Floats, votes: Floats, bootstrap: Bootstrap) -> Esti
     if not pairs:
         return None
     subject = f"judge minus one of {len(votes)} raters, against the mean of the others: Spearman"
+    if level != "within-items":
+        return _minus_one_rater_over_texts(pairs, subject, bootstrap)
     by_rater = [pair.differences_within_items() for pair in pairs]
     method = f"{subject} {OVER['within-items']}"
     inside = _difference_within_items(average(by_rater), method, bootstrap.confidence)

@@ -29,7 +29,7 @@ from judge.stats.correlation import (
     Correlation,
     CorrelationWithRatings,
     rater_correlation,
-    usual_level,
+    usual_level_of,
 )
 from judge.stats.paired_differences import holm, sign_flip
 from judge.stats.pass_agreement import (
@@ -133,7 +133,8 @@ class Rated:
     - `excluded`: the number of ratings that were used to make a prompt (`judge.data.ledger`).
     - `raters`: the people, if requested.
     - `usual_level`: the level that reports show unless another one is requested. With fewer than
-      three rated texts in most items it is `all-texts`, because a correlation of two is 1 or −1.
+      three rated texts in most items it is `all-texts`, because a correlation of two is 1 or −1. A
+      text counts if every judge has scored it.
     - `systems`: the means by people and by the judges, if people rated texts of every system.
     - `rated_above`: the judges whose best system people rate significantly below another one.
     """
@@ -242,7 +243,9 @@ def people(
             epsilon=epsilon,
             compare_all=measure,
         )
-        each_rater = () if epsilon is None else raters(samples, rating_name, bootstrap, sheet)
+        each_rater: tuple[Rater, ...] = ()
+        if epsilon is not None:
+            each_rater = raters(samples, rating_name, bootstrap, sheet, level=rated.usual_level)
         excluded = sum(rating_name in sample.withheld for sample in table.samples)
         compared.append(replace(rated, raters=each_rater, excluded=excluded))
     return tuple(compared)
@@ -311,7 +314,7 @@ def _rated(
         versus=versus,
         reversed=differences.reversed,
         behind=behind,
-        usual_level=usual_level(texts),
+        usual_level=usual_level_of([judge.values for judge in judges], texts),
         systems=means,
         rated_above=above,
     )

@@ -36,8 +36,7 @@ class Votes:
 class Rater:
     """One rater compared with the mean of the others, None if undefined.
 
-    `spearman` is at the level that `usual_level` returns for the rated texts. Only texts that
-    another rater rated too count. `repeated` texts were rated twice, `same` of them with the same
+    Only texts that another rater rated too count. `repeated` texts were rated twice, `same` of them with the same
     value; both need a file of ratings.
     """
 
@@ -79,15 +78,18 @@ def raters(
     criterion: str,
     bootstrap: Bootstrap,
     sheet: Ratings | None = None,
+    *,
+    level: Level | None = None,
 ) -> tuple[Rater, ...]:
     """Return the table of a criterion's raters, in the order of their first rating.
 
-    `sheet` is the file of ratings. Empty if no text has a list of ratings.
+    `sheet` is the file of ratings. `level` is that of their correlations, by default the usual one
+    for the rated texts. Empty if no text has a list of ratings.
     """
     votes = votes_of(samples, criterion)
     texts = {sample.key for sample in samples}
-    # As in the table of the judges, so that both have the same value of one rater.
-    level = usual_level(sample for sample in samples if criterion in sample.human)
+    if level is None:
+        level = usual_level(sample for sample in samples if criterion in sample.human)
     sheet = sheet or Ratings()
     criterion_name = criterion if criterion in sheet.criteria else base_name(criterion)
     on_criterion = [row for row in sheet.single if row.criterion == criterion_name]

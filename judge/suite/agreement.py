@@ -23,7 +23,7 @@ from judge.stats.correlation import (
     Correlation,
     CorrelationWithRatings,
     change_in_agreement,
-    usual_level,
+    usual_level_of,
 )
 from judge.stats.power import ALPHA, MIN_ITEMS, items_needed
 from judge.suite.case import (
@@ -143,7 +143,8 @@ class Agreement(Case):
         ]
         lacking, detail = case_scores.describe_missing(rows_without_score)
         excluded = ledger.excluded(samples, criterion)
-        level = self.human.level or usual_level(rated_samples)
+        values = case_scores.values(rated_samples)
+        level = self.human.level or usual_level_of([values], rated_samples)
         correlation = _correlate(rated_samples, criterion, case_scores, context)
         # Too few items or systems, or ratings that are all equal.
         if level in correlation.lacking:
@@ -269,9 +270,9 @@ def agreement_change(
         scores_after = CaseScores.for_criterion(result, criterion, items)
     except Undecidable:
         return None
-    level = usual_level(rated_samples)
     old_values = scores_before.values(rated_samples)
     new_values = scores_after.values(rated_samples)
+    level = usual_level_of([old_values, new_values], rated_samples)
     shifts, _ = change_in_agreement(
         rated_samples,
         criterion,

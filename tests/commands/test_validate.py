@@ -16,7 +16,7 @@ from scipy import stats
 import judge
 from judge.commands.validate.record import Validation
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.records import Column, Provenance, Sample, Score
+from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.metrics import parallel
 from judge.providers.scripted import ScriptedProvider
@@ -150,6 +150,24 @@ def test_two_texts_per_item_are_correlated_over_all_texts() -> None:
     assert "within-items" in {rated.usual_level for rated in usual().rated}
 
 
+def test_texts_without_a_score_do_not_count_for_the_level() -> None:
+    """Regression: a judge that failed on one of three systems had a correlation of 1.00 within items."""
+    result = judged(rows(items=24))
+    samples = [sample for sample in result.table.samples if sample.system != "poor"]
+    scored = {sample.key for sample in samples}
+    scores = [score for score in result.table.scores if score.key in scored]
+    lost = [
+        Failure(score.item, score.system, score.column, "parse", "ParseError", "no score")
+        for score in result.table.scores
+        if score.key not in scored
+    ]
+    table = replace(result.table, scores=tuple(scores), failures=tuple(lost))
+    validation = judge.validate(replace(result, table=table), n_resamples=20)
+    assert validation.level == "all-texts"
+    (rated,) = validation.rated
+    assert {row.correlation.texts for row in rated.judges} == {len(samples)}
+
+
 def test_one_rater_is_compared_with_the_mean_of_the_others() -> None:
     rated = criterion_rows(usual())
     assert rated.no_rater == ""
@@ -266,7 +284,7 @@ def test_failures_on_texts_that_people_rate_differently_are_a_warning() -> None:
     assert judge_row.correlation.estimates["within-items", "spearman"].value == 1.0
     console = validation.report("console").replace("\n", " ")
     assert has_line(console, "! relevance: 8 of 24", "shy", "1.77", "4.03", "p = 0.016")
-    assert " failed  items" in validation.report()
+    assert " failed  texts" in validation.report()
     assert "33.3%" in validation.report()
     assert "(p = 0.016)." in validation.report("html")
     stored = json.loads(json.dumps(asdict(flat(criterion_rows(validation)))))

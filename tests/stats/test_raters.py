@@ -198,6 +198,14 @@ def test_a_judge_minus_one_rater_within_items_is_a_mean_over_items() -> None:
     assert difference.n == 12
 
 
+def test_a_judge_minus_one_rater_over_all_texts_may_be_asked_for() -> None:
+    judge = RANDOM.normal(3, 1, (12, 2))
+    difference = minus_one_rater(judge, VOTES.reshape(3, 12, 2), FEW, "all-texts")
+    assert difference is not None
+    assert difference.value == pytest.approx(minus_rater_by_hand(judge, VOTES.reshape(3, 12, 2)))
+    assert difference.n == 24
+
+
 def test_the_mean_of_raters_is_better_than_a_single_rater() -> None:
     mean = VOTES.mean(axis=0)
     difference = minus_one_rater(mean, VOTES, FEW)

@@ -45,7 +45,7 @@ def people_findings(
                 rated,
                 row,
                 items=int((~np.isnan(values)).any(axis=1).sum()),
-                minus_rater=minus_one_rater(values, votes, bootstrap),
+                minus_rater=minus_one_rater(values, votes, bootstrap, rated.usual_level),
                 shift=_largest_shift(judge, texts),
                 ratings_vary=len(ratings) > 1,
                 scores_vary=len(scores) > 1,

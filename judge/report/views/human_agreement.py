@@ -262,7 +262,7 @@ def other_level_note(rated: Rated, level: Level) -> str:
         return _missing_level_note(rated, level, usable)
     if rated.usual_level == "within-items" or level == "systems":
         return ""
-    few_texts = "most items have fewer than three rated texts"
+    few_texts = "most items have fewer than three rated texts with a score"
     if level == "all-texts":
         return f"Correlations are over all texts: {few_texts}."
     return f"Most correlations within an item are only 1 or −1: {few_texts}."
