@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 from collections.abc import Mapping
@@ -149,7 +150,9 @@ def read(line: bytes) -> RecordedCall | str:
     Raises ValueError.
     """
     try:
-        values = json.loads(line.decode("utf-8", "surrogatepass"))
+        # Editors on Windows add a byte order mark to the first line.
+        text = line.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogatepass")
+        values = json.loads(text)
         if isinstance(values, dict) and set(values) == {"note"}:
             return str(values["note"])
         model = _Line.model_validate(values)

@@ -65,6 +65,14 @@ def test_a_recording_round_trips(tmp_path: Path) -> None:
     assert "二" in path.read_text("utf-8")  # a person can read it
 
 
+def test_a_recording_that_windows_saved_is_the_same(tmp_path: Path) -> None:
+    path = recorded(tmp_path)
+    before = replies(path)
+    lines = path.read_bytes().splitlines()
+    path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(lines) + b"\r\n")
+    assert replies(path) == before
+
+
 def test_the_order_of_asking_does_not_show(tmp_path: Path) -> None:
     record(tmp_path / "a", "By hand.", *CALLS)
     record(
