@@ -272,9 +272,10 @@ def mean_on_scale(
         mean_test = MeanTest(
             from_limit, deviation, "item", items=len(items), no_evidence=no_evidence
         )
-        # Only an end of the scale beyond the limit could pull the mean across it.
+        # Only an end of the scale beyond the limit could pull the mean across it: none is below a
+        # limit that is the lowest score.
         end_beyond = low if estimate.value > limit else high
-        if end_beyond is not None and not no_evidence:
+        if end_beyond is not None and abs(end_beyond - limit) > NEAR and not no_evidence:
             needed = None
             if low is not None and high is not None:
                 needed = _items_on_scale(scores, limit, end_beyond, high - low)

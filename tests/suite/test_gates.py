@@ -153,6 +153,19 @@ def test_few_similar_scores_do_not_exclude_rare_low_scores(make: Any) -> None:
     assert has_line(verdict.reason, "10 items", "too few high scores", "above 2", "26 items")
 
 
+@pytest.mark.parametrize(
+    ("expect", "labels"),
+    [({"max": 1}, ["1"] * 4 + ["2"] * 4), ({"min": 5}, ["5"] * 4 + ["4"] * 4)],
+)
+def test_no_rare_score_makes_up_for_a_mean_off_the_end_of_the_scale(
+    make: Any, expect: dict[str, int], labels: list[str]
+) -> None:
+    verdict = decide(make, {"expect": expect}, labels)
+    assert verdict.status == "failed"
+    assert "rare" not in verdict.reason
+    assert "too few" not in verdict.reason
+
+
 @pytest.mark.parametrize("n", [8, 20])
 def test_an_order_does_not_pass_a_margin_that_equal_differences_do_not_show(
     make: Any, n: int
