@@ -264,12 +264,24 @@ def notes_on_settings(changes: Sequence[Change]) -> Iterator[str]:
     settings: list[str] = []
     for change in changes:
         # Notes on the texts say how they differ.
-        if change.what != "data":
+        if change.what != "data" and not _is_replayed(change):
             columns_of_change = f" of {', '.join(change.columns)}" if change.columns else ""
             values = f"{one_line(change.before)} → {one_line(change.after)}"
             settings.append(f"{change.what}{columns_of_change} ({values})")
     if settings:
         yield f"Changed since the baseline: {first_names(settings, _MOST_SETTINGS)}."
+
+
+def _is_replayed(change: Change) -> bool:
+    """Return whether a recording of the same model answered in one of the runs."""
+    # "openai/gpt-5.4-mini@api.openai.com" and "replay/gpt-5.4-mini"
+    providers: set[str] = set()
+    names: set[str] = set()
+    for model in (change.before, change.after):
+        provider, _, name = model.partition("/")
+        providers.add(provider)
+        names.add(name.partition("@")[0])
+    return change.what == "model" and "replay" in providers and len(names) == 1
 
 
 def _without(result: Result, texts: Collection[Text]) -> Result:

@@ -245,6 +245,17 @@ def test_a_summary_names_the_settings_that_differ_from_the_baseline(
     assert f"Changed since the baseline: {changed}." in " ".join(completed.out.split())
 
 
+def test_a_recording_of_the_baselines_model_is_no_change(
+    run: Callable[..., Any], chat_server: Any
+) -> None:
+    edit("model: scripted/replies.yaml\n", "undecided: pass\n")
+    model = ("--model", "m", "--base-url", chat_server.url, "--record", "calls.jsonl")
+    run("s.judge.yaml", "--out", "kept", *model)
+    replayed = run("s.judge.yaml", "--baseline", "kept", "--replay", "calls.jsonl")
+    assert "1 of 1 baseline" in replayed.out
+    assert "Changed since the baseline" not in replayed.out
+
+
 def test_estimated_cost_is_shown_before_the_first_request(
     run: Callable[..., Any], chat_server: Any
 ) -> None:
