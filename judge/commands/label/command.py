@@ -168,6 +168,7 @@ class Labelling:
         if not self.output.exists():
             return Ratings()
         with self.lock, locked(self.output, shared=True):
+            _check_last_line(self.output)
             ratings = read_ratings(self.output)
         for rating in ratings.every:
             for system in _systems(rating):
@@ -372,6 +373,20 @@ class Labelling:
                 os.fsync(file.fileno())
         except OSError as error:
             raise StorageError(describe_error("write", self.output, error)) from error
+
+
+def _check_last_line(path: Path) -> None:
+    """Raise DataError if the last line is half of a rating.
+
+    That can happen if judge was killed, or the computer stopped, while it saved a rating.
+    """
+    *lines, last_line = path.read_bytes().split(b"\n")
+    # A whole rating may lack the line break after it; a table in another format begins otherwise.
+    if last_line.startswith(b"{") and not last_line.rstrip().endswith(b"}"):
+        raise DataError(
+            f"{path}:{len(lines) + 1}: the last rating was not saved completely. Delete this line, "
+            "and rate the text again"
+        )
 
 
 def _systems(rating: Rating | PairRating) -> tuple[str, ...]:

@@ -5,6 +5,8 @@
   const content = JSON.parse(byId("content").textContent);
   const { criteria, units, sources, own, pairwise, served } = content;
   const stored = (name) => { try { return JSON.parse(localStorage.getItem(name)); } catch { return null; } };
+  const storedNames = (start) => { try { return Object.keys(localStorage).filter((name) => name.startsWith(start)); } catch { return []; } };
+  const forget = (name) => { try { localStorage.removeItem(name); } catch { /* no storage */ } };
   const store = (name, value) => { try { localStorage.setItem(name, JSON.stringify(value)); return true; } catch { return false; } };
   const element = (name, text = "", properties = {}) => Object.assign(document.createElement(name), { textContent: text }, properties);
 
@@ -28,14 +30,15 @@
       { text, flip, repeat, criterion, key: keyOf(text, criterion.name, repeat), first: keyOf(text, criterion.name, false) })));
     const ratings = new Map(content.done.map(([text, criterion, repeat, value, comment]) => [keyOf(text, criterion, repeat), { value, comment }]));
     // What is not yet on the disk; without a server, all ratings of this browser.
-    let names = [];
-    try { names = Object.keys(localStorage).filter((name) => name.startsWith(place)); } catch { /* no storage */ }
-    const queue = new Map(names.map((name) => [name.slice(place.length), stored(name)]));
+    const queue = new Map(storedNames(place).map((name) => [name.slice(place.length), stored(name)]));
     for (const [key, rating] of queue) ratings.set(key, rating);
     const valueOf = (step) => ratings.get(step.key)?.value ?? null;
     const rated = (step) => valueOf(step) !== null;
     // A text is shown again only if it was rated the first time.
     const open = (step) => !rated(step) && (!step.repeat || (ratings.get(step.first)?.value ?? null) !== null);
+    // Comments that are not part of a rating yet, by key.
+    const draftPlace = `judge-label-draft ${content.id} ${rater} `;
+    const drafts = new Map(storedNames(draftPlace).map((name) => [name.slice(draftPlace.length), stored(name)]));
     const passed = new Set();  // skipped in this session
     const history = steps.filter(rated).map((step) => ({ step, before: null }));
     let at = 0, spent = 0, since = null, sending = false;
@@ -60,19 +63,27 @@
     async function send() {
       if (!served || sending) return;
       sending = true;
-      let trouble = "";
-      while (queue.size && !trouble) {
-        const [key, rating] = queue.entries().next().value;
+      let trouble = "", answers = true;
+      const refused = new Map();  // one that is refused keeps no other back
+      const unsent = () => [...queue].find(([key, rating]) => refused.get(key) !== rating);
+      for (let next; answers && (next = unsent());) {
+        const [key, rating] = next;
         try {
           const answer = await fetch(`${location.pathname.replace(/\/*$/, "/")}rate`, {
             method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(rowOf(key, rating)),
           });
-          if (!answer.ok) trouble = `judge label did not take a rating: ${await answer.text()}`;
-          else if (queue.get(key) === rating) {  // else it changed while it was sent
+          if (!answer.ok) {
+            refused.set(key, rating);
+            trouble = `judge label did not take a rating: ${await answer.text()}`;
+          } else if (queue.get(key) === rating) {  // else it changed while it was sent
             queue.delete(key);
-            try { localStorage.removeItem(place + key); } catch { /* no storage */ }
+            // Another tab may have stored a newer one.
+            if (JSON.stringify(stored(place + key)) === JSON.stringify(rating)) forget(place + key);
           }
-        } catch { trouble = "judge label does not answer. Is it still running?"; }
+        } catch {
+          answers = false;
+          trouble = "judge label does not answer. Is it still running?";
+        }
       }
       sending = false;
       const number = queue.size === 1 ? "1 rating is" : `${queue.size} ratings are`;
@@ -90,6 +101,8 @@
 
     function put(step, value, comment, seconds) {
       const rating = { value, comment, seconds }, { key } = step;
+      if (value !== null) draft(key, "");
+      else if (ratings.get(key)?.comment) draft(key, ratings.get(key).comment);  // taken back: the comment stays in the field
       ratings.set(key, rating);
       queue.delete(key);
       queue.set(key, rating);
@@ -97,6 +110,24 @@
       if (!able && !served) problem("This browser keeps nothing for files. Save your ratings before you close the page.");
       send();
     }
+
+    // Keep a comment until the text has a rating; an empty one is forgotten.
+    function draft(key, comment) {
+      if (comment) {
+        drafts.set(key, comment);
+        store(draftPlace + key, comment);
+      } else if (drafts.delete(key)) forget(draftPlace + key);
+    }
+
+    // Another tab of this rater: take over its rating, so that none of this page follows that is older.
+    addEventListener("storage", ({ key: name, newValue }) => {
+      if (!name?.startsWith(place) || newValue === null) return;
+      const key = name.slice(place.length), rating = JSON.parse(newValue);
+      ratings.set(key, rating);
+      if (queue.has(key)) queue.set(key, rating);
+      progress();
+      if (steps[at].key === key && !byId("rate").hidden) choices(steps[at]);
+    });
 
     // Seconds in which the page was to be seen, since the step was shown.
     const stop = () => { if (since !== null) spent += performance.now() - since; since = null; };
@@ -243,7 +274,7 @@
         return button;
       }));
       byId("place").textContent = `${pairwise ? "Pair" : "Text"} ${Math.floor(at / criteria.length) + 1} of ${steps.length / criteria.length}`;
-      byId("comment").value = ratings.get(step.key)?.comment ?? "";
+      byId("comment").value = drafts.get(step.key) ?? ratings.get(step.key)?.comment ?? "";
       choices(step);
       byId("undo").disabled = !history.length;
       byId("previous").disabled = at === 0;
@@ -295,6 +326,7 @@
         put(steps[at], value, event.target.value.trim(), seconds);
       }
     };
+    byId("comment").addEventListener("input", (event) => draft(steps[at].key, event.target.value.trim()));
     byId("comment").addEventListener("change", hold);
     byId("undo").addEventListener("click", undo);
     byId("skip").addEventListener("click", skip);
@@ -327,6 +359,11 @@
     if (matchMedia("(max-width: 60rem)").matches) byId("lines").open = criteria.every(({ lines }) => lines.join("").length < 200);
     others();
     if (Object.keys(team).length > 1) setInterval(refresh, 15000);
+    // A comment was changed on a rated text, and the page closed before it was sent.
+    for (const step of steps.filter((each) => rated(each) && drafts.has(each.key))) {
+      const { value, seconds } = ratings.get(step.key);
+      put(step, value, drafts.get(step.key), seconds);
+    }
     const first = steps.findIndex(open);
     if (first >= 0) show(first);
     else { at = steps.length - 1; texts(steps[at]); finish(); }

@@ -205,6 +205,18 @@ def test_a_file_without_a_last_line_break_is_continued(prepared: Prepare) -> Non
     assert len(lines(labelling)) == 2
 
 
+@pytest.mark.parametrize("kept", [0.5, 0.99])
+def test_half_of_a_rating_at_the_end_of_the_file_is_named(prepared: Prepare, kept: float) -> None:
+    """A killed process may leave it."""
+    labelling = prepared()
+    labelling.record(rating(labelling))
+    line = labelling.output.read_text("utf-8")
+    half = line[: int(kept * (len(line) - 2))]
+    labelling.output.write_text(line + half, encoding="utf-8")
+    with pytest.raises(DataError, match=r"ratings.jsonl:2: .*not saved completely"):
+        labelling.ratings()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

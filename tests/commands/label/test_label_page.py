@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from itertools import pairwise as successive
 from pathlib import Path
 from typing import Any
@@ -260,7 +261,7 @@ def test_undo_skip_arrows_and_comments(
         press("u")  # the earlier answer returns
         saved(labelling, 5, wait_until)
         assert [(row["value"], row["comment"]) for row in rows_of(labelling)] == [
-            (2, "4 us, 良い"), (None, ""), (3, ""), (5, ""), (3, ""),
+            (2, "4 us, 良い"), (None, ""), (3, "4 us, 良い"), (5, "4 us, 良い"), (3, "4 us, 良い"),
         ]  # fmt: skip
         press("ArrowRight")
         press("ArrowRight")
@@ -392,6 +393,66 @@ def test_a_rating_survives_a_server_that_is_gone(
         opened.get_by_text("does not answer").wait_for(state="hidden")
     assert rows_of(labelling)[1]["value"] == 3
     assert all("ERR_CONNECTION_REFUSED" in text for text in opened.said)
+    opened.said.clear()
+
+
+def test_a_comment_without_a_rating_is_still_there_after_a_reload(
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None]
+) -> None:
+    labelling = prepared()
+    with serving(labelling) as server:
+        opened = browse(server.url("anna"))
+        opened.keyboard.press("c")
+        opened.keyboard.type("unsure")
+        opened.keyboard.press("Enter")
+        opened.keyboard.press("s")
+        assert opened.locator("#comment").input_value() == ""
+        opened.reload()
+        assert opened.locator("#comment").input_value() == "unsure"
+        opened.keyboard.press("4")
+        saved(labelling, 1, wait_until)
+        opened.reload()
+        count(opened, 1, 30)
+        assert opened.locator("#comment").input_value() == ""
+    assert [(row["value"], row["comment"]) for row in rows_of(labelling)] == [(4, "unsure")]
+
+
+def test_of_two_tabs_the_later_rating_is_saved(
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None]
+) -> None:
+    labelling = prepared()
+    with serving(labelling) as server:
+        address = {"port": server.server_port, "token": server.token}
+        first_tab = browse(server.url("anna"))
+        second_tab = browse(server.url("anna"), first_tab.context)
+        assert shown(first_tab) == shown(second_tab)
+    first_tab.keyboard.press("4")
+    count(second_tab, 1, 30)
+    second_tab.keyboard.press("2")
+    first_tab.get_by_text("1 rating is kept").wait_for()
+    second_tab.get_by_text("1 rating is kept").wait_for()
+    with serving(labelling, **address):
+        first_tab.get_by_text("does not answer").wait_for(state="hidden")
+        second_tab.get_by_text("does not answer").wait_for(state="hidden")
+    assert {row["value"] for row in rows_of(labelling)} == {2}
+    first_tab.said.clear()
+
+
+def test_a_refused_rating_keeps_no_other_back(
+    prepared: Prepare, browse: Callable[..., Any], wait_until: Callable[..., None]
+) -> None:
+    labelling = prepared()
+    first_task, *_ = labelling.tasks("anna")
+    others = {key: unit for key, unit in labelling.units.items() if unit != first_task.unit}
+    with serving(labelling) as server:
+        opened = browse(server.url("anna"))
+        server.labelling = replace(labelling, units=others)
+        opened.keyboard.press("4")
+        opened.get_by_text("no such text").wait_for()
+        opened.keyboard.press("2")
+        saved(labelling, 1, wait_until)
+        opened.get_by_text("1 rating is kept").wait_for()
+    assert rows_of(labelling)[0]["value"] == 2
     opened.said.clear()
 
 
