@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -38,7 +39,7 @@ NUMBERS = r"\(([+−]?[\d.]+)(?: \[(.+?), (.+?)\])?\)"
 """`(+0.310 [0.200, 0.400])`"""
 
 
-@dataclass
+@dataclass(eq=False)  # what was computed of it is cached
 class Drawn:
     """Ratings, lengths and the values of each judge and metric: items × systems, NaN for missing values."""
 
@@ -184,44 +185,55 @@ def sign(ends: tuple[float, float] | None) -> str:
     return "above" if ends[0] > 0 else "below" if ends[1] < 0 else "holds 0"
 
 
-def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
-    """Return the judge's lead over each reference point with at least half as many items, and its sign.
-
-    Unless all intervals lie above 0, they are corrected for all columns but one.
-    """
-    uncorrected = _leads(drawn, name, correct=False)
-    signs = {each for _, each in uncorrected.values()}
-    if signs == {"above"}:
-        return uncorrected
-    corrected = _leads(drawn, name, correct=True)
-    if signs <= {"above", "near"}:  # rounding decides on the correction
-        return {metric: (values, "near") for metric, (values, _) in corrected.items()}
-    return corrected
+@functools.cache
+def items_of_judges(drawn: Drawn) -> list[int]:
+    """Return the number of items in which each judge has a correlation with people."""
+    return [len(by_item(values, drawn.ratings)) for values in drawn.judges.values()]
 
 
-def _leads(drawn: Drawn, name: str, *, correct: bool) -> dict[str, tuple[pd.Series, str]]:
-    """Return the leads with their signs, corrected or not."""
-    scores = drawn.judges[name]
-    items_of_judges = [len(by_item(values, drawn.ratings)) for values in drawn.judges.values()]
-    most = max(items_of_judges)
+@functools.cache
+def metrics_with_items(drawn: Drawn) -> dict[str, pd.DataFrame]:
+    """Return length and the metrics with at least half as many items as the judges."""
+    most = max(items_of_judges(drawn))
     needed = max(most / 2, 10 if most >= 10 else 0, 1)
-    metrics = {
+    return {
         metric: values
         for metric, values in {"length": drawn.lengths, **drawn.metrics}.items()
         if len(by_item(values, drawn.ratings)) >= needed
     }
-    tests = max(1, np.count_nonzero(items_of_judges) + len(metrics) - 1) if correct else 1
-    lead_by_metric = {}
-    for metric, values in metrics.items():
+
+
+@functools.cache
+def leads(drawn: Drawn, name: str) -> dict[str, tuple[pd.Series, str]]:
+    """Return the judge's lead over each reference point, and its sign.
+
+    Unless all intervals lie above 0, they are corrected for all columns but one.
+    """
+    differences = leads_by_item(drawn, name)
+    signs = {sign_of_lead(values) for values in differences.values()}
+    if signs == {"above"}:
+        return {metric: (values, "above") for metric, values in differences.items()}
+    if signs <= {"above", "near"}:  # rounding decides on the correction
+        return {metric: (values, "near") for metric, values in differences.items()}
+    columns = np.count_nonzero(items_of_judges(drawn)) + len(metrics_with_items(drawn))
+    tests = max(1, columns - 1)
+    return {metric: (values, sign_of_lead(values, tests)) for metric, values in differences.items()}
+
+
+def leads_by_item(drawn: Drawn, name: str) -> dict[str, pd.Series]:
+    """Return the judge's lead over each reference point, item by item."""
+    scores = drawn.judges[name]
+    differences = {}
+    for metric, values in metrics_with_items(drawn).items():
         difference = lead(scores, values, drawn.ratings)
         if len(difference):
-            lead_by_metric[metric] = difference, sign_of_lead(difference, tests)
-    if "length" in lead_by_metric:
+            differences[metric] = difference
+    if "length" in differences:
         turned = lead(scores, -drawn.lengths, drawn.ratings)
-        if turned.mean() < lead_by_metric["length"][0].mean() - 1e-12:
-            del lead_by_metric["length"]
-            lead_by_metric["length reversed"] = turned, sign_of_lead(turned, tests)
-    return lead_by_metric
+        if turned.mean() < differences["length"].mean() - 1e-12:
+            del differences["length"]
+            differences["length reversed"] = turned
+    return differences
 
 
 def expected(drawn: Drawn, name: str) -> str:
