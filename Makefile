@@ -93,14 +93,17 @@ picture: demo  ## docs/report.png, the screenshot in the README
 clean:
 	rm -rf $(VENV) build dist runs .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
 
-$(VENV)/.installed: pyproject.toml .ci/constraints.txt
+$(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml .ci/constraints.txt | $(VENV)/bin/python
 	$(PIP) -e .
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+# This holds all that the other has: each call of pip builds the project again.
+$(VENV)/.installed-dev: pyproject.toml .ci/constraints.txt | $(VENV)/bin/python
 	$(PIP) -e '.[dev,cjk]'
-	touch $@
+	touch $(VENV)/.installed $@
 
 # torch comes first, so that no other package installs a larger build. Also tokenizers that no extra installs,
 # llama.cpp with the tools to make a tiny model: a real server for the tests of the providers, and tools that results
