@@ -114,6 +114,7 @@ def _rows_of_files(data: str | PathLike[str]) -> Iterator[RawRow]:
 def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
     import pandas
 
+    frame = _with_named_index(frame)
     columns = [str(column) for column in frame.columns]
     _refuse_duplicate_columns(columns, "the data")
     for number, row_values in enumerate(frame.itertuples(index=False, name=None), 1):
@@ -122,6 +123,17 @@ def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
             is_gap = pandas.api.types.is_scalar(value) and pandas.isna(value)
             cells[column] = None if is_gap else value
         yield RawRow(f"row {number}", _plain_cells(cells, f"row {number}"), packed=True)
+
+
+def _with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with each named level of its index as a column.
+
+    `set_index("item")` and `groupby` leave the items' names there.
+    """
+    names = enumerate(frame.index.names)
+    levels = [level for level, name in names if name is not None and name not in frame.columns]
+    # Of two columns of one name, the error is ours.
+    return frame.reset_index(level=levels, allow_duplicates=True) if levels else frame
 
 
 def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:

@@ -475,6 +475,24 @@ def test_flat_ratings_can_be_mapped() -> None:
     assert (sample.human, sample.extra) == ({"coherence": 3.0}, {})
 
 
+def test_the_named_levels_of_an_index_are_columns() -> None:
+    frame = pd.DataFrame({"item": ["a", "b"], "topic": ["x", "y"], "output": ["one", "two"]})
+    by_item = samples.load(frame.set_index("item"))
+    assert [sample.item for sample in by_item] == ["a", "b"]
+    by_both = samples.load(frame.set_index(["topic", "item"]))
+    assert [(sample.item, sample.extra) for sample in by_both] == [
+        ("a", {"topic": "x"}),
+        ("b", {"topic": "y"}),
+    ]
+    unnamed = frame.set_index(pd.Index(["r", "s"]))
+    assert samples.load(unnamed) == samples.load(frame)
+
+
+def test_two_levels_of_an_index_with_one_name_are_refused() -> None:
+    index = pd.MultiIndex.from_tuples([("a", "b")], names=["item", "item"])
+    assert "two columns are called 'item'" in error_message(pd.DataFrame({"output": ["x"]}, index))
+
+
 def test_missing_cells_are_absent() -> None:
     frame = pd.DataFrame(
         {
