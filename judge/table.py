@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 
 from judge.core.errors import StorageError
 from judge.core.files import describe_error, store
-from judge.core.format import to_json
+from judge.core.format import plural, to_json
 from judge.core.parquet import refuse_bomb, texts_of
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.stored_records import from_columns, json_cell, schema, to_row
@@ -159,7 +159,7 @@ class _RowOrder(NamedTuple):
     opponent: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """The samples of a run and their results in every column.
 
@@ -176,6 +176,11 @@ class Table:
         ledger.check(self.samples, ledger.seen_by(self.columns))
         object.__setattr__(self, "scores", tuple(sorted(self.scores, key=self._order)))
         object.__setattr__(self, "failures", tuple(sorted(self.failures, key=self._order)))
+
+    def __repr__(self) -> str:
+        # A run may have thousands of texts.
+        size = f"{plural(len(self.samples), 'text')}, {plural(len(self.columns), 'column')}"
+        return f"<Table: {size}, {len(self.scores)} scores, {len(self.failures)} failures>"
 
     @property
     def signatures(self) -> dict[str, str]:

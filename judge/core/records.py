@@ -294,11 +294,11 @@ class Criterion:
     """
 
     name: str
-    template: str = ""
+    template: str = field(default="", repr=False)
     scale: Scale = _USUAL_SCALE
     reply: ReplyKind = "score"
     needs: frozenset[str] = frozenset()
-    layouts: Mapping[str, str] = field(default_factory=dict)
+    layouts: Mapping[str, str] = field(default_factory=dict, repr=False)
     weight: float = 1.0
     title: str = ""
     description: str = ""

@@ -105,6 +105,10 @@ def test_the_long_frame_has_a_row_per_score_and_failure() -> None:
     )
 
 
+def test_a_table_shows_its_size_and_not_its_texts() -> None:
+    assert repr(_table()) == "<Table: 3 texts, 2 columns, 4 scores, 2 failures>"
+
+
 def test_an_empty_table_has_frames_and_files(tmp_path: Path) -> None:
     empty = Table((), (), ())
     assert len(empty.to_frame()) == 0
