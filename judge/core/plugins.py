@@ -59,7 +59,7 @@ FORMATS = {
 }
 REPORTS = {
     "plot": "judge.report.renderers.svg:plot",
-    "png": "judge.report.renderers.svg:png",
+    "drawn": "judge.report.renderers.svg:drawn",
 }
 """What writes a result. Results are below reports, so they load these by name and import none."""
 _BUILT_IN: dict[Kind, dict[str, str]] = {

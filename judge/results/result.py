@@ -22,7 +22,13 @@ from pydantic import (
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.files import recover, refuse_other_content, store
+from judge.core.files import (
+    describe_error,
+    recover,
+    refuse_other_content,
+    store,
+    write_whole,
+)
 from judge.core.format import plural, to_json
 from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
@@ -67,20 +73,46 @@ PAGES = {"report.md": "markdown", "report.html": "html"}
 """The pages of a run folder, with their formats."""
 _DERIVED = (*PAGES, ESTIMATES)
 """Files that can be made again from the others."""
+_CHART_FORMATS = ("svg", "png", "pdf")
 _LOADS = 3
 """The number of attempts to load a run that another run may replace meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Plot:
-    """Charts as a standalone SVG document, which a notebook shows."""
+    """Charts as a standalone SVG document, which a notebook shows.
+
+    `language` is the code of the texts' language, if known.
+    """
 
     svg: str
+    language: str = ""
 
     @property
     def png(self) -> bytes:
         """The charts as PNG. Raises MissingExtra without the extra `png`."""
-        return bytes(plugins.report("png")(self.svg))
+        return self._drawn("png")
+
+    @speaking_to("python")
+    def save(self, path: str | Path) -> None:
+        """Write the charts into a file, whose ending is the format: svg, png or pdf.
+
+        Raises ConfigError for another ending, MissingExtra without the extra `png` or `pdf`, and
+        StorageError.
+        """
+        path = Path(path)
+        format = path.suffix.removeprefix(".").lower()
+        if format not in _CHART_FORMATS:
+            raise ConfigError(f"{path}: the name of a chart's file ends in .svg, .png or .pdf")
+        content = self._drawn(format)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content)
+        except OSError as error:
+            raise StorageError(describe_error("write", path, error)) from error
+
+    def _drawn(self, format: str) -> bytes:
+        return bytes(plugins.report("drawn")(self.svg, format, self.language))
 
     def __repr__(self) -> str:
         return "<Plot: an SVG document>"
@@ -306,7 +338,7 @@ class Result(Outlets):
         document = plugins.document(self)
         plot = plugins.report("plot")
         svg = plot(document, chart, self._usual_charts())
-        return Plot(str(svg))
+        return Plot(str(svg), document.language)
 
     def _usual_charts(self) -> set[str]:
         """Return the names of the charts to draw if none is named."""

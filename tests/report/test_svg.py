@@ -157,6 +157,23 @@ def test_a_result_shows_its_charts_by_name(tested: Result) -> None:
         svg.plot(Document("T"), "mean")
 
 
+def test_a_plot_is_saved_in_the_format_of_its_ending(tested: Result, tmp_path: Path) -> None:
+    plot = tested.plot("fluency")
+    plot.save(tmp_path / "figures" / "fluency.svg")
+    assert (tmp_path / "figures" / "fluency.svg").read_text("utf-8") == plot.svg
+    for name in ("fluency.gif", "fluency"):
+        with pytest.raises(ConfigError, match="svg"):
+            plot.save(tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
+@pytest.mark.extra
+def test_a_plot_is_saved_as_png(tested: Result, tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py", reason="needs resvg-py: pip install textjudge[png]")
+    tested.plot("fluency").save(tmp_path / "fluency.png")
+    assert (tmp_path / "fluency.png").read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.extra
 def test_a_result_as_png_is_bytes(tested: Result) -> None:
     pytest.importorskip("resvg_py", reason="needs resvg-py: pip install textjudge[png]")

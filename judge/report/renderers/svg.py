@@ -181,10 +181,14 @@ def figure(document: Document, chart_name: str, format: str) -> bytes:
     if not chart_by_name:
         raise ConfigError("--figure: this report has no charts")
     require_known("figure", [chart_name], chart_by_name, "--figure")
-    return _drawn(standalone([chart_by_name[chart_name]], titles=False), format, document.language)
+    return drawn(standalone([chart_by_name[chart_name]], titles=False), format, document.language)
 
 
-def _drawn(svg: str, format: str, language: str) -> bytes:
+def drawn(svg: str, format: str, language: str = "") -> bytes:
+    """Return a standalone SVG as a file of this format: svg, png or pdf.
+
+    Raises MissingExtra for PNG and PDF without their packages.
+    """
     if format == "png":
         return png(svg)
     if format == "pdf":
@@ -210,7 +214,7 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
         }
     contents = {}
     for file_name, group in charts_by_file.items():
-        contents[file_name] = _drawn(standalone(group), format, document.language)
+        contents[file_name] = drawn(standalone(group), format, document.language)
     store(folder, contents)
     return tuple(folder / file_name for file_name in charts_by_file)
 
