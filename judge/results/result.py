@@ -23,11 +23,9 @@ from pydantic import (
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import (
-    describe_error,
     recover,
     refuse_other_content,
     store,
-    write_whole,
 )
 from judge.core.format import plural, to_json
 from judge.core.messages import speaking_to
@@ -43,6 +41,7 @@ from judge.results.estimates import (
     estimates_table,
     parquet,
 )
+from judge.results.plot import Plot
 from judge.results.power import RunPower, power_of
 from judge.results.rated_criteria import flat, read
 from judge.results.run_info import RunInfo
@@ -73,52 +72,8 @@ PAGES = {"report.md": "markdown", "report.html": "html"}
 """The pages of a run folder, with their formats."""
 _DERIVED = (*PAGES, ESTIMATES)
 """Files that can be made again from the others."""
-_CHART_FORMATS = ("svg", "png", "pdf")
 _LOADS = 3
 """The number of attempts to load a run that another run may replace meanwhile."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Plot:
-    """Charts as a standalone SVG document, which a notebook shows.
-
-    `language` is the code of the texts' language, if known.
-    """
-
-    svg: str
-    language: str = ""
-
-    @property
-    def png(self) -> bytes:
-        """The charts as PNG. Raises MissingExtra without the extra `png`."""
-        return self._drawn("png")
-
-    @speaking_to("python")
-    def save(self, path: str | Path) -> None:
-        """Write the charts into a file, whose ending is the format: svg, png or pdf.
-
-        Raises ConfigError for another ending, MissingExtra without the extra `png` or `pdf`, and
-        StorageError.
-        """
-        path = Path(path)
-        format = path.suffix.removeprefix(".").lower()
-        if format not in _CHART_FORMATS:
-            raise ConfigError(f"{path}: the name of a chart's file ends in .svg, .png or .pdf")
-        content = self._drawn(format)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, content)
-        except OSError as error:
-            raise StorageError(describe_error("write", path, error)) from error
-
-    def _drawn(self, format: str) -> bytes:
-        return bytes(plugins.report("drawn")(self.svg, format, self.language))
-
-    def __repr__(self) -> str:
-        return "<Plot: an SVG document>"
-
-    def _repr_svg_(self) -> str:
-        return self.svg
 
 
 @dataclass(frozen=True, repr=False)
