@@ -314,6 +314,31 @@ def test_a_server_that_refuses(server: Any, status: int, message: str) -> None:
         assert len(server.bodies) == 1, "what is refused is not asked again"
 
 
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (403, {"error": {"message": "You don't have access to the model."}}),
+        (200, {"choices": []}),
+    ],
+)
+def test_doctor_blames_the_model_for_what_its_server_says_of_it(
+    server: Any, status: int, body: Any
+) -> None:
+    server.answer = lambda _: (status, {}, body)
+    checks = tried(plan_for(server))
+    assert {name: check.state for name, check in checks.items()} == {
+        "address": "ok",
+        "model": "error",
+    }
+
+
+def test_doctor_blames_the_address_for_a_redirect(server: Any) -> None:
+    server.answer = lambda _: (307, {"location": "https://x.example/v1"}, b"")
+    checks = tried(plan_for(server))
+    assert checks.keys() == {"address"}
+    assert "x.example" in checks["address"].text
+
+
 def test_doctor_reports_an_unreachable_address() -> None:
     checks = tried(load_config(options={"model": "my-model", "base_url": "http://127.0.0.1:9/v1"}))
     assert checks.keys() == {"address"}

@@ -244,12 +244,16 @@ class _ModelTest:
 
 def _describe_refusal(part: str, provider: Provider, error: JudgeError) -> list[Finding]:
     """Say whether the address, the key or the model is at fault."""
+    if not isinstance(error, ProviderError):
+        return [Finding(part, "model", "error", str(error))]
     status = error.status if isinstance(error, Refused | Transient) else None
-    if status is None:
-        at_fault = "address" if isinstance(error, ProviderError) else "model"
-        return [Finding(part, at_fault, "error", str(error))]
-    # A server that refuses with a status can be reached.
-    at_fault = "key" if status in _UNAUTHORIZED else "model"
+    has_moved = status is not None and 300 <= status < 400
+    # A server whose reply is of no use can be reached.
+    has_answered = status is not None or isinstance(error, Refused)
+    if has_moved or not has_answered:
+        return [Finding(part, "address", "error", str(error))]
+    is_about_model = isinstance(error, Refused) and error.param == "model"
+    at_fault = "key" if status in _UNAUTHORIZED and not is_about_model else "model"
     fix = ""
     if status == _TOO_MANY_REQUESTS:
         fix = "the server is busy or the account's limit is reached; try again in a minute"
