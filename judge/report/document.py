@@ -93,8 +93,9 @@ class Table:
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two
     lines, and `star` the mark `*`, if a cell has it. `small_print` explains what only the page and
     LaTeX show, such as intervals. `sorts` lets the reader sort the rows on the page. A `short`
-    table repeats one of the sections in few columns: full reports leave it out. The
-    columns of a `chosen` table are those that the reader named, so that no format turns it.
+    table repeats one of the sections in few columns: full reports leave it out. `omitted` says what
+    that section has beyond it, such as `3 more metrics`. The columns of a `chosen` table are those
+    that the reader named, so that no format turns it.
     """
 
     columns: tuple[Column, ...]
@@ -105,6 +106,7 @@ class Table:
     name: str = ""
     sorts: bool = False
     short: bool = False
+    omitted: str = ""
     chosen: bool = False
     small_print: str = ""
 

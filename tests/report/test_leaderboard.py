@@ -3,6 +3,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 import judge
 from judge.core import plugins
 from judge.core.records import Column, Provenance, Sample, Score
@@ -334,3 +336,20 @@ def test_a_mean_and_its_coverage_stay_on_one_line(result: Result) -> None:
     means = re.findall(r"<bdi>(\(\d+/[^<]*(?:<wbr>)?[^<]*)</bdi>", page)
     assert means
     assert not any("<wbr>" in mean for mean in means)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "omitted"),
+    [
+        (["rougeL"], ""),
+        (["rougeL", "bleu"], "1 more metric"),
+        (["rouge1", "rougeL", "bleu", "chrf"], "3 more metrics"),
+    ],
+)
+def test_the_short_table_counts_the_metrics_that_it_leaves_out(
+    tested: Result, metrics: list[str], omitted: str
+) -> None:
+    criteria = [column for column in tested.table.columns if column.kind == "criterion"]
+    columns = (*criteria, *(Column(name, "metric", Signature()) for name in metrics))
+    result = replace(tested, table=replace(tested.table, columns=columns))
+    assert short(result).omitted == omitted

@@ -372,19 +372,24 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     key = block.whole_key
     if not screen.full:
         n_hidden = sum(map(len, parts[1:]))
-        more = _hidden_note(n_hidden, short=block.short)
+        more = _hidden_note(n_hidden, block)
         key = " · ".join(filter(None, (key, more)))
     if key:
         console.print(_text(key, "dim"))
 
 
-def _hidden_note(n_hidden: int, *, short: bool) -> str:
-    """Say what of a table only the full report shows, and how to get it; "" for nothing."""
+def _hidden_note(n_hidden: int, block: blocks.Table) -> str:
+    """Say what of a table only the full report shows, and how to get it; "" for nothing.
+
+    `n_hidden` is the number of columns that do not fit.
+    """
     hidden: list[str] = []
     if n_hidden:
         noun = "column" if n_hidden == 1 else "columns"
         hidden.append(f"{n_hidden} more {noun}")
-    if short:
+    if block.omitted:
+        hidden.append(block.omitted)
+    if block.short:
         hidden.append("intervals and details")
     return f"{', '.join(hidden)}: {full_report()}" if hidden else ""
 

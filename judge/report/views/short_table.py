@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.core.format import UNNAMED_SYSTEM, number, one_line
+from judge.core.format import UNNAMED_SYSTEM, number, one_line, plural
 from judge.core.records import Column
 from judge.core.scale_words import pass_text
 from judge.report.document import (
@@ -80,6 +80,16 @@ def _preferred_metric(board: Leaderboard) -> list[Column]:
     return [metrics[metric_name] for metric_name in preferred[:1]]
 
 
+def _omitted(board: Leaderboard, shown_columns: Sequence[Column]) -> str:
+    """Count what the short table leaves out: `3 more metrics`; "" for nothing."""
+    shown = set(shown_columns)
+    kinds = [group.columns[0].kind for group in board.groups if shown.isdisjoint(group.columns)]
+    if not kinds:
+        return ""
+    noun = "metric" if set(kinds) == {"metric"} else "column"
+    return plural(len(kinds), f"more {noun}")
+
+
 def short_table(result: Result, board: Leaderboard) -> Table:
     """Return a row per system: its rank, the overall score with a bar, criteria, one metric.
 
@@ -95,7 +105,8 @@ def short_table(result: Result, board: Leaderboard) -> Table:
     if len(board.systems) == 1:
         # The columns of the run are its rows.
         abouts = dict.fromkeys(text for head in heads for text in head.about)
-        return _table_of_one_system(result, board, columns, heads, " · ".join(abouts))
+        of_one = _table_of_one_system(result, board, columns, heads, " · ".join(abouts))
+        return replace(of_one, omitted=_omitted(board, columns))
     rank_heads = [Head("", name="rank")] if board.ranks and not board.against else []
     star = "* significantly best"
     if board.against:
@@ -122,7 +133,11 @@ def short_table(result: Result, board: Leaderboard) -> Table:
         sorts=True,
         short=True,
     )
-    return replace(leaderboard, small_print=_small_print(rows, with_ranks=bool(rank_heads)))
+    return replace(
+        leaderboard,
+        omitted=_omitted(board, columns),
+        small_print=_small_print(rows, with_ranks=bool(rank_heads)),
+    )
 
 
 def _small_print(rows: Sequence[Sequence[Cell]], *, with_ranks: bool) -> str:
