@@ -804,6 +804,8 @@ def test_a_reason_may_mention_corrections(reason: str) -> None:
 @pytest.mark.parametrize(
     ("text", "scale", "expected"),
     [
+        ("85 - it covers 9 of 10 facts.", HUNDRED, "85"),
+        ("4 - it names 2 out of the 3 teams.", TEN, "4"),
         ("Yes, it is right.", ANSWERS, "yes"),
         ("Yes, on topic.", ANSWERS, "yes"),
         ("Yes, everything is clean.", ANSWERS, "yes"),

@@ -79,11 +79,13 @@ _COUNTER = (
     r"(?<!별[0-9])(?<!별\s[0-9])(?<!星[0-9])"
     r"(?:[日天年月人名件句文回処处處個个](?!星)|[箇か]所|つの|つ(?=あ)|[개명일년월건곳번]|가지|문장)"
 )
-# "4", but not in "4%", "1/4" or "10:04". In "2 errors", `counts` says that it counts something.
+# "4", but not in "4%", "1/4" or "10:04". In "2 errors" and "2 of 3 names", `counts` says that it
+# counts something.
 _NUMBER = re.compile(
     r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])"
     r"(?P<counts>\s++(?!(?:or|out|of|to|and|points?|stars?|would|is|if|on|at|as|in"
-    rf"|for)\b)[^\W\d_]{{3,}}|{_COUNTER})?",
+    rf"|for)\b)[^\W\d_]{{3,}}|\s++(?:out\s++)?of\s++(?:the\s++)?[0-9]++\s++(?!points?|stars?)[^\W\d_]{{3,}}"
+    rf"|{_COUNTER})?",
     re.ASCII | re.IGNORECASE,
 )
 # The end of a scale: "10", "ten", "十", "열"

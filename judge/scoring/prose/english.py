@@ -73,7 +73,7 @@ _SUBJECT = (
 # "My rating is", "the score for coherence would be", "Its final coherence score is therefore"
 _SCORE_IS = (
     r"(?P<noun>\b(?:(?:my|the|its|this|an?|our) )?"
-    r"(?:(?:final|overall|total|resulting|fair|good|appropriate|reasonable|suitable"
+    r"(?:(?:final|overall|total|correct|resulting|fair|good|appropriate|reasonable|suitable"
     r"|deserved|given|assigned) )*"
     r"(?:TITLE )?"
     r"(?:score|rating|grade|mark|verdict|judge?ment|assessment|evaluation|answer|decision)"
@@ -209,7 +209,7 @@ _CONCLUSION = (
     r"|for (?:these|this|that|those|the above) reasons?"
     r"|(?:based on|given|considering|because of) (?:this|that|these|the above|all this)"
     r"(?: \w+)?"
-    r"|yes|okay|ok|sure|well|score|TITLE)"
+    r"|yes|okay|ok|sure|well|sorry|(?:my )?apologies|score|TITLE)"
 )
 _THEREFORE = (
     r"(?:so|therefore|thus|hence|consequently|accordingly|as a result|as such|which is why"
