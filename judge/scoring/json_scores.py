@@ -6,8 +6,7 @@ See docs/decisions/0054-a-reply-is-read-only-if-it-is-plain.md.
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from judge.core.errors import ParseError
@@ -75,6 +74,9 @@ def score_in_object(
     candidates = [member for member in members if member.key.casefold() == "score"]
     if tolerant and not candidates:
         candidates = [member for member in members if _names_score(member, grammar)]
+    if tolerant and not candidates:
+        # {"score": {"value": 4, "reason": "It is clear."}}
+        candidates = [member for member in members if member.key.casefold() == "value"]
     if not candidates:
         return None
     if len(candidates) > 1:
@@ -85,8 +87,10 @@ def score_in_object(
         raise ParseError(NO_KEY, text)
     score = _score_of_member(text, member, grammar, lone=lone, tolerant=tolerant, depth=depth)
     others = [candidate for candidate in members if candidate is not member]
-    if lone and not all(candidate.kind in ("literal", "words") for candidate in others):
-        raise ParseError("the JSON object holds more than a score and words", text)
+    for candidate in others:
+        is_number_or_container = candidate.kind not in ("literal", "words")
+        if lone and is_number_or_container and not _may_state_top(candidate):
+            raise ParseError("the JSON object holds more than a score and words", text)
     for candidate in others:
         _check_agrees(candidate, score, grammar, text, depth)
     quotes = []
@@ -145,6 +149,12 @@ def _members_inside(
     if not is_object or depth >= _DEEPEST:
         return ()
     return json_reply.read_object(text, member.start).members
+
+
+def _may_state_top(member: json_reply.Member) -> bool:
+    """Return whether the key of a member is one for the top of the scale: "max_score", "total"."""
+    key = _spaced_key(member)
+    return key == "total" or _TOP.fullmatch(key) is not None
 
 
 def _check_agrees(
@@ -387,22 +397,25 @@ def spans(
 ) -> tuple[dict[str, tuple[int, int]], Reading]:
     """Return the spans of the values of these keys in a reply that is one JSON object.
 
-    Repeated keys are left out. With the `judged` texts, the object may be nearly JSON, follow other
-    text, or be the only value of another. With the `scales` of the values, too, text without any
+    Repeated keys are left out. With the `judged` texts, the object may be nearly JSON, have its keys
+    in another case, follow other text, or be the only value of another. With the `scales` of the values, too, text without any
     number or label of them may follow. Raises ParseError for any other reply.
     """
     start = reply_start(text)
     json_objects = json_reply.objects(text, start)
     strict = False
+    name_by_key = _names_by_key(names)
     if len(json_objects) == 1:
         (json_object,) = json_objects
-        strict = json_object.strict and is_whole_reply(text, start, json_object)
+        other_keys = {member.key for member in json_object.members}.difference(names)
+        is_exact = name_by_key.keys().isdisjoint(key.casefold() for key in other_keys)
+        strict = json_object.strict and is_exact and is_whole_reply(text, start, json_object)
     if not strict and (judged is None or any(json_object.broken for json_object in json_objects)):
         raise ParseError("the reply is not one JSON object", text)
     span_by_name: dict[str, tuple[int, int]] = {}
     lead_start = start
     for json_object in json_objects:
-        item_spans = _member_spans(json_object, names)
+        item_spans = _member_spans(json_object, name_by_key)
         after = text[json_object.end :]
         ends_reply = CLOSED.match(after) is not None
         if not ends_reply and judged is not None and scales:
@@ -418,13 +431,31 @@ def spans(
     return span_by_name, "strict" if strict else "prose"
 
 
+def _names_by_key(names: Collection[str]) -> dict[str, str]:
+    """Return the names by the keys that may be written for them, as they stand or in lower case."""
+    lower_names = [name.casefold() for name in names]
+    name_by_key = {
+        name.casefold(): name for name in names if lower_names.count(name.casefold()) == 1
+    }
+    return name_by_key | {name: name for name in names}
+
+
 def _member_spans(
     json_object: json_reply.JsonObject,
-    names: Collection[str],
+    names: Mapping[str, str],
 ) -> dict[str, tuple[int, int]]:
-    """Return the spans of the values of these keys, of those that the object has once."""
-    times = Counter(member.key for member in json_object.members)
-    single_members = [member for member in json_object.members if times[member.key] == 1]
-    return {
-        member.key: (member.start, member.end) for member in single_members if member.key in names
-    }
+    """Return the spans of the values of these names, of those that the object has once.
+
+    `names` has each name by the key that may be written for it.
+    """
+    spans: dict[str, tuple[int, int]] = {}
+    keys = [_written_key(member, names) for member in json_object.members]
+    for member, key in zip(json_object.members, keys, strict=True):
+        if key in names and keys.count(key) == 1:
+            spans[names[key]] = (member.start, member.end)
+    return spans
+
+
+def _written_key(member: json_reply.Member, names: Mapping[str, str]) -> str:
+    """Return the key of a member, in lower case unless it is a name as it stands."""
+    return member.key if member.key in names else member.key.casefold()

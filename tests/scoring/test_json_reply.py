@@ -97,6 +97,8 @@ def test_refuses_an_object_with_an_ambiguous_score(text: str, message: str) -> N
         ('{"score": 4, "overall": 3}', "two different scores"),
         ('{"score": 4, "total": 3}', "two different scores"),
         ('{"score": 4, "total": 10}', "two different scores"),
+        # The top of another scale, or a sum over criteria: not plain
+        ('{"score": 3, "total": 15}', "two different scores"),
         ('{"score": 4, "rating": 3}', "two different scores"),
         ('{"score": 4, "coherence": 3}', "two different scores"),
         ('{"score": 4, "overall": "3/5"}', "two different scores"),
@@ -190,6 +192,7 @@ def test_the_value_of_an_object_may_be_spelled_as_in_a_plain_reply(
         '{"evaluation": {"score": 4}, "reason": "Clear."}',
         '{"scores": {"coherence": 4}, "reason": "Clear."}',
         '{"output": {"score": 4}, "reason": "Clear."}',
+        '{"score": {"value": 4, "reason": "Clear."}}',
         'Here it is:\n{"result": {"final_score": "4/5"}, "reason": "Clear."}',
     ],
 )
@@ -200,6 +203,13 @@ def test_an_object_inside_an_object_has_the_score(text: str) -> None:
         assert score.reading == "prose"
         with pytest.raises(ParseError):
             find(text, kind, FIVE, "Coherence")
+
+
+@pytest.mark.parametrize("top", ['"max_score": 5', '"out_of": 5', '"total": 5'])
+def test_an_object_for_a_score_alone_may_state_its_top(top: str) -> None:
+    assert find(f'{{"score": 4, {top}}}', "score", FIVE, judged="").label == "4"
+    with pytest.raises(ParseError):
+        find(f'{{"score": 4, {top}0}}', "score", FIVE, judged="")
 
 
 def test_an_object_for_a_score_alone_has_no_other_number() -> None:
@@ -423,6 +433,7 @@ def test_text_after_several_answers_must_not_change_them(after: str, is_read: bo
 @pytest.mark.parametrize(
     ("text", "scores"),
     [
+        ('{"A": 4, "B": 2}', "42"), ('{"A": 4, "a": 3, "b": 2}', "-2"),
         ("{'a': 4, 'b': '2',}", "42"), ("Here:\n```json\n{a: 4, b: 2}\n```", "42"), ('{"all": {"a": 4, "b": 2}}', "42"),
         ('It is so: {"a": 4, "b": 7}', "4-"), ("{'a': 4, 'b': 2, 'b': 3}", "4-"), ('{"x": {}} {"a": 4, "b": 2}', "42"),
         ('{"a": 4} {"b": 2}', "--"), ('{"a": 4, "b": 2}\nor so', "--"), ("{'a': 4, 'b': 2", "--"),
