@@ -6,17 +6,20 @@ JSON object with a key per question, for example `{"coverage.1": "yes", "coverag
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from judge.core.errors import ParseError
+from judge.core.label_spellings import fold
 from judge.core.records import ChecklistQuestion, Choice, Criterion, Prompt, Sample, Scale, Token
 from judge.criteria import template_bodies
 from judge.criteria.checklist import has_questions, part_name, questions_of
 from judge.criteria.render import MissingInput, Renderer, missing_message
 from judge.scoring import checklist, parse
 from judge.scoring.json_scores import spans
+from judge.scoring.prose.masks import mask_quotations
+from judge.scoring.prose.refusals import may_refuse, refuses
 
 Prompts = Mapping[str, Prompt]
 """The prompts of the parts of a checklist for a sample, by the part's name."""
@@ -127,9 +130,11 @@ def split_reply(
     """Split a reply to several questions into one per question: its value as written, its tokens.
 
     A question without a value gets the whole reply, with a finish reason that prevents reading a
-    score from it. With the `judged` texts, a reply that is nearly JSON is split, too; the finish
-    reason of its parts says that a strict reader refuses them. So is one with other text
-    after its object, if the `scales` of the values show that no score is in it.
+    score from it. So do all questions if the reply refuses to evaluate beside its values.
+
+    With the `judged` texts, a reply that is nearly JSON is split, too; the finish reason of its
+    parts says that a strict reader refuses them. So is one with keys in another case, and one with
+    other text after its object, if the `scales` of the values show that no score is in it.
     """
     is_complete = choice.finish_reason == "stop"
     without_value = choice
@@ -139,6 +144,9 @@ def split_reply(
         span_by_name, reading = spans(choice.text, names, judged, scales)
     except ParseError:
         return (without_value,) * len(names)
+    if _refuses_beside(choice.text, span_by_name.values()):
+        refused = replace(choice, finish_reason="refusal")
+        return (refused,) * len(names)
     finish_reason = choice.finish_reason
     if is_complete and reading == "prose":
         finish_reason = parse.NEARLY_JSON
@@ -155,6 +163,17 @@ def split_reply(
         part = choice.text[start:end]
         part_choices.append(Choice(part, finish_reason, tokens))
     return tuple(part_choices)
+
+
+def _refuses_beside(text: str, spans: Iterable[tuple[int, int]]) -> bool:
+    """Return whether a reply refuses to evaluate in words outside these spans."""
+    if not may_refuse(text):
+        return False
+    words = text
+    for start, end in spans:
+        words = words[:start] + " " * (end - start) + words[end:]
+    # The strings of an object are no quotations.
+    return refuses(mask_quotations(fold(words).replace('"', "\n")))
 
 
 def _split_tokens(

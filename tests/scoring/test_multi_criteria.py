@@ -113,6 +113,28 @@ def test_an_unclear_answer_fails_only_its_question(
     assert values == scores
 
 
+@pytest.mark.parametrize(
+    "reply",
+    [
+        'I cannot evaluate this. {"a": 4, "b": 2}',
+        '{"a": 4, "b": 2, "note": "I cannot evaluate this"}',
+        '{"a": 4, "b": 2, "note": "評価できません。"}',
+    ],
+)
+def test_no_answer_counts_beside_a_refusal(reply: str) -> None:
+    for choice in split_reply(Choice(reply), ("a", "b"), "It rained.", (FIVE, FIVE)):
+        with pytest.raises(ParseError):
+            parse.read(choice, "score", FIVE, judged="It rained.")
+
+
+def test_a_refusal_in_one_answer_fails_only_its_question() -> None:
+    reply = '{"a": 4, "b": {"score": 2, "reason": "I cannot evaluate this."}}'
+    first, second = split_reply(Choice(reply), ("a", "b"), "It rained.", (FIVE, FIVE))
+    assert parse.read(first, "score", FIVE, judged="It rained.").label == "4"
+    with pytest.raises(ParseError):
+        parse.read(second, "score", FIVE, judged="It rained.")
+
+
 @given(st.text(max_size=80), st.sampled_from(["stop", "length"]))
 def test_any_text_can_be_split(reply: str, finish: str) -> None:
     assert len(split_reply(Choice(reply, finish, tokens(*reply)), ("a", "b"))) == 2

@@ -36,7 +36,7 @@ _VERB_EN = (
 _UNABLE_EN = r"(?:cannot|can['’]t|can\s+not|unable\s+to|not\s+able\s+to|impossible\s+to)"
 # The end of the clause, or why: not "I cannot rate it higher", "I cannot give it a score of 5"
 _END_EN = (
-    r"(?=\s*+(?:[.!,;:)\n—–-]|\Z)|\s++(?:because|since|without|due|based|at\s+all|properly|fairly"
+    r"(?=[^\S\n]*+(?:[.!,;:)\n—–-]|\Z)|\s++(?:because|since|without|due|based|at\s+all|properly|fairly"
     r"|reliably|accurately|as\s+(?:there|it|the|no|an?|I))\b)"
 )
 _ENGLISH = (
