@@ -61,6 +61,7 @@ _SIDES = ("A", "B")
 )
 @option("--item", "Only this item.", metavar="ID")
 @option("--system", "Only this system's texts.", metavar="NAME")
+@option("--ratings", "File with people's ratings, apart from the data.", type=PATH, metavar="FILE")
 @option(
     "--human", "Human ratings to compare both with (default: the criterion's).", metavar="RATING"
 )
@@ -75,6 +76,7 @@ def diff_command(
     *,
     item: str | None,
     system: str | None,
+    ratings: Path | None,
     human: str | None,
     format: str,
     full: bool,
@@ -91,8 +93,9 @@ def diff_command(
     from judge.config import RunConfig, load_config
     from judge.run.cost_estimate import one_line_estimate
 
+    options["ratings"] = ratings
     config = load_config(options=options) if data is None else read_config(data, options, RunConfig)
-    inputs = [*_criterion_files(before, after), data, *_input_files(config)]
+    inputs = [*_criterion_files(before, after), data, config.ratings, *_input_files(config)]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
     # Without a judge, there are no runs.

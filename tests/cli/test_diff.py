@@ -57,6 +57,34 @@ def diff(command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callab
 JUDGED = ("data.jsonl", "--model", "scripted/replies.yaml")
 
 
+def test_ratings_may_be_in_a_file_of_their_own(diff: Callable[..., Any]) -> None:
+    in_the_data = diff(*JUDGED, "--format", "json")
+    unrated = [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
+    write_jsonl("data.jsonl", unrated)
+    rows = ["item,system,kind"]
+    rows += [f"{row['item']},{row['system']},{row['human']['kind']}" for row in ROWS]
+    Path("ratings.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    apart = diff(*JUDGED, "--ratings", "ratings.csv", "--format", "json")
+    assert apart.code == 0
+    judged = json.loads(apart.out)["judged"]
+    assert judged["agreement"] == json.loads(in_the_data.out)["judged"]["agreement"]
+    assert judged["agreement"]
+
+
+def test_ratings_of_other_texts_are_left_out_with_an_item(diff: Callable[..., Any]) -> None:
+    rows = [f"{row['item']},{row['system']},{row['human']['kind']}\n" for row in ROWS]
+    Path("ratings.csv").write_text("item,system,kind\n" + "".join(rows), encoding="utf-8")
+    completed = diff(*JUDGED, "--ratings", "ratings.csv", "--item", "i1", "--format", "json")
+    assert completed.code == 0, completed.err
+
+
+def test_ratings_without_a_judge_are_refused(diff: Callable[..., Any]) -> None:
+    Path("ratings.csv").write_text("item,system,kind\ni1,x,3\n", encoding="utf-8")
+    refused = diff("data.jsonl", "--ratings", "ratings.csv")
+    assert refused.code == 2
+    assert has_line(refused.err, "--ratings", "needs scores", "--model")
+
+
 def test_two_files(diff: Callable[..., Any]) -> None:
     completed = diff()
     assert (completed.code, completed.err) == (0, "")

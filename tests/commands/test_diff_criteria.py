@@ -356,6 +356,19 @@ def test_the_ratings_can_have_a_different_name(write: Write) -> None:
     assert has_line(scores.no_agreement, "No text", "rating of kind", "warmth")
 
 
+def test_ratings_may_be_rows_of_their_own(write: Write) -> None:
+    old, new = pair(write)
+    options: dict[str, Any] = {"model": grades(LOW, HIGH), "weighting": "single", "cache": False}
+    expected = diff(old, new, ROWS, **options).judged
+    unrated = [{key: value for key, value in row.items() if key != "human"} for row in ROWS]
+    ratings = [
+        {"item": row["item"], "system": row["system"], "kind": row["human"]["kind"]} for row in ROWS
+    ]
+    compared = diff(old, new, unrated, ratings=ratings, **options)
+    assert compared.judged.agreement == expected.agreement
+    assert sum("Ratings from" in note for note in compared.notes) == 1
+
+
 def test_scores_on_different_scales_are_compared_as_shares(write: Write) -> None:
     old, new = (
         write("kind"),

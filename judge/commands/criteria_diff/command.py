@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import unified_diff
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -41,6 +42,7 @@ from judge.execution.progress import Progress
 from judge.providers import Provider
 from judge.results.comparison import Change
 from judge.results.result import Result
+from judge.run import human_ratings
 from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.run.judge_run import require_all_recorded
 from judge.run.pairing import choose_pairs
@@ -59,6 +61,8 @@ from judge.stats.correlation import change_in_agreement, usual_level
 from judge.stats.rated_columns import column_from_table
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from judge.commands.evaluate import Data
 
 _DECIMALS = 9  # equal values may differ by rounding
@@ -91,6 +95,7 @@ def diff(
     model: Model | None = None,
     item: str | None = None,
     system: str | None = None,
+    ratings: str | Path | pd.DataFrame | Iterable[Mapping[str, Any]] | None = None,
     human: str | None = None,
     progress: Watch = None,
     **options: Unpack[JudgeOptions],
@@ -101,15 +106,16 @@ def diff(
     - With `data`, also compare the prompts on these texts (of one `item` or `system`) and the
       tokens.
     - With a judge (`model`, or `replay`), score all texts with both: how far scores change, which
-      orders flip, and which criterion agrees better with people's ratings in the column `human`
-      (default: the criterion's name).
+      orders flip, and which criterion agrees better with people's ratings. `ratings` are these,
+      unless the data has them; `human` names them (default: the criterion's name).
 
     The other arguments are those of `judge.evaluate`.
 
     Raises JudgeError.
     """
     reject_unsupported(options, "diff", "a diff of criteria")
-    config, judges, _ = to_config(RunConfig, data, None, model, options)
+    all_options = {"ratings": ratings, **options}
+    config, judges, _ = to_config(RunConfig, data, None, model, all_options)
     diff_plan = plan_diff(
         before, after, config, data, providers=judges, item=item, system=system, human=human
     )
@@ -136,20 +142,30 @@ def plan_diff(
 
     Raises JudgeError.
     """
-    reject_unsupported(config, "diff", "a diff of criteria")
+    # Its runs are made without ratings, but their agreement with people is compared.
+    without_ratings = config.model_copy(update={"ratings": None, "rating_criterion": ""})
+    reject_unsupported(without_ratings, "diff", "a diff of criteria")
     judges = config.model if providers is None else providers
     asking = bool(judges or config.replay)
     source = config.data if data is None else data
     selects = bool(item or system)
-    _check_options(has_data=source is not None, asking=asking, selects=selects, human=human)
+    rated_by = "human" if human else ""
+    if config.rating_source is not None:
+        rated_by = "ratings"
+    _check_options(has_data=source is not None, asking=asking, selects=selects, rated_by=rated_by)
     # Without data, only the two files are compared.
+    all_rows: Sequence[Sample] = ()
     rows: list[Sample] = []
     if source is not None:
         all_rows = load_texts(config, source)
-        rows = list(select_texts(all_rows, item, system)[: config.limit])
+        rows = select_texts(all_rows, item, system)[: config.limit]
     language = config.language or text.language_of(rows)
     sides = (_load_side(before, config, language), _load_side(after, config, language))
     comparison = _compare_files(sides, _side_names(before, after))
+    if config.rating_source is not None:
+        joined, notes = _join_ratings(config, all_rows, human, sides)
+        rows = select_texts(joined, item, system)[: config.limit]
+        comparison = replace(comparison, notes=tuple(notes))
     rating = _rating_name(rows, human, sides)
     # A rating that was used to make one of the two prompts would favour it.
     used_ratings = sides[0].used | sides[1].used
@@ -165,16 +181,17 @@ def plan_diff(
     return DiffPlan(replace(comparison, prompts=prompts), runs, rows)
 
 
-def _check_options(*, has_data: bool, asking: bool, selects: bool, human: str | None) -> None:
+def _check_options(*, has_data: bool, asking: bool, selects: bool, rated_by: str) -> None:
     """Raise ConfigError for options that need data or a judge.
 
-    `asking` says whether a judge is asked, and `selects` whether an item or a system is selected.
+    `asking` says whether a judge is asked, `selects` whether an item or a system is selected, and
+    `rated_by` is an option that names people's ratings, or "".
     """
-    if not has_data and (asking or selects or human):
+    if not has_data and (asking or selects or rated_by):
         raise ConfigError("no data: name a file of texts after the two criteria")
-    if human and not asking:
+    if rated_by and not asking:
         raise ConfigError(
-            f"{option('human')}: agreement with people needs scores; add "
+            f"{option(rated_by)}: agreement with people needs scores; add "
             f"{option('model', 'NAME')} or {option('replay', 'CALLS')}"
         )
 
@@ -206,6 +223,17 @@ def _side_names(before: str | Criterion, after: str | Criterion) -> tuple[str, s
     if old_name == new_name:
         return f"{old_name} (before)", f"{new_name} (after)"
     return old_name, new_name
+
+
+def _join_ratings(
+    config: RunConfig, rows: Sequence[Sample], human: str | None, sides: CriterionPair
+) -> tuple[list[Sample], list[str]]:
+    """Return the texts with the ratings of a file, and notes on them. Raises JudgeError."""
+    names = [human] if human else list(dict.fromkeys(side.name for side in sides))
+    of_these_criteria = config.model_copy(update={"criteria": tuple(names)})
+    sheet, _ = human_ratings.read(of_these_criteria, rows, rated=False)
+    rated_criteria = [replace(sides[0], name=rating_name) for rating_name in names]
+    return human_ratings.join(config, rows, sheet, rated_criteria)
 
 
 def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair) -> str:
@@ -302,7 +330,8 @@ def _prepare_runs(
     # The texts are selected already.
     changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
     changed |= {"criteria": (rating,), "metrics": (), "set": {}, "out": None}
-    config = config.model_copy(update=changed)
+    changed |= {"ratings": None, "rating_criterion": ""}
+    config = config.model_copy(update=changed).with_rating_rows(None)
     # With ratings, a run would compute more agreement than a diff shows.
     unrated = [ledger.unrated(row) for row in rows]
 
@@ -426,10 +455,10 @@ async def run_diff(
     results = await Runs(diff_plan.runs[0].config, progress, display).run_all(runs)
     require_all_recorded(*results.values())
     judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
-    failure_notes: list[str] = []
+    other_notes = [*diff_plan.comparison.notes]
     for name, result in zip(diff_plan.comparison.names, results.values(), strict=True):
-        failure_notes += _failure_notes(name, result)
-    return replace(diff_plan.comparison, judged=judged, notes=(*failure_notes, *notes))
+        other_notes += _failure_notes(name, result)
+    return replace(diff_plan.comparison, judged=judged, notes=(*other_notes, *notes))
 
 
 def _failure_notes(name: str, result: Result) -> Iterator[str]:
