@@ -30,7 +30,15 @@ PAGE = 100  # entries of a list; OpenAI returns no more at once
 MAX_PAGES = 20
 TRANSFER_SECONDS = 1800.0
 """Timeout of an upload or download, in seconds."""
-_FINAL_STATES = {"completed", "ended", "succeeded", "failed", "expired", "cancelled"}
+_FINAL_STATES = {
+    "completed",
+    "ended",
+    "succeeded",
+    "failed",
+    "expired",
+    "cancelled",
+    "canceled",
+}
 _NO_SUCH_PATH = {404, 405, 501}
 # JSON allows these characters inside a text, but some readers split lines at them.
 _ESCAPED_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
@@ -153,8 +161,9 @@ class BatchApi:
             metadata = data.get("metadata")
             if not isinstance(metadata, dict) or metadata.get(_NAME_KEY) != name:
                 continue
-            if data.get("status") != "failed":
-                return self._batch(data)
+            batch = self._batch(data)
+            if batch.status != "failed":
+                return batch
         return None
 
     async def uploaded(self, name: str) -> str | None:
@@ -215,7 +224,8 @@ class BatchApi:
         message = error.get("message") or ""
         return Batch(
             batch_id,
-            str(data.get("status")),
+            # Together writes COMPLETED.
+            str(data.get("status")).lower(),
             done=completed + failed,
             total=total,
             files=files,
