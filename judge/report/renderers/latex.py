@@ -128,10 +128,9 @@ def _note_on_others(table_names: Iterable[str]) -> str:
     names = ", ".join(one_line(name, _NAME) for name in table_names if name)
     if not names:
         return ""
-    all_tables = f"{full_report()} writes all"
-    if not in_python():
-        all_tables = f"--table NAME writes one of the others, {full_report()} all"
-    return f"% {all_tables}: {names}\n"
+    one_table = "" if in_python() else "--table NAME writes one of the others, "
+    verb = "writes " if in_python() else ""
+    return f"% {one_table}{full_report()} {verb}all: {names}\n"
 
 
 def _all_tables(document: Document) -> list[blocks.Table]:
