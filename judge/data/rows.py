@@ -89,7 +89,12 @@ def _rows(data: Any) -> Iterator[RawRow | Sample]:
         yield from _rows_of_files(data)
     elif pandas and isinstance(data, pandas.DataFrame):
         yield from _rows_of_frame(data)
-    elif isinstance(data, Mapping) or not isinstance(data, Iterable):
+    elif isinstance(data, Mapping):
+        raise DataError(
+            f"data is {type_name(data)}, not a list of rows: write [data] for a single row, or "
+            "pandas.DataFrame(data) for columns"
+        )
+    elif not isinstance(data, Iterable):
         raise DataError(
             f"data is {type_name(data)}, not a path, a DataFrame or an iterable of mappings"
         )
@@ -144,7 +149,8 @@ def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
         elif isinstance(row, Sample | RawRow):
             yield row
         else:
-            raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample")
+            advice = ': write {"output": TEXT} for each text' if isinstance(row, str) else ""
+            raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample{advice}")
 
 
 def _plain_cells(cells: Mapping[str, Any], location: str) -> dict[str, Any]:

@@ -802,7 +802,9 @@ def test_a_second_row_of_an_item_and_system_names_both_lines(tmp_path: Path) -> 
         ([], ("the data: no rows",)),
         ([3], ("row 1", "int (3)")),
         (3, ("data is", "int (3)", "path, a DataFrame")),
-        ({"output": "x"}, ("data is of type dict",)),
+        ({"output": "x"}, ("data is of type dict", "[data]", "pandas.DataFrame(data)")),
+        (["a reply"], ("row 1", "'a reply'", '{"output": TEXT}')),
+        (pd.Series(["a reply"]), ("row 1", '{"output": TEXT}')),
         (
             pd.DataFrame([["x", "y"]], columns=["output", "output"]),
             ("two columns", "'output'"),

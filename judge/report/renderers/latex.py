@@ -128,9 +128,10 @@ def _note_on_others(table_names: Iterable[str]) -> str:
     names = ", ".join(one_line(name, _NAME) for name in table_names if name)
     if not names:
         return ""
-    one_table = "" if in_python() else "--table NAME writes one of the others, "
-    verb = "writes " if in_python() else ""
-    return f"% {one_table}{full_report()} {verb}all: {names}\n"
+    if in_python():
+        return f"% {full_report()} writes all: {names}\n"
+    one_table = option("table", "NAME")
+    return f"% {one_table} writes one of the others, {full_report()} all: {names}\n"
 
 
 def _all_tables(document: Document) -> list[blocks.Table]:
