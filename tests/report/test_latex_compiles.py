@@ -111,3 +111,29 @@ def test_every_single_table_compiles(result: Result, tmp_path: Path) -> None:
         reports += [plugins.write(table, "latex") for table in tables]
     assert len(reports) > 10
     _compile(tmp_path, *reports)
+
+
+def test_every_table_of_a_card_compiles(tmp_path: Path) -> None:
+    (tmp_path / "be_polite.jinja").write_text(MARKED, encoding="utf-8")
+    rows = [
+        {
+            "item": f"i_{n}%",
+            "system": system,
+            "output": f"Shop & #{n} of {system} opens at {n + 7}. It costs {n}0%. Bring $5_{n}.",
+            "human": {"be_polite": [1 + n % 5, 1 + (n + k) % 5]},
+        }
+        for n in range(12)
+        for k, system in enumerate(SYSTEMS[:3])
+    ]
+    card = judge.card(
+        rows,
+        [tmp_path / "be_polite.jinja"],
+        model=judge.ScriptedProvider(
+            lambda request: str(1 + sum(map(ord, request.messages[-1]["content"])) % 5)
+        ),
+        weighting="single",
+        cache=False,
+    )
+    every_table = card.report("latex", full=True)
+    assert every_table.count("begin{table}") > 6
+    _compile(tmp_path, card.report("latex"), every_table)
