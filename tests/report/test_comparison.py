@@ -417,3 +417,6 @@ def test_the_finding_says_that_another_system_is_best() -> None:
     undecided = list(finding(judge.compare(beta_first, nobody)))
     assert has_line(undecided, "Best on tone", "beta before", "no system after")
     assert not has_line(list(finding(judge.compare(beta_first, still_beta))), "Best on")
+    # Only what was compared is new, not who is best.
+    alone = run_with({"beta": 4.0})
+    assert not has_line(list(finding(judge.compare(beta_first, alone))), "Best on")

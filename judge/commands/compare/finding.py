@@ -81,6 +81,11 @@ def _best_systems(comparison: RunComparison) -> Iterator[str]:
     after = main_comparison(comparison.after)
     if before is None or after is None or before.column != after.column:
         return
+    systems_before = {rank.system for rank in before.ranks}
+    systems_after = {rank.system for rank in after.ranks}
+    # A system that is new or gone changes who is best without any change of scores.
+    if systems_before != systems_after:
+        return
     best_before = _best(before)
     best_after = _best(after)
     if set(best_before) == set(best_after):
