@@ -91,7 +91,12 @@ def calibration(
         items, texts = sizes
         value = float(observed[position])
         resampled = Resampled(value, drawn[:, position], items)
-        return bootstrap.estimate(name, resampled, texts, method)
+        with_interval = bootstrap.estimate(name, resampled, texts, method)
+        if with_interval is not None and _has_no_width(with_interval):
+            # Equal ratings of few texts do not show that all ratings are equal.
+            note = f"{method}; all resamples equal: no interval"
+            return Estimate(name, value, None, None, texts, note)
+        return with_interval
 
     all_sizes = (binned.items, binned.texts)
     error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", all_sizes)
@@ -111,6 +116,10 @@ def calibration(
             mean = float(judge_sums[position] / n_texts)
             bins.append(Bin(lower_edge, upper_edge, mean, people))
     return Calibration(edges[0], edges[-1], tuple(bins), error, bias)
+
+
+def _has_no_width(estimate: Estimate) -> bool:
+    return estimate.low is not None and estimate.low == estimate.high
 
 
 @dataclass(frozen=True, slots=True)
