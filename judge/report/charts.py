@@ -519,7 +519,9 @@ def histograms(
     """Draw a histogram per system; `scale` has the value of each label, if it has any."""
     all_scores = list(chain.from_iterable(values.values()))
     binning = bins(scale, ends, all_scores)
-    caption = _first(len(values), MAX_ROWS, "system").rstrip()
+    caption = _first(len(values), MAX_ROWS, "system")
+    if binning.is_by_label and not set(all_scores) <= set(scale.values()):
+        caption += "Scores between two levels count at the nearest one."
     drawn_systems = list(values)[:MAX_ROWS]
     counts_by_system: dict[str, list[int]] = {}
     for system in drawn_systems:
@@ -542,7 +544,9 @@ def histograms(
     # No gutter follows the last histogram of a row.
     width = (_WIDTH + _GUTTER) * n_across - _GUTTER
     height = _ROW_PITCH * n_down - 16
-    return chart(chart_name, title, (width, height), elements, values=descriptions, caption=caption)
+    return chart(
+        chart_name, title, (width, height), elements, values=descriptions, caption=caption.rstrip()
+    )
 
 
 def _histogram(
@@ -589,10 +593,14 @@ def _columns(
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """The inner edges of the bins of a histogram, and the bins' labels."""
+    """The inner edges of the bins of a histogram, and the bins' labels.
+
+    `is_by_label` says that each label of the scale has a bin.
+    """
 
     edges: list[float]
     labels: list[str]
+    is_by_label: bool = False
 
     def count(self, values: Iterable[float]) -> list[int]:
         """Return how many of the values are in each bin. A value on an edge is in the upper one."""
@@ -613,7 +621,7 @@ def bins(
     if 2 <= len(scale) <= 11:
         labels = sorted(scale, key=scale.__getitem__)
         edges = [(scale[below] + scale[above]) / 2 for below, above in pairwise(labels)]
-        return Bins(edges, [minus(label) for label in labels])
+        return Bins(edges, [minus(label) for label in labels], is_by_label=True)
     low, high = ends
     if low is None:
         low = min(values, default=0.0)

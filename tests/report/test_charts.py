@@ -253,6 +253,14 @@ def test_every_score_is_in_one_bin(values: list[float]) -> None:
     assert sum(map(int, counts)) == len(values)
 
 
+def test_a_histogram_says_that_scores_between_levels_count_at_the_nearest() -> None:
+    scale = {"1": 1.0, "2": 2.0, "3": 3.0}
+    exact = histograms("x", "t", {"a": [1.0, 3.0]}, scale, (1.0, 3.0))
+    between = histograms("x", "t", {"a": [1.0, 2.5]}, scale, (1.0, 3.0))
+    assert "nearest" not in exact.caption
+    assert "nearest" in between.caption
+
+
 def test_a_scale_of_words_has_a_bin_per_word() -> None:
     chart = histograms("n", "T", {"s": [0.0, 0.4, 1.0]}, {"pass": 1.0, "fail": 0.0}, (0, 1))
     assert [title.text for title in _elements(chart, "title")] == [
