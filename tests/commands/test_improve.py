@@ -307,6 +307,33 @@ def test_the_writer_is_asked_in_the_language_of_the_criterion(language: str) -> 
         assert '"question": "Q"' in prompt
 
 
+@pytest.mark.parametrize(
+    ("criterion", "shown", "hidden"),
+    [
+        ("polite", ["Where is it?"], ["Ship fast."]),
+        ("grounded", ["Where is it?", "Parcels take a day.", "Ship fast."], []),
+        ("relevance", ["The source."], ["Where is it?"]),
+        ("kind: Is it kind?", ["The source."], ["Ship fast."]),
+        ("kind.yaml", ["Ship fast.", "A good answer."], ["The source."]),
+    ],
+)
+def test_the_writer_sees_what_the_judge_saw_beside_the_text(
+    criterion: str, shown: list[str], hidden: list[str], tmp_path: Path
+) -> None:
+    if criterion.endswith(".yaml"):
+        criterion = str(tmp_path / criterion)
+        header = "question: Is it kind?\nshow: [contexts, references]\n"
+        Path(criterion).write_text(header, encoding="utf-8")
+    columns = {"question": "Where is it?", "contexts": ["Parcels take a day.", "Ship fast."]}
+    sample = Sample(
+        "i", "s", "On Friday.", source="The source.", references=("A good answer.",), extra=columns
+    )
+    case = Case(sample, "2", "4", high=False, reason="", comments=())
+    (prompt,) = writing_prompts(read_wording(criterion, None, "en"), [case], 1)
+    assert [text in prompt for text in shown] == [True] * len(shown)
+    assert [text in prompt for text in hidden] == [False] * len(hidden)
+
+
 @pytest.mark.parametrize("layout", ["wording.jinja", "paraphrases.jinja"])
 def test_the_prompts_of_all_languages_read_the_same_variables(layout: str) -> None:
     root = Path(__file__).parents[2] / "prompts"

@@ -26,6 +26,7 @@ from judge.commands.improve.revisions import (
     Rejected,
     Revision,
     Wording,
+    judged_inputs,
     read_revision,
     read_wording,
     revised,
@@ -490,7 +491,7 @@ def _shown_texts(plan: ImprovementPlan) -> list[str]:
     """Return all texts of the training part, which a revision must not copy."""
     texts: list[str] = []
     for sample in plan.training:
-        texts += [sample.output, sample.source or ""]
+        texts += [sample.output, *judged_inputs(plan.wording.criterion, sample).values()]
     return texts
 
 

@@ -23,6 +23,7 @@ from judge.criteria.header import front_matter, levels_of_scale
 from judge.criteria.render import render_drafting_prompt
 from judge.criteria.sandbox import fenced
 from judge.criteria.template import CRITERION_BLOCK
+from judge.data.answers import answer_inputs, texts_of
 from judge.metrics.text_features import ngrams
 from judge.scoring import json_reply
 
@@ -162,11 +163,10 @@ def writing_prompts(
     labels = list(criterion.scale.asked.labels)
     if len(labels) > _MOST_LEVELS:
         labels = [labels[0], "…", labels[-1]]
-    shows_source = criteria.reads(criterion, "source")
     # The key of a fence must occur in none of the texts.
     shown_texts = []
     for case in cases:
-        shown_texts += [case.sample.output, case.sample.source or ""]
+        shown_texts += [case.sample.output, *judged_inputs(criterion, case.sample).values()]
         shown_texts += [case.reason, *case.comments]
     shown_texts += [unusable.reply for unusable in (rejected or {}).values()]
 
@@ -178,9 +178,7 @@ def writing_prompts(
             excerpt = f"{shown_text[:_MOST_SHOWN]} […]"
         return fenced(excerpt, label, shown_texts)
 
-    described_cases = [
-        _described_case(case, between_marks, shows_source=shows_source) for case in cases
-    ]
+    described_cases = [_described_case(criterion, case, between_marks) for case in cases]
     variables: dict[str, Any] = {
         "cases": described_cases,
         "count": count,
@@ -205,18 +203,36 @@ def writing_prompts(
     return prompts
 
 
+def judged_inputs(criterion: Criterion, sample: Sample) -> dict[str, str]:
+    """Return the texts that the judge saw beside the output, by name: source, request, columns.
+
+    An answer's source may be its request, too; it is returned once.
+    """
+    inputs = {"source": sample.source, **answer_inputs(sample)}
+    names = criterion.show or [name for name in inputs if criteria.reads(criterion, name)]
+    shown: dict[str, str] = {}
+    for name in names:
+        value = sample.references if name == "references" else inputs.get(name)
+        if value is None:
+            value = sample.extra.get(name)
+        shown_text = "\n\n".join(texts_of(value))
+        if shown_text and shown_text not in shown.values():
+            shown[name] = shown_text
+    return shown
+
+
 def _described_case(
-    case: Case, between_marks: Callable[[str, str], str], *, shows_source: bool
+    criterion: Criterion, case: Case, between_marks: Callable[[str, str], str]
 ) -> dict[str, Any]:
     """Return what the template of a writing prompt reads of a case."""
-    # The judge did not see the source of a criterion that does not read it.
-    source = case.sample.source or "" if shows_source else ""
+    inputs = judged_inputs(criterion, case.sample)
+    fenced_inputs = [between_marks(shown_text, name) for name, shown_text in inputs.items()]
     comments = [between_marks(comment, "comment") for comment in case.comments]
     return {
         "judge": case.judge,
         "people": case.people,
         "high": case.high,
-        "source": between_marks(source, "source"),
+        "source": "\n\n".join(fenced_inputs),
         "output": between_marks(case.sample.output, "text"),
         "reason": between_marks(case.reason, "judge_reason"),
         "comments": comments,
