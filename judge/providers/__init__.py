@@ -57,8 +57,6 @@ class Capabilities:
 
     - `caching`: the prompt-cache fields of its requests, as `server_capabilities.Caching`.
     - `batches`: the Batch API, for --engine batch.
-    - `splits_merged_criteria`: whether the provider answers a request with several questions of a
-      checklist with one reply per question.
     - `reasons`: whether the model is known to reason before it answers.
     - `price`: the price of its tokens that the user stated. It can be set.
     - `price_list` and `published_price`: who publishes the model's price, and the price. "" and
@@ -69,7 +67,6 @@ class Capabilities:
 
     caching: object = None
     batches: BatchApi | None = None
-    splits_merged_criteria: bool = False
     reasons: bool = False
     price: TokenPrice | None = None
     price_list: str = ""

@@ -527,8 +527,6 @@ class ReplayProvider(Provider):
     """
 
     name = "replay"
-    # Each question of a checklist was recorded separately.
-    splits_merged_criteria = True
 
     def __init__(self, path: Path, model: str, recorded: RecordingFile) -> None:
         self.model = model
