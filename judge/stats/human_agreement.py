@@ -72,7 +72,7 @@ class Row:
 
     Only judges have the following:
 
-    - `agreement` with people's mean; for kappa both are rounded to the scale.
+    - `agreement` with people's mean; for kappa both are rounded to the scale, unless halfway.
     - `calibration`, or `no_calibration` with the reason why there is none.
     - `alt_test`, unless it was not requested or the judge's scale is not people's.
     - `passes`, which texts pass, if the column has `pass_at`; `no_passes` says why people's ratings
@@ -658,12 +658,17 @@ def _agreement(
     points: Sequence[float],
     bootstrap: Bootstrap,
 ) -> Agreement:
-    """Return alpha of a judge and people's mean, and kappa if the scale has labels (`points`)."""
+    """Return alpha of a judge and people's mean, and kappa if the scale has labels (`points`).
+
+    A mean halfway between two labels, which two raters often have, stays there: rounded up, a judge
+    that gives lower scores than people would have less agreement than one that gives higher ones.
+    """
     both = np.stack([values, ratings])
     alpha = agree(both, ("alpha_interval",), bootstrap)
     if not points:
         return alpha
-    kappa = agree(_nearest(both, points), _KAPPA, bootstrap)
+    on_scale_or_halfway = (_nearest(both, points) + _nearest(both, points, halfway_up=False)) / 2
+    kappa = agree(on_scale_or_halfway, _KAPPA, bootstrap)
     estimates = {**alpha.estimates, **kappa.estimates}
     return Agreement(estimates, {**alpha.lacking, **kappa.lacking})
 
@@ -671,18 +676,23 @@ def _agreement(
 def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -> Estimate | None:
     """Return the share of texts with the same nearest point.
 
-    The interval is that of `share_over_items`.
+    A mean halfway between two points has two nearest ones, and each counts half. The interval is
+    that of `share_over_items`.
     """
     has_both = ~(np.isnan(values) | np.isnan(ratings))
-    same = has_both & (_nearest(values, points) == _nearest(ratings, points))
+    same_if_up = _nearest(values, points) == _nearest(ratings, points)
+    same_if_down = _nearest(values, points, halfway_up=False) == _nearest(
+        ratings, points, halfway_up=False
+    )
+    same = has_both * (same_if_up.astype(np.float64) + same_if_down) / 2
     return share_over_items("exact agreement", same, has_both)
 
 
-def _nearest(values: Floats, points: Sequence[float]) -> Floats:
-    """Round values to the nearest of these ascending points; half way is rounded up."""
+def _nearest(values: Floats, points: Sequence[float], *, halfway_up: bool = True) -> Floats:
+    """Round values to the nearest of these ascending points, and halfway ones up or down."""
     levels_of_scale = np.asarray(points)
     middles = (levels_of_scale[1:] + levels_of_scale[:-1]) / 2
-    position = np.searchsorted(middles, values, "right")
+    position = np.searchsorted(middles, values, "right" if halfway_up else "left")
     nearest = position.clip(max=len(points) - 1)
     return np.where(np.isnan(values), np.nan, levels_of_scale[nearest])
 

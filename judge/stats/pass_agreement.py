@@ -197,10 +197,10 @@ def _texts_by_item(samples: Sequence[Sample], passes: Mapping[Text, float]) -> F
     return rows
 
 
-def share_over_items(share_name: str, hits: Bools, counted: Bools) -> Estimate | None:
+def share_over_items(share_name: str, hits: Bools | Floats, counted: Bools) -> Estimate | None:
     """Return the share of the `counted` texts that are `hits`; None without any.
 
-    Both are items × texts. The interval is Wilson's (1927) with Student's t over items. Its
+    Both are items × texts; a text may be a hit in part (0–1). The interval is Wilson's (1927) with Student's t over items. Its
     number of tries is the one that gives the variance of a ratio of sums over items (Cochran 1977,
     section 9A.3; Franco et al. 2019), but at most the number of texts. If all items have the same
     share, each item is one try.

@@ -313,9 +313,9 @@ def test_raters_agree_with_each_other_and_a_judge_with_their_mean() -> None:
     )
     alpha = agree(sides, ["alpha_interval"], Bootstrap(50)).estimates["alpha_interval"]
     assert judge_row.agreement.estimates["alpha_interval"] == alpha
-    kappa = agree(np.floor(sides + 0.5), ["kappa_quadratic"], Bootstrap(50)).estimates[
-        "kappa_quadratic"
-    ]
+    # 1.5 is halfway between two labels, and stays.
+    rounded = np.where(sides % 1 == 0.5, sides, np.round(sides))
+    kappa = agree(rounded, ["kappa_quadratic"], Bootstrap(50)).estimates["kappa_quadratic"]
     assert judge_row.agreement.estimates["kappa_quadratic"] == kappa
     assert all(not row.agreement.estimates and row.calibration is None for row in rated.baselines)
 
