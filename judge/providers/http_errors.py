@@ -33,10 +33,15 @@ _OUT_OF_MONEY = re.compile(
     re.IGNORECASE,
 )
 _TOP_UP = "top up, then start the same command again"
-# "rate limit" (MiniMax), "Open api qps request limit reached" (Baidu), in a reply with status 200;
-# "Rate Limit Exceeded" with the status 403 (Google)
+# "rate limit" (MiniMax), "Open api qps request limit reached" (Baidu), in a reply with status 200
 _RATE_LIMIT = re.compile(
     r"rate[ _-]?limit|too many requests|\b[qrt]p[ms] (?:request )?limit|request limit reached",
+    re.IGNORECASE,
+)
+# "Rate Limit Exceeded" with the status 403 (Google). "Not counted against your rate limit" is none.
+_RATE_LIMIT_EXCEEDED = re.compile(
+    r"rate[ _-]?limit[ _-]?(?:exceeded|reached)|exceed[^.]{0,40} rate[ _-]?limit"
+    r"|too many requests",
     re.IGNORECASE,
 )
 # "Request too large for m on tokens per min (TPM)" with the status 429 (OpenAI): it never fits.
@@ -50,9 +55,9 @@ _WRONG_KEY = re.compile(
     re.IGNORECASE,
 )
 # "Invalid model: m", "Unknown model: m", "Model Not Exist", "m is not a valid model ID": the status
-# is 400 or 403
+# is 400 or 403. "Invalid model output" is about a reply.
 _WRONG_MODEL = re.compile(
-    r"(?:invalid|unknown|unavailable) model|not a valid model"
+    r"(?:invalid|unknown|unavailable) model(?! (?:output|response|param))|not a valid model"
     r"|model[^.]{0,60} (?:not exist|decommissioned)|access to (?:the )?model|模型不存在",
     re.IGNORECASE,
 )
@@ -105,7 +110,7 @@ def status_error(
             limits=limits(headers),
         )
     is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
-    if may_retry and not is_wrong_key and _RATE_LIMIT.search(reason):
+    if may_retry and not is_wrong_key and _RATE_LIMIT_EXCEEDED.search(reason):
         return Transient(message, status=429, retry_after=retry_after(headers, content))
     named_by = named_by or option("base_url")
     is_wrong_model = not is_wrong_key and _is_about_model(status, code, param, reason)

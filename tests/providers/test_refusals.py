@@ -275,6 +275,22 @@ REAL_REFUSALS: list[
         LOGPROBS_REFUSED,
     ),
     (
+        "a parameter and a rate limit in one message",
+        DRAWS,
+        lambda body: body.get("n", 1) > 1,
+        400,
+        {"error": {"message": "n > 1 is not allowed, as it would count against the rate limit"}},
+        ONE_REPLY,
+    ),
+    (
+        "words on the output of a model",
+        {"temperature": 0.0, "response_format": SCHEMA},
+        lambda body: "response_format" in body,
+        400,
+        {"error": {"message": "Invalid model output"}},
+        {"dropped": ["response_format"]},
+    ),
+    (
         "a gateway that blames the model",
         JUDGMENT,
         lambda body: "logprobs" in body,
