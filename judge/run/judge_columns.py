@@ -184,7 +184,11 @@ def _cell_of(
                 return cell, ends or parse_ends(match["scale"])
             except ValueError:
                 return cell, ends
-    problem = unknown_name_message("column", column_name, list(known_columns))
+    problem = f"no text has a value in the column {column_name!r}"
+    if known_columns:
+        # Rows are read without their empty cells, so an empty column is as unknown as no column.
+        unknown = unknown_name_message("column", column_name, list(known_columns))
+        problem = f"{unknown}, or no text has a value in it"
     raise DataError(f"{option('judge_columns')} {column_name}: {problem}")
 
 

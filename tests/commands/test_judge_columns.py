@@ -284,6 +284,13 @@ PAIRS = [
 ]  # fmt: skip
 
 
+def test_a_column_of_scores_without_any_value_is_named(tmp_path: Path) -> None:
+    data = tmp_path / "scores.csv"
+    data.write_text("item,output,helpful\n1,text,\n2,text,\n")
+    with pytest.raises(DataError, match="no text has a value in the column 'helpful'"):
+        judge.evaluate(data, judge_columns="helpful", scale="1-5", cache=False)
+
+
 def test_preferences_rank_the_systems() -> None:
     result = judge.rank(PAIRS, judge_columns="preference")
     (ranking,) = result.rankings
