@@ -25,7 +25,7 @@ from tests.factories import has_line
 NAMES = [f"s{k}" for k in range(6)]
 LIST = r"s\d(?:, s\d)*(?: and s\d)?"
 COUNTED = rf"{LIST}|\d+ systems"
-SIZE = r"(?:strength [−\d.]+|\d+%)(?: \[[^\]]+\])?"
+SIZE = r"(?:(?:strength )?[−\d.]+|\d+%)(?: \[[^\]]+\])?"
 
 Verdicts = list[tuple[str, int, str, str, float, float]]
 """Column, item, system, opponent, and the preference for the system when shown first and second."""
@@ -118,7 +118,7 @@ def lead(reading: Reading, result: Result, match: re.Match[str]) -> bool:
     standing = result.rankings[0].standings[0]
     sizes = {s.system: s.strength for s in result.rankings[0].standings}
     name, phrase = match["system"], match["what"]
-    if "strength" in match["size"]:
+    if "strength" in match["size"] + phrase:
         best = {each for each, size in sizes.items() if size > max(sizes.values()) - 1e-6}
         low, neutral, wins = standing.strength_low, 0.0, True
         is_ahead = True

@@ -155,7 +155,8 @@ def _lead(ranking: Ranking) -> Iterator[str]:
     elif is_lead:
         yield f"{leader_name} is the strongest on {title}: {size}{over}"
     else:
-        highest = f"{leader_name} has the highest {noun}, {size}{over}"
+        value = size.removeprefix("strength ")  # the noun says it
+        highest = f"{leader_name} has the highest {noun}, {value}{over}"
         yield f"No system clearly leads on {title}: {highest}"
         yield from _too_few_items(first_standing)
         yield from _record_against_win_rate(ranking, first_standing)
