@@ -212,16 +212,14 @@ def _with_one_table(
 ) -> Document:
     """Return a document with only this table, and only these of its columns.
 
-    Raises ConfigError for a format that has all tables, and for an unknown name.
+    Raises ConfigError for a format without tables, and for an unknown name.
     """
     from judge.report.table_selection import only_table
 
     if format not in _TABLE_FORMATS:
         known_formats = ", ".join(_TABLE_FORMATS)
         flag = "--columns" if name is None else "--table"
-        raise ConfigError(
-            f"{flag}: a report as {format} always has all tables (use: {known_formats})"
-        )
+        raise ConfigError(f"{flag}: {format} has no tables to choose from (use: {known_formats})")
     return only_table(document, name, columns)
 
 
