@@ -45,7 +45,7 @@ from judge.stats.rated_columns import (
     same_direction,
 )
 from judge.stats.raters import Rater, Votes, raters, votes_of
-from judge.stats.rating_scales import on_scale
+from judge.stats.rating_scales import on_scale, votes_on
 from judge.stats.system_ratings import RatedAbove, SystemRating, rated_above, system_ratings
 from judge.table import Table, matrix
 
@@ -608,7 +608,7 @@ def _with_agreement(
     rating_by_text = {sample.key: sample.human[rating_name] for sample in rated}
     ratings = matrix(texts, rating_by_text)
     if np.isnan(ratings).all():
-        all_ratings = [sample.human[rating_name] for sample in texts]
+        all_ratings = [vote for sample in texts for vote in votes_on(sample, rating_name)]
         scale_of_people = f"people rated from {min(all_ratings):g} to {max(all_ratings):g}"
         scale_of_judge = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
         return replace(row, no_calibration=f"{scale_of_people}, {scale_of_judge}")

@@ -150,6 +150,14 @@ def test_two_texts_per_item_are_correlated_over_all_texts() -> None:
     assert "within-items" in {rated.usual_level for rated in usual().rated}
 
 
+def test_a_card_and_the_warning_name_one_range_of_ratings_on_another_scale() -> None:
+    """Regression: the card named the range of the means, the warning that of the ratings."""
+    votes = {"good": [80, 100], "fair": [50, 70], "poor": [10, 30]}
+    result = judged(rows(human=lambda system, n: {"relevance": votes[system]}))
+    (judge_row,) = criterion_rows(judge.validate(result, n_resamples=20)).judges
+    assert has_line(judge_row.no_calibration, "from 10 to 100")
+
+
 def test_texts_without_a_score_do_not_count_for_the_level() -> None:
     """Regression: a judge that failed on one of three systems had a correlation of 1.00 within items."""
     result = judged(rows(items=24))

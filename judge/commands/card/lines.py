@@ -381,7 +381,7 @@ def _length(measured: Measurements, criterion: str) -> CardCell:
             finding.estimate,
             finding.unit,
             finding.counted,
-            reason="longer texts may be better: ratings by people are needed",
+            reason="longer texts may be better: ratings by people on its scale are needed",
         )
     return _compared(criterion, finding, -half, half)
 
@@ -394,7 +394,7 @@ def _family(measured: Measurements, criterion: str) -> CardCell:
             continue
         cell = _compared(criterion, finding, -half, half)
         if finding.measure == UNADJUSTED:
-            reason = "its texts may be better: ratings by people are needed"
+            reason = "its texts may be better: ratings by people on its scale are needed"
             cell = CardCell(
                 criterion, "unclear", cell.estimate, cell.unit, cell.counted, reason=reason
             )
