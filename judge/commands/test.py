@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,6 +17,7 @@ from judge.commands.finished_runs import without_seen_ratings
 from judge.commands.options import RunOptions
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
+from judge.commands.suite_data import Write, read_data
 from judge.commands.suite_estimates import longest_prompt_tokens, uncached_price
 from judge.commands.suite_folders import (
     Paths,
@@ -30,10 +31,9 @@ from judge.config import (
     RunConfig,
     criterion_entries,
     load_config,
-    run_options,
     script_of,
 )
-from judge.core.errors import ConfigError, DataError, JudgeError
+from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark, command, in_python, option
 from judge.core.plugins import unknown_name_message
@@ -46,7 +46,7 @@ from judge.report.views.servers import server_notes
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.run import judge_run, prompt_language
-from judge.run.generate import Display, Outputs, generate, hand_over, plan_outputs
+from judge.run.generate import Display, generate, hand_over
 from judge.run.judge_run import require_all_recorded
 from judge.run.mapped_fields import require_known_fields
 from judge.run.pipeline import run_pipeline
@@ -209,10 +209,6 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     scores_and_failures = split_rows(needed_rows)
     needed_table = Table(texts.samples, table.columns, *scores_and_failures)
     return replace(result, table=needed_table)
-
-
-Write = Callable[[RunConfig, BudgetLedger | None], Outputs]
-"""Generates the outputs of a suite's systems. Raises JudgeError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,55 +419,6 @@ def _chosen(
     return [suite for suite in narrowed if suite.cases]
 
 
-@dataclass(frozen=True, slots=True)
-class _SuiteData:
-    """A suite whose data have outputs, its texts, and the outputs that were generated, if any."""
-
-    suite: Suite
-    samples: Sequence[Sample]
-    outputs: Outputs | None
-
-
-def _read_data(
-    suite: Suite, overrides: SuiteOverrides, ledger: BudgetLedger | None, write: Write
-) -> _SuiteData:
-    """Read the data of a suite. Systems that are prompts write their outputs first.
-
-    The cases are checked on assumed outputs before anything is paid.
-
-    Raises DataError if an output cannot be written: a case must not pass because a text is missing.
-    """
-    if not isinstance(suite.options.get("systems"), dict):
-        return _SuiteData(suite, load.read(suite), None)
-    # Writing asks no judge, and the run keeps the outputs in its folder later.
-    unused = {"model", "out"}
-    known_options = run_options("run").keys() - unused
-    options = {
-        option_name: value
-        for option_name, value in suite.options.items()
-        if option_name in known_options
-    }
-    config = RunConfig.load(options=options)
-    assumed = plan_outputs(config, None).data
-    language = load.language(suite, assumed)
-    criteria = load.load_criteria(suite, language, overrides.criteria)
-    load.collect_samples(suite, assumed, criteria)
-    outputs = write(config, ledger)
-    if outputs.failures:
-        first_failure = outputs.failures[0]
-        raise DataError(
-            f"{plural(len(outputs.failures), 'output')} could not be generated; the first is of "
-            f"{first_failure.system} for item {first_failure.item}: {first_failure.message}"
-        )
-    options = {
-        option_name: value
-        for option_name, value in suite.options.items()
-        if option_name != "systems"
-    }
-    with_outputs = replace(suite, options=options)
-    return _SuiteData(with_outputs, outputs.samples, outputs)
-
-
 def _prepare_suite(
     suite: Suite,
     overrides: SuiteOverrides,
@@ -484,20 +431,52 @@ def _prepare_suite(
     write: Write,
 ) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
-    data = _read_data(suite, overrides, ledger, write)
-    suite = data.suite
-    language = load.language(suite, data.samples)
+    prepare_texts = partial(
+        _prepare_texts,
+        overrides=overrides,
+        ledger=ledger,
+        baseline_folder=baseline_folder,
+        update=update,
+        all_cases=all_cases,
+        is_alone=is_alone,
+    )
+    # With assumed outputs, a missing key or baseline is an error before outputs are paid for.
+    data = read_data(suite, ledger, write, check=prepare_texts)
+    prepared = prepare_texts(data.suite, data.samples)
+    if suite.options.get("language") is None:
+        samples: list[Sample] = []
+        for texts in prepared.suite_texts.judged.values():
+            samples += texts.samples
+        prompt_language.require_single_language(samples)
+    # One run reports the writing of the outputs, so that its cost is not counted twice.
+    runs = {**prepared.runs}
+    first_key = next(iter(runs))
+    runs[first_key] = hand_over(data.outputs, runs[first_key])
+    return replace(prepared, runs=runs)
+
+
+def _prepare_texts(
+    suite: Suite,
+    rows: Sequence[Sample],
+    *,
+    overrides: SuiteOverrides,
+    ledger: BudgetLedger | None,
+    baseline_folder: Path | None,
+    update: bool,
+    all_cases: bool,
+    is_alone: bool,
+) -> PreparedSuite:
+    """Prepare the runs of a suite on the rows of its data, and find its baseline.
+
+    Raises JudgeError.
+    """
+    language = load.language(suite, rows)
     criteria = load.load_criteria(suite, language, overrides.criteria)
-    suite_texts = load.collect_samples(suite, data.samples, criteria)
+    suite_texts = load.collect_samples(suite, rows, criteria)
     # Cases that do not run may read the other fields.
     if all_cases:
         scored = load.scored_columns(suite.options)
         require_known_fields(suite.options.get("map", {}), [*criteria.values()], scored)
-    if suite.options.get("language") is None:
-        samples: list[Sample] = []
-        for texts in suite_texts.judged.values():
-            samples += texts.samples
-        prompt_language.require_single_language(samples)
     folder = None
     if overrides.out is not None:
         folder = run_folder(overrides.out, suite.name, is_alone=is_alone)
@@ -510,14 +489,12 @@ def _prepare_suite(
             )
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
-    # One run reports the writing of the outputs, so that its cost is not counted twice.
     first_key = next(iter(runs))
-    runs[first_key] = hand_over(data.outputs, runs[first_key])
     single = suite_texts.judged[False].samples
     known_texts = None
     # If only some cases run, texts of the other cases are missing here, but they are not gone.
     if all_cases:
-        known_texts = [sample.key for sample in (*data.samples, *single)]
+        known_texts = [sample.key for sample in (*rows, *single)]
     located_baseline = baselines.locate(
         suite, single, folder=baseline_folder, update=update, known_texts=known_texts
     )

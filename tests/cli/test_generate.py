@@ -507,6 +507,29 @@ def test_a_suite_generates_its_outputs(project: Path, command: Callable[..., Any
     assert has_line(completed.err, "1 output", "not be generated", "short for item tram")
 
 
+@pytest.mark.parametrize(
+    ("options", "fact"),
+    [
+        (("--model", "anthropic/claude-haiku-5-5"), "$ANTHROPIC_API_KEY"),
+        (("--baseline", "nowhere"), "no such folder"),
+        (("--update-baseline",), "needs a folder"),
+    ],
+)
+def test_a_suite_that_cannot_be_judged_generates_nothing(
+    project: Path,
+    command: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    fact: str,
+) -> None:
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
+    completed = command("test", "s.judge.yaml", "--no-cache", *options)
+    assert completed.code == 2
+    assert fact in completed.err
+    assert "generating" not in completed.err
+
+
 def test_generations_are_one_item(project: Path, command: Callable[..., Any]) -> None:
     """Systems may have different numbers of generations. Cases and tables count them as one item."""
     once = "short.jinja, model: scripted/writer.yaml"
