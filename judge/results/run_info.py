@@ -23,7 +23,14 @@ _STRICT = ConfigDict(extra="forbid")
 
 
 def _without_unset(config: RunConfig) -> dict[str, Any]:
-    return config.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return config.model_dump(
+        mode="json", by_alias=True, exclude_none=True, fallback=_name_of_object
+    )
+
+
+def _name_of_object(value: object) -> str:
+    """Return the name of an object that is an option in Python, such as a verifier of claims."""
+    return str(getattr(value, "__name__", type(value).__name__))
 
 
 Config = Annotated[RunConfig | RankConfig, PlainSerializer(_without_unset)]

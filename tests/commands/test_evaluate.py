@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -31,6 +32,7 @@ from judge.core.records import Column, Provenance, Request, Response, Score
 from judge.core.signature import Signature
 from judge.execution.progress import Progress
 from judge.metrics import BaseMetric, MetricResult
+from judge.metrics.claims import Job
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.run_info import PromptLanguage
 from judge.run.pipeline import run_pipeline
@@ -789,3 +791,22 @@ def test_the_folder_is_made_and_written_to_before_the_first_request(
         judge.evaluate(ROWS, "relevance", model=provider, out=out)
     assert out.is_dir()
     assert not provider.seen
+
+
+class _Containing:
+    """Supports the claims that the text contains."""
+
+    signature = "containing 1"
+
+    def verify(self, jobs: Sequence[Job]) -> list[list[float]]:
+        return [[float(claim in job.text) for claim in job.claims] for job in jobs]
+
+
+def test_a_run_with_a_verifier_object_is_reported_saved_and_loaded(tmp_path: Path) -> None:
+    rows = [{"item": "1", "source": "It rained.", "output": "It rained. It snowed."}]
+    options = {"claims": {"unit": "sentence", "verify": _Containing()}}
+    result = judge.evaluate(rows, [], metrics=["claims"], set=options, out=tmp_path / "run")
+    assert result.claims_frame().supported.to_list() == [False, True]
+    loaded = judge.load_result(tmp_path / "run")
+    assert loaded.claims_frame().equals(result.claims_frame())
+    assert loaded.info.config.set["claims"]["verify"] == "_Containing"
