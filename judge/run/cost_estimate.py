@@ -135,7 +135,7 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
     if not requests:
         return "answered from the cache"
     price = sum_prices(estimate.price for estimate in estimates)
-    return f"about {requests:,} requests, {price_text(price)}"
+    return f"about {plural(requests, 'request')}, {price_text(price)}"
 
 
 def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
@@ -317,7 +317,7 @@ def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str
     tokens_read = f"{_short(usage.prompt_tokens)} tokens to read"
     tokens_written = f"{_short(usage.completion_tokens)} to write"
     parts = [
-        f"about {requests:,} requests",
+        f"about {plural(requests, 'request')}",
         f"{tokens_read}, {tokens_written}",
         price_text(price),
     ]
