@@ -14,12 +14,14 @@ from judge.report.document import (
     Bar,
     Bullets,
     Cell,
+    Code,
     Document,
     Excerpt,
     Excerpts,
     Facts,
     Notice,
     Paragraph,
+    Section,
     text_table,
 )
 from judge.report.document import Column as Head
@@ -154,6 +156,18 @@ def test_no_word_is_broken(named: list[tuple[Document, set[str]]], width: int, f
     for document, whole in named:
         narrow = _words(plugins.write(document, width=width, full=full))
         assert narrow <= whole | of_hidden_columns
+
+
+@pytest.mark.parametrize("width", range(20, 60))
+def test_no_line_begins_with_the_punctuation_of_japanese_or_chinese(width: int) -> None:
+    text = "渡船は霧のため、午後遅く、港へ着いた。乗客は「平気だ」と話し、けがはなかった。渡轮很晚才到，没有人受伤。"
+    excerpt = Excerpt("1", "a", "i", "c", text=text, reason=text)
+    blocks = (Paragraph(text), Notice(text), Code(text), Excerpts("", (excerpt,)))
+    section = Section("texts", "Texts", lambda: blocks)
+    document = Document("t", (text,), sections=(section,), footer=(f"Failed   {text}",))
+    lines = plugins.write(document, width=width, full=True).splitlines()
+    assert max(map(cell_len, lines)) <= width
+    assert not [line for line in lines if line.strip()[:1] in {*"、。」，"}]
 
 
 def test_long_excerpts_and_failures_are_folded_and_paths_stay_whole() -> None:

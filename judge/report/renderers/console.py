@@ -18,7 +18,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from judge.core.format import escape_controls, one_line
-from judge.core.line_breaks import break_offsets, longest_piece
+from judge.core.line_breaks import break_offsets, longest_piece, wrapped
 from judge.core.messages import full_report, in_python
 from judge.report import document as blocks
 from judge.report.document import Document
@@ -32,6 +32,7 @@ _STYLES = {
     "": "",
 }
 _GAP = 2  # cells between columns
+_INDENT = 2
 _BLANK = "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
 # "p = 0.004", "≥ 4", "[−0.05, 0.40]"
 _TOGETHER = re.compile(
@@ -208,7 +209,7 @@ def _print_headline(console: Console, headline: str, scope: str) -> None:
         space = " " * gap
         console.print(_assemble((headline, "bold"), space, (scope, "dim")))
     else:
-        console.print(_text(headline, "bold"))
+        console.print(_folded(_text(headline, "bold"), console.width))
         if scope:
             console.print(_text(f"  {scope}", "dim"))
 
@@ -228,10 +229,7 @@ def _print_labelled(
         else:
             lines.append(part)
     if fold:
-        wrapped: list[Text] = []
-        for line in lines:
-            wrapped += _text(line).wrap(console, room)
-        lines = [part.plain.rstrip() for part in wrapped]
+        lines = [part for line in lines for part in wrapped(_text(line).plain, room, cell_len)]
     for index, line in enumerate(lines):
         shown_label = label if index == 0 else ""
         begin = (f"{shown_label:<{_LABEL}}", "dim")
@@ -251,13 +249,14 @@ def _(block: blocks.Heading, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Paragraph, screen: _Screen) -> None:
-    style = _STYLES[block.tone]
-    screen.console.print(_text(block.text, style))
+    text = _text(block.text, _STYLES[block.tone])
+    screen.console.print(_folded(text, screen.console.width))
 
 
 @_print.register
 def _(block: blocks.Notice, screen: _Screen) -> None:
-    screen.console.print(_text(f"! {block.text}", "yellow"))
+    notice = _text(f"! {block.text}", "yellow")
+    screen.console.print(_folded(notice, screen.console.width))
 
 
 @_print.register
@@ -286,8 +285,8 @@ def _(block: blocks.Bullets, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Code, screen: _Screen) -> None:
-    code = _text(block.text)
-    screen.console.print(Padding(code, (0, 0, 0, 2)))
+    code = _folded(_text(block.text), screen.console.width - _INDENT)
+    screen.console.print(Padding(code, (0, 0, 0, _INDENT)))
 
 
 @_print.register
@@ -320,7 +319,8 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
             lines += [excerpt.note, f"Text: {excerpt.text}"]
         below = [f"\n{one_line(line, 300)}" for line in lines if line]
         text = _assemble(part, ("".join(below), "dim"))
-        screen.console.print(Padding(text, (0, 0, 0, 2)))
+        folded = _folded(text, screen.console.width - _INDENT)
+        screen.console.print(Padding(folded, (0, 0, 0, _INDENT)))
     if block.rest:
         screen.console.print(Padding(_text(block.rest, "dim"), (0, 0, 0, 2)))
 
