@@ -245,6 +245,9 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     # A system without comparisons has a row with its name alone.
     rows += [[system, *[None] * 8] for system in ranking.systems if system not in met]
     apart = f"* significantly different from {ranking.against}." if ranking.against else ""
+    undecided: tuple[str, ...] = ()
+    if any(standing.undecided for standing in ranking.standings):
+        undecided = ("Pairs whose two orders prefer different texts are neither won nor lost.",)
     equal_length = "Equal length: estimated win rate if both texts were equally long."
     heads = (
         "system",
@@ -252,7 +255,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         Head("win rate", about=(_MEAN_PREFERENCE,)),
         Head("equal length", optional=True, about=(equal_length,)),
         "strength",
-        "won-lost-tied",
+        Head("won-lost-tied", about=undecided),
         "pairs",
         "items",
         Head("flips", about=("Flips: share of pairs whose verdict changed with the order.",)),
