@@ -78,7 +78,7 @@ def test_an_answer_without_a_passage_is_a_failure_with_its_reason(
     write_jsonl("answers.jsonl", [*ROWS[:3], {**ROWS[3], "contexts": "[]"}])
     completed = command("run", "answers.jsonl", *SCRIPTED, "--criteria", "grounded", "--out", "r")
     assert completed.code == 1
-    assert "1 × MissingInput (grounded)" in completed.out
+    assert "1 × missing input (grounded)" in completed.out
 
 
 @pytest.mark.parametrize("criterion", ["polite", "safe", "grounded"])

@@ -136,7 +136,7 @@ def test_failed_judgments_finish_the_run_and_exit_1(
     completed = command("run", "data.jsonl", *SCRIPTED, "--out", "r")
     assert completed.code == 1
     assert "3 judged, 3 failed" in completed.out
-    assert "ParseError" in command("report", "r", "--full").out
+    assert "3 × unreadable" in command("report", "r", "--full").out
     frame = pd.read_parquet(folder / "r" / "scores.parquet")
     assert frame["value"].isna().sum() == 3
     assert all("9" in raw for raw in frame["raw"][frame["error"].notna()])

@@ -451,9 +451,9 @@ def test_a_text_that_is_missing_is_a_failure_in_every_report(
     assert "holds no reply" in (project / "out/report.html").read_text("utf-8")
     assert command("compare", "out", "out").code == 0
     item = command("report", "out", "--item", "pool").out
-    assert has_line(item, "No output", "Refused", "writer.yaml", "no reply")
+    assert has_line(item, "No output", "refused", "writer.yaml", "no reply")
     assert "1 failed" in item
-    assert "No output." in command("report", "out", "--item", "pool", "--system", "short").out
+    assert "No output;" in command("report", "out", "--item", "pool", "--system", "short").out
 
 
 def test_plan_includes_the_cost_of_generation(project: Path, command: Callable[..., Any]) -> None:

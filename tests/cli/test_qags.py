@@ -259,7 +259,7 @@ def test_a_refusal_of_the_judge_fails_the_output(
     (output,) = json.loads(judge("report", "r", "--item", "two", "--json").out)["outputs"]
     (failure,) = output["failures"]
     assert has_line(failure["message"], "1 of 1 theme", "no question or answer")
-    assert output["questions"][0]["left_out"].startswith("Refused")
+    assert output["questions"][0]["left_out"].startswith("refused")
     shown = " ".join(judge("report", "r", "--item", "two").out.split())
     assert "failed" in shown
     assert "flagged" in shown

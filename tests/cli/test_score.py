@@ -128,7 +128,7 @@ def test_texts_that_cannot_be_measured_exit_1(judge: Callable[..., Any]) -> None
     completed = judge(*chrf)
     assert completed.code == 1
     assert "6 measured, 1 failed" in completed.out
-    assert "NoReference" in judge("report", "r", "--full").out
+    assert "1 × no reference" in judge("report", "r", "--full").out
 
 
 def test_metrics_are_listed_with_their_options(judge: Callable[..., Any]) -> None:

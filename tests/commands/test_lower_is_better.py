@@ -163,7 +163,8 @@ def test_a_rise_since_the_baseline_fails_the_suite(tmp_path: Path, rows: Any, pa
 def test_a_first_suite_limits_how_high_the_score_may_be(tmp_path: Path) -> None:
     path = tmp_path / "toxic.yaml"
     path.write_text(TOXIC, encoding="utf-8")
-    rows = [{name: row[name] for name in ("item", "system", "output")} for row in ROWS]
+    texts = [{name: row[name] for name in ("item", "system", "output")} for row in ROWS]
+    rows = [text for text in texts if text["system"] == "calm"]
     text = create_suite(
         samples.load(rows), tmp_path / "s.judge.yaml", [str(path)], options={"data": "d.jsonl"}
     )

@@ -115,9 +115,9 @@ def test_failures_with_several_messages_are_not_counted_under_one(
 
     rows = [{"item": str(n), "output": f"Text {n}."} for n in range(3)]
     several = judge.evaluate(rows, solved, model=mine, metrics=[]).report()
-    assert has_line(several, "3 × Refused", "2 of them", "raised ValueError")
+    assert has_line(several, "3 × refused", "2 of them", "raised ValueError")
     one = judge.evaluate(rows, solved, model=lambda _: None, metrics=[]).report()  # type: ignore[arg-type, return-value]
-    assert has_line(one, "3 × Refused (solved):")
+    assert has_line(one, "3 × refused (solved):")
 
 
 # Criteria

@@ -142,7 +142,7 @@ def test_a_run_of_a_different_version_is_replaced_only_with_overwrite(
     run(script(), tmp_path)
     path = tmp_path / "run.json"
     stored = json.loads(path.read_text("utf-8"))
-    info = stored["info"] | change.get("info", {})
+    info = stored["info"] | {"judge_version": "99.0"} | change.get("info", {})
     path.write_text(json.dumps(stored | change | {"info": info}), "utf-8")
     files = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(StorageError, match=r"written by an? (older|newer) judge"):
