@@ -174,8 +174,11 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     corpus_rows = _corpus_rows(before, after, columns, systems)
 
     shared_texts = _shared_texts(before, after)
-    cells_before = _cells_of_run(before, columns, shared_texts.keys)
-    cells_after = _cells_of_run(after, columns, shared_texts.keys)
+    # A value of all texts of a system has no item.
+    all_texts = {("", system) for system in systems}
+    compared = shared_texts.keys | all_texts
+    cells_before = _cells_of_run(before, columns, compared)
+    cells_after = _cells_of_run(after, columns, compared)
     changed_items, n_changed_items = _items(columns_of_items, systems, items)
     unanswered_after = cells_before.scored - cells_after.scored - cells_after.failed
     unanswered_before = cells_after.scored - cells_before.scored - cells_before.failed
@@ -226,7 +229,7 @@ _Cell = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class _CellsOfRun:
-    """The scores and failures of a run in the texts and columns that both runs have."""
+    """The scores and failures of a run in the texts, systems and columns that both runs have."""
 
     scored: frozenset[_Cell]
     failures: tuple[tuple[_Cell, Failure], ...]
@@ -245,7 +248,7 @@ def _cells_of_run(
     columns: Sequence[Column],
     texts: Collection[tuple[str, str]],
 ) -> _CellsOfRun:
-    """Return the scores and failures of a run in these columns and texts."""
+    """Return the scores and failures of a run in these columns and texts (item and system)."""
     names = {column.name for column in columns}
     scored: set[_Cell] = set()
     for score in table.scores:
@@ -253,11 +256,9 @@ def _cells_of_run(
             scored.add((score.item, score.system, score.column))
     failures: list[tuple[_Cell, Failure]] = []
     for failure in table.failures:
-        # A failure of a whole corpus has no item.
-        is_compared = failure.key in texts or not failure.item
-        # A panel's failures follow from its judges'.
-        counts = failure.stage != "panel" and is_compared
-        if failure.column in names and counts:
+        if failure.stage == "panel":  # it follows from the judges' failures
+            continue
+        if failure.column in names and failure.key in texts:
             cell = (failure.item, failure.system, failure.column)
             failures.append((cell, failure))
     return _CellsOfRun(frozenset(scored), tuple(failures))

@@ -215,6 +215,25 @@ def test_a_value_of_all_texts_has_no_test() -> None:
     assert has_line(reason, "per text", "per system")
 
 
+def test_new_and_resolved_failures_of_a_value_of_all_texts_are_listed() -> None:
+    scored = with_corpus_value(30.0)
+    texts_alone = tuple(score for score in scored.scores if score.item)
+    failure = Failure("", "x", "m", "metric", "TooFewTexts", "too few texts")
+    failed = replace(scored, scores=texts_alone, failures=(failure,))
+    assert compare_runs(scored, failed).appeared == (failure,)
+    assert compare_runs(failed, scored).vanished == (failure,)
+
+
+def test_a_value_of_all_texts_of_an_unshared_system_is_not_missing() -> None:
+    shared = table({("x", "c"): [1, 2]}, columns=(C, M))
+    of_shared = Score("", "x", "m", 30.0, Provenance("metric", n=2))
+    of_unshared = replace(of_shared, system="old")
+    after = replace(shared, scores=(*shared.scores, of_shared))
+    before = table({("x", "c"): [1, 2], ("old", "c"): [1, 2]}, columns=(C, M))
+    before = replace(before, scores=(*before.scores, of_shared, of_unshared))
+    assert compare_runs(before, after).unanswered == (0, 0)
+
+
 def test_the_most_changed_items_are_ordered_by_shares_of_the_scales() -> None:
     before = table({("x", "c"): [1, 1, 1], ("x", "d"): [1, 1, 1]}, columns=(C, D))
     after = table({("x", "c"): [1, 3, 5], ("x", "d"): [1, 3, 1]}, columns=(C, D))
