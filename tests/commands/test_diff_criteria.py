@@ -249,6 +249,28 @@ def test_diff_cost_counts_input_and_estimated_output_tokens(write: Write) -> Non
     assert "cost of 1,000 judgments $" in " ".join(report.split())
 
 
+class PricedWithoutManyDraws(Priced):
+    """A priced judge whose server returns one draw for each request."""
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        return {"n": 1}
+
+
+def test_diff_cost_of_a_judgment_includes_the_request_of_each_draw(write: Write) -> None:
+    model = PricedWithoutManyDraws(
+        lambda _: "3", model="gpt-5.4-mini", endpoint=pricing.DEFAULT_URL
+    )
+    old = write("a")
+    new = write("b", Is_the_text="Is this text")
+    one_reply = diff(old, new, ROWS, model=model, weighting="single", cache=False).prompts
+    five_draws = diff(
+        old, new, ROWS, model=model, weighting="samples", draws=5, cache=False
+    ).prompts
+    assert one_reply.cost is not None
+    assert five_draws.cost == pytest.approx([5 * cost for cost in one_reply.cost])
+
+
 def test_an_unknown_price_is_not_invented(write: Write) -> None:
     model = Priced(lambda _: "3", model="mine", endpoint="http://127.0.0.1:1/v1")
     comparison = diff(

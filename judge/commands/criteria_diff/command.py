@@ -432,8 +432,10 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> _Prices:
                 return _Prices(None, "")
             if forecast.money.price is None:
                 return _Prices(None, source)
-            n_requests = max(1, forecast.estimate.total.requests)
-            cost_of_run += 1000 * forecast.money.price / n_requests
+            total = forecast.estimate.total
+            # Equal judgments share a reply, and one judgment may take a request for each draw.
+            n_paid = max(1, total.judgments - total.broken - total.equal)
+            cost_of_run += 1000 * forecast.money.price / n_paid
         costs.append(cost_of_run)
     old_cost, new_cost = costs
     return _Prices((old_cost, new_cost), source)
