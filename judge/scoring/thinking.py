@@ -65,7 +65,8 @@ class _Blocks:
 
     `start` is the position after the last block at the start of the reply. `depth` counts the open
     tags of thinking. `mentioned` counts the open tags that come after other text: from `in_prose`
-    on, tags are words that the reply mentions.
+    on, tags are words that the reply mentions. `in_heading`: the thinking began with a tag that may
+    be a heading.
     """
 
     text: str
@@ -74,6 +75,7 @@ class _Blocks:
     mentioned: int = 0
     in_prose: bool = False
     name: str = ""
+    in_heading: bool = False
 
     def open(self, tag: re.Match[str]) -> None:
         if not self.depth and not is_blank(self.text[self.start : tag.start()]):
@@ -81,6 +83,8 @@ class _Blocks:
         if self.in_prose:
             self.mentioned += 1
         else:
+            if not self.depth:
+                self.in_heading = _may_be_heading(tag)
             self.depth += 1
 
     def close(self, tag: re.Match[str]) -> None:
@@ -95,6 +99,14 @@ class _Blocks:
             raise ParseError("judge cannot determine where the reply's thinking ends", self.text)
 
 
+def _may_be_heading(tag: re.Match[str]) -> bool:
+    """Return whether a tag may be a heading, such as `[Reasoning]`.
+
+    Of the tags in square brackets, only Mistral's `[THINK]` always is thinking.
+    """
+    return tag[0].startswith("[") and tag[2].lower() != "think"
+
+
 def _after_blocks(text: str) -> int:
     """Return the position after the thinking blocks that a reply starts with."""
     blocks = _Blocks(text)
@@ -107,7 +119,8 @@ def _after_blocks(text: str) -> int:
             blocks.close(tag)
         else:
             blocks.open(tag)
-    if blocks.depth:
+    # Thinking may be cut off, but a heading has no end.
+    if blocks.depth and not blocks.in_heading:
         raise _only_thinking("ended inside its thinking", text)
     return blocks.start
 
@@ -138,11 +151,12 @@ def _inside_box(text: str, start: int) -> int:
 
 def check_thinking(before: str, text: str) -> None:
     """Raise ParseError if the part of a reply `before` its score ends inside thinking."""
-    if "<" not in before:
+    if not _TAG_OPENING.search(before):
         return
     depth = 0
     for tag in _TAG.finditer(before):
-        depth += -1 if tag[1] else 1
+        if not _may_be_heading(tag):
+            depth += -1 if tag[1] else 1
     if depth > 0:
         raise _only_thinking("ended inside its thinking", text)
 
