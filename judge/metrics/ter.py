@@ -109,8 +109,10 @@ class Ter(ReferenceMetric):
         """Return notes about texts that are not split into words, and about Unicode forms."""
         distinct_texts = set(all_texts(samples))
         unsplit = [string for string in distinct_texts if text.is_unspaced([string])]
-        if self.asian_support is not False:
-            # Tercom splits Chinese and Japanese then; other scripts are detected as "en".
+        # Tercom's asian support does nothing without `normalized`.
+        splits_asian = self.asian_support and self.normalized
+        if splits_asian or self.asian_support is None:
+            # Chinese and Japanese are split; other scripts are detected as "en".
             unsplit = [string for string in unsplit if text.detect_language([string]) == "en"]
         unsplit_note = Note(self.name, len(unsplit), len(distinct_texts), _UNSPLIT)
         return (unsplit_note, *super().notes(samples, used))

@@ -13,7 +13,7 @@ from sacrebleu.metrics.ter import TER
 
 from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics import ter
+from judge.metrics import Note, ter
 from judge.metrics.ter import Ter
 from tests.factories import has_line
 
@@ -100,6 +100,25 @@ def test_the_script_decides_whether_characters_are_words(
     )
     signature = "|".join([*parts, version]).replace("=", ":").replace("sacrebleu ", "version:")
     assert signature == str(scorer.get_signature())
+
+
+@pytest.mark.parametrize(
+    ("options", "unsplit"),
+    [
+        ({}, 0),
+        ({"normalized": True}, 0),
+        ({"asian_support": True, "normalized": True}, 0),
+        ({"asian_support": True}, 2),
+        ({"asian_support": False, "normalized": True}, 2),
+    ],
+)
+def test_a_note_counts_texts_that_the_options_leave_in_one_piece(
+    options: dict[str, bool], unsplit: int
+) -> None:
+    samples = [Sample("1", "a", "船は午後に港へ着いた", references=("船は午後三時に港に着いた",))]
+    note = Ter(**options).score(samples).notes[0]
+    assert isinstance(note, Note)
+    assert note.some == unsplit
 
 
 def test_signature_of_mixed_data() -> None:
