@@ -26,7 +26,8 @@ from judge.metrics.common import (
 __all__ = ["Ter", "score"]
 
 _UNSPLIT = "are in a script that TER does not split into words, so values are too high: use chrf"
-_MOST_CELLS = 1_000_000  # words of the output times words of a reference: half a minute
+# Words of the output times words of a reference. sacrebleu takes half a minute for so many.
+_MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,20 +55,19 @@ class Ter(ReferenceMetric):
         `no_punct`), because the rate is undefined, or whose texts have more than about 1,000 words
         each.
         """
-
         from sacrebleu.metrics.ter import TER
 
-        # sacrebleu's scorer caches the words of texts, so all references share one per settings.
+        # One scorer per settings: it caches the words of texts.
         cached_scorer = lru_cache(maxsize=None)(TER)
 
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
-            """Return the rating of outputs with these references, and note the settings."""
-            asian = self.asian_support
-            if asian is None:
-                asian = not text.LANGUAGES[text.detect_language(targets)].spaced
-            # Asian support chosen by script needs `normalized`.
-            normalized = self.normalized or (asian and self.asian_support is None)
-            used.add(f"{_yes_or_no(normalized)} {_yes_or_no(asian)}")
+            """Return the rating of outputs with these references.
+
+            Adds "yes" or "no" to `used`: whether asian support was used.
+            """
+            asian = self._has_asian_support(targets)
+            used.add(_yes_or_no(asian))
+            normalized = self._is_normalized(asian)
             scorer = cached_scorer(normalized, self.no_punct, asian, self.case_sensitive)
 
             def count_words(string: str) -> int:
@@ -90,11 +90,23 @@ class Ter(ReferenceMetric):
 
         return self.compare(samples, prepare, self._sign)
 
+    def _has_asian_support(self, targets: Sequence[str]) -> bool:
+        """Return whether these references are scored with Tercom's asian support."""
+        if self.asian_support is not None:
+            return self.asian_support
+        return not text.LANGUAGES[text.detect_language(targets)].spaced
+
+    def _is_normalized(self, asian: bool) -> bool:
+        # Asian support does nothing without `normalized`, so the script chooses both.
+        chosen_by_script = asian and self.asian_support is None
+        return self.normalized or chosen_by_script
+
     def _sign(self, used: set[str]) -> list[str]:
-        """Return sacrebleu's signature; `used` has the answers for norm and asian."""
+        """Return sacrebleu's signature; `used` says whether asian support was used."""
         case = "mixed" if self.case_sensitive else "lc"
-        norm = join_names(answers.split()[0] for answers in used)
-        asian = join_names(answers.split()[1] for answers in used)
+        normalized = [self._is_normalized(answer == "yes") for answer in used]
+        norm = join_names(map(_yes_or_no, normalized))
+        asian = join_names(used)
         punctuation = _yes_or_no(not self.no_punct)
         return [
             f"case={case}",
