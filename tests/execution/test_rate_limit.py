@@ -174,16 +174,16 @@ def test_a_burst_of_refusals_lowers_the_concurrency_once(in_time: Run) -> None:
     async def run() -> None:
         rate_limiter = RateLimiter(32)
         permits = [await rate_limiter.acquire(REQUEST) for _ in range(32)]
-        assert (rate_limiter.flying, rate_limiter.limit.now) == (32, 32.0)
+        assert (rate_limiter.flying, rate_limiter.limit.current) == (32, 32.0)
         await asyncio.sleep(0.2)
         for permit in permits:
             rate_limiter.on_failure(permit, Transient("busy", status=429, retry_after=1.0))
-        assert (rate_limiter.flying, rate_limiter.limit.now) == (0, pytest.approx(32 * 0.7))
+        assert (rate_limiter.flying, rate_limiter.limit.current) == (0, pytest.approx(32 * 0.7))
         await asyncio.sleep(0.1)
         later = await rate_limiter.acquire(REQUEST)
         await asyncio.sleep(0.1)
         rate_limiter.on_failure(later, Transient("busy", status=429, retry_after=1.0))
-        assert rate_limiter.limit.now == pytest.approx(32 * 0.7 * 0.7)
+        assert rate_limiter.limit.current == pytest.approx(32 * 0.7 * 0.7)
 
     in_time(run())
 
@@ -195,7 +195,7 @@ def test_errors_other_than_overload_keep_the_concurrency(error: Exception, in_ti
     async def run() -> float:
         rate_limiter = RateLimiter(32)
         rate_limiter.on_failure(await rate_limiter.acquire(REQUEST), error)
-        return rate_limiter.limit.now
+        return rate_limiter.limit.current
 
     assert in_time(run()) == 32.0
 
