@@ -163,14 +163,15 @@ def _key(cells: Mapping[str, Any], location: str) -> _Key:
                 f"{location}: a rating has no {column}; it needs {', '.join(columns)} and value"
             )
     systems = tuple(_name(cells[column]) for column in system_columns)
-    # A table of text has the word, JSON the value, and some programs write a number.
-    repeat = str(cells.get("repeat", "")).lower() in ("true", "1")
+    # A table of text has the word, JSON the value, some programs write a number, and pandas makes
+    # 1.0 of it if other rows have none.
+    repeat = _name(cells.get("repeat", "")).lower()
     return _Key(
         item=_name(cells["item"]),
         systems=systems,
         rater=_name(cells["rater"]),
         criterion=_name(cells["criterion"]),
-        repeat=repeat,
+        repeat=repeat in ("true", "1"),
     )
 
 

@@ -235,6 +235,13 @@ def test_a_sheet_in_no_known_form_is_an_error(
     assert has_line(str(caught.value), *facts)
 
 
+@pytest.mark.parametrize("mark", [True, "True", "true", 1, 1.0, "1"])
+def test_a_second_rating_that_is_marked_as_repeated_replaces_none(mark: Any) -> None:
+    row = {"item": "tram", "system": "a", "rater": "anna", "criterion": "tone"}
+    ratings = read_ratings([{**row, "value": 4}, {**row, "value": 2, "repeat": mark}])
+    assert [(rating.value, rating.repeat) for rating in ratings.single] == [(4, False), (2, True)]
+
+
 def test_unread_columns_are_listed_and_replaced_ratings_counted(folder: Path) -> None:
     ratings = read(
         folder, "item,system,relevance_anna,relevanc_ben\n1,a,4,5\n1,a,3,5\n1,b,3,5\n1,b,3,5\n", TWO
