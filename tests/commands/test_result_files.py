@@ -203,6 +203,18 @@ def test_epochs_are_generations_and_several_logs_are_several_systems(tmp_path: P
     assert {sample.cluster for sample in result.table.samples} == {"1", "2", "3"}
 
 
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [("C", 1), ("I", 0), ("N", 0), ("P", 0.5), ("Yes", 1), ("TRUE", 1), ("No", 0), ("0.25", 0.25)],
+)
+def test_inspect_values_in_words_count_as_in_inspect(
+    tmp_path: Path, written: str, value: float
+) -> None:
+    change = _set("samples", 1, "scores", "match", "value", written)
+    scores = scores_of(changed(tmp_path, "inspect.json", change))
+    assert ("2", "match", value) in scores
+
+
 def _set(*keys: Any) -> Callable[[Any], None]:
     """Return a change that sets a nested key; the last argument is the value."""
     *path, key, value = keys

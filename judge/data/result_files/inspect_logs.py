@@ -23,11 +23,10 @@ _STARTED = "_journal/start.json"
 """In an archive without a header, whose run did not finish."""
 _SAMPLES = "samples/"
 _ATTACHMENT = "attachment://"
-_VERDICTS: dict[str, Value] = {
-    "C": True, "I": False, "N": False, "P": 0.5,
-    "yes": True, "true": True, "no": False, "false": False,
-}  # fmt: skip
-"""The values that Inspect's scorers write as words: correct, incorrect, no answer, partial."""
+_GRADES: dict[str, Value] = {"C": True, "I": False, "N": False, "P": 0.5}
+"""The letters of Inspect's scorers: correct, incorrect, no answer, partial."""
+# In lower case: Inspect reads `Yes` and `TRUE`, too.
+_VERDICTS = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def claims(opening: Opening) -> bool:
@@ -148,6 +147,15 @@ def _add_score(text: JudgedText, scorer: str, score_value: Any) -> None:
     if isinstance(value, Mapping):
         values = {f"{scorer}.{value_name}": part for value_name, part in value.items()}
     for criterion, part in values.items():
-        verdict = _VERDICTS.get(part) if isinstance(part, str) else None
-        text.scores[criterion] = score(part, text.where, criterion) if verdict is None else verdict
+        text.scores[criterion] = _value(part, text.where, criterion)
     text.reasons[scorer] = str(score_value.get("explanation") or "")
+
+
+def _value(written: Any, location: str, criterion: str) -> Value:
+    """Return a scorer's value, which may be a letter, a word or a number. Raises DataError."""
+    if isinstance(written, str):
+        if written in _GRADES:
+            return _GRADES[written]
+        if written.lower() in _VERDICTS:
+            return _VERDICTS[written.lower()]
+    return score(written, location, criterion)
