@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import pyarrow as pa
 from pydantic import TypeAdapter
 
+from judge.core.format import to_json
 from judge.core.records import whole
 
 R = TypeVar("R")
@@ -174,15 +175,20 @@ def from_columns(
 def _plain(value: Any) -> Any:
     """Return a value of one of JSON's types.
 
-    NumPy's numbers become Python's, records become mappings, and everything else text.
+    NumPy's numbers and arrays become Python's, records become mappings, and everything else text.
     """
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, Mapping):
         return dict(value)
-    return value.item() if hasattr(value, "item") else str(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def json_cell(value: Any) -> str:
     """Return a value as JSON."""
-    return whole(json.dumps(value, ensure_ascii=False, default=_plain))
+    try:
+        cell = json.dumps(value, ensure_ascii=False, default=_plain)
+    except TypeError:
+        # A key that JSON does not allow, such as a tuple or a date. As text, it costs no paid run.
+        cell = json.dumps(to_json(value), ensure_ascii=False)
+    return whole(cell)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any, Literal
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from judge.core.stored_records import from_columns, schema, to_row
+from judge.core.stored_records import from_columns, json_cell, schema, to_row
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,21 @@ def read(columns: dict[str, list[Any]]) -> list[Reply]:
 @given(st.lists(replies, max_size=4))
 def test_records_come_back_equal(records: list[Reply]) -> None:
     assert read(columns_of_file(records)) == records
+
+
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ({"a": np.array([1, 2])}, {"a": [1, 2]}),
+        ({"a": np.float32(0.5)}, {"a": 0.5}),
+        ({"a": date(2026, 1, 2)}, {"a": "2026-01-02"}),
+        ({(1, 2): 3}, {"(1, 2)": 3}),
+        ({np.int64(1): "x"}, {"1": "x"}),
+        ({"a": [{date(2026, 1, 2): 3}]}, {"a": [{"2026-01-02": 3}]}),
+    ],
+)
+def test_a_value_or_key_of_any_type_is_stored(value: Any, stored: Any) -> None:
+    assert json.loads(json_cell(value)) == stored
 
 
 def test_a_column_has_the_arrow_type_of_its_field() -> None:
