@@ -92,7 +92,7 @@ class Measuring:
                 columns = [*other_columns, *self.columns, *result.columns]
                 reject_duplicate_columns([column.name for column in columns])
                 self.columns.extend(result.columns)
-                self.rows.extend(map(metric_setup.reject_non_finite, result.rows))
+                self.rows.extend(map(metric_setup.finite_row, result.rows))
                 notes.extend(result.notes)
         finally:
             # A run that is stopped shows the notes of what it measured, too.

@@ -7,7 +7,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from judge import text
@@ -310,11 +311,16 @@ def validate_result(
     return result
 
 
-def reject_non_finite(row: Score | Failure) -> Score | Failure:
-    """Return the row, or a Failure if a plug-in's value is NaN or infinite."""
-    if isinstance(row, Failure) or (
-        isinstance(row.value, int | float) and math.isfinite(row.value)
-    ):
+def finite_row(row: Score | Failure) -> Score | Failure:
+    """Return the row, or a Failure if a plug-in's value is not a finite number.
+
+    NumPy's numbers that are not Python's, such as `float32`, become floats.
+    """
+    if isinstance(row, Failure):
         return row
-    message = f"the metric returned {row.value}"
+    # A plug-in may return a value of any type.
+    value: object = row.value
+    if isinstance(value, Real) and math.isfinite(value):
+        return row if isinstance(value, float) else replace(row, value=float(value))
+    message = f"the metric returned {value}"
     return Failure(row.item, row.system, row.column, "metric", "NotANumber", message)

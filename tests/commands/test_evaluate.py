@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -437,21 +438,41 @@ def test_an_unexpected_error_keeps_results(tmp_path: Path, provider: ScriptedPro
     assert len(judge.load_result(tmp_path / "r").table.scores) == 6
 
 
-def test_a_metric_value_that_is_not_a_number_is_a_failure(provider: ScriptedProvider) -> None:
-    class Strange(BaseMetric):
-        def score(self, samples: Any) -> MetricResult:
-            values = [float("nan"), float("inf"), *[0.5] * (len(samples) - 2)]
-            rows = [
-                Score(s.item, s.system, "strange", v, Provenance("metric"))
-                for s, v in zip(samples, values, strict=True)
-            ]
-            return MetricResult((Column("strange", "metric", Signature("strange")),), tuple(rows))
+class Fixed(BaseMetric):
+    """A plug-in with the same values on all data."""
 
+    values: ClassVar[list[Any]]
+
+    def score(self, samples: Any) -> MetricResult:
+        rows = [
+            Score(sample.item, sample.system, "fixed", value, Provenance("metric"))
+            for sample, value in zip(samples, self.values, strict=True)
+        ]
+        return MetricResult((Column("fixed", "metric", Signature("fixed")),), tuple(rows))
+
+
+def run_with_metric(metric: BaseMetric) -> judge.Result:
     prepared = prepare(load_config(options={"criteria": [], "metrics": ["bleu"]}), ROWS)
-    prepared = replace(prepared, metrics={"strange": Strange()})
-    result = asyncio.run(run_pipeline(prepared))
+    prepared = replace(prepared, metrics={"fixed": metric})
+    return asyncio.run(run_pipeline(prepared))
+
+
+def test_a_metric_value_that_is_not_a_number_is_a_failure() -> None:
+    class Strange(Fixed):
+        values: ClassVar[list[Any]] = [float("nan"), float("inf"), *[0.5] * (len(ROWS) - 2)]
+
+    result = run_with_metric(Strange())
     assert [s.value for s in result.table.scores] == [0.5] * (len(ROWS) - 2)
     assert [(f.stage, f.error) for f in result.failures] == [("metric", "NotANumber")] * 2
+
+
+def test_a_metric_may_return_numbers_of_numpy() -> None:
+    class FromNumpy(Fixed):
+        values: ClassVar[list[Any]] = [np.float32(0.5), np.int64(1), *[0.5] * (len(ROWS) - 2)]
+
+    result = run_with_metric(FromNumpy())
+    assert not result.failures
+    assert {type(score.value) for score in result.table.scores} == {float}
 
 
 @pytest.mark.parametrize(
