@@ -241,8 +241,10 @@ def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> st
         f"not {draws}."
     )
     if usage.completion_tokens:
-        all_draws = _usage_of_draws(provider, counts, draws)
-        price = cost_of(provider, all_draws)
+        factor = draws / counts.draws
+        all_draws = _usage_of_draws(provider, counts.usage, factor)
+        batched_draws = _usage_of_draws(provider, counts.batched, factor)
+        price = cost_of(provider, all_draws, batched=batched_draws)
         cost = f" ({dollars(price)})" if price is not None else ""
         used = usage.prompt_tokens + usage.completion_tokens
         needed = all_draws.prompt_tokens + all_draws.completion_tokens
@@ -250,13 +252,12 @@ def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> st
     return f"{note} {option('draws', draws)} draws them."
 
 
-def _usage_of_draws(provider: Provider, counts: JudgeProgress, draws: int) -> Usage:
-    """Estimate the tokens that this number of draws would have taken."""
-    factor = draws / counts.draws
+def _usage_of_draws(provider: Provider, usage: Usage, factor: float) -> Usage:
+    """Estimate the tokens that `factor` times as many draws would have taken."""
     # A server that gives one reply per request reads the prompt again for each draw.
     read_factor = factor if provider.learned.get("n") == 1 else 1
-    tokens_read = round(counts.usage.prompt_tokens * read_factor)
-    tokens_written = round(counts.usage.completion_tokens * factor)
+    tokens_read = round(usage.prompt_tokens * read_factor)
+    tokens_written = round(usage.completion_tokens * factor)
     return Usage(tokens_read, tokens_written)
 
 

@@ -28,6 +28,7 @@ from judge.core.errors import (
     StorageError,
     Transient,
 )
+from judge.core.format import dollars
 from judge.core.records import Request, Response, Usage
 from judge.execution.budget import BudgetLedger
 from judge.execution.engines import EngineContext
@@ -776,6 +777,27 @@ def test_a_run_gives_the_same_table_as_online(batch_server: Any, tmp_path: Path)
     assert batched.info.usage == online.info.usage
     judged(batch_server, engine="batch", cache=tmp_path / "a")
     assert (batch_server.uploads, len(batch_server.online)) == (1, 8)
+
+
+def test_the_price_of_all_draws_of_a_reasoning_model_is_that_of_batches(
+    batch_server: Any, make_completion: Callable[..., Any], tmp_path: Path
+) -> None:
+    def answer(body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if "logprobs" in body:
+            return 400, {"error": {"message": "logprobs is not supported", "param": "logprobs"}}
+        n = body.get("n", 1)
+        usage = {
+            "prompt_tokens": 100,
+            "completion_tokens": 701 * n,
+            "completion_tokens_details": {"reasoning_tokens": 700 * n},
+        }
+        return 200, make_completion(usage=usage) | {"choices": make_completion()["choices"] * n}
+
+    batch_server.answer = answer
+    # With free input tokens, 20 draws cost four times as much as the 5 that are drawn.
+    model = {"name": "test-model", "price": {"input": 0, "output": 1_000}}
+    result = judged(batch_server, engine="batch", cache=tmp_path, model=model)
+    assert f"({dollars(4 * result.info.cost.usd)})" in " ".join(result.info.notes)
 
 
 def test_draws_go_in_batches_after_the_first_requests_learn_the_limits(
