@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 
 from judge.core.records import Estimate
@@ -17,42 +18,43 @@ from judge.stats.human_agreement import Rated
 NAME = "metrics"
 
 
+@dataclass(frozen=True, slots=True)
+class _CriterionColumn:
+    """The correlations with people on one criterion, by the name of the judge or metric.
+
+    `leads` has the best one's Spearman minus that of each other one, None if it is undefined.
+    """
+
+    rated: Rated
+    level: Level
+    correlations: Mapping[str, Estimate]
+    best: str
+    leads: Mapping[str, Estimate | None]
+
+
 def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
     """Tabulate Spearman's correlation with people: a row per judge or metric, a column per criterion.
 
     Rows are sorted by their mean over the criteria. None if there is only one row.
     """
-    correlations_by_criterion = {}
-    names: dict[str, None] = {}
-    for rated in criteria:
-        correlations = _correlations(rated, usable_level(rated, level))
-        correlations_by_criterion[rated.criterion] = correlations
-        names |= dict.fromkeys(correlations)
-    if len(names) < 2:
+    columns = [_criterion_column(rated, usable_level(rated, level)) for rated in criteria]
+    values_by_name: dict[str, list[float]] = {}
+    for column in columns:
+        for row_name, correlation in column.correlations.items():
+            values_by_name.setdefault(row_name, []).append(correlation.value)
+    if len(values_by_name) < 2:
         return None
-
-    def mean_correlation(row_name: str) -> float:
-        all_correlations = correlations_by_criterion.values()
-        return fmean(
-            correlations[row_name].value
-            for correlations in all_correlations
-            if row_name in correlations
-        )
-
+    means = {row_name: fmean(values) for row_name, values in values_by_name.items()}
     rows: list[Sequence[Content]] = []
-    for row_name in sorted(names, key=mean_correlation, reverse=True):
-        cells: list[Content] = []
-        for rated in criteria:
-            usable = usable_level(rated, level)
-            cells.append(_cell(rated, usable, row_name, correlations_by_criterion))
+    for row_name in sorted(means, key=means.__getitem__, reverse=True):
+        cells = [_cell(column, row_name) for column in columns]
         rows.append((column_title(row_name), *cells))
-    heads = [Column(rated.criterion, better="higher") for rated in criteria]
-    usable_levels = [usable_level(rated, level) for rated in criteria]
-    levels = dict.fromkeys(OVER[usable] for usable in usable_levels)
+    heads = [Column(column.rated.criterion, better="higher") for column in columns]
+    levels = dict.fromkeys(OVER[column.level] for column in columns)
     return table(
         ("", *heads),
         rows,
-        _key(criteria, level),
+        _key(columns),
         star="* significantly above all others.",
         name=NAME,
         caption=f"Spearman's correlation with people's ratings, {'; or '.join(levels)}.",
@@ -60,16 +62,34 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
     )
 
 
-def _key(criteria: Sequence[Rated], level: Level) -> str:
+def _criterion_column(rated: Rated, level: Level) -> _CriterionColumn:
+    """Collect the judges and metrics whose correlations on a criterion can be compared."""
+    correlations: dict[str, Estimate] = {}
+    for row in (*rated.judges, *rated.baselines):
+        estimate = row.correlation.estimates.get((level, "spearman"))
+        if estimate is not None and level not in row.few:
+            correlations[row.name] = estimate
+    best = max(correlations, key=lambda name: correlations[name].value, default="")
+    others = [name for name in correlations if name != best]
+    leads = {name: _lead(rated, best, name, level) for name in others}
+    return _CriterionColumn(rated, level, correlations, best, leads)
+
+
+def _lead(rated: Rated, best: str, other: str, level: Level) -> Estimate | None:
+    """Return the best one's lead over another one, with the interval that the sentences use."""
+    difference = rated.differences.get((best, other, level))
+    if difference is not None:
+        return difference
+    reverse = rated.differences.get((other, best, level))
+    if reverse is not None:
+        return reverse.times(-1)
+    return rated.behind.get((other, level))
+
+
+def _key(columns: Sequence[_CriterionColumn]) -> str:
     """Explain the bold values."""
-    tested = []
-    for rated in criteria:
-        usable = usable_level(rated, level)
-        correlations = _correlations(rated, usable)
-        best = max(correlations, key=lambda name: correlations[name].value, default="")
-        leads = [_lead(rated, best, name, usable) for name in correlations if name != best]
-        tested += [lead for lead in leads if lead is not None and lead.low is not None]
-    if not tested:
+    leads = [lead for column in columns for lead in column.leads.values()]
+    if not any(lead is not None and lead.low is not None for lead in leads):
         return "Bold: best; too little data to test the differences."
     return (
         "Bold: best, or not significantly below it, by the intervals of the differences from the "
@@ -77,47 +97,20 @@ def _key(criteria: Sequence[Rated], level: Level) -> str:
     )
 
 
-def _correlations(rated: Rated, level: Level) -> dict[str, Estimate]:
-    """Return the correlations of the judges and metrics that can be compared, by name."""
-    correlations: dict[str, Estimate] = {}
-    for row in (*rated.judges, *rated.baselines):
-        estimate = row.correlation.estimates.get((level, "spearman"))
-        if estimate is not None and level not in row.few:
-            correlations[row.name] = estimate
-    return correlations
-
-
-def _cell(
-    rated: Rated,
-    level: Level,
-    row_name: str,
-    correlations_by_criterion: Mapping[str, Mapping[str, Estimate]],
-) -> Cell:
-    correlations = correlations_by_criterion[rated.criterion]
-    estimate = correlations.get(row_name)
+def _cell(column: _CriterionColumn, row_name: str) -> Cell:
+    """Return a correlation: good for the best one, strong if not significantly below it."""
+    estimate = column.correlations.get(row_name)
     if estimate is None:
         return Cell("–")
-    best = max(correlations, key=lambda column: correlations[column].value)
     tone: Tone = ""
     mark = ""
-    if row_name == best:
+    if row_name == column.best:
         tone = "good"
-        others = [column for column in correlations if column != best]
-        leads = [_lead(rated, best, column, level) for column in others]
-        if leads and all(map(_is_apart, leads)):
+        if column.leads and all(map(_is_apart, column.leads.values())):
             mark = "*"
-    elif _is_near(_lead(rated, best, row_name, level)):
+    elif _is_near(column.leads[row_name]):
         tone = "strong"
     return estimate_cell(estimate, places(estimate), tone=tone, mark=mark)
-
-
-def _lead(rated: Rated, best: str, column: str, level: Level) -> Estimate | None:
-    """Return the lead of the best column, by the interval that sentences on the two also use."""
-    for first_name, second_name, sign in ((best, column, 1), (column, best, -1)):
-        difference = rated.differences.get((first_name, second_name, level))
-        if difference is not None:
-            return difference.times(sign)
-    return rated.behind.get((column, level))
 
 
 def _is_near(difference: Estimate | None) -> bool:
