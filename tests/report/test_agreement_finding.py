@@ -21,7 +21,7 @@ from judge.commands.validate.record import Validation
 from judge.core import plugins
 from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.report.document import Document, Table
+from judge.report.document import Cell, Document, Table
 from judge.report.views.agreement_finding import criterion_sentences
 from judge.report.views.metrics_table import metrics_table
 from judge.stats.bootstrap import Bootstrap
@@ -483,6 +483,32 @@ def test_bold_values_follow_the_sentences() -> None:
     assert table is not None
     tones = {row[0].text: row[1].tone for row in table.rows}
     assert tones == {"m": "good", "ROUGE-2": "", "BLEU": "strong"}
+
+
+def best_cell(lead_over_length: Estimate) -> Cell:
+    """Return the cell of judge m, which agrees best, in the table of metrics."""
+    table = metrics_table([criterion(CLEAR, length=lead_over_length)], "within-items")
+    assert table is not None
+    return table.rows[0][1]
+
+
+def test_a_lead_that_rounds_to_0_has_no_star_in_the_table_of_metrics() -> None:
+    assert best_cell(estimate(0.2, 0.0006, 0.4)).mark == "*"
+    assert best_cell(estimate(0.2, 0.0004, 0.4)).mark == ""
+
+
+def test_a_metric_whose_lead_rounds_to_0_is_bold_in_the_table_of_metrics() -> None:
+    table = metrics_table([criterion(CLEAR, length=estimate(0.2, 0.0004, 0.4))], "within-items")
+    assert table is not None
+    assert table.rows[1][1].tone == "strong"
+
+
+def test_a_metric_that_equals_the_best_one_in_every_item_is_bold() -> None:
+    equal = criterion(CLEAR, rouge1=estimate(0.0, None, None), bleu=WIN)
+    table = metrics_table([equal], "within-items")
+    assert table is not None
+    tones = {row[0].text: row[1].tone for row in table.rows}
+    assert tones == {"m": "good", "ROUGE-1": "strong", "BLEU": ""}
 
 
 def test_single_baselines_need_corrected_intervals_and_all_of_them_do_not() -> None:

@@ -9,10 +9,10 @@ from statistics import fmean
 from judge.core.records import Estimate
 from judge.report.document import Cell, Column, Content, Table, Tone, table
 from judge.report.format import column_title
-from judge.report.views.agreement_finding import places, usable_level
+from judge.report.views.agreement_finding import Lead, Side, places, usable_level
 from judge.report.views.columns import estimate_cell
 from judge.stats.coefficients import Level
-from judge.stats.correlation import OVER
+from judge.stats.correlation import INTERVAL_ITEMS_OF_DIFFERENCES, OVER
 from judge.stats.human_agreement import Rated
 
 NAME = "metrics"
@@ -22,14 +22,14 @@ NAME = "metrics"
 class _CriterionColumn:
     """The correlations with people on one criterion, by the name of the judge or metric.
 
-    `leads` has the best one's Spearman minus that of each other one, None if it is undefined.
+    `sides` has the side of 0 on which the best one's lead over each other one lies.
     """
 
     rated: Rated
     level: Level
     correlations: Mapping[str, Estimate]
     best: str
-    leads: Mapping[str, Estimate | None]
+    sides: Mapping[str, Side]
 
 
 def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
@@ -71,12 +71,23 @@ def _criterion_column(rated: Rated, level: Level) -> _CriterionColumn:
             correlations[row.name] = estimate
     best = max(correlations, key=lambda name: correlations[name].value, default="")
     others = [name for name in correlations if name != best]
-    leads = {name: _lead(rated, best, name, level) for name in others}
-    return _CriterionColumn(rated, level, correlations, best, leads)
+    sides = {name: _side_of_lead(rated, best, name, level) for name in others}
+    return _CriterionColumn(rated, level, correlations, best, sides)
+
+
+def _side_of_lead(rated: Rated, best: str, other: str, level: Level) -> Side:
+    """Return on which side of 0 the best one's lead over another one lies.
+
+    Both the interval and its rounding are those of the sentences: a star must not contradict them.
+    """
+    lead = _lead(rated, best, other, level)
+    if lead is None:
+        return Side.UNTESTED
+    return Lead(other, lead, level, INTERVAL_ITEMS_OF_DIFFERENCES.get(level)).side
 
 
 def _lead(rated: Rated, best: str, other: str, level: Level) -> Estimate | None:
-    """Return the best one's lead over another one, with the interval that the sentences use."""
+    """Return the best one's Spearman minus that of another one, None if it is undefined."""
     difference = rated.differences.get((best, other, level))
     if difference is not None:
         return difference
@@ -88,8 +99,8 @@ def _lead(rated: Rated, best: str, other: str, level: Level) -> Estimate | None:
 
 def _key(columns: Sequence[_CriterionColumn]) -> str:
     """Explain the bold values."""
-    leads = [lead for column in columns for lead in column.leads.values()]
-    if not any(lead is not None and lead.low is not None for lead in leads):
+    sides = {side for column in columns for side in column.sides.values()}
+    if sides <= {Side.UNTESTED}:
         return "Bold: best; too little data to test the differences."
     return (
         "Bold: best, or not significantly below it, by the intervals of the differences from the "
@@ -106,22 +117,8 @@ def _cell(column: _CriterionColumn, row_name: str) -> Cell:
     mark = ""
     if row_name == column.best:
         tone = "good"
-        if column.leads and all(map(_is_apart, column.leads.values())):
+        if set(column.sides.values()) == {Side.ABOVE}:
             mark = "*"
-    elif _is_near(column.leads[row_name]):
+    elif column.sides[row_name] not in (Side.ABOVE, Side.UNTESTED):
         tone = "strong"
     return estimate_cell(estimate, places(estimate), tone=tone, mark=mark)
-
-
-def _is_near(difference: Estimate | None) -> bool:
-    """Return whether the best column was tested and is not significantly ahead."""
-    if difference is None or difference.low is None:
-        return False
-    return difference.low <= 0
-
-
-def _is_apart(difference: Estimate | None) -> bool:
-    """Return whether the interval of the best column's lead excludes 0."""
-    if difference is None or difference.low is None:
-        return False
-    return difference.low > 0
