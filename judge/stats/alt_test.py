@@ -29,7 +29,7 @@ MIN_TEXTS = 30
 """Texts that each rater needs."""
 MIN_ITEMS = 10
 """Items that each rater needs."""
-_PASS = 0.5  # the paper: the judge must win against at least half of the raters
+_PASSING_RATE = 0.5  # the paper: the judge must win against at least half of the raters
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +100,29 @@ def alt_test(
     # A rater without a p has too few texts, and is in no share or mean.
     tested = [rater for rater in raters if rater.p is not None]
     if len(tested) < MIN_RATERS:
-        reason = _reason_without_test(votes, len(tested))
         return AltTest(
             epsilon,
             passed=None,
             winning_rate=None,
             advantage=None,
             raters=tuple(raters),
-            reason=reason,
+            reason=_reason_without_test(votes, len(tested)),
         )
     p_values = [rater.p for rater in tested if rater.p is not None]
     limit = _significance_limit(p_values)
-    marked: list[LeftOut] = []
+    with_verdicts: list[LeftOut] = []
     for rater in raters:
         won = rater.p is not None and rater.p <= limit
-        marked.append(replace(rater, won=won))
-    winning_rate = sum(rater.won for rater in marked) / len(tested)
+        with_verdicts.append(replace(rater, won=won))
+    winning_rate = sum(rater.won for rater in with_verdicts) / len(tested)
     advantage = sum(rater.judge for rater in tested) / len(tested)
-    return AltTest(epsilon, winning_rate >= _PASS, winning_rate, advantage, tuple(marked))
+    return AltTest(
+        epsilon,
+        passed=winning_rate >= _PASSING_RATE,
+        winning_rate=winning_rate,
+        advantage=advantage,
+        raters=tuple(with_verdicts),
+    )
 
 
 def _significance_limit(p_values: Sequence[float]) -> float:
@@ -176,7 +181,10 @@ def _left_out(
 
 
 def _distance(values: Floats, others: Floats) -> Floats:
-    """Return the mean square of a side's differences from the other raters (raters × texts)."""
+    """Return by text the mean square of the differences of `values` from `others` (raters × texts).
+
+    It orders as its root does.
+    """
     return rounded(np.nanmean((values - others) ** 2, axis=0))
 
 
@@ -193,6 +201,6 @@ def _p_of_mean_below(epsilon: float, differences: Floats, item: Ints, items: int
     # Whole numbers with the mean ε have at least the variance of zeros and ones with that mean.
     least = epsilon * (1 - epsilon) / texts
     error = sqrt(max(clustered, least))
-    if error:
-        return float(stdtr(items - 1, (mean - epsilon) / error))
-    return float(mean >= epsilon)
+    if error == 0:  # ε is 0, and all differences are equal
+        return float(mean >= epsilon)
+    return float(stdtr(items - 1, (mean - epsilon) / error))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from judge.core.format import number, percent, plural
-from judge.report.document import Block, Cell, Column, Content, Paragraph, table
+from judge.report.document import Block, Cell, Column, Content, Paragraph, Table, table
 from judge.report.views.columns import estimate_cell, p_cell
 from judge.stats.alt_test import AltTest
 from judge.stats.correlation import OVER
@@ -26,24 +26,26 @@ HELP = (
 
 def alt_test_finding(criteria: Sequence[Rated], judge: str) -> Iterator[str]:
     """Say on which criteria a judge may replace a rater; nothing if none could be tested."""
-    epsilon = 0.0
-    rates: dict[bool | None, list[str]] = {True: [], False: []}
+    test_by_criterion: dict[str, AltTest] = {}
     for rated in criteria:
         for row in rated.judges:
-            test = row.alt_test
-            if row.name == judge and test is not None and test.winning_rate is not None:
-                epsilon = test.epsilon
-                rate = number(test.winning_rate, _PLACES)
-                criteria_of_verdict = rates.setdefault(test.passed, [])
-                criteria_of_verdict.append(f"{rated.criterion} {rate}")
+            if row.name == judge and row.alt_test is not None:
+                test_by_criterion[rated.criterion] = row.alt_test
     for passed in (True, False):
-        if rates[passed]:
-            names = ", ".join(rates[passed])
+        rates = []
+        for criterion, test in test_by_criterion.items():
+            if test.passed is passed and test.winning_rate is not None:
+                rate = number(test.winning_rate, _PLACES)
+                rates.append(f"{criterion} {rate}")
+        if rates:
+            # All criteria are tested with the same ε.
+            epsilon = next(iter(test_by_criterion.values())).epsilon
             verdict = _verdict(judge, passed)
-            yield f"{verdict} (ω at ε {epsilon:g}): {names}."
+            yield f"{verdict} (ω at ε {epsilon:g}): {', '.join(rates)}."
 
 
 def _verdict(judge: str, passed: bool | None) -> str:
+    """Return the clause on whether a judge may replace a rater."""
     if passed:
         return f"{judge} may replace a rater"
     # A judge that fails is not shown to be worse: the texts may be too few.
@@ -53,42 +55,51 @@ def _verdict(judge: str, passed: bool | None) -> str:
 def rater_blocks(rated: Rated) -> Iterator[Block]:
     """Yield the alt-test of each judge, and the table of the raters."""
     for row in rated.judges:
-        if row.alt_test and row.alt_test.winning_rate is None:
-            reason = row.alt_test.reason
-            yield Paragraph(f"Whether {row.name} may replace a rater is not tested: {reason}.")
-        elif row.alt_test:
-            yield from _alt_test(row.name, row.alt_test, rated.criterion)
+        if row.alt_test is not None:
+            yield from _alt_test_blocks(row.name, row.alt_test, rated.criterion)
     if rated.raters:
-        rows = []
-        for rater in rated.raters:
-            same = f"{rater.same} of {rater.repeated}" if rater.repeated else None
-            row_of_rater = (
-                rater.rater,
-                rater.ratings,
-                number(rater.mean, _PLACES),
-                estimate_cell(rater.spearman, _PLACES),
-                estimate_cell(rater.alpha, _PLACES),
-                same,
-            )
-            rows.append(row_of_rater)
-        heads = ("rater", "ratings", "mean", "Spearman", "alpha", Column("same", optional=True))
-        yield table(
-            heads,
-            rows,
-            caption=(
-                f"{rated.criterion}: the raters, each compared with the mean of the others. "
-                f"Spearman is {OVER[rated.usual_level]}."
-            ),
-            name=f"rater-table-{rated.criterion}",
+        yield _rater_table(rated)
+
+
+def _rater_table(rated: Rated) -> Table:
+    """Return a row per rater: the agreement with the mean of the others, and with oneself."""
+    rows = []
+    for rater in rated.raters:
+        same = f"{rater.same} of {rater.repeated}" if rater.repeated else None
+        row = (
+            rater.rater,
+            rater.ratings,
+            number(rater.mean, _PLACES),
+            estimate_cell(rater.spearman, _PLACES),
+            estimate_cell(rater.alpha, _PLACES),
+            same,
         )
+        rows.append(row)
+    heads = ("rater", "ratings", "mean", "Spearman", "alpha", Column("same", optional=True))
+    return table(
+        heads,
+        rows,
+        caption=(
+            f"{rated.criterion}: the raters, each compared with the mean of the others. "
+            f"Spearman is {OVER[rated.usual_level]}."
+        ),
+        name=f"rater-table-{rated.criterion}",
+    )
 
 
-def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
+def _alt_test_blocks(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
+    """Yield the verdict on a judge, and a table with a row per rater who was left out.
+
+    Without a test, yield the reason alone.
+    """
+    if test.winning_rate is None:
+        yield Paragraph(f"Whether {judge} may replace a rater is not tested: {test.reason}.")
+        return
     tested = [rater for rater in test.raters if rater.p is not None]
     n_won = sum(rater.won for rater in tested)
     tested_raters = plural(len(tested), "rater")
-    rate = number(test.winning_rate or 0.0, _PLACES)
-    share = percent(test.advantage or 0.0)
+    rate = number(test.winning_rate, _PLACES)
+    share = percent(test.advantage)
     wins = f"it wins against {n_won} of {tested_raters}"
     yield Paragraph(
         f"{_verdict(judge, test.passed)}: {wins} (ω {rate}, ε {test.epsilon:g}). "
@@ -101,17 +112,15 @@ def _alt_test(judge: str, test: AltTest, criterion: str) -> Iterator[Block]:
             judge_wins = "yes" if rater_test.won else "no"
         judge_as_close = Cell(percent(rater_test.judge), value=rater_test.judge)
         rater_as_close = Cell(percent(rater_test.person), value=rater_test.person)
-        p_value_text = p_cell(rater_test.p)
-        rows.append(
-            (
-                rater_test.rater,
-                judge_as_close,
-                rater_as_close,
-                p_value_text,
-                judge_wins,
-                rater_test.texts,
-            )
+        row = (
+            rater_test.rater,
+            judge_as_close,
+            rater_as_close,
+            p_cell(rater_test.p),
+            judge_wins,
+            rater_test.texts,
         )
+        rows.append(row)
     yield table(
         ("left out", "judge as close", "rater as close", "p", "judge wins", "texts"),
         rows,
@@ -144,16 +153,16 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
             record = _record(rater.rater, "rater", estimate.name, estimate.value, estimate.n)
             ends = {"low": estimate.low, "high": estimate.high}
             yield {**record, **ends, "method": estimate.method}
-        if rater.mean is not None:
-            yield _record(rater.rater, "rater", "mean", rater.mean, rater.ratings)
+        yield _record(rater.rater, "rater", "mean", rater.mean, rater.ratings)
         if rater.repeated:
             same = rater.same / rater.repeated
             yield _record(rater.rater, "rater", "same", same, rater.repeated)
 
 
 def _record(
-    row_name: str, kind: str, coefficient: str, value: float | None, n_texts: int | None
+    row_name: str, kind: str, coefficient: str, value: float | None, n: int
 ) -> dict[str, Any]:
+    """Return a record without an interval; `n` counts texts, or raters for the alt-test."""
     return {
         "name": row_name,
         "kind": kind,
@@ -162,6 +171,6 @@ def _record(
         "value": value,
         "low": None,
         "high": None,
-        "n": n_texts,
+        "n": n,
         "method": "",
     }
