@@ -52,8 +52,8 @@ class Matrix:
 
     Rows and columns of `values`, `low`, `high` and `n` are in the order of `names`; None without a
     value or interval. The diagonal is 1 if the column varies, without an interval. `n` counts the
-    items (document), texts (item) or systems (system) of a value; on the diagonal those with a
-    value. `note` explains what was left out.
+    items of a value (level `within-items`), the texts (`all-texts`) or the systems (`systems`); on
+    the diagonal those with a value. `note` explains what was left out.
     """
 
     level: Level
@@ -137,26 +137,28 @@ def _matrix(
     *,
     note: str,
 ) -> Matrix:
-    """Return the coefficients of all pairs of columns at one level."""
+    """Return the coefficients of all pairs of columns at one level.
+
+    `values` are columns × items × systems, NaN for missing ones.
+    """
     level, coefficient = key
     cells = _cells(values, groups, key, bootstrap)
     has_value = ~np.isnan(values)
     is_known: Bools = np.asarray(has_value.any(axis=0))
-    empty = _reason_empty(is_known, level, coefficient)
+    reason_empty = _reason_empty(is_known, level, coefficient)
     diagonal = np.diagonal(cells.values)
     # A column correlates with itself by 1, unless all of its values are equal.
     constant = [
         column_name for column_name, value in zip(names, diagonal, strict=True) if np.isnan(value)
     ]
     notes = [note]
-    if empty:
-        notes.append(empty)
+    if reason_empty:
+        notes.append(reason_empty)
     elif constant:
         in_items = " in each item" if level == "within-items" else ""
         notes.append(f"all values are equal{in_items}: {', '.join(constant)}")
     interval = METHOD_WITHIN_ITEMS if level == "within-items" else str(bootstrap)
-    numbers = tuple(tuple(row) for row in cells.n.tolist())
-    all_notes = "; ".join(note_part for note_part in notes if note_part)
+    n = tuple(tuple(row) for row in cells.n.tolist())
     return Matrix(
         level,
         coefficient,
@@ -164,9 +166,9 @@ def _matrix(
         values=_none_for_nan(cells.values),
         low=_none_for_nan(cells.low),
         high=_none_for_nan(cells.high),
-        n=numbers,
+        n=n,
         method=f"{NAMES[coefficient]} {OVER[level]}; {interval}",
-        note=all_notes,
+        note="; ".join(filter(None, notes)),
     )
 
 
@@ -202,23 +204,25 @@ def _cells(
     key: Key,
     bootstrap: Bootstrap,
 ) -> _CellsOfColumns:
-    """Return the coefficients of all pairs of columns."""
+    """Return the coefficients of all pairs of columns; those of a group have the same texts."""
+    level, coefficient = key
     cells = _CellsOfColumns.empty(len(values))
     for pairs in groups:
         # All pairs of a group have the same texts, so the first stands for all.
         first_pair = values[list(pairs[0])]
         is_known: Bools = np.asarray(~np.isnan(first_pair).any(axis=0))
-        if _reason_empty(is_known, *key):
+        if _reason_empty(is_known, level, coefficient):
             continue
-        used, positions = np.unique(pairs, return_inverse=True)
-        columns = np.where(is_known, values[used], np.nan)
+        # The coefficients of the group's columns alone, with the pairs numbered among these.
+        columns_of_group, positions = np.unique(pairs, return_inverse=True)
+        columns = np.where(is_known, values[columns_of_group], np.nan)
         within_group = positions.reshape(-1, 2)
         # A column with itself has no interval.
-        differ = [index for index, (first, second) in enumerate(pairs) if first != second]
-        if key[0] == "within-items":
-            group = _within_items_of_group(columns, within_group, key[1], differ, bootstrap)
+        off_diagonal = [index for index, (first, second) in enumerate(pairs) if first != second]
+        if level == "within-items":
+            group = _within_items(columns, within_group, coefficient, off_diagonal, bootstrap)
         else:
-            group = _over_texts_of_group(columns, within_group, key, differ, bootstrap)
+            group = _over_texts(columns, within_group, key, off_diagonal, bootstrap)
         first, second = np.array(pairs).T
         # The matrix is symmetric: each pair fills two cells.
         for rows, others in ((first, second), (second, first)):
@@ -231,7 +235,7 @@ def _cells(
 
 @dataclass(frozen=True, slots=True)
 class _CellsOfPairs:
-    """The same for pairs of columns on the same texts; `n` may be one for all."""
+    """The cells of a group of pairs, one value for each pair; `n` may be one number for all."""
 
     values: Floats
     low: Floats
@@ -239,19 +243,23 @@ class _CellsOfPairs:
     n: Ints
 
 
-def _within_items_of_group(
+def _within_items(
     columns: Floats,
     pairs: Ints,
     coefficient: Coefficient,
-    differ: Sequence[int],
+    off_diagonal: Sequence[int],
     bootstrap: Bootstrap,
 ) -> _CellsOfPairs:
-    """Return means over items of the coefficients of pairs of columns within items."""
+    """Return means over items of the coefficients of pairs of columns within items.
+
+    `columns` are columns × items × systems, `pairs` two positions among them, and the pairs at the
+    indices `off_diagonal` get an interval.
+    """
     first_columns, second_columns = pairs.T
     by_item = between(columns, coefficient)[:, first_columns, second_columns]
     lower_bounds = np.full(len(pairs), np.nan)
     upper_bounds = np.full(len(pairs), np.nan)
-    for index in differ:
+    for index in off_diagonal:
         estimate = mean_over_items("", by_item[:, index], "", bootstrap.confidence)
         if estimate is not None and estimate.low is not None and estimate.high is not None:
             lower_bounds[index] = estimate.low
@@ -260,14 +268,17 @@ def _within_items_of_group(
     return _CellsOfPairs(average(by_item), lower_bounds, upper_bounds, n_items)
 
 
-def _over_texts_of_group(
+def _over_texts(
     columns: Floats,
     pairs: Ints,
     key: Key,
-    differ: Sequence[int],
+    off_diagonal: Sequence[int],
     bootstrap: Bootstrap,
 ) -> _CellsOfPairs:
-    """Return the coefficients of pairs of columns over all texts or between systems."""
+    """Return the coefficients of pairs of columns over all texts or between systems.
+
+    The arguments are those of `_within_items`. Between systems there are no intervals.
+    """
     level, coefficient = key
     is_known = ~np.isnan(columns[0])
     statistic = coefficients(columns, pairs.tolist(), level, coefficient, _MATRIX_EXACT)
@@ -276,8 +287,8 @@ def _over_texts_of_group(
     upper_bounds = np.full(len(pairs), np.nan)
     n_items = int(is_known.any(axis=1).sum())
     if level == "all-texts" and n_items >= INTERVAL_ITEMS[level]:
-        ends = bootstrap.interval(drawn[:, differ], n_items)
-        lower_bounds[differ], upper_bounds[differ] = ends
+        ends = bootstrap.interval(drawn[:, off_diagonal], n_items)
+        lower_bounds[off_diagonal], upper_bounds[off_diagonal] = ends
     n = is_known.sum() if level == "all-texts" else is_known.any(axis=0).sum()
     return _CellsOfPairs(observed, lower_bounds, upper_bounds, np.asarray(n))
 
