@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import comb, sqrt
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -38,11 +38,12 @@ from judge.table import Table, matrix
 Text = tuple[str, str]
 """Item and system."""
 
-_VERDICTS = "people gave verdicts, 0 or 1, and no points of its scale"
-
+Quantity = Literal["mean", "difference"]
+"""What is estimated. Only means are corrected for skewness, and only differences have a p."""
 
 MIN_RATED_ITEMS = 10
 """Fewer rated items give no estimate: λ comes from them, and the intervals would be too narrow."""
+_VERDICTS = "people gave verdicts, 0 or 1, and no points of its scale"
 _TOLERANCE = 1e-9  # relative rounding error of a value
 _UNLIKELY = 0.001  # p of a warning: .05 would warn in every twentieth run with a random sample
 
@@ -94,8 +95,9 @@ def _width(estimate: Estimate) -> float | None:
 class Calibrated:
     """One judge's column on people's scale.
 
-    `means` are by system, best first, and `differences` between systems. Their order is that of
-    `Comparison`, and so are the fields `ranks`, `best`, `against` and `partly_scored`. `note`
+    `means` are by system, best first, and `differences` between systems, in the order of
+    `Comparison.differences`. The fields `ranks`, `best` and `against` are those of `Comparison`.
+    `partly_scored` is empty, because every system in `means` has enough rated items. `note`
     explains what could not be estimated.
     """
 
@@ -110,10 +112,10 @@ class Calibrated:
 
 
 def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
-    """Return the systems' means and differences on people's scale.
+    """Return the systems' means and differences on people's scale, for every criterion with ratings.
 
-    With `against`, the differences are those from this system. Return them for every criterion with
-    ratings. A panel is represented by its mean. Each system has one text per item; differences are
+    With `against`, the differences are those from this system. A panel is represented by its
+    combined values. Several texts of a system in an item count as one, their mean. Differences are
     taken within items: those in which both texts are rated, and those in which both are only
     judged. A text whose rating was used to make the prompt counts neither as rated nor as judged,
     because its score may repeat the rating.
@@ -201,7 +203,7 @@ def powered(
     others: Floats,
     *,
     weight: float | None = None,
-    name: str = "mean",
+    name: Quantity = "mean",
 ) -> Powered:
     """Return the mean rating of all items, from rated and judged ones.
 
@@ -223,13 +225,13 @@ def powered(
     ratings_alone = [_part(ratings, n_rated - 1)]
     people = _estimate_of_parts(name, mean_rating, ratings_alone, n_rated, "ratings alone")
     scale = _scale_to_ratings(ratings, scores)
-    share = weight or 0.0
-    if weight is None:
-        share = _best_weight(ratings, scores, others, scale)
+    judge_weight = weight
+    if judge_weight is None:
+        judge_weight = _best_weight(ratings, scores, others, scale)
     # Without other texts, with λ = 0 or with equal scores the judge's term is 0.
-    if not (n_others and share and scale):
+    if not (n_others and judge_weight and scale):
         return Powered(people, people, 0.0, n_others)
-    slope = share * scale
+    slope = judge_weight * scale
     # An estimated λ costs a degree of freedom, as a slope does in a regression.
     freedom = n_rated - 2 if weight is None else n_rated - 1
     residuals = ratings - slope * scores
@@ -237,10 +239,10 @@ def powered(
     if n_others > 1:
         error_parts.append(_part(slope * others, n_others - 1))
     correction = slope * (others.mean() - scores.mean())
-    value = float(ratings.mean() + correction)
-    method = f"PPI++, judge's weight {share:.2f}, {n_others:,} more items judged"
+    value = mean_rating + float(correction)
+    method = f"PPI++, judge's weight {judge_weight:.2f}, {n_others:,} more items judged"
     estimate = _estimate_of_parts(name, value, error_parts, n_rated, method)
-    return Powered(estimate, people, share, n_others)
+    return Powered(estimate, people, judge_weight, n_others)
 
 
 MeanEstimator = Callable[[Floats, Floats, Floats], Powered]
@@ -270,32 +272,32 @@ def _best_weight(ratings: Floats, scores: Floats, others: Floats, scale: float) 
 
 
 class _Part(NamedTuple):
-    """The contribution of a mean to a sum: to its variance and third cumulant.
+    """The error of one mean in a sum of independent means.
 
-    `free` are its degrees of freedom.
+    `variance` and `third_cumulant` are the mean's, `freedom` are its degrees of freedom.
     """
 
     variance: float
-    third: float
-    free: int
+    third_cumulant: float
+    freedom: int
 
 
-def _part(values: Floats, free: int) -> _Part:
-    """Return the contribution of the mean of these values, with `free` degrees of freedom."""
+def _part(values: Floats, freedom: int) -> _Part:
+    """Return the error of the mean of these values."""
     n = len(values)
     deviations = values - values.mean()
-    third = 0.0
+    third_cumulant = 0.0
     if n > 2:
         cubes = float((deviations**3).sum())
         # The unbiased estimate (Fisher's k-statistic); a mean's third cumulant is 1/n² of it.
-        third_cumulant = cubes * n / ((n - 1) * (n - 2))
-        third = third_cumulant / n**2
-    variance = float((deviations**2).sum()) / free / n
-    return _Part(variance, third, free)
+        of_values = cubes * n / ((n - 1) * (n - 2))
+        third_cumulant = of_values / n**2
+    variance = float((deviations**2).sum()) / freedom / n
+    return _Part(variance, third_cumulant, freedom)
 
 
 def _estimate_of_parts(
-    name: str,
+    name: Quantity,
     value: float,
     error_parts: Sequence[_Part],
     n: int,
@@ -307,25 +309,33 @@ def _estimate_of_parts(
         note = f"{method}; all ratings are equal: no interval"
         return Estimate(name, value, None, None, n, note)
     # Welch-Satterthwaite degrees of freedom of a sum of variances.
-    scatter = sum(error_part.variance**2 / error_part.free for error_part in error_parts)
-    free = variance**2 / scatter
+    scatter = sum(error_part.variance**2 / error_part.freedom for error_part in error_parts)
+    freedom = variance**2 / scatter
     error = sqrt(variance)
-    t = t_quantile(ALPHA / 2, free)
+    t = t_quantile(ALPHA / 2, freedom)
     percent = f"{100 * (1 - ALPHA):g}%"
     if name == "difference":
         # Only means are corrected for skewness (docs/decisions/0018).
         lower_bound = value - t * error
         upper_bound = value + t * error
-        p_value = t_test(value / error, free)
+        p_value = t_test(value / error, freedom)
         note = f"{percent} t interval, {method}"
         return Estimate(name, value, lower_bound, upper_bound, n, note, p_value)
-    third_cumulant = sum(error_part.third for error_part in error_parts)
+    third_cumulant = sum(error_part.third_cumulant for error_part in error_parts)
     skewness = third_cumulant / error**3
     # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
     lower_bound = value - error * unskewed_quantile(t, skewness)
     upper_bound = value - error * unskewed_quantile(-t, skewness)
     note = f"{percent} t interval corrected for skewness, {method}"
     return Estimate(name, value, lower_bound, upper_bound, n, note)
+
+
+def _welch_test(first: Floats, second: Floats) -> float | None:
+    """Return the two-sided p of equal means (Welch 1947), None if no value varies."""
+    error_parts = [_part(first, len(first) - 1), _part(second, len(second) - 1)]
+    difference = float(first.mean() - second.mean())
+    n = len(first) + len(second)
+    return _estimate_of_parts("difference", difference, error_parts, n, "").p
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +365,9 @@ class _RatedScores:
         """Return the mean of one system, or None if too few items are rated."""
         ratings = self.ratings[system]
         estimate = _powered_if_enough(ratings, self.scores[system], self.estimate_mean)
-        return estimate and replace(estimate, system=self.systems[system])
+        if estimate is None:
+            return None
+        return replace(estimate, system=self.systems[system])
 
     def difference(self, first_index: int, second_index: int) -> Powered | None:
         """Return the first system's mean minus the second's, or None if too few items are rated."""
@@ -536,10 +548,7 @@ def _remark_on_sample(data: _RatedScores, order: Sequence[int]) -> str:
 
 
 def _rated_items_differ(data: _RatedScores) -> bool:
-    """Return whether the judge's means of rated and other items differ significantly.
-
-    It is Welch's test, p < .001.
-    """
+    """Return whether the judge's means of rated and other items differ significantly."""
     is_judged = data.judged
     scored_systems = is_judged.sum(axis=0)
     is_scored = scored_systems > 0
@@ -551,9 +560,5 @@ def _rated_items_differ(data: _RatedScores) -> bool:
     other_means = means[is_scored & ~is_rated]
     if min(len(rated_means), len(other_means)) < MIN_RATED_ITEMS:
         return False
-    rated_part = _part(rated_means, len(rated_means) - 1)
-    other_part = _part(other_means, len(other_means) - 1)
-    error_parts = [rated_part, other_part]
-    difference = float(rated_means.mean() - other_means.mean())
-    p_value = _estimate_of_parts("difference", difference, error_parts, len(means), "").p
+    p_value = _welch_test(rated_means, other_means)
     return p_value is not None and p_value < _UNLIKELY
