@@ -21,9 +21,10 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.metrics import MetricResult
 from judge.metrics.base import MetricContext, ModelError, Tell, no_progress
-from judge.metrics.bertscore import models
+from judge.metrics.bertscore import languages, models
 from judge.metrics.bertscore.embedder import Embedder, Encoded, clean, runtime
-from judge.metrics.bertscore.models import Options, TokenizerInfo, rescale_linear
+from judge.metrics.bertscore.encoder import TokenizerInfo
+from judge.metrics.bertscore.models import Options, rescale_linear
 from judge.metrics.common import (
     failure,
     format_number,
@@ -244,7 +245,7 @@ def measure(
     documents = [text for text in map(clean, documents) if text]
     model = models.resolve(options, context.cache)
     baseline = models.baseline(options, model.layer)
-    unfit = models.unfit_texts(model, jobs.values())
+    unfit = languages.unfit_texts(model, jobs.values())
     measured = Measured(model, baseline, unfit)
     if jobs and options.package:
         _measure_with_package(jobs, options, documents, measured)
@@ -338,7 +339,7 @@ def _trouble(
     The message follows `an output`.
     """
     ids = [token for token in row.ids.tolist() if token not in weights.weightless]
-    unknown = models.unknown_text(huggingface.unknown_share(ids, facts.unknown), model)
+    unknown = languages.unknown_text(huggingface.unknown_share(ids, facts.unknown), model)
     if unknown:
         return unknown
     if weight > 0:
@@ -383,7 +384,7 @@ def _measure_with_package(
             # `verbose` would warn of a text that is longer than the limit.
             ids = tokenizer.encode(text, add_special_tokens=False, verbose=False)
             unknown_share = huggingface.unknown_share(ids, tokenizer.unk_token_id)
-            troubles[text] = models.unknown_text(unknown_share, measured.model)
+            troubles[text] = languages.unknown_text(unknown_share, measured.model)
             lengths[text] = len(ids) + n_special
         usable = measured.usable(jobs, troubles, lengths)
         if not usable:
@@ -462,7 +463,7 @@ class BertScore(Options):
             pair = _cleaned(Pair(sample.output, references(sample)))
             if pair.output and pair.references:
                 pairs.append(pair)
-        models.check_words(model, pairs)
+        languages.check_words(model, pairs)
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and column.

@@ -16,7 +16,8 @@ from judge.core import records
 from judge.core.huggingface import batches, version
 from judge.core.huggingface import runtime as huggingface_runtime
 from judge.metrics.base import Tell, no_progress
-from judge.metrics.bertscore.models import PACKAGE, Model, Options, TokenizerInfo, TorchEncoder
+from judge.metrics.bertscore.encoder import TokenizerInfo, TorchEncoder
+from judge.metrics.bertscore.models import PACKAGE, Model, Options
 
 if TYPE_CHECKING:
     import numpy as np

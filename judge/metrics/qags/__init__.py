@@ -21,7 +21,8 @@ from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult, prompts
 from judge.metrics.base import BaseMetric, ModelError, no_progress, setting
-from judge.metrics.bertscore.models import HIGH, LOW, UNKNOWN_ADVICE
+from judge.metrics.bertscore.languages import UNKNOWN_ADVICE
+from judge.metrics.bertscore.models import HIGH, LOW
 from judge.metrics.common import (
     choice_option,
     failure,

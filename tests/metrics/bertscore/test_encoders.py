@@ -17,7 +17,7 @@ import judge
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.bertscore import BertScore, BertScoreValue, score
-from judge.metrics.bertscore.models import facts
+from judge.metrics.bertscore.encoder import facts
 from tests.factories import has_line, lines_hold
 
 torch = pytest.importorskip("torch")

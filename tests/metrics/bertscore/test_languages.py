@@ -10,7 +10,7 @@ import pytest
 import judge
 from judge.core.errors import ConfigError
 from judge.core.records import Failure, Sample, Score
-from judge.metrics.bertscore import BertScore, models
+from judge.metrics.bertscore import BertScore, languages, models
 
 tokenizers = pytest.importorskip("tokenizers")
 pytestmark = pytest.mark.torch
@@ -89,7 +89,7 @@ def test_rows_in_another_language_are_failures_if_others_are_english() -> None:
 )  # fmt: skip
 def test_an_english_model_reads_english_and_names(pair: tuple[str, str], tmp_path: Path) -> None:
     english = model(tmp_path / "english", ["the", "ferry"], name="roberta-large")
-    assert models.unfit_texts(english, [(pair[0], pair[1:])]) == {}
+    assert languages.unfit_texts(english, [(pair[0], pair[1:])]) == {}
 
 
 @pytest.mark.parametrize(
@@ -106,15 +106,15 @@ def test_a_models_name_decides_whether_the_model_is_english_only(
     tmp_path: Path, name: str, english: bool
 ) -> None:
     folder = model(tmp_path / "v", ["the", "ferry", "Fähre"], name=name)
-    assert models.languages(folder).english_only is english
+    assert languages.languages(folder).english_only is english
     french = PAIRS["French"]
-    assert bool(models.unfit_texts(folder, [(french[0], french[1:])])) is english
+    assert bool(languages.unfit_texts(folder, [(french[0], french[1:])])) is english
 
 
 @pytest.mark.parametrize("kind", ["words", "bytes"])
 def test_a_model_reads_the_scripts_of_its_vocabulary(tmp_path: Path, kind: str) -> None:
-    languages = {"Russian", "Korean"}
-    pieces = [word for language in languages for text in PAIRS[language] for word in text.split()]
+    readable = {"Russian", "Korean"}
+    pieces = [word for language in readable for text in PAIRS[language] for word in text.split()]
     spelled = ["α", "β", "א", "ا", "ア", "आ"]
     folder = model(
         tmp_path / "own",
@@ -124,21 +124,21 @@ def test_a_model_reads_the_scripts_of_its_vocabulary(tmp_path: Path, kind: str) 
     )
     for language in ("Russian", "Korean", "Greek", "Hebrew", "Arabic", "Hindi", "kana"):
         first, second = PAIRS[language]
-        assert (not models.unfit_texts(folder, [(first, (second,))])) is (language in languages), (
-            language
-        )
+        assert (not languages.unfit_texts(folder, [(first, (second,))])) is (
+            language in readable
+        ), language
 
 
 def test_a_model_with_an_unreadable_vocabulary_accepts_all_texts(tmp_path: Path) -> None:
     local_model = models.Model("bertscore", "model", "own", tmp_path, "none", layer=1)
-    assert models.languages(local_model).scripts is None
+    assert languages.languages(local_model).scripts is None
     assert (
-        models.unfit_texts(local_model, [(first, (second,)) for first, second in PAIRS.values()])
+        languages.unfit_texts(local_model, [(first, (second,)) for first, second in PAIRS.values()])
         == {}
     )
 
 
 def test_one_readable_reference_is_enough(tmp_path: Path) -> None:
     english = model(tmp_path / "english", ["the"], name="roberta-large")
-    unfit = models.unfit_texts(english, [(ENGLISH[0], (PAIRS["Korean"][0], ENGLISH[1]))])
+    unfit = languages.unfit_texts(english, [(ENGLISH[0], (PAIRS["Korean"][0], ENGLISH[1]))])
     assert {*unfit} == {PAIRS["Korean"][0]}

@@ -17,7 +17,7 @@ from judge.core.errors import DataError
 from judge.core.records import Failure, Sample, Score
 from judge.metrics.base import MetricContext
 from judge.metrics.bertscore import BertScore, BertScoreValue, embedder, rescale_linear, score
-from judge.metrics.bertscore.models import TokenizerInfo
+from judge.metrics.bertscore.encoder import TokenizerInfo
 from tests.factories import has_line
 
 LIMIT = 8
