@@ -17,7 +17,9 @@ from judge.core.records import Criterion, Sample
 from judge.results.run_info import PromptLanguage
 
 _MAX_VALUES = 3  # of a column, that a message names
-_MAX_ITEMS = 2_000  # items, evenly spread over the data
+_MAX_ITEMS = 2_000  # items whose languages are compared, evenly spread over the data
+_MAX_ROWS = 2_000  # first rows by which Chinese and English are recognized
+_MAX_CHARACTERS = 2_000  # of each of their texts
 _ENGLISH_WORDS = (
     "the of and to that it with are this by from have has they which were been would can not an or"
 )
@@ -25,7 +27,7 @@ _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 """Words that are frequent in English and rare in its neighbours."""
 _ENGLISH_SHARE = 0.08  # English prose has about 0.2, German and Dutch less than 0.03
 _WORD = re.compile(r"[^\W\d_]+").findall  # letters only: `it` and `s` of `it's 2`
-_MIN_LETTERS = 10
+_MIN_LETTERS = 10  # of an item in another alphabet: a few Greek letters may be a formula
 _MIXED_SHARE = 0.2  # of the words in a second script: fewer are names
 _KNOWN_ALPHABETS = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
 TOO_SHORT = "too short to tell"
@@ -38,8 +40,9 @@ def choose_prompt_language(
 ) -> tuple[PromptLanguage, list[str]]:
     """Return the language of the prompts, with notes about it.
 
-    Raises DataError if the texts are in several languages, or may be Chinese or Japanese, and
-    nobody chose the one to ask the judge in.
+    Without a judge (`judged`), nothing is refused, because nobody reads the prompts. Raises
+    DataError if the texts are in several languages, or may be Chinese or Japanese, and nobody chose
+    the one to ask the judge in.
     """
     languages = mixed_languages(rows)
     if judged and languages and config.language is None:
@@ -49,18 +52,13 @@ def choose_prompt_language(
         notes.append(_mixed_note(config, languages, rows, judged=judged))
     if config.language is not None:
         return PromptLanguage(config.language, "chosen"), notes
-    language = text.language_of(rows)
+    code = text.language_of(rows)
     source = "one of several" if languages else "detected"
-    excerpts = []
-    for row in rows[:_MAX_ITEMS]:
-        both_texts = f"{row.output}\n{row.source or ''}"
-        excerpts.append(both_texts[:_MAX_ITEMS])
-    sample_text = "\n".join(excerpts)
-    if text.LANGUAGES[language].letters == text.languages.HAN:
-        writing = text.han_writing(sample_text)
+    if text.LANGUAGES[code].letters == text.languages.HAN:
+        writing = text.han_writing(_excerpts(rows))
         # Short Japanese texts without kana, such as headlines, look like Chinese.
         if judged and not writing:
-            choices = [option("language", code) for code in (language, "ja")]
+            choices = [option("language", choice) for choice in (code, "ja")]
             raise DataError(
                 "the texts may be Chinese or Japanese, and a judge is asked in one language: add "
                 f"{' or '.join(choices)}"
@@ -71,13 +69,29 @@ def choose_prompt_language(
                 notes.append(
                     "The texts are in Traditional Chinese and the prompts in Simplified Chinese."
                 )
-    elif language == text.DEFAULT_LANGUAGE:
-        # The alphabet alone says nothing: count the commonest words of English.
-        words = _WORD(sample_text.lower())
-        n_english = sum(word in _ENGLISH for word in words)
-        if n_english < _ENGLISH_SHARE * len(words):
-            source = "not identified: English prompts"
-    return PromptLanguage(language, source), notes
+    # Any text in the Latin alphabet is detected as the default language, which is English.
+    elif code == text.DEFAULT_LANGUAGE and not _is_english(_excerpts(rows)):
+        source = "not identified: English prompts"
+    return PromptLanguage(code, source), notes
+
+
+def _excerpts(rows: Sequence[Sample]) -> str:
+    """Return the beginnings of the first texts, each with its source."""
+    excerpts = []
+    for row in rows[:_MAX_ROWS]:
+        both_texts = f"{row.output}\n{row.source or ''}"
+        excerpts.append(both_texts[:_MAX_CHARACTERS])
+    return "\n".join(excerpts)
+
+
+def _is_english(string: str) -> bool:
+    """Return whether the commonest words of English are as frequent as in English prose.
+
+    A text without words may be English.
+    """
+    words = _WORD(string.lower())
+    n_english = sum(word in _ENGLISH for word in words)
+    return n_english >= _ENGLISH_SHARE * len(words)
 
 
 def _mixed_note(
@@ -182,19 +196,18 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
 def _language_of_item(samples: Sequence[Sample]) -> str | None:
     """Return the language of an item's texts, or their alphabet; None if they are too short."""
     sources = [sample.source or "" for sample in samples]
-    with_words = filter(str.strip, sources)
-    item_text = next(with_words, "") or "\n".join(sample.output for sample in samples)
+    sources_with_words = filter(str.strip, sources)
+    item_text = next(sources_with_words, "") or "\n".join(sample.output for sample in samples)
     language = text.detect_language_or_none(item_text)
     if language not in (None, text.DEFAULT_LANGUAGE) or item_text.isascii():
         return language
-    letters = [letter for letter in item_text[:_MAX_ITEMS] if letter.isalpha()]
+    letters = [letter for letter in item_text[:_MAX_CHARACTERS] if letter.isalpha()]
     # A letter's name begins with its alphabet: `THAI CHARACTER KO KAI`.
     names = [unicodedata.name(letter, "") for letter in letters]
     alphabets = Counter(letter_name.partition(" ")[0] for letter_name in names)
     if not alphabets:
         return language
     ((alphabet, count),) = alphabets.most_common(1)
-    # A few letters, such as Greek ones in a formula, are no language.
     is_most = count >= max(_MIN_LETTERS, len(letters) / 2)
     if alphabet not in _KNOWN_ALPHABETS and is_most:
         return alphabet.capitalize()
@@ -210,6 +223,8 @@ def _list_languages(languages: Mapping[str, int]) -> str:
 
 
 def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
+    """Say that the data are in several languages, and how to judge them nevertheless."""
+    # Only these have prompts; a language such as Thai is counted by its alphabet.
     prompted = [language for language in languages if language in text.LANGUAGES]
     first_language = prompted[0] if prompted else text.DEFAULT_LANGUAGE
     language_name = text.LANGUAGES[first_language].name
