@@ -184,7 +184,7 @@ def _price(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> Pr
         output_price = token_prices.output * _MILLION
         rate = (input_price, output_price)
     price_of_draws: float | None = 0.0
-    if estimate.draws:
+    if estimate.fallback_draws:
         price_of_draws = cost(_usage_of_draws(estimate))
     return Price(
         price,
@@ -202,8 +202,8 @@ def _usage_of_draws(estimate: JudgeEstimate) -> Usage:
     """
     total = estimate.total
     first = 1 / max(1, total.requests)
-    read = round(total.read * (estimate.each - 1 + first))
-    written = round(total.written * (estimate.draws - 1 + first))
+    read = round(total.read * (estimate.fallback_requests - 1 + first))
+    written = round(total.written * (estimate.fallback_draws - 1 + first))
     return Usage(read, written)
 
 

@@ -13,13 +13,15 @@ from judge.scoring.strategies import Strategy
 
 @dataclass(slots=True)
 class LineEstimate:
-    """The requests of one judge for one line of an estimate.
+    """The requests of one judge for one line of an estimate: a criterion, or the outputs to write.
 
-    A line is one criterion, or all outputs that the model writes. `broken` judgments have no
-    prompt, `cached` ones are answered from the cache, and `equal` ones by an equal request of this
-    run. The others take `requests`, with `read` input and `written` output tokens. A provider's
-    prompt cache can serve `shared` of the tokens read, because an earlier request of the same item
-    began with them; `stored` are the tokens it has to store for that.
+    - `judgments`: all of them. Of these, `broken` ones have no prompt, `cached` ones are answered
+      from the cache, and `equal` ones by an equal request of this run.
+    - `requests`: what the others take, with `read` input and `written` output tokens.
+    - `shared`: the tokens read that a provider's prompt cache can serve, because an earlier request
+      of the same item began with them. `stored`: the tokens that it has to store for that.
+
+    Tokens are fractions while they are counted, and whole numbers after `times`.
     """
 
     name: str
@@ -50,19 +52,21 @@ class LineEstimate:
 class JudgeEstimate:
     """The requests that one judge gets, by criterion.
 
-    `strategies` are those used, the most frequent first. If the model turns out to give no token
-    probabilities, weighting `auto` draws `draws` more replies for each request, which takes `each`
-    requests. `exact` is False if only some judgments were counted. A score from samples takes
-    `drawn` replies, up to `size` of them in one request. `unit` is what
-    `LineEstimate.judgments` counts. `longest` is the number of tokens of the longest prompt,
-    which is about the text `longest_text`.
+    - `strategies`: the strategies used, the most frequent first.
+    - `fallback_draws`: the draws per judgment that weighting `auto` falls back to if the model
+      turns out to give no token probabilities, and `fallback_requests` the requests that they take;
+      0 if it cannot come to that.
+    - `exact`: False if only a sample of the judgments was counted and scaled up.
+    - `drawn`: the draws of a score from samples, up to `size` of them in one request.
+    - `unit`: what `LineEstimate.judgments` counts.
+    - `longest`: the tokens of the longest prompt, which is about the text `longest_text`.
     """
 
     judge: str
     lines: list[LineEstimate]
     strategies: tuple[Strategy, ...]
-    draws: int
-    each: int
+    fallback_draws: int
+    fallback_requests: int
     exact: bool
     drawn: int
     size: int
@@ -82,12 +86,13 @@ class JudgeEstimate:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars, None if the price is unknown.
+    """What requests cost in US dollars; None if the price is unknown.
 
-    `why` gives the reason for that, or else the source of the prices. `price` is without the
-    provider's prompt cache, `cached` with all that it can serve. `more` is what weighting `auto`
-    adds if the first reply shows that the model gives no token probabilities: draws instead of the
-    other requests. `rate` is the price of a million input tokens and of a million output tokens.
+    - `price`: without the provider's prompt cache.
+    - `cached`: if the prompt cache serves all that it can.
+    - `more`: what the draws cost in addition to `price` if weighting `auto` falls back to them.
+    - `why`: the source of the prices, or the reason why they are unknown.
+    - `rate`: the price of a million input tokens and of a million output tokens.
     """
 
     price: float | None
@@ -99,9 +104,9 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Duration:
-    """Seconds at the rate limits, None for a batch or without a model.
+    """Seconds at the rate limits; None for a batch, without a model or without requests.
 
-    `why` names the limit that decides.
+    `why` names the limit that decides, or the reason why there is none.
     """
 
     seconds: float | None
@@ -148,9 +153,12 @@ class CostEstimate:
 
 def sum_prices(prices: Iterable[float | None]) -> float | None:
     """Add up prices; None if one is unknown."""
-    listed = list(prices)
-    known_prices = [price for price in listed if price is not None]
-    return sum(known_prices) if len(known_prices) == len(listed) else None
+    total = 0.0
+    for price in prices:
+        if price is None:
+            return None
+        total += price
+    return total
 
 
 def price_text(price: float | None) -> str:

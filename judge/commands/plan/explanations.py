@@ -31,7 +31,7 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     if strategy == "decisions":
         return "decisions: answers to typed questions come with probabilities"
     if strategy == "logprobs":
-        condition = ", if the model gives them" if estimate.draws else ""
+        condition = ", if the model gives them" if estimate.fallback_draws else ""
         return f"logprobs: token probabilities of one reply{condition}"
     if strategy == "single":
         return "single: one reply per judgment"
@@ -63,7 +63,7 @@ def estimate_notes(
         notes.append(
             f"Default criteria: {criterion_names}. Choose others with {option('criteria')}."
         )
-    uncertain = [judge for judge in judges if judge.estimate.draws]
+    uncertain = [judge for judge in judges if judge.estimate.fallback_draws]
     if uncertain:
         notes.append(_draws_note(judges, uncertain))
     notes += pending_batches(prepared)
@@ -116,8 +116,8 @@ def _not_included() -> str:
 
 def _draws_note(judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]) -> str:
     """Say what is added if the `uncertain` judges give no token probabilities."""
-    n_draws = uncertain[0].estimate.draws
-    requests_per_judgment = max(judge.estimate.each for judge in judges)
+    n_draws = uncertain[0].estimate.fallback_draws
+    requests_per_judgment = max(judge.estimate.fallback_requests for judge in judges)
     requests = ""
     if requests_per_judgment > 1:
         requests = f" in {requests_per_judgment} requests"

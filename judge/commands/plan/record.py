@@ -63,7 +63,7 @@ class Forecast:
             total = _line_fields(judge.estimate.total, self.by)
             judge_fields |= {"judge": judge.estimate.judge, **estimate}
             judge_fields |= {"lines": lines, "total": total}
-            for internal_field in ("draws", "each", "unit"):
+            for internal_field in ("fallback_draws", "fallback_requests", "unit"):
                 judge_fields.pop(internal_field)
         return fields
 
