@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from judge.core import yaml_lines
+from judge.core.normalization import whole_value
 from judge.core.option_values import two_numbers
-from judge.core.records import whole_value
 from judge.core.verdicts import is_pass_mark, verdict
 
 YAML_SUFFIXES = (".yaml", ".yml")

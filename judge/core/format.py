@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from judge.core.records import whole
+from judge.core.normalization import whole
 from judge.core.signature import Signature
 
 UNNAMED_SYSTEM = "system"

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from judge.core import records
+from judge.core import normalization
 from judge.core.records import Scale
 
 # Marks of direction, which surround numbers in Arabic and Hebrew, and the box of the keycap emoji.
@@ -50,10 +50,10 @@ is_number = re.compile(r"[-+]?[0-9]++(?:\.[0-9]++)?").fullmatch
 
 
 def fold(text: str) -> str:
-    """Apply `records.fold` and convert the decimal digits of every script to ASCII. Idempotent."""
+    """Apply `normalization.fold` and convert the decimal digits of every script to ASCII. Idempotent."""
     if text.isascii():
         return text
-    folded = records.fold(text.translate(_FOLDED)).replace(_DECIMAL_SIGN, ".")
+    folded = normalization.fold(text.translate(_FOLDED)).replace(_DECIMAL_SIGN, ".")
 
     def decimal_digit(match: re.Match[str]) -> str:
         return str(unicodedata.decimal(match[0]))

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pydantic import TypeAdapter
 
 from judge.core.format import to_json
-from judge.core.records import whole
+from judge.core.normalization import whole
 
 R = TypeVar("R")
 

@@ -11,7 +11,7 @@ import yaml
 from judge.core import merge_conflicts
 from judge.core.format import MAX_DIGITS
 from judge.core.merge_conflicts import conflict_line
-from judge.core.records import whole
+from judge.core.normalization import whole
 
 MOST_REPEATED = 100_000
 """Values that aliases (`*name`) and merged keys (`<<`) may repeat in a file."""

@@ -24,8 +24,9 @@ from judge.core.criterion_entry import (
 from judge.core.errors import CriterionError
 from judge.core.format import listed
 from judge.core.messages import command, option
+from judge.core.normalization import whole, whole_value
 from judge.core.plugins import unknown_name_message
-from judge.core.records import SCALE_STEPS_AND_REPLY, Criterion, Scale, whole, whole_value
+from judge.core.records import SCALE_STEPS_AND_REPLY, Criterion, Scale
 from judge.criteria.checklist import yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.header import Header, front_matter, make_header, read_header, template_body

@@ -25,9 +25,10 @@ from judge.core import merge_conflicts
 from judge.core.errors import DataError
 from judge.core.format import listed
 from judge.core.merge_conflicts import conflict_line
+from judge.core.normalization import whole_value
 from judge.core.parquet import refuse_bomb
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Sample, whole_value
+from judge.core.records import Sample
 from judge.data.excel import read_sheet, sheets_with_cells
 from judge.data.separators import SEPARATORS, find_separator, stated_separator
 

@@ -17,7 +17,14 @@ from typing import Any, ClassVar, TypedDict
 from judge import text
 from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.messages import option
-from judge.core.records import Column, Failure, Provenance, Sample, Score, whole
+from judge.core.normalization import whole
+from judge.core.records import (
+    Column,
+    Failure,
+    Provenance,
+    Sample,
+    Score,
+)
 from judge.core.signature import Signature, join_names
 from judge.metrics import MetricResult, Note
 from judge.metrics.base import BaseMetric, setting

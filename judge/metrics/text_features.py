@@ -17,7 +17,15 @@ from typing import Any, ClassVar, Literal
 
 from judge import text
 from judge.core.errors import DataError
-from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score, fold
+from judge.core.normalization import fold
+from judge.core.records import (
+    ABSTAINED,
+    Column,
+    Failure,
+    Provenance,
+    Sample,
+    Score,
+)
 from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult

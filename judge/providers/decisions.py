@@ -13,7 +13,13 @@ from typing import Any, Unpack
 
 from judge.config import RunConfig
 from judge.core.errors import ProviderError, Refused, Transient
-from judge.core.records import Choice, Question, Request, Response, whole
+from judge.core.normalization import whole
+from judge.core.records import (
+    Choice,
+    Question,
+    Request,
+    Response,
+)
 from judge.core.request_options import TokenPrice
 from judge.providers.http_client import HttpClient, Options, Reply, options
 from judge.providers.http_errors import body_error

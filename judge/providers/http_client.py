@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from judge.config import RunConfig
 from judge.core.errors import ConfigError, ProviderError, Refused, StorageError, Transient
 from judge.core.messages import in_python, option
-from judge.core.records import whole_value
+from judge.core.normalization import whole_value
 from judge.core.request_options import hidden
 from judge.providers.http_errors import (
     connection_error,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from judge.core.records import Message, Request, whole
+from judge.core.normalization import whole
+from judge.core.records import Message, Request
 
 Caching = Literal["key", "explicit", ""]
 """The prompt-cache fields of a request: a group's key, also its prefix's end, or none."""

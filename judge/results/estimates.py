@@ -11,7 +11,8 @@ from dataclasses import dataclass, fields
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Protocol
 
-from judge.core.records import Estimate, whole
+from judge.core.normalization import whole
+from judge.core.records import Estimate
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist
 from judge.stats.correlation_matrix import Matrix

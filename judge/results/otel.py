@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from judge.core.records import Column, Failure, Score, whole
+from judge.core.normalization import whole
+from judge.core.records import Column, Failure, Score
 from judge.core.version import __version__
 from judge.results.run_info import RunInfo
 from judge.table import Table

@@ -23,13 +23,13 @@ from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.files import recover, try_writing
 from judge.core.format import listed, plural, text_name
 from judge.core.messages import Remark, in_python, option
+from judge.core.normalization import whole
 from judge.core.records import (
     Criterion,
     Failure,
     Message,
     Prompt,
     Sample,
-    whole,
 )
 from judge.core.request_options import Judge
 from judge.criteria.reply_form import asked_by, configured

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from judge.core.errors import JudgeError, ParseError
+from judge.core.normalization import whole
 from judge.core.records import (
     Choice,
     Criterion,
@@ -19,7 +20,6 @@ from judge.core.records import (
     Provenance,
     Request,
     Response,
-    whole,
 )
 from judge.scoring import parse
 from judge.scoring.strategies import (

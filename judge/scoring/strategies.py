@@ -19,6 +19,7 @@ from typing import Any, Literal
 from judge.core.errors import ConfigError, ParseError, ProviderError
 from judge.core.label_spellings import fold, label_index
 from judge.core.messages import option
+from judge.core.normalization import whole
 from judge.core.records import (
     Choice,
     Criterion,
@@ -30,7 +31,6 @@ from judge.core.records import (
     Response,
     Scale,
     Token,
-    whole,
 )
 from judge.core.request_options import HIDDEN
 from judge.scoring import expectation, parse

@@ -13,7 +13,8 @@ from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.files import try_writing
 from judge.core.format import first_names, format_p, number, one_line, plural, signed, text_name
 from judge.core.messages import option
-from judge.core.records import Column, Estimate, Sample, whole
+from judge.core.normalization import whole
+from judge.core.records import Column, Estimate, Sample
 from judge.data import ledger
 from judge.data.rows import nearby
 from judge.results.comparison import Change

@@ -14,8 +14,8 @@ from threading import RLock
 from typing import Any
 
 from judge.core.errors import ConfigError, MissingExtra
+from judge.core.normalization import whole
 from judge.core.plugins import unknown_name_message
-from judge.core.records import whole
 from judge.text.languages import (
     CLUSTER,
     CLUSTERED,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.core import records
+from judge.core import normalization
 from judge.core.label_spellings import fold, format_decimal, is_number, label_index, signed
 from judge.core.records import Scale
 
@@ -19,7 +19,7 @@ TEN = Scale.integers(0, 10)
 @given(st.text() | st.text(st.characters(categories=["Nd", "No", "Mn", "Me", "Cf", "Lo"])))
 def test_folding_twice_is_folding_once(text: str) -> None:
     assert fold(fold(text)) == fold(text)
-    assert fold(records.fold(text)) == fold(text) or "½" in text
+    assert fold(normalization.fold(text)) == fold(text) or "½" in text
 
 
 def test_every_digit_of_unicode_is_one_of_ascii() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
+from judge.core.normalization import fold, whole
 from judge.core.records import (
     Criterion,
     Example,
@@ -17,9 +18,7 @@ from judge.core.records import (
     Sample,
     Scale,
     Usage,
-    fold,
     seen_digest,
-    whole,
 )
 
 

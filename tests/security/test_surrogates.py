@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import judge
-from judge.core.records import Choice, Sample, whole_value
+from judge.core.normalization import whole_value
+from judge.core.records import Choice, Sample
 from judge.data import samples
 
 LONE = "\ud83d"

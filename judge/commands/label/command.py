@@ -28,8 +28,9 @@ from judge.core.files import describe_error, locked
 from judge.core.format import text_name
 from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import option
+from judge.core.normalization import whole
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Criterion, whole
+from judge.core.records import Criterion
 from judge.data.ratings import PairRating, Rating, Ratings, read_ratings
 from judge.data.rows import RawRow, rows
 

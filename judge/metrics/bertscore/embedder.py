@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from judge.core import records
+from judge.core import normalization
 from judge.core.huggingface import batches, version
 from judge.core.huggingface import runtime as huggingface_runtime
 from judge.metrics.base import Tell, no_progress
@@ -86,7 +86,7 @@ def runtime(options: Options) -> str:
 
 def clean(text: str) -> str:
     """Return a text as the model gets it: valid Unicode without white space at its ends."""
-    return records.whole(text).strip()
+    return normalization.whole(text).strip()
 
 
 class Embedder:

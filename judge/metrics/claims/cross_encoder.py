@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.core import huggingface, records
+from judge.core import huggingface, normalization
 from judge.metrics.base import ModelError, Tell, no_progress
 from judge.metrics.common import text_option
 
@@ -158,8 +158,8 @@ class CrossEncoder:
         special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
         limit = huggingface.limit(model.tokenizer, model.network.config)
         room = limit - special
-        text = records.whole(text).strip()
-        claim = records.whole(claim).strip()
+        text = normalization.whole(text).strip()
+        claim = normalization.whole(claim).strip()
         claim_size = len(pair_tokenizer.ids(claim))
         if claim_size > room // 2:
             return ModelError(

@@ -18,8 +18,8 @@ from unicodedata import normalize
 from judge import text
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.messages import option
+from judge.core.normalization import fold, whole
 from judge.core.plugins import unknown_name_message
-from judge.core.records import fold, whole
 from judge.metrics.base import ModelError
 from judge.metrics.qags.word_roles import TAGGERS, Role, Span, Words, tag_words, tagger_tool
 from judge.text.tokenizers import LOCK

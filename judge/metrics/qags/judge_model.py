@@ -16,7 +16,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from judge.core.errors import ParseError
-from judge.core.records import fold
+from judge.core.normalization import fold
 from judge.metrics import prompts
 from judge.metrics.base import Ask, ModelError, ModelQuestion
 from judge.metrics.common import says

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import text
-from judge.core import huggingface, records
+from judge.core import huggingface, normalization
 from judge.core.errors import ConfigError
 from judge.metrics.base import Tell, no_progress
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
@@ -283,7 +283,7 @@ class Generator:
 
     def _letters(self, text: str) -> str:
         """Return a text with its special tokens split: `<s>` becomes `< s>`."""
-        text = records.whole(text).strip()
+        text = normalization.whole(text).strip()
         if not self._special:
             return text
         # `</s>` becomes `< /s>`.
@@ -411,8 +411,8 @@ class ExtractiveReader:
 
     def _windows(self, question: str, text: str) -> list[Any] | str | ModelError:
         """Return the windows of a question with a text, or the answer without reading."""
-        question = records.whole(question).strip()
-        text = records.whole(text)
+        question = normalization.whole(question).strip()
+        text = normalization.whole(text)
         if not question:
             return ModelError("NoQuestion", "the question is empty")
         if not text.strip():
@@ -439,7 +439,7 @@ class ExtractiveReader:
         logits: Sequence[Sequence[Floats]],
     ) -> str | ModelError:
         """Return the answer with the best score of all windows."""
-        text = records.whole(text)
+        text = normalization.whole(text)
         answer = UNANSWERABLE
         best_score = -math.inf
         null_score = math.inf if self.null else -math.inf
