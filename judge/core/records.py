@@ -21,6 +21,7 @@ from judge.core.normalization import whole, whole_value
 from judge.core.signature import Signature
 
 ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
+"""What a reply has to contain, in this order."""
 Form = Literal["text", "json", "decision", "merged"]
 """The form of an answer: text, a JSON object (structured output), the answer to a typed question,
 or one key of a JSON object about several criteria."""
@@ -29,9 +30,9 @@ Question = Literal["score", "choice", "predicate"]
 Judged = Literal["output", "conversation"]
 """What a criterion judges: the output alone, or the whole conversation that ends with it."""
 Ask = Literal["together", "each"]
+"""How the questions of a checklist are asked: all in one request, or in a request each."""
 Ignored = Literal["sentence order"]
 """What a score must not depend on."""
-"""How the questions of a checklist are asked: all in one request, or in a request each."""
 Unit = Literal["judgment", "question", "output"]
 """What plans and progress count: judgments, single questions of checklists, or outputs to write."""
 Better = Literal["higher", "lower"]
@@ -39,6 +40,7 @@ Better = Literal["higher", "lower"]
 Reading = Literal["strict", "prose", "repaired"]
 """How a score was read: in the requested form, out of a sentence, or after a repair question."""
 Message = Mapping[str, str]
+"""A message to a model, with `role` and `content`."""
 
 IDENTICAL = "identical"
 """The method of a comparison of two equal texts, which needs no judge."""
@@ -61,7 +63,7 @@ _HEADER = re.compile(r"\A---[ \t]*\n.*?^---[ \t]*$", re.DOTALL | re.MULTILINE)
 _KEY_OF_TESTS = re.compile(
     r"^(?:ignores|paraphrases):.*\n(?:\n*(?:[ \t]+\S|-[ \t]).*\n)*", re.MULTILINE
 )
-# Relative, and in points of the scale.
+# A value this close to `pass_at` is equal to it: relative, and in points of the scale.
 _ROUNDING = 1e-9
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -232,23 +234,33 @@ class ChecklistQuestion:
 class Criterion:
     """What to judge and how: a file of prompts/, or a user's own.
 
-    `template` is the file's text, `layouts` the texts of the templates that it extends or includes,
-    by name. `needs` are the fields of a sample that the prompt reads, including layouts, and
-    `guarded` those among them that the prompt leaves out if a text has none (`{% if question %}`).
-    `header_parts` are the `prompt_parts` that the header contained. A run sets `form`: how to ask
-    for the answer.
+    What the judge is asked. Without a `template`, the built-in layout asks the `question`:
 
-    Without a `template`, the built-in layout asks the `question`, and shows the columns in `show`
-    (default: the source, if there is one). `levels` describes labels of the scale. `better` is the
-    better end of the scale. A value of `pass_at` or better passes. `questions` make it a checklist,
-    and `questions_column` one with its own questions for each text. They are sent in one request or
-    in a request each (`ask`), each by a criterion of its own, whose `part` is the question's
-    number. `cite` asks for the sentence that decided the score. `judged` is the output, or
-    the whole conversation that ends with it. `seen` has the digests of texts
-    whose ratings no estimate may use.
+    - `template`: the file's text. `layouts`: the texts of the templates that it extends or
+      includes, by name.
+    - `show`: the columns beside the text (default: the source, if there is one).
+    - `levels`: descriptions of labels of the scale. `steps`, `examples`: further parts of a prompt.
+    - `questions`: make it a checklist, as does `questions_column`, a column with questions of their
+      own for each text. `ask` says whether they are sent in one request or in a request each. Each
+      question is then a criterion of its own, whose `part` is its number from 1 on.
+    - `cite`: asks for the sentence that decided the score.
+    - `judged`: the output, or the whole conversation that ends with it.
+    - `form`: how to ask for the answer, which a run sets.
 
-    `paraphrases` are three other wordings of the question, and `ignores` names what the score must
-    not depend on. Both are for tests of the judge and change no prompt and no digest.
+    What the prompt reads and what its digest is made of:
+
+    - `needs`: the fields of a sample that the prompt and its layouts read. `guarded`: those among
+      them that the prompt leaves out if a text has none (`{% if question %}`).
+    - `header_parts`: the `prompt_parts` that the header contained.
+
+    What its scores mean:
+
+    - `better`: the better end of the scale. A value of `pass_at` or better passes.
+    - `weight`: its weight in the overall score.
+    - `seen`: digests of texts whose ratings no estimate may use.
+
+    For tests of the judge only, in no prompt and no digest: `paraphrases`, three other wordings of
+    the question, and `ignores`, what the score must not depend on.
     """
 
     name: str
@@ -712,7 +724,10 @@ class Column:
         return isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
     def share(self, value: float) -> float | None:
-        """Return a value as a share of the scale: 0 the worse end, 1 the better one; None without a scale."""
+        """Return a value as a share of the scale: 0 the worse end, 1 the better one.
+
+        A value beyond an end counts as that end. Return None without a scale.
+        """
         if self.low is None or self.high is None or self.high <= self.low:
             return None
         share = (value - self.low) / (self.high - self.low)
