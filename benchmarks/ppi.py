@@ -25,7 +25,8 @@ from common import SHARED, read
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.stats.calibration import Powered, calibrate, powered
+from judge.stats.calibration import calibrate
+from judge.stats.powered_mean import Powered, powered
 from judge.table import Table
 
 ITEMS, RATED = 500, (10, 30, 100)

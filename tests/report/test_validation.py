@@ -30,11 +30,12 @@ from judge.results.rated_criteria import flat, read
 from judge.results.result import Result, load
 from judge.stats.agreement import MEASURES, Agreement
 from judge.stats.alt_test import AltTest, LeftOut
-from judge.stats.calibration import Calibrated, Powered
+from judge.stats.calibration import Calibrated
 from judge.stats.calibration_curve import Bin, Calibration
 from judge.stats.coefficients import COEFFICIENTS, LEVELS
 from judge.stats.correlation import Correlation
 from judge.stats.human_agreement import Rated, Row, Versus
+from judge.stats.powered_mean import Powered
 from judge.stats.raters import Rater
 from judge.stats.system_ratings import RatedAbove, SystemRating
 from tests.factories import has_line, lines_hold

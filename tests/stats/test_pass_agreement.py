@@ -14,7 +14,6 @@ from scipy import stats as scipy_stats
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.stats.bootstrap import Bootstrap
-from judge.stats.calibration import powered
 from judge.stats.pass_agreement import (
     PassAgreement,
     PeoplesVerdicts,
@@ -23,6 +22,7 @@ from judge.stats.pass_agreement import (
     share_over_items,
 )
 from judge.stats.pass_rates import calibrated_pass_rates, powered_share
+from judge.stats.powered_mean import powered
 from judge.table import Table
 from tests.factories import has_line
 

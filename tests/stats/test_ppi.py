@@ -14,8 +14,9 @@ from scipy import stats
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.stats.bootstrap import Floats
-from judge.stats.calibration import MIN_RATED_ITEMS, Calibrated, Powered, calibrate, powered
+from judge.stats.calibration import MIN_RATED_ITEMS, Calibrated, calibrate
 from judge.stats.paired_differences import holm
+from judge.stats.powered_mean import Powered, powered
 from judge.table import Table
 from tests.factories import has_line, lines_hold
 

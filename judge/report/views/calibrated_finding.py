@@ -10,7 +10,8 @@ from judge.report.format import column_title
 from judge.report.views.columns import main_comparison
 from judge.report.views.system_names import all_others, listed, short_name
 from judge.results.result import Result
-from judge.stats.calibration import Calibrated, Powered
+from judge.stats.calibration import Calibrated
+from judge.stats.powered_mean import Powered
 
 _SCALE = "On people's scale"
 _PLACES = 2

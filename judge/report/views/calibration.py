@@ -19,8 +19,9 @@ from judge.report.document import (
     table,
 )
 from judge.report.views.columns import change_text, estimate_cell, p_cell
-from judge.stats.calibration import Calibrated, Powered
+from judge.stats.calibration import Calibrated
 from judge.stats.calibration_curve import Calibration
+from judge.stats.powered_mean import Powered
 
 _HEADS = ("", "mean", "95% interval", "ratings alone", "rated", "judged", "λ", "worth")
 # If there are more pairs of systems, the table has only those with the best system.
