@@ -205,6 +205,19 @@ def _check_number(written: str, value: float) -> None:
     raise ValueError(f"{written} means {value} in YAML; write {value}, or put {written} in quotes")
 
 
+def _advice(problem: str, error: yaml.MarkedYAMLError, text: str | bytes) -> str:
+    """Say which character has to be in quotes, if one is the likely cause of the problem."""
+    if "mapping values" in problem or "got ':'" in problem:
+        return "; put text that holds : in quotes"
+    # {item: Ticket #, output: Reply}: the rest of the line is a comment, so the brace stays open.
+    if "flow" in (error.context or "") and error.context_mark and error.problem_mark:
+        content = text if isinstance(text, str) else text.decode(errors="replace")
+        open_lines = content.splitlines()[error.context_mark.line : error.problem_mark.line + 1]
+        if any(" #" in line for line in open_lines):
+            return "; if # belongs to a text, put the text in quotes"
+    return ""
+
+
 @contextmanager
 def _guarded(text: str | bytes = "") -> Iterator[None]:
     """Raise Malformed for PyYAML's own errors, and for a text that it cannot decode."""
@@ -218,8 +231,7 @@ def _guarded(text: str | bytes = "") -> Iterator[None]:
             raise Malformed(merge_conflicts.ADVICE, line) from error
         mark = error.problem_mark
         problem = error.problem or str(error)
-        unquoted = "mapping values" in problem or "got ':'" in problem
-        hint = "; put text that holds : in quotes" if unquoted else ""
+        hint = _advice(problem, error, text)
         raise Malformed(f"not YAML: {problem}{hint}", mark.line + 1 if mark else None) from error
     except yaml.YAMLError as error:
         # A reader's error has a position and no mark.

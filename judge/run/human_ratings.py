@@ -202,7 +202,7 @@ def join_sheet(
     described = _describe(sheet, single, pairs)
     notes: list[str] = [Remark(f"Ratings from {source} ({sheet.form}): {described}.")]
     notes += unread_sheets(source)
-    notes += _sheet_notes(sheet)
+    notes += _sheet_notes(sheet, source)
     n_used = len(single) + len(pairs)
     n_ignored = len(sheet.every) - n_used
     if n_ignored:
@@ -256,13 +256,15 @@ def _pairs_of_texts(
     return pairs
 
 
-def _sheet_notes(sheet: Ratings) -> Iterator[str]:
+def _sheet_notes(sheet: Ratings, source: str) -> Iterator[str]:
     """Yield notes on the columns without ratings, and on ratings that a later row changed."""
     if sheet.unread:
-        yield f"Its columns without ratings: {', '.join(sheet.unread)}."
+        yield f"Columns of {source} without ratings: {', '.join(sheet.unread)}."
     if sheet.replaced:
         changed = plural(sheet.replaced, "rating")
-        yield f"A later row of it changed {changed}; the last row counts."
+        # One of these columns may have the raters under a name that judge does not know.
+        advice = " If one of these columns names the raters, call it rater." if sheet.unread else ""
+        yield f"A later row of {source} changed {changed}; the last row counts.{advice}"
 
 
 def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:

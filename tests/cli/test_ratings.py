@@ -130,6 +130,17 @@ def test_a_note_names_the_raters_replaced_by_a_sheet(judge: Callable[..., Any]) 
     assert has_line(of_data.out + of_data.err, "data's own ratings", "relevance", "not used")
 
 
+def test_a_column_of_raters_with_another_name_is_in_the_notes(judge: Callable[..., Any]) -> None:
+    renamed = {"item": "item", "system": "system", "rater": "reviewer", "value": "stars"}
+    write("stars.csv", [{renamed[name]: row[name] for name in renamed} for row in LONG])
+    completed = judge("run", "data.jsonl", *SCRIPTED, "--criteria", "relevance",
+                      "--ratings", "stars.csv", "--out", "run")  # fmt: skip
+    assert completed.code == 0, completed.err
+    messages = completed.out + completed.err
+    assert has_line(messages, "stars.csv", "without ratings", "reviewer")
+    assert has_line(messages, "later row of stars.csv", "rater")
+
+
 def test_columns_of_raters_are_named_in_a_stored_run(judge: Callable[..., Any]) -> None:
     wide = [
         {"item": item, "source": f"On {item}.", **{s: f"{s} wrote on {item}." for s in "xy"},

@@ -75,6 +75,8 @@ def test_yaml_without_keys_returns_none(text: str) -> None:
     ("text", "line", "facts"),
     [
         ("a: 1\nb: [1\n", 3, ("not YAML", "',' or ']'")), ("a: 2026-02-30", 1, ("not YAML", "day")),
+        ("map: {item: Nr #, system: who}\nmodel: m", 2, ("not YAML", "#", "quotes")),
+        ("systems: [v1, prompt #2]\nmodel: m", 2, ("not YAML", "#", "quotes")),
         ("a: !!int x", 1, ("not YAML: invalid literal",)), ("a: !!bool x", 1, ("not YAML: ",)),
         ("a: !!timestamp x", 1, ("not YAML: ",)),
         ("a: 1\nb: !!python/object:os.system {}", 2, ("not YAML", "constructor")),
