@@ -574,7 +574,6 @@ def _score_in_prose(
     check_thinking(text[start:first], text)
     text_before = folded.text[: candidate.start]
     beside = text_before + folded.text[candidate.end :]
-    # Without any word beside it, a score that was asked for alone has no reason.
-    is_alone = reply == "score" and not _WORD.search(beside)
-    reason = None if is_alone else whole[start:].strip()
+    # Without any word beside it, the reply is the score alone, also if a reason was requested.
+    reason = whole[start:].strip() if _WORD.search(beside) else None
     return ParsedScore(label, first, last, reason, "prose")

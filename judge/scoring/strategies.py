@@ -501,7 +501,8 @@ def _score_by_logprobs(
     _check_mass(weights.mass, min_mass, choice.text)
     _check_bounds(weights, criterion.scale, choice.text)
     notes: list[str] = []
-    if criterion.reply == "reason_then_score":
+    has_reason = position.score is not None and position.score.reason
+    if criterion.reply == "reason_then_score" and has_reason:
         notes.append(_AFTER_REASON)
     if position.trouble is not None:
         notes.append(

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.core.errors import ParseError
-from judge.core.records import Choice, Criterion, Response, Sample, Scale, Token
+from judge.core.records import Choice, Criterion, ReplyKind, Response, Sample, Scale, Token
 from judge.execution.judgments import Judgment
 from judge.scoring.parse import find, read
 from judge.scoring.strategies import SamplingOptions, Strategy, score_reply
@@ -193,7 +194,6 @@ def prose(
     except ParseError:
         return None
     assert parsed.reading == "prose"
-    assert parsed.reason
     return parsed.label
 
 
@@ -211,6 +211,17 @@ def test_the_last_sentence_may_give_the_score_in_prose(before: str) -> None:
     """A reason before the sentence does not matter."""
     for text in FOURS:
         check_is_4(before + text)
+
+
+def test_words_beside_a_score_in_prose_are_its_reason() -> None:
+    text = "It has 2 errors. I give it a 4."
+    assert find(text, "reason_then_score", FIVE, "Coherence", "The cat sat.").reason == text
+
+
+@pytest.mark.parametrize("text", ["4", "4/5", "**4**", "4."])
+def test_a_score_alone_is_no_reason(text: str) -> None:
+    for kind in get_args(ReplyKind):
+        assert find(text, kind, FIVE, "Coherence", "The cat sat.").reason is None
 
 
 def test_refuses_prose_without_a_clear_score() -> None:

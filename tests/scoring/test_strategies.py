@@ -290,6 +290,13 @@ def test_probabilities_after_a_reason_have_a_note() -> None:
     assert has_line(provenance.note or "", "one reason")
 
 
+def test_probabilities_of_a_score_without_its_reason_have_no_note() -> None:
+    reasoned = replace(COHERENCE, reply="reason_then_score")
+    reply = weighed("Score", ":", " ", ("4", {"4": 0.7, "5": 0.3}))
+    _, provenance = strategies.score_reply("logprobs", [reply], reasoned, SamplingOptions())
+    assert (provenance.reason, provenance.note) == (None, None)
+
+
 def test_draws_have_a_reason_of_the_most_frequent_label() -> None:
     reasoned = replace(COHERENCE, reply="score_then_reason")
     _, provenance = strategies.score_reply(
