@@ -144,7 +144,7 @@ def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Resul
     assert [bar.end for bar in bars if bar] == [
         result.estimates[s, "overall"].value for s in ("good", "=fair", "poor")
     ]
-    assert shown.whole_key.startswith("* significantly best · criteria 1–5")
+    assert shown.whole_key.startswith("* significantly best · overall 0–1, criteria 1–5")
     metric = shown.rows[0][5]
     ends = metric.note.strip("[]").split(", ")
     # A mean and its interval have the same number of decimals.

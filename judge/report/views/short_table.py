@@ -101,7 +101,7 @@ def short_table(result: Result, board: Leaderboard) -> Table:
         if column.name in board.rates:
             rate = board.rates[column.name]
             limit_by_rate[rate.name] = pass_text(column)
-    heads = _heads(board, columns, limit_by_rate)
+    heads = _heads(result, board, columns, limit_by_rate)
     if len(board.systems) == 1:
         # The columns of the run are its rows.
         abouts = dict.fromkeys(text for head in heads for text in head.about)
@@ -151,14 +151,17 @@ def _small_print(rows: Sequence[Sequence[Cell]], *, with_ranks: bool) -> str:
 
 
 def _heads(
-    board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
+    result: Result,
+    board: Leaderboard,
+    columns: Sequence[Column],
+    limit_by_rate: Mapping[str, str],
 ) -> list[Head]:
     """Return the heads of the columns: titles, scales and better directions."""
     title_by_name = {}
     for column_name, column in board.calibrated.items():
         title_by_name[column.name] = column_title(column_name)
         title_by_name[column_name] = "judge"
-    abouts = _about_columns(board, columns, limit_by_rate)
+    abouts = _about_columns(board, columns, limit_by_rate, has_overall=result.overall is not None)
     heads = []
     for column in columns:
         about = tuple(abouts[column.name])
@@ -271,7 +274,11 @@ def _scales(columns: Sequence[Column]) -> set[str]:
 
 
 def _about_columns(
-    board: Leaderboard, columns: Sequence[Column], limit_by_rate: Mapping[str, str]
+    board: Leaderboard,
+    columns: Sequence[Column],
+    limit_by_rate: Mapping[str, str],
+    *,
+    has_overall: bool,
 ) -> dict[str, list[str]]:
     """Explain the marks that each column has."""
     limits = set(limit_by_rate.values())
@@ -293,7 +300,8 @@ def _about_columns(
         if column.name in calibrated or column.name in board.calibrated:
             about.append("means on people's scale; judge: its own means")
         if len(scales) == 1 and scale_text(column) in scales:
-            about.append(f"criteria {scale_text(column)}")
+            overall_scale = "overall 0–1, " if has_overall else ""
+            about.append(f"{overall_scale}criteria {scale_text(column)}")
         if column.better == "lower":
             about.append(f"lower is better: {', '.join(lower)}")
         # The table of one system has a column for the number of items.
