@@ -19,9 +19,9 @@ import numpy as np
 
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.stats.analyze import overall
 from judge.stats.bootstrap import item_means
 from judge.stats.correlation_matrix import matrices
+from judge.stats.derived_columns import overall
 from judge.stats.system_differences import compare
 from judge.table import Table
 

@@ -11,7 +11,7 @@ from judge.core import plugins
 from judge.core.format import plural
 from judge.core.records import Column
 from judge.results.result import Result
-from judge.stats.analyze import pass_columns
+from judge.stats.derived_columns import pass_columns
 from judge.stats.pass_marks import PassMark
 from judge.stats.run_differences import Runs
 

@@ -50,11 +50,12 @@ from judge.results.tracking import Outlets
 from judge.results.wide_rows import wide_frame, with_own_columns
 from judge.results.worst_texts import worst_texts
 from judge.stats import human_agreement
-from judge.stats.analyze import Overall, analyze, overall, pass_columns, pass_table
+from judge.stats.analyze import analyze
 from judge.stats.bootstrap import Bootstrap, item_means
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist, checklists
 from judge.stats.correlation_matrix import Matrix
+from judge.stats.derived_columns import Overall, overall, pass_columns, pass_table
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
 from judge.stats.pairwise_agreement import PreferenceAgreement, preference_agreement

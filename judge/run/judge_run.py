@@ -21,7 +21,7 @@ from judge.run.preparation import PreparedRun, criterion_for, is_wanted
 from judge.run.reply_cache import open_replies
 from judge.run.run_metadata import column_suffix, signed_column
 from judge.scoring import checklist
-from judge.stats import analyze
+from judge.stats.panels import panel_column
 
 
 def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
@@ -37,7 +37,7 @@ def columns(prepared: PreparedRun, progress: Progress) -> list[Column]:
             column = signed_column(criterion, judge_name, provider, prepared, counts)
             of_judges.append(column)
         if len(of_judges) > 1:
-            columns_of_run.append(analyze.panel_column(of_judges))
+            columns_of_run.append(panel_column(of_judges))
         columns_of_run += of_judges
     return [*columns_of_run, *prepared.given_scores.columns]
 

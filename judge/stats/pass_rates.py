@@ -8,10 +8,10 @@ import numpy as np
 
 from judge.core.records import Estimate
 from judge.core.scale_words import pass_mark
-from judge.stats.analyze import pass_columns, pass_table
 from judge.stats.bootstrap import Floats, item_means, mean_estimate
 from judge.stats.calibration import Calibrated, calibrate_column
 from judge.stats.correlation import criterion
+from judge.stats.derived_columns import pass_columns, pass_table
 from judge.stats.pass_agreement import people_passes
 from judge.stats.powered_mean import Powered, powered
 from judge.table import Table

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Failure, Sample, Score
-from judge.stats.analyze import overall, pass_columns, pass_table
 from judge.stats.bootstrap import Bools, Floats, Ints, one_thread
 from judge.stats.coefficients import average
+from judge.stats.derived_columns import overall, pass_columns, pass_table
 from judge.stats.judge_shift import split_change
 from judge.stats.paired_differences import PLACES, holm, mean_differences
 from judge.stats.power import ALPHA

@@ -21,8 +21,8 @@ import numpy as np
 
 from judge.core.records import Column, Sample, Score
 from judge.results.result import Result
-from judge.stats.analyze import panel_rows
 from judge.stats.bootstrap import Floats
+from judge.stats.panels import panel_rows
 from judge.suite.case_scores import columns
 from judge.suite.evidence import Row, Text, label_values
 from judge.table import Table, split_rows

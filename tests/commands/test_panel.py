@@ -18,7 +18,7 @@ from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.core.signature import Signature
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.run.preparation import prepare
-from judge.stats import analyze
+from judge.stats import panels
 
 ROWS = [
     {"item": item, "system": s, "source": "The source.", "output": f"{s} {item}"}
@@ -94,7 +94,7 @@ def test_agreement_is_1_for_equal_judges_and_lower_otherwise() -> None:
 def test_a_panel_has_no_value_if_a_judge_failed() -> None:
     row = Score("1", "x", "c/a", 4.0, Provenance("single"))
     failed = Failure("1", "x", "c/b", "parse", "ParseError", "no score")
-    (mean,) = analyze.panel_rows(COLUMNS, [row, failed])
+    (mean,) = panels.panel_rows(COLUMNS, [row, failed])
     assert isinstance(mean, Failure)
     assert (mean.column, mean.stage, mean.message) == ("c", "panel", "no score by b")
 
@@ -175,7 +175,7 @@ def test_how_a_panel_combines_its_judges(
         Score("1", "x", c.name, float(v), Provenance("logprobs", argmax=argmax), "y")
         for c, (v, argmax) in zip(columns, votes, strict=True)
     ]
-    (row,) = analyze.panel_rows(columns, rows)
+    (row,) = panels.panel_rows(columns, rows)
     assert isinstance(row, Score)
     assert (row.value, row.column, row.opponent, row.provenance.n) == (
         pytest.approx(value),
@@ -184,10 +184,10 @@ def test_how_a_panel_combines_its_judges(
         len(votes),
     )
     assert note is None or (row.provenance.note or "").endswith(note.removeprefix("…"))
-    assert str(analyze.panel_column(columns).signature).startswith(
+    assert str(panels.panel_column(columns).signature).startswith(
         f"{panel} of {len(votes)} judges: {A}; {B}"
     )
-    assert isinstance(analyze.panel_rows(columns, rows[1:])[0], Failure)
+    assert isinstance(panels.panel_rows(columns, rows[1:])[0], Failure)
 
 
 @given(st.lists(st.integers(1, 5), min_size=2, max_size=9))
@@ -201,7 +201,7 @@ def test_majority_does_not_depend_on_the_order_of_judges(
             Score("1", "x", c.name, float(p.argmax or 0), p)
             for c, p in zip(columns, singles, strict=True)
         ]
-        (row,) = analyze.panel_rows(columns, rows)
+        (row,) = panels.panel_rows(columns, rows)
         assert isinstance(row, Score)
         return row
 
@@ -255,7 +255,7 @@ def test_a_panel_ranks_by_its_combined_answer(panel: Any, rate: float) -> None:
 
 def test_equal_texts_stay_equal_texts() -> None:
     rows = [Score("1", "x", f"c/{name}", 0.5, Provenance(IDENTICAL), "y") for name in "ab"]
-    (mean,) = analyze.panel_rows(COLUMNS, rows)
+    (mean,) = panels.panel_rows(COLUMNS, rows)
     assert isinstance(mean, Score)
     assert (mean.column, mean.provenance.method, mean.opponent) == ("c", IDENTICAL, "y")
 

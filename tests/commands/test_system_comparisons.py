@@ -12,7 +12,7 @@ import judge
 from judge.core.errors import Refused
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.results.result import load
-from judge.stats.analyze import Overall
+from judge.stats.derived_columns import Overall
 from tests.factories import has_line
 
 ROWS = [

@@ -10,7 +10,8 @@ from judge.report.views.board import build_leaderboard
 from judge.report.views.columns import groups
 from judge.report.views.items import browser
 from judge.results.result import Result
-from judge.stats.analyze import analyze, panel_column
+from judge.stats.analyze import analyze
+from judge.stats.panels import panel_column
 
 
 def test_judge_columns_are_grouped_by_criterion(panel: Result) -> None:

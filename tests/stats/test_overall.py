@@ -7,7 +7,7 @@ import pytest
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.stats.analyze import NAME, Overall, overall
+from judge.stats.derived_columns import OVERALL, Overall, overall
 from judge.table import Table
 
 SINGLE = Provenance("single")
@@ -38,7 +38,7 @@ def _table(columns: tuple[Column, ...], *rows: tuple[float | None, ...]) -> Tabl
 
 
 def _values(table: Table) -> list[float]:
-    return [score.value for score in table.column_scores(NAME)]
+    return [score.value for score in table.column_scores(OVERALL)]
 
 
 def test_overall_is_the_weighted_mean_of_values_from_0_for_worst_to_1_for_best() -> None:

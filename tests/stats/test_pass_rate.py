@@ -12,8 +12,8 @@ from scipy import stats as scipy_stats
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.results.result import Result
-from judge.stats.analyze import pass_table
 from judge.stats.bootstrap import item_means
+from judge.stats.derived_columns import pass_table
 from judge.stats.system_differences import compare
 from judge.table import Table
 

@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.stats import analyze
+from judge.stats import panels
 from judge.stats import system_differences as module
 from judge.stats.paired_differences import holm
 from judge.stats.power import Spread
@@ -344,10 +344,10 @@ def test_the_mean_and_each_judge_of_a_panel_are_separate_columns() -> None:
         for k, value in enumerate(row)
         if value is not None
     ]
-    means = [row for row in analyze.panel_rows(columns, rows) if isinstance(row, Score)]
+    means = [row for row in panels.panel_rows(columns, rows) if isinstance(row, Score)]
     samples = tuple(Sample(f"i{k}", system, "") for system in "ab" for k in range(30))
     comparisons = compare(
-        Table(samples, (analyze.panel_column(columns), *columns), (*means, *rows)), n_resamples=200
+        Table(samples, (panels.panel_column(columns), *columns), (*means, *rows)), n_resamples=200
     )
     assert [comparison.column for comparison in comparisons] == ["c", "c/x", "c/y"]
     of_mean, of_x, of_y = (comparison.differences[0].estimate.value for comparison in comparisons)

@@ -19,7 +19,7 @@ from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.results.run_info import DataInfo
 from judge.scoring.strategies import Weighting
-from judge.stats.analyze import judged_columns
+from judge.stats.panels import judged_columns
 from judge.stats.pass_marks import translate_pass_marks
 from judge.stats.run_differences import compare_runs
 

@@ -12,8 +12,8 @@ from judge.report.format import column_title
 from judge.report.views.columns import main_comparison
 from judge.report.views.system_names import first_listed
 from judge.results.comparison import RunComparison
-from judge.stats.analyze import NAME as OVERALL
 from judge.stats.bootstrap import t_quantile
+from judge.stats.derived_columns import OVERALL
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
 from judge.stats.run_differences import text_of
 from judge.stats.system_differences import Comparison

@@ -18,7 +18,7 @@ from judge.report.format import (
 )
 from judge.report.views.columns import change_tone
 from judge.results.comparison import RunComparison
-from judge.stats.analyze import NAME as OVERALL
+from judge.stats.derived_columns import OVERALL
 from judge.stats.run_differences import MeanChange
 
 

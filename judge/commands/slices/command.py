@@ -19,9 +19,8 @@ from judge.core.plugins import require_known
 from judge.core.records import Column, Sample
 from judge.report.views.provenance import UNFINISHED
 from judge.results.result import Result
-from judge.stats.analyze import NAME as OVERALL
-from judge.stats.analyze import overall
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats
+from judge.stats.derived_columns import OVERALL, overall
 
 _MAX_SLICES = 50
 _MAX_SMALL_SLICES = 5  # names of small slices in a note

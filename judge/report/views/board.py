@@ -31,8 +31,8 @@ from judge.report.views.columns import (
 from judge.report.views.printed_ranks import in_printed_order, printed_ranks
 from judge.report.views.summary import Mark, Row
 from judge.results.result import Result, failure_counts
-from judge.stats.analyze import pass_table
 from judge.stats.calibration import Calibrated
+from judge.stats.derived_columns import pass_table
 from judge.stats.ranks import Rank
 from judge.stats.system_differences import Comparison, compare
 

@@ -12,8 +12,8 @@ from judge.core.scale_words import pass_text
 from judge.report.document import Cell, Tone
 from judge.report.format import decimal_places, interval_text, mean_text, shortest_places
 from judge.results.result import Result
-from judge.stats.analyze import pass_columns
 from judge.stats.calibration import Calibrated
+from judge.stats.derived_columns import pass_columns
 from judge.stats.system_differences import Comparison
 
 TEST_NAME = "sign-flip test"

@@ -22,8 +22,8 @@ from judge.report.views.provenance import build_provenance
 from judge.report.views.ranking_finding import ranking_finding
 from judge.report.views.system_names import MAX_NAME, short_name
 from judge.results.result import Result
-from judge.stats.analyze import pass_columns
 from judge.stats.calibration import Calibrated
+from judge.stats.derived_columns import pass_columns
 
 _ENDS_WITH_ITEMS = re.compile(r" over [\d,]+ items?$")  # "… 76% [52, 90] over 5 items"
 

@@ -19,7 +19,7 @@ from judge.report.format import column_title, score_text, shortest_places
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
 from judge.results.result import Result
-from judge.stats.analyze import Split, panel_splits
+from judge.stats.panels import Split, panel_splits
 
 _ALPHA = (
     "Krippendorff's alpha: 1 is perfect agreement, 0 that of chance; below 0 they disagree more "

@@ -11,12 +11,13 @@ from judge.report.views.finding import finding
 from judge.report.views.provenance import FailureKind, Readings, readings
 from judge.results.rated_criteria import Criterion, flat
 from judge.results.result import Result
-from judge.stats.analyze import Overall, Splits, panel_splits
 from judge.stats.calibration import Calibrated
 from judge.stats.checklists import Checklist
 from judge.stats.correlation_matrix import Matrix
+from judge.stats.derived_columns import Overall
 from judge.stats.pairwise import Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
+from judge.stats.panels import Splits, panel_splits
 from judge.stats.score_drivers import Drivers
 from judge.stats.system_differences import Comparison
 
