@@ -1,7 +1,7 @@
 """People's ratings in a file of their own, such as `judge label` writes.
 
 `read_ratings` reads the file, `join_ratings` gives the ratings to the texts they are about, and
-`pair_names` finds the ratings of a criterion that is a variant of another one.
+`find_variants` finds the ratings of a criterion under another version of its name.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Ends = tuple[float, float]
-_NAMED = 3  # texts in a message
+_MOST_NAMED = 3  # systems or texts in a message
+# `_5`, `_v2`, `-1_2` at the end of a name
+_VERSION = re.compile(r"[_-]v?\d+([_-]\d+)*$")
 Preference = Literal["first", "second", "tie"]
 
 
@@ -68,11 +70,8 @@ class PairRating:
     where: str = ""
 
 
-def stated(preferences: Iterable[PairRating]) -> tuple[PairRating, ...]:
-    """Return the preferences that count.
-
-    A pair that a person rated again does not: it shows how consistent that person is.
-    """
+def without_repeats(preferences: Iterable[PairRating]) -> tuple[PairRating, ...]:
+    """Return the preferences that count: a repeated one only shows how consistent the rater is."""
     return tuple(preference for preference in preferences if not preference.repeat)
 
 
@@ -131,7 +130,7 @@ def read_ratings(source: RatingSource, known: Known | None = None) -> Ratings:
         key = _key(cells, location)
         rating = _read_rating(cells, key, location)
         former = rating_by_key.get(key)
-        # A row that only takes a rating back replaces none by another.
+        # A row without a value takes a rating back, which is no replacement.
         if rating is not None and former is not None and former.value != rating.value:
             n_replaced += 1
         rating_by_key[key] = rating
@@ -254,7 +253,7 @@ def join_ratings(
             raters=_without_criteria(sample.raters, raters_by_criterion) | raters,
         )
         joined.append(rated)
-    # The texts that are left have ratings, and are not in the data.
+    # What is left are ratings of texts that are not in the data.
     for rating in ratings:
         if (rating.item, rating.system) in votes_by_text:
             raise DataError(_problem_of_unknown_text(rating, joined))
@@ -291,6 +290,19 @@ def _votes_by_text(
     return votes
 
 
+def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
+    """Return a rating's value, or that of its label. Raises DataError."""
+    if isinstance(rating.value, float) and finite_number(rating.value) is not None:
+        return rating.value
+    labels = values.get(rating.criterion, {})
+    if rating.value not in labels:
+        hint = f", and no label of its scale ({', '.join(labels)})" if labels else ""
+        raise DataError(
+            f"{rating.where}: {rating.criterion} is {rating.value!r}: not a number{hint}"
+        )
+    return labels[str(rating.value)]
+
+
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     """Say that the text of a rating is not in the data, and suggest a similar system or item."""
     wrong = f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r}"
@@ -298,9 +310,9 @@ def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     if systems and rating.system:
         similar = difflib.get_close_matches(rating.system, systems, n=1)
         hint = f"; did you mean system {similar[0]!r}?" if similar else ""
-        names = first_names(map(repr, dict.fromkeys(systems)), _NAMED)
+        names = first_names(map(repr, dict.fromkeys(systems)), _MOST_NAMED)
         return f"{wrong} is in the data (it has this item by {names}){hint}"
-    known_texts = first_names([text_name(*sample.key) for sample in samples], _NAMED)
+    known_texts = first_names([text_name(*sample.key) for sample in samples], _MOST_NAMED)
     items = {sample.item for sample in samples}
     similar_items = [item for item in sorted(items) if _is_same_number(item, rating.item)]
     similar_items += difflib.get_close_matches(rating.item, items, n=1)
@@ -337,24 +349,22 @@ def base_name(criterion: str) -> str:
     return _VERSION.sub("", criterion)
 
 
-# `_5`, `_v2`, `-1_2` at the end of a name
-_VERSION = re.compile(r"[_-]v?\d+([_-]\d+)*$")
-
-
-def pair_names(
+def find_variants(
     samples: Sequence[Sample], scales: Mapping[str, Ends]
 ) -> tuple[dict[str, str], list[str]]:
-    """Return the name of each criterion's ratings, if people rated another variant.
+    """Find the ratings of each criterion that people rated under its name without a version.
 
     People may have rated `fluency`, and the criterion is `fluency_5`. `scales` has the ends of each
     criterion's scale. The ratings must be within the scale, and must not belong to a criterion with
-    their own name. The notes list the names that belong together, and the names that do not because
-    of their scale.
+    their own name.
+
+    Return the name of the ratings by criterion, and notes on the names that belong together, and on
+    those that do not because of their scale.
     """
     votes_by_name = _votes_by_name(samples)
-    name_pairs: dict[str, str] = {}
+    base_by_criterion: dict[str, str] = {}
     notes: list[str] = []
-    for criterion, (lowest, highest) in scales.items():
+    for criterion, (low, high) in scales.items():
         base = base_name(criterion)
         if criterion in votes_by_name or base not in votes_by_name:
             continue
@@ -365,15 +375,15 @@ def pair_names(
             # The ratings belong to another criterion of the run.
             if base_low <= least and most <= base_high:
                 continue
-        if lowest <= least and most <= highest:
-            name_pairs[criterion] = base
+        if low <= least and most <= high:
+            base_by_criterion[criterion] = base
             notes.append(f"{criterion} is compared with people's ratings of {base}.")
         else:
             notes.append(
                 f"People rated {base} from {least:g} to {most:g}. That is outside the scale of "
-                f"{criterion}, {lowest:g} to {highest:g}, so they are not compared."
+                f"{criterion}, {low:g} to {high:g}, so they are not compared."
             )
-    return name_pairs, notes
+    return base_by_criterion, notes
 
 
 def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
@@ -386,24 +396,25 @@ def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
     return votes_by_name
 
 
-def renamed(
-    samples: Iterable[Sample], name_pairs: Mapping[str, str], criteria: Collection[str]
+def rename_ratings(
+    samples: Iterable[Sample], new_names: Mapping[str, str], criteria: Collection[str]
 ) -> Iterator[Sample]:
-    """Yield the samples with the ratings of `name_pairs` under the criterion's name.
+    """Yield the samples with ratings under other names.
 
-    A name of one of `criteria` stays.
+    `new_names` has the present name of the ratings by the new one. Under the present name they stay
+    only if it is one of the `criteria`.
     """
+    dropped = set(new_names.values()) - set(criteria)
 
     def with_new_names(ratings: Mapping[str, T]) -> dict[str, T]:
-        moved = set(name_pairs.values()) - set(criteria)
-        by_criterion = _without_criteria(ratings, moved)
-        for criterion, base in name_pairs.items():
-            if base in ratings:
-                by_criterion[criterion] = ratings[base]
+        by_criterion = _without_criteria(ratings, dropped)
+        for new_name, present_name in new_names.items():
+            if present_name in ratings:
+                by_criterion[new_name] = ratings[present_name]
         return by_criterion
 
     for sample in samples:
-        if not name_pairs:
+        if not new_names:
             yield sample
             continue
         yield replace(
@@ -412,16 +423,3 @@ def renamed(
             ratings=with_new_names(sample.ratings),
             raters=with_new_names(sample.raters),
         )
-
-
-def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
-    """Return a rating's value, or that of its label. Raises DataError."""
-    if isinstance(rating.value, float) and finite_number(rating.value) is not None:
-        return rating.value
-    labels = values.get(rating.criterion, {})
-    if rating.value not in labels:
-        hint = f", and no label of its scale ({', '.join(labels)})" if labels else ""
-        raise DataError(
-            f"{rating.where}: {rating.criterion} is {rating.value!r}: not a number{hint}"
-        )
-    return labels[str(rating.value)]

@@ -20,10 +20,10 @@ from judge.data.ratings import (
     Rating,
     Ratings,
     base_name,
+    find_variants,
     join_ratings,
-    pair_names,
     read_ratings,
-    renamed,
+    rename_ratings,
     source_name,
 )
 from judge.data.rows import unread_sheets
@@ -151,9 +151,9 @@ def join(
             preferences = plural(len(sheet.pairs), "preference")
             notes.append(f"{preferences} between two texts: only {command('rank')} uses them.")
     ends = {criterion_name: (scale.low, scale.high) for criterion_name, scale in scales.items()}
-    pairs, pair_notes = pair_names(rows, ends)
-    renamed_rows = renamed(rows, pairs, scales)
-    return [*renamed_rows], [*notes, *pair_notes]
+    variants, variant_notes = find_variants(rows, ends)
+    renamed_rows = rename_ratings(rows, variants, scales)
+    return [*renamed_rows], [*notes, *variant_notes]
 
 
 def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, float]]:

@@ -22,7 +22,7 @@ from judge.core.records import Better, Column, Criterion, Failure, Provenance, S
 from judge.core.signature import Signature
 from judge.core.verdicts import verdict
 from judge.criteria.reply_form import chosen_pass_value
-from judge.data.ratings import renamed
+from judge.data.ratings import rename_ratings
 from judge.data.rows import is_missing
 from judge.data.samples import UNNAMED_RATING
 from judge.data.score_tables import CRITERION, merge_criteria, stack_systems
@@ -257,4 +257,4 @@ def name_ratings(rows: Sequence[Sample], columns: Sequence[JudgeColumn]) -> list
     if len(columns) != 1 or names != {UNNAMED_RATING}:
         return list(rows)
     (column,) = columns
-    return list(renamed(rows, {column.criterion: UNNAMED_RATING}, {column.criterion}))
+    return list(rename_ratings(rows, {column.criterion: UNNAMED_RATING}, {column.criterion}))

@@ -16,7 +16,7 @@ from judge.core.errors import BudgetReached, ProviderError, Reached, StorageErro
 from judge.core.files import run_folder, unused_path
 from judge.core.format import plural
 from judge.core.messages import in_python, option
-from judge.data.ratings import stated
+from judge.data.ratings import without_repeats
 from judge.execution.budget import BudgetLedger
 from judge.execution.judgments import Row
 from judge.execution.progress import JudgeProgress, Progress
@@ -217,7 +217,7 @@ def add_resume_note(
 def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:
     """Add people's preferences to what is known of a run, and the first prompt of each column."""
     if prepared.pairs is not None:
-        info = replace(info, preferences=stated(prepared.preferences))
+        info = replace(info, preferences=without_repeats(prepared.preferences))
     if not prepared.criteria:
         return info
     judgments_by_judge = {}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from judge.core.errors import DataError
 from judge.core.records import Sample
 from judge.data.rating_sheets import Known
-from judge.data.ratings import Ratings, join_ratings, pair_names, read_ratings, renamed
+from judge.data.ratings import Ratings, find_variants, join_ratings, read_ratings, rename_ratings
 from tests.factories import has_line, write_jsonl
 
 ITEMS = ("tram", "7")
@@ -358,8 +358,8 @@ def test_a_variant_of_a_criterion_has_the_ratings_of_the_criterion(
     expected: dict[str, float],
     note: str,
 ) -> None:
-    pairs, notes = pair_names([rated(**ratings)], scales)
-    (sample,) = renamed([rated(**ratings)], pairs, scales)
+    pairs, notes = find_variants([rated(**ratings)], scales)
+    (sample,) = rename_ratings([rated(**ratings)], pairs, scales)
     assert sample.human == {name: votes[0] for name, votes in sample.ratings.items()} == expected
     assert "".join(notes).startswith(note)
     assert bool(notes) == bool(note)

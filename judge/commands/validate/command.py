@@ -16,7 +16,7 @@ from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Column, Sample
 from judge.data import ledger
-from judge.data.ratings import Ratings, pair_names, renamed, source_name, stated
+from judge.data.ratings import Ratings, find_variants, rename_ratings, source_name, without_repeats
 from judge.data.row_filters import Values
 from judge.report.views.agreement_finding import usual_level
 from judge.report.views.provenance import Provenance, build_provenance
@@ -304,15 +304,15 @@ def _with_ratings(
                 owner="run",
             )
     scales = _ends_of_scales(columns)
-    pairs, pair_notes = pair_names(samples, scales)
-    renamed_samples = renamed(samples, pairs, scales)
+    variants, variant_notes = find_variants(samples, scales)
+    renamed_samples = rename_ratings(samples, variants, scales)
     used = ledger.seen_by(table.columns)
     rated = tuple(ledger.withhold(renamed_samples, used))
     info = first.info
     if sheet and sheet.pairs:
-        info = replace(info, preferences=stated(sheet.pairs))
+        info = replace(info, preferences=without_repeats(sheet.pairs))
     first = replace(first, table=replace(table, samples=rated), info=info)
-    return _RatedResults([first, *others], sheet, [*notes, *pair_notes])
+    return _RatedResults([first, *others], sheet, [*notes, *variant_notes])
 
 
 def _ends_of_scales(columns: Mapping[str, Column]) -> dict[str, tuple[float, float]]:
