@@ -33,8 +33,8 @@ _PURPOSES: dict[Task, str] = {
     "answers": "for answers",
     "summaries": "for summaries, translations and other versions",
 }
-# Of texts without a source and a request.
-_ALONE = ("fluency",)
+# The proposal for texts that have neither a source nor a request.
+_PROPOSED_ALONE = ("fluency",)
 _OWN_QUESTION = "helpful: Does the answer help?"
 
 
@@ -54,11 +54,10 @@ def default_criteria(
     - with `metrics`, it says that metrics need no criterion;
     - it proposes first the criteria that people `rated`.
     """
-    ratio = source_ratio(rows)
-    if _look_like_summaries(rows, ratio):
+    if _look_like_summaries(rows):
         return DEFAULT_CRITERIA
     choices = _choices(rows, pairwise=pairwise, metrics=metrics, rated=rated)
-    raise _no_default(_why_no_summaries(rows, ratio), choices)
+    raise _no_default(_why_no_summaries(rows), choices)
 
 
 def proposed_criteria(rows: Sequence[Sample], *, rated: Collection[str] = ()) -> tuple[str, ...]:
@@ -66,7 +65,7 @@ def proposed_criteria(rows: Sequence[Sample], *, rated: Collection[str] = ()) ->
 
     Raises ConfigError like `default_criteria` for texts that look like neither.
     """
-    if answer_columns(rows) and not _look_like_summaries(rows, source_ratio(rows)):
+    if _answer_columns(rows):
         fitting = [criterion.name for criterion in builtin() if _fits(criterion, rows)]
         proposed = tuple(
             criterion_name for criterion_name in _PROPOSED["answers"] if criterion_name in fitting
@@ -100,24 +99,27 @@ def _no_default(reason: str, choices: str) -> ConfigError:
     )
 
 
-def answer_columns(rows: Sequence[Sample]) -> list[str]:
+def _answer_columns(rows: Sequence[Sample]) -> list[str]:
     """Return the columns with requests, conversations and passages, if most texts have one."""
     columns: dict[str, None] = {}
+    groups = (REQUEST_COLUMNS, (MESSAGES,), PASSAGE_COLUMNS)
     n_answers = 0
     for row in rows:
-        groups = (REQUEST_COLUMNS, (MESSAGES,), PASSAGE_COLUMNS)
         names = [first_column(row, group) for group in groups]
         columns.update(dict.fromkeys(column_name for column_name in names if column_name))
         n_answers += any(names)
     return list(columns) if 2 * n_answers > len(rows) else []
 
 
-def _look_like_summaries(rows: Sequence[Sample], ratio: float | None) -> bool:
+def _look_like_summaries(rows: Sequence[Sample]) -> bool:
     """Return whether the sources are long enough, and no column makes the texts answers."""
-    return ratio is not None and ratio >= _SUMMARY_RATIO and not answer_columns(rows)
+    if _answer_columns(rows):
+        return False
+    ratio = _source_ratio(rows)
+    return ratio is not None and ratio >= _SUMMARY_RATIO
 
 
-def source_ratio(rows: Sequence[Sample]) -> float | None:
+def _source_ratio(rows: Sequence[Sample]) -> float | None:
     """Return the median ratio of a source's words to its output's words.
 
     Return None if no text has both. A text without a source counts as 0, so that the ratio is 0
@@ -135,9 +137,9 @@ def source_ratio(rows: Sequence[Sample]) -> float | None:
     return median_low(ratios) if any(ratios) else None
 
 
-def _why_no_summaries(rows: Sequence[Sample], ratio: float | None) -> str:
+def _why_no_summaries(rows: Sequence[Sample]) -> str:
     """Say why the texts do not look like summaries."""
-    columns = answer_columns(rows)
+    columns = _answer_columns(rows)
     if columns:
         noun = "the column" if len(columns) == 1 else "the columns"
         return f"these texts look like answers: the data has {noun} {listed(columns)}"
@@ -148,6 +150,7 @@ def _why_no_summaries(rows: Sequence[Sample], ratio: float | None) -> str:
         return f"these texts have no source ({source} names its column)"
     if 2 * n_sources <= len(rows):
         return f"only {n_sources:,} of these {plural(len(rows), 'text')} have a source"
+    ratio = _source_ratio(rows)
     if not ratio:
         return "these texts or their sources have no words"
     # Rounded down, so that 1.999 does not read as the 2 that it does not reach.
@@ -210,7 +213,7 @@ def _builtin_choices(
     tasks = _possible_tasks(rows)
     if not tasks:
         names = [*names_by_task["summaries"], *names_by_task["answers"]]
-        yield _proposal(_ALONE, names, "for texts alone")
+        yield _proposal(_PROPOSED_ALONE, names, "for texts alone")
     for task in tasks:
         names = names_by_task[task]
         proposal = _proposal(_PROPOSED[task], names, _PURPOSES[task])
@@ -219,7 +222,7 @@ def _builtin_choices(
 
 def _possible_tasks(rows: Sequence[Sample]) -> tuple[Task, ...]:
     """Return the tasks that the texts may be of; none if there is nothing beside the texts."""
-    if answer_columns(rows):
+    if _answer_columns(rows):
         return ("answers",)
     has_source = any(row.source for row in rows)
     return ("answers", "summaries") if has_source or not rows else ()
