@@ -32,13 +32,13 @@ def answer_inputs(sample: Sample) -> dict[str, Any]:
     if messages_before(sample):
         inputs["request"] = request_of(sample.extra[MESSAGES])
     elif request_column:
-        inputs["request"] = asked_in(sample.extra[request_column])
+        inputs["request"] = request_in_cell(sample.extra[request_column])
     elif has_source:
         inputs["request"] = sample.source
     passages: list[str] = []
     if passage_column:
         passages = texts_of(sample.extra[passage_column])
-    elif has_source and sample.source != inputs["request"]:
+    elif has_source and sample.source != inputs.get("request"):
         passages = [str(sample.source)]
     if passages:
         inputs["passages"] = passages
@@ -55,13 +55,13 @@ def request_text(sample: Sample) -> str:
         if role == "user":
             return content
     column = first_column(sample, REQUEST_COLUMNS)
-    return asked_in(sample.extra[column]) if column else ""
+    return request_in_cell(sample.extra[column]) if column else ""
 
 
-def asked_in(cell: Any) -> str:
+def request_in_cell(cell: Any) -> str:
     """Return the request in the cell of a column: a text, or a list or an object that holds texts.
 
-    Of several messages, each has its role before it. Data for training have them as `prompt`.
+    Each of several messages has its role before it. Data for training have messages as `prompt`.
     """
     if is_conversation(cell) and len(cell) > 1:
         return "\n\n".join(f"{message['role']}: {message['content']}" for message in cell)
@@ -96,9 +96,9 @@ def first_column(sample: Sample, column_names: tuple[str, ...]) -> str:
 
 
 def texts_of(value: Any) -> list[str]:
-    """Return the texts of a cell: a text, a list, or a list in JSON or Python as a table has it.
+    """Return the texts of a cell: one text, or those of a list.
 
-    An empty list, also one that a table holds as `[]`, has none.
+    In a table, a list is written in JSON or Python. An empty list, also the text `[]`, has none.
     """
     if isinstance(value, str):
         listed_texts = _list_in_cell(value)
@@ -109,7 +109,10 @@ def texts_of(value: Any) -> list[str]:
 
 
 def _list_in_cell(cell: str) -> list[Any] | None:
-    """Return the list of texts or objects that a cell of a table holds, None if it is a text."""
+    """Return the list of texts or objects that a cell of a table holds, None if it is a text.
+
+    A list of anything else, such as `[1]`, is a text: a footnote.
+    """
     try:
         value = packed_value(cell)
     except NoValue:
@@ -117,11 +120,11 @@ def _list_in_cell(cell: str) -> list[Any] | None:
     is_list = isinstance(value, list)
     if is_list and all(part is None or isinstance(part, str | Mapping) for part in value):
         return list(value)
-    return None  # such as [1], a footnote
+    return None
 
 
 def _text(part: Any) -> str:
-    """Return the text of a passage or request: of an object, such as `{"text": ...}`, its text."""
+    """Return a passage or request as text; an object has it under a key such as `text`."""
     if isinstance(part, Mapping):
         for text_key in _TEXT_KEYS:
             if isinstance(part.get(text_key), str):

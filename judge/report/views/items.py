@@ -19,7 +19,7 @@ from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.scale_words import in_words
 from judge.core.signature import Signature
-from judge.data.answers import asked_in, column_of, first_column, texts_of
+from judge.data.answers import column_of, first_column, request_in_cell, texts_of
 from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
@@ -255,7 +255,7 @@ class Item:
                 worst = output
         sample = worst.sample
         column = first_column(sample, REQUEST_COLUMNS)
-        request = asked_in(sample.extra[column]) if column else sample.source
+        request = request_in_cell(sample.extra[column]) if column else sample.source
         request = request or _first_request(self.messages or worst.messages)
         texts = (request, sample.output)
         return tuple(text[:_MAX_PEEK] for text in texts if text)
@@ -718,7 +718,7 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
             value = sample.extra.get(column)
             if value is not None:
                 if column_name == "request":
-                    value = asked_in(value)
+                    value = request_in_cell(value)
                 others[column] = _shown_value(value, is_list=column_name == "passages")
         tags = tuple(_tags(sample, others))
         output = Output(sample, tuple(others.items()), tags=tags)

@@ -9,7 +9,7 @@ from typing import Any
 
 from judge.core.format import cut_middle, one_line, plural
 from judge.core.records import Sample, Score
-from judge.data.answers import asked_in, first_column
+from judge.data.answers import first_column, request_in_cell
 from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import Block, Document, Facts, Section
@@ -104,7 +104,7 @@ def _given(sample: Sample) -> Texts:
         texts_before.append(("source", sample.source))
     request = first_column(sample, REQUEST_COLUMNS)
     if request:
-        texts_before.append((request, asked_in(sample.extra[request])))
+        texts_before.append((request, request_in_cell(sample.extra[request])))
     return (*texts_before, *messages_before(sample))
 
 
