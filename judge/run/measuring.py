@@ -88,7 +88,7 @@ class Measuring:
                 self._progress.stage = metric_name
                 early = self._early.get(metric_name)
                 result = await (self._measure(metric) if early is None else early)
-                metric_setup.validate_result(metric_name, result, self._prepared.samples)
+                metric_setup.check_result(metric_name, result, self._prepared.samples)
                 columns = [*other_columns, *self.columns, *result.columns]
                 reject_duplicate_columns([column.name for column in columns])
                 self.columns.extend(result.columns)

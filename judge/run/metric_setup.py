@@ -42,24 +42,28 @@ def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[st
         # A table of scores may have no texts at all.
         if not names and not config.judge_columns:
             notes.append(Remark("The data has no references, so no ROUGE, BLEU or chrF."))
-    if not names:
-        return names, notes
-    mismatched = sum(_in_other_script(sample) for sample in rows)
-    if mismatched:
-        share = f"{mismatched:,} of {len(rows):,}"
-        notes.append(
+    if names:
+        notes += _notes_on_texts(rows)
+    return names, notes
+
+
+def _notes_on_texts(rows: Sequence[Sample]) -> Iterator[str]:
+    """Yield warnings about texts for which metrics mean little or miss a part."""
+    n_other_script = sum(_in_other_script(sample) for sample in rows)
+    if n_other_script:
+        share = f"{n_other_script:,} of {len(rows):,}"
+        yield (
             f"{share} outputs are in another script than their references: ROUGE, BLEU and chrF "
             "mean little there."
         )
-    other_form = sum(_in_other_form(sample) for sample in rows)
-    if other_form:
-        share = f"{other_form:,} of {len(rows):,}"
-        notes.append(
+    n_other_form = sum(_in_other_form(sample) for sample in rows)
+    if n_other_form:
+        share = f"{n_other_form:,} of {len(rows):,}"
+        yield (
             f"{share} outputs are in Traditional Chinese and their references in Simplified, or "
             "the reverse, so that equal words differ: convert one side, for example with OpenCC."
         )
-    notes += _unmeasured_answers(rows)
-    return names, notes
+    yield from _unmeasured_answers(rows)
 
 
 def _unmeasured_answers(rows: Sequence[Sample]) -> Iterator[str]:
@@ -93,16 +97,17 @@ def _in_other_script(sample: Sample) -> bool:
 
 
 def _in_other_form(sample: Sample) -> bool:
-    """Return whether an output and its references are in different forms of Chinese.
+    """Return whether one of output and references is Traditional Chinese, the other Simplified.
 
-    The forms are Traditional and Simplified.
+    A text whose characters are the same in both is neither.
     """
     form = text.han_form(sample.output)
     if not form or not _is_chinese(sample.output):
         return False
-    chinese = [reference for reference in sample.references if _is_chinese(reference)]
-    others = {text.han_form(reference) for reference in chinese}
-    return form not in others and bool(others - {""})
+    references = [reference for reference in sample.references if _is_chinese(reference)]
+    forms_of_references = {text.han_form(reference) for reference in references}
+    forms_of_references.discard("")
+    return bool(forms_of_references) and form not in forms_of_references
 
 
 def _is_chinese(string: str) -> bool:
@@ -110,9 +115,9 @@ def _is_chinese(string: str) -> bool:
 
 
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
-    """Raise JudgeError if no sample has the text that a metric needs.
+    """Raise DataError if no sample has the source or the references that a metric needs.
 
-    Also raise it for samples that the metric's `check` refuses.
+    Also raise any JudgeError of a metric's `check`, which refuses samples for reasons of its own.
     """
     for metric_name, metric in metrics.items():
         field = metric.needs
@@ -127,17 +132,18 @@ def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
 
 
 def _has_text(sample: Sample, field: str) -> bool:
-    """Return whether a sample has a source, or else a reference, that is not blank."""
-    needed = sample.source if field == "source" else "".join(sample.references)
-    return bool(needed and needed.strip())
+    """Return whether a sample has text in a field: `source` or `references`."""
+    field_text = sample.source if field == "source" else "".join(sample.references)
+    return bool(field_text and field_text.strip())
 
 
 def build_metrics(
     config: RunConfig, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None
 ) -> dict[str, Metric]:
-    """Build the metrics of these names with the options of the configuration.
+    """Build the metrics of these names with their options, and the one of score columns.
 
-    Raises ConfigError and MissingExtra.
+    `tell` is called with the numbers of finished and of all samples, and `ask` sends the questions
+    of metrics that ask a judge. Raises ConfigError and MissingExtra.
     """
     for metric_name in config.set:
         if metric_name not in names:
@@ -161,14 +167,23 @@ def build_metrics(
                 raise ConfigError(f"{option('set')} {metric_name}.{key}: {hint}")
         built[metric_name] = metric_class(**metric_options, context=context)
     if config.score_columns and not isinstance(config, RankConfig):
-        for column_name in config.score_columns:
-            if column_name in map(name_of, config.criteria or ()):
-                raise ConfigError(
-                    f"{option('score_columns')} {column_name}: a criterion has this name; rename "
-                    "the column"
-                )
-        built["score columns"] = ScoreColumns(columns=config.score_columns)
+        built[ScoreColumns.name] = _score_columns(config)
     return built
+
+
+def _score_columns(config: RunConfig) -> Metric:
+    """Return the metric that reads `score_columns`.
+
+    Raises ConfigError for a column that has the name of a criterion.
+    """
+    criterion_names = list(map(name_of, config.criteria or ()))
+    for column_name in config.score_columns:
+        if column_name in criterion_names:
+            raise ConfigError(
+                f"{option('score_columns')} {column_name}: a criterion has this name; rename the "
+                "column"
+            )
+    return ScoreColumns(columns=config.score_columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,10 +200,13 @@ class ScoreColumns(BaseMetric):
             column_name for sample in samples for column_name in sample.extra
         )
         for column_name in self.columns:
-            if not any(isinstance(_cell_score(sample, column_name), Score) for sample in samples):
-                unknown = plugins.unknown_name_message("column", column_name, list(known_columns))
-                problem = "no text has a number there" if column_name in known_columns else unknown
-                raise DataError(f"{option('score_columns')} {column_name}: {problem}")
+            cells = (sample.extra.get(column_name) for sample in samples)
+            if any(finite_number(cell) is not None for cell in cells):
+                continue
+            problem = "no text has a number there"
+            if column_name not in known_columns:
+                problem = plugins.unknown_name_message("column", column_name, list(known_columns))
+            raise DataError(f"{option('score_columns')} {column_name}: {problem}")
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and column: the number in its cell, or a Failure."""
@@ -204,7 +222,7 @@ class ScoreColumns(BaseMetric):
 
 def _cell_score(sample: Sample, column_name: str) -> Score | Failure:
     """Return the score in a column of a sample's row."""
-    cell: Any = sample.extra.get(column_name)
+    cell = sample.extra.get(column_name)
     value = finite_number(cell)
     if value is not None:
         provenance = Provenance("metric", note="from the data")
@@ -279,13 +297,8 @@ def options(metric_name: str) -> dict[str, Any]:
     return {key: field.default for key, field in known_options.items()}
 
 
-def validate_result(
-    metric_name: str, result: MetricResult, samples: Sequence[Sample]
-) -> MetricResult:
-    """Return the result.
-
-    Raises ConfigError if rows are missing, repeated, or of unknown texts or columns.
-    """
+def check_result(metric_name: str, result: MetricResult, samples: Sequence[Sample]) -> None:
+    """Raise ConfigError if rows are missing, repeated, or of unknown texts or columns."""
     columns = {column.name for column in result.columns}
     systems = {sample.system for sample in samples}
     texts = {sample.key for sample in samples}
@@ -308,7 +321,6 @@ def validate_result(
                 f"the metric {metric_name} is wrong: it has {counts[column]:,} rows of {column} "
                 f"for {len(samples):,} texts"
             )
-    return result
 
 
 def finite_row(row: Score | Failure) -> Score | Failure:
