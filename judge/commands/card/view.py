@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from judge.commands.card.build_card import is_notable
@@ -118,8 +118,8 @@ def view(card: JudgeCard) -> Document:
 def _data(card: JudgeCard) -> dict[str, Any]:
     """Return the card for JSON: its fields, and the verdict of each line."""
     data: dict[str, Any] = {"schema": SCHEMA}
-    for field_name in card.__dataclass_fields__:
-        data[field_name] = getattr(card, field_name)
+    for field in fields(card):
+        data[field.name] = getattr(card, field.name)
     data["lines"] = [{"verdict": line.verdict, **asdict(line)} for line in card.lines]
     data["people"] = [asdict(flat(rated)) for rated in card.people]
     return data
@@ -144,15 +144,16 @@ def _summary(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Block]:
         yield document.table(
             heads, rows, _LINES_KEY, name="lines", caption="The judge card.", short=True
         )
-    missing = [line for line in card.lines if line.verdict == "not measured"]
-    if missing:
-        yield Bullets(tuple(_not_measured(missing)))
+    unmeasured = [line for line in card.lines if line.verdict == "not measured"]
+    if unmeasured:
+        yield Bullets(tuple(_not_measured(unmeasured)))
 
 
-def _line_row(
-    line: CardLine, columns: Mapping[str, Column], *, several: bool
-) -> tuple[Content, ...]:
-    """Return the row of a line in the summary: the numbers of its worst criterion."""
+def _line_row(line: CardLine, columns: Mapping[str, Column], *, several: bool) -> list[Content]:
+    """Return the row of a line in the summary: the numbers of its worst criterion.
+
+    The criterion is named if there are `several`.
+    """
     cell = line.worst_cell
     mark, tone = _LINE_MARKS[line.verdict]
     value = None
@@ -164,15 +165,14 @@ def _line_row(
         column = columns.get(cell.criterion)
         number_and_interval = written_estimate(cell.estimate, cell.unit, column)
         value = " ".join(number_and_interval).rstrip()
-        texts = _counted(cell)
+        texts = _counted(cell.estimate, cell.counted)
     verdict = Cell(f"{mark} {line.verdict}", tone=tone)
-    return line.name, verdict, value, texts, criterion
+    return [line.name, verdict, value, texts, criterion]
 
 
-def _counted(cell: CardCell) -> str:
-    """Write `100 texts`."""
-    unit_count = cell.estimate.n if cell.estimate else 0
-    return plural(unit_count, cell.counted.removesuffix("s"))
+def _counted(estimate: Estimate, counted: str) -> str:
+    """Write the n of an estimate with its unit, such as `100 texts` or `1 text` for "texts"."""
+    return plural(estimate.n, counted.removesuffix("s"))
 
 
 def _not_measured(lines: Sequence[CardLine]) -> Iterator[str]:
@@ -207,16 +207,19 @@ def _lines_by_criterion(card: JudgeCard, columns: Mapping[str, Column]) -> Table
 
 
 def _unit(line: CardLine) -> str:
+    """Return the unit of a line's numbers; "" for shares, whose % sign says it."""
     units = dict.fromkeys(cell.unit for cell in line.cells if cell.unit and cell.unit != "share")
     return ", ".join(units)
 
 
 def _line_cell(cell: CardCell, column: Column | None) -> Cell:
+    """Return the verdict of a line on one criterion, with its value, interval and n."""
     mark, tone = _LINE_MARKS[cell.verdict]
     if cell.estimate is None:
         return Cell(mark, tone=tone, title=cell.reason)
     value, brackets = written_estimate(cell.estimate, cell.unit, column)
-    note = ", ".join(filter(None, (brackets, _counted(cell))))
+    n_counted = _counted(cell.estimate, cell.counted)
+    note = ", ".join(filter(None, (brackets, n_counted)))
     title = "; ".join(filter(None, (cell.beside, cell.reason)))
     return Cell(f"{mark} {value}", note, tone=tone, title=title, value=cell.estimate.value)
 
@@ -312,6 +315,7 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
             "sensitivity",
             card.cells,
             columns,
+            is_attack=False,
             key=_DAMAGE_KEY,
             star=_DAMAGE_STAR,
             caption="Damage by criterion.",
@@ -319,7 +323,12 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
         yield section("sensitivity", "Sensitivity", damage)
     if card.attacks:
         attacks = _matrix(
-            "injection", card.attacks, columns, key=_ATTACK_KEY, caption="Attacks by criterion."
+            "injection",
+            card.attacks,
+            columns,
+            is_attack=True,
+            key=_ATTACK_KEY,
+            caption="Attacks by criterion.",
         )
         yield section("injection", "Injection", attacks)
     # The use of each label is in CSV and JSON only.
@@ -355,72 +364,91 @@ def _method_facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
 
 
 def _matrix(
-    table_name: str, cells: Sequence[SensitivityCell], columns: Mapping[str, Column], **fields: str
+    table_name: str,
+    cells: Sequence[SensitivityCell],
+    columns: Mapping[str, Column],
+    *,
+    is_attack: bool,
+    key: str,
+    caption: str,
+    star: str = "",
 ) -> Table:
-    """Return changes by criteria; a pair that was not judged is a dash."""
+    """Tabulate changes by criteria; a pair that was not judged is a dash."""
     cell_by_pair = {(cell.change, cell.criterion): cell for cell in cells}
     criteria = dict.fromkeys(cell.criterion for cell in cells)
     rows = []
-    for changed in dict.fromkeys(cell.change for cell in cells):
+    for change_name in dict.fromkeys(cell.change for cell in cells):
         texts = 0
         row: list[Cell | None] = []
         for criterion in criteria:
-            cell = cell_by_pair.get((changed, criterion))
+            cell = cell_by_pair.get((change_name, criterion))
             if cell is None:
                 row.append(None)
                 continue
+            # The criteria may have lost different texts to failures.
             if cell.rate:
                 texts = max(texts, cell.rate.n)
-            is_attack = table_name == "injection"
-            row.append(_cell(cell, columns[criterion], is_attack))
-        rows.append((Cell(changed, plural(texts, "text")), *row))
-    return document.table(("change", *criteria), rows, name=table_name, **fields)
+            row.append(_cell(cell, columns[criterion], is_attack=is_attack))
+        rows.append((Cell(change_name, plural(texts, "text")), *row))
+    heads = ("change", *criteria)
+    return document.table(heads, rows, key, name=table_name, caption=caption, star=star)
 
 
-def _cell(cell: SensitivityCell, column: Column, attack: bool) -> Cell:
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What marks a cell of damage or attacks; `shade` is from −1 (bad) to 1 (good)."""
+
+    mark: str = ""
+    tone: Tone = ""
+    star: str = ""
+    shade: float | None = None
+
+
+def _cell(cell: SensitivityCell, column: Column, *, is_attack: bool) -> Cell:
+    """Return the share of texts whose score moved, with its marks; a dash if none has both scores."""
     rate = cell.rate
     mean = cell.mean_change
     if rate is None or mean is None:
         return Cell("–", title=f"{cell.failed:,} failed")
-    mark: str
-    tone: Tone
-    star = ""
-    shade: float | None = None  # from −1 (bad) to 1 (good)
-    if cell.targeted:
-        mark, tone = _MARKS[reaction(cell, column)]
-        shade = 2 * rate.value - 1
-    elif attack and not cell.control and succeeded(cell, column):
-        mark, tone = "✗", "bad"
-        shade = -rate.value
-    elif not attack and moves_half(cell):
-        mark, tone = "", "warning"
-        star = document.STAR
-        shade = -rate.value
-    elif is_majority(rate, mean) or is_majority(cell.opposite, mean):
-        mark, tone = "?", ""
-    else:
-        mark, tone = "", "muted"
+    look = _look(cell, rate, mean, column, is_attack=is_attack)
     note = interval(rate, 0, 100)
     if cell.opposite and cell.opposite.value:
         note += f", {number(100 * cell.opposite.value, 0)}% opposite"
     percent_moved = number(100 * rate.value, 0)
     mean_text = change(mean, places(column, [mean.value]))
     return Cell(
-        f"{mark} {percent_moved}%".lstrip(),
+        f"{look.mark} {percent_moved}%".lstrip(),
         note=note,
-        tone=tone,
-        mark=star,
+        tone=look.tone,
+        mark=look.star,
         title=f"mean {mean_text}, p (Holm) {p_cell(mean.p)}, {cell.failed:,} failed",
-        shade=shade,
+        shade=look.shade,
         value=rate.value,
     )
+
+
+def _look(
+    cell: SensitivityCell, rate: Estimate, mean: Estimate, column: Column, *, is_attack: bool
+) -> _Look:
+    """Return how a cell is marked; `rate` and `mean` are its numbers."""
+    if cell.targeted:
+        mark, tone = _MARKS[reaction(cell, column)]
+        return _Look(mark, tone, shade=2 * rate.value - 1)
+    if is_attack and not cell.control and succeeded(cell, column):
+        return _Look("✗", "bad", shade=-rate.value)
+    if not is_attack and moves_half(cell):
+        return _Look(tone="warning", star=document.STAR, shade=-rate.value)
+    # Half of the texts moved or more, but they are too few for a test.
+    if is_majority(rate, mean) or is_majority(cell.opposite, mean):
+        return _Look("?")
+    return _Look(tone="muted")
 
 
 # Biases
 
 
 def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> Table:
-    """Return measures by criteria, the measures of a probe together."""
+    """Tabulate measures by criteria, the measures of a probe together."""
     criteria = dict.fromkeys(finding.criterion for finding in findings)
     by_measure: dict[tuple[str, str], dict[str, BiasFinding]] = defaultdict(dict)
     for finding in findings:
@@ -433,8 +461,7 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
         counts: dict[str, None] = {}
         cells: dict[str, Cell] = {}
         for criterion, finding in by_criterion.items():
-            noun = finding.counted.removesuffix("s")
-            counts[plural(finding.estimate.n, noun)] = None
+            counts[_counted(finding.estimate, finding.counted)] = None
             cells[criterion] = _bias_cell(finding, columns.get(criterion))
         name_cell = Cell(f"{probe}: {measure}{unit}", note=", ".join(counts))
         rows.append((name_cell, *map(cells.get, criteria)))
@@ -450,6 +477,7 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
 
 
 def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
+    """Return a finding's number with its interval, marked if it is significant or suggestive."""
     mark = ""
     if finding.significant:
         mark = document.STAR
@@ -484,44 +512,58 @@ def _text(value: Any) -> str:
     return str(value or "")
 
 
-def _records(card: JudgeCard) -> Iterator[Mapping[str, Any]]:
-    """Yield a row for every number: lines, rates and mean changes of texts, then biases."""
+def _records(card: JudgeCard) -> Iterator[dict[str, Any]]:
+    """Yield a record for every number: lines, rates and mean changes of texts, then biases."""
     for line in card.lines:
         for line_cell in line.cells:
-            names = {
-                "probe": "line",
-                "criterion": line_cell.criterion,
-                "measure": line.name,
-                "unit": line_cell.unit,
-            }
-            verdict = {"targeted": None, "failed": None, "verdict": line_cell.verdict}
-            yield {**names, **_numbers(line_cell.estimate), **verdict}
+            yield _record(
+                line_cell.estimate,
+                probe="line",
+                criterion=line_cell.criterion,
+                measure=line.name,
+                unit=line_cell.unit,
+                verdict=line_cell.verdict,
+            )
     for probe, cells in (("sensitivity", card.cells), ("injection", card.attacks)):
         for cell in cells:
-            shared = {"targeted": cell.targeted, "failed": cell.failed, "verdict": ""}
             for unit, estimate in (
                 ("rate", cell.rate),
                 ("opposite rate", cell.opposite),
                 ("mean change", cell.mean_change),
             ):
-                names = {
-                    "probe": probe,
-                    "criterion": cell.criterion,
-                    "measure": cell.change,
-                    "unit": unit,
-                }
-                yield {**names, **_numbers(estimate), **shared}
+                yield _record(
+                    estimate,
+                    probe=probe,
+                    criterion=cell.criterion,
+                    measure=cell.change,
+                    unit=unit,
+                    targeted=cell.targeted,
+                    failed=cell.failed,
+                )
     for finding in card.findings:
-        names = {
-            "probe": finding.probe,
-            "criterion": finding.criterion,
-            "measure": finding.measure,
-            "unit": finding.unit,
-        }
-        without_verdict = {"targeted": None, "failed": None, "verdict": ""}
-        yield {**names, **_numbers(finding.estimate), **without_verdict}
+        yield _record(
+            finding.estimate,
+            probe=finding.probe,
+            criterion=finding.criterion,
+            measure=finding.measure,
+            unit=finding.unit,
+        )
 
 
-def _numbers(estimate: Estimate | None) -> dict[str, Any]:
-    keys = ("value", "low", "high", "p", "n", "method", "test")
-    return {field_name: getattr(estimate, field_name, None) for field_name in keys}
+def _record(
+    estimate: Estimate | None,
+    *,
+    probe: str,
+    criterion: str,
+    measure: str,
+    unit: str,
+    targeted: bool | None = None,
+    failed: int | None = None,
+    verdict: str = "",
+) -> dict[str, Any]:
+    """Return a record with the same columns for every kind of number."""
+    names = {"probe": probe, "criterion": criterion, "measure": measure, "unit": unit}
+    numbers = {}
+    for field_name in ("value", "low", "high", "p", "n", "method", "test"):
+        numbers[field_name] = getattr(estimate, field_name, None)
+    return {**names, **numbers, "targeted": targeted, "failed": failed, "verdict": verdict}
