@@ -405,7 +405,7 @@ class _Look:
 
 
 def _cell(cell: SensitivityCell, column: Column, *, is_attack: bool) -> Cell:
-    """Return the share of texts whose score moved, with its marks; a dash if none has both scores."""
+    """Return the share of texts whose score moved, with its marks; a dash if it has none."""
     rate = cell.rate
     mean = cell.mean_change
     if rate is None or mean is None:

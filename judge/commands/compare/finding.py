@@ -37,7 +37,7 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     yield from _headline(system_means, significant, over_all)
     yield from _best_systems(comparison)
     if significant and over_all:
-        changes = " and ".join(mean.size for mean in over_all[:2])
+        changes = " and ".join(mean.change_phrase for mean in over_all[:2])
         yield f"{changes}."
     if not (significant or over_all):
         yield from _fewest_items(means)
@@ -45,27 +45,34 @@ def finding(comparison: RunComparison) -> Iterator[str]:
 
 
 def _headline(
-    single: Sequence[Mean], significant: Sequence[Mean], over_all: Sequence[Mean]
+    system_means: Sequence[Mean], significant: Sequence[Mean], over_all: Sequence[Mean]
 ) -> Iterator[str]:
-    """Yield the first sentence: of the significant changes, or else of the largest."""
-    changed = [mean for mean in single if mean.differs]
-    means_text = plural(len(single), "mean")
+    """Yield the first sentence: of the significant changes, or else of the largest.
+
+    `significant` are those of `system_means` that changed significantly; `over_all` are the means
+    over all systems that did.
+    """
+    if not system_means:
+        yield "No column has values in both runs"
+        return
+    means_text = plural(len(system_means), "mean")
+    changed = [mean for mean in system_means if mean.differs]
+    if not changed:
+        yield f"No score changed: all values of {means_text} are equal"
+        return
     # Columns in which no value differs, such as metrics of the same texts, are not tested.
     changed_columns = {mean.row.column for mean in changed}
-    tested = [mean for mean in single if mean.row.column in changed_columns]
-    tested_text = plural(len(tested), "mean")
+    n_tested = sum(mean.row.column in changed_columns for mean in system_means)
+    tested_text = plural(n_tested, "mean")
     named_means = significant or over_all[:2]
-    if not single:
-        yield "No column has values in both runs"
-    elif not changed:
-        yield f"No score changed: all values of {means_text} are equal"
     # A headline names two changes; more are counted.
-    elif len(significant) > 2:
-        yield f"{len(significant):,} of {tested_text} changed significantly; {significant[0].size}"
+    if len(significant) > 2:
+        largest = significant[0].change_phrase
+        yield f"{len(significant):,} of {tested_text} changed significantly; {largest}"
     elif named_means:
-        yield " and ".join(mean.size for mean in named_means)
+        yield " and ".join(mean.change_phrase for mean in named_means)
     elif not any(mean.row.estimate.value for mean in changed):
-        are_same = "The mean is" if len(single) == 1 else f"All {means_text} are"
+        are_same = "The mean is" if len(system_means) == 1 else f"All {means_text} are"
         yield f"{are_same} the same in both runs, although values of texts differ"
     else:
         if any(mean.row.adjusted is not None for mean in changed):
@@ -104,39 +111,40 @@ def _best(comparison: Comparison) -> tuple[str, ...]:
 
 def _fewest_items(means: Sequence[Mean]) -> Iterator[str]:
     """Say if so few items are tested that no change can be significant, however large it is."""
-    tested = [
+    n_items_of_tests = [
         mean.row.estimate.n
         for mean in means
         if mean.row.adjusted is not None and mean.row.estimate.value
     ]
-    most = max(tested, default=MIN_ITEMS)
-    if most < MIN_ITEMS:
-        items = plural(most, "item")
+    # Without a test there is nothing to say.
+    most_items = max(n_items_of_tests, default=MIN_ITEMS)
+    if most_items < MIN_ITEMS:
+        items = plural(most_items, "item")
         yield f"With {items}, no change can be significant: you need at least {MIN_ITEMS}."
 
 
 def _judge_or_systems(comparison: RunComparison, means: Sequence[Mean]) -> Iterator[str]:
-    """Yield whether the judge or the systems changed, if the runs show it."""
+    """Say whether the judge or the systems changed, if the runs show it."""
     judged = [mean for mean in means if mean.differs and mean.column.kind == "criterion"]
     split_means = [mean for mean in judged if mean.row.system and is_split(mean.row)]
     if split_means:
         largest_split = min(
             split_means, key=lambda mean: (not mean.row.system_changed, mean.importance)
         )
-        others = ""
+        count_of_all = ""
         if len(split_means) > 1:
-            significant = sum(mean.row.system_changed for mean in split_means)
-            others = (
-                f"; without the judge, {significant:,} of {len(split_means):,} changes are "
+            n_significant = sum(mean.row.system_changed for mean in split_means)
+            count_of_all = (
+                f"; without the judge, {n_significant:,} of {len(split_means):,} changes are "
                 "significant"
             )
-        yield f"{largest_split.split}{others}."
+        yield f"{largest_split.split_phrase}{count_of_all}."
     elif any(mean.row.significant for mean in judged) and _same_texts(comparison):
         yield "All texts are the same in both runs, so the judge changed, not the systems."
     elif any(mean.row.system_change for mean in judged):
-        scored, n_moved = _unchanged_texts(comparison)
-        if scored and not n_moved:
-            unchanged_texts = plural(scored, "unchanged text")
+        n_unchanged, n_moved = _unchanged_texts(comparison)
+        if n_unchanged and not n_moved:
+            unchanged_texts = plural(n_unchanged, "unchanged text")
             yield f"The judge did not change: no score of {unchanged_texts} differs."
 
 
@@ -155,13 +163,15 @@ def _largest_change(changed: Sequence[Mean]) -> str:
     n_tests = sum(mean.row.adjusted is not None for mean in changed)
     needed = _items_needed(first_mean.row.estimate, n_tests)
     hint = "" if needed is None else f" If it is real, detecting it needs about {needed:,} items."
-    return f"The largest change{kind_note}: {first_mean.size}.{hint}"
+    return f"The largest change{kind_note}: {first_mean.change_phrase}.{hint}"
 
 
 def _items_needed(estimate: Estimate, tests: int) -> int | None:
-    """Return the items that the smallest of `tests` p-values needs.
+    """Return the items with which the smallest of `tests` p-values would be significant.
 
-    None if there are as many already, or if they are far too many.
+    The standard deviation is taken from the interval, which is Student's t over items. Return None
+    if the estimate has no interval, if it has that many items already, or if more than
+    `_MAX_NEEDED` are needed.
     """
     lower_bound = estimate.low
     upper_bound = estimate.high
@@ -186,13 +196,11 @@ def _items_needed(estimate: Estimate, tests: int) -> int | None:
 
 
 def _same_texts(comparison: RunComparison) -> bool:
-    """Return whether criteria read the same in the texts of both runs.
-
-    Criteria may also read the data's own columns.
-    """
+    """Return whether criteria read the same in the texts of both runs."""
     if comparison.runs.edited:
         return False
     samples_before = comparison.before.table.samples
+    # A template may also read the data's own columns, which `edited` is not about.
     extra_before = {sample.key: sample.extra for sample in samples_before}
     after = comparison.after.table.samples
     in_both = [sample for sample in after if sample.key in extra_before]
@@ -200,19 +208,22 @@ def _same_texts(comparison: RunComparison) -> bool:
 
 
 def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:
-    """Return how many unchanged texts have scores in both runs, and how many scores differ."""
+    """Return how many unchanged texts have scores in both runs, and how many scores differ.
+
+    Only criteria that can be compared count.
+    """
     old_table = comparison.before.table
     new_table = comparison.after.table
     old_texts = {sample.key: text_of(sample) for sample in old_table.samples}
     unchanged = {
         sample.key for sample in new_table.samples if old_texts.get(sample.key) == text_of(sample)
     }
-    judged = {column.name for column in old_table.columns if column.kind == "criterion"}
-    judged -= dict(comparison.runs.incomparable).keys()
+    judged_before = {column.name for column in old_table.columns if column.kind == "criterion"}
+    comparable = judged_before - dict(comparison.runs.incomparable).keys()
     scored: set[tuple[str, str]] = set()
     n_moved = 0
     for column in new_table.columns:
-        if column.name not in judged:
+        if column.name not in comparable:
             continue
         old_scores = old_table.column_scores(column.name)
         old_values = {(score.key, score.opponent): score.value for score in old_scores}

@@ -24,7 +24,11 @@ from judge.stats.run_differences import MeanChange
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """A mean with its column and decimals; `several` says whether there are several systems."""
+    """A mean in both runs, as `judge compare` writes it.
+
+    `places` are the decimals of all values of the column. `several` says whether there are several
+    systems, so that a sentence has to name the one that it is about.
+    """
 
     row: MeanChange
     column: Measured
@@ -33,10 +37,12 @@ class Mean:
 
     @property
     def system(self) -> str:
+        """The system's name on one line."""
         return one_line(self.row.system) or "all systems"
 
     @property
     def differs(self) -> bool:
+        """Whether the value of any text changed, though the mean may be the same."""
         return bool(self.row.up or self.row.down)
 
     @property
@@ -56,9 +62,10 @@ class Mean:
         return group_rank, -self.share
 
     @property
-    def size(self) -> str:
-        """`relevance fell by 0.31 for bart (p = 0.012)`, or `… over all systems` with its
-        interval.
+    def change_phrase(self) -> str:
+        """`relevance fell by 0.31 for bart (p = 0.012)`.
+
+        A change over all systems has its interval: `… by 0.31 [0.12, 0.50] over all systems`.
         """
         estimate = self.row.estimate
         lower_bound = estimate.low
@@ -97,23 +104,23 @@ class Mean:
 
     @property
     def share(self) -> float:
-        """The size of the change, as a share of the scale if it has ends."""
+        """The size of the change as a share of the scale; in points if the scale has no ends."""
         lowest = self.column.low or 0.0
         highest = self.column.high or 0.0
         length = highest - lowest if highest > lowest else 1.0
         return abs(self.row.estimate.value) / length
 
     @property
-    def split(self) -> str:
+    def split_phrase(self) -> str:
         """A change in two parts.
 
         `relevance of bart: +0.31, of which the judge +0.27 [0.21, 0.33] and the system +0.04 …`.
         """
         whole = self.part(self.row.estimate)
         judge = self.part(self.row.judge)
-        systems = self.system_change
+        system_change = self.system_change_cell
         judges_part = f"the judge {judge.text} {judge.note}".rstrip()
-        systems_part = f"the system {systems.text} {systems.note}".rstrip()
+        systems_part = f"the system {system_change.text} {system_change.note}".rstrip()
         adjusted_p = self.row.system_adjusted
         tested = "not tested" if adjusted_p is None else format_p(adjusted_p)
         title = column_title(self.row.column)
@@ -124,7 +131,7 @@ class Mean:
         )
 
     def part(self, estimate: Estimate | None, *, significant: bool = False) -> Cell:
-        """Return a change, or a part of it, with its interval."""
+        """Return a change, or a part of it, with its sign and interval; a dash for None."""
         if estimate is None:
             return Cell("–")
         is_share = share_label(self.column)
@@ -141,20 +148,22 @@ class Mean:
         )
 
     def text(self, value: float) -> str:
+        """Write a value of the column in its decimals, a share in percent."""
         return mean_text(self.column, value, self.places)
 
     @property
-    def change(self) -> Cell:
+    def change_cell(self) -> Cell:
+        """The whole change, after minus before."""
         return self.part(self.row.estimate, significant=self.row.significant)
 
     @property
-    def system_change(self) -> Cell:
+    def system_change_cell(self) -> Cell:
         """The change without the judge's part."""
         return self.part(self.row.system_change, significant=self.row.system_changed)
 
 
 def is_split(row: MeanChange) -> bool:
-    """Whether texts changed and the judge moved, so that the change has two parts."""
+    """Return whether texts changed and the judge moved, so that the change has two parts."""
     return row.system_change is not None and row.system_change != row.estimate
 
 

@@ -218,9 +218,9 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     for mean in means:
         cell_text = mean.text(mean.row.after)
         if mean.differs:
-            cell_text += f" {mean.change.text}"
+            cell_text += f" {mean.change_cell.text}"
         system_and_column = (mean.system, mean.row.column)
-        cells[system_and_column] = replace(mean.change, text=cell_text, note="")
+        cells[system_and_column] = replace(mean.change_cell, text=cell_text, note="")
     # All systems together come first, then those that changed most.
     largest_first = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
     changed_means = [mean for mean in largest_first if mean.row.column in better_by_column]
@@ -303,7 +303,7 @@ def _mean_row(mean: Mean) -> list[Content]:
     parts: tuple[Content, ...] = (None, None, None)
     if is_split(row):
         p_value_cell = Cell(p_cell(row.system_adjusted), value=row.system_adjusted)
-        parts = (mean.part(row.judge), mean.system_change, p_value_cell)
+        parts = (mean.part(row.judge), mean.system_change_cell, p_value_cell)
     counts: tuple[Content, ...] = (None, None, None)
     if row.estimate.p is not None or row.estimate.n == 1:
         counts = (row.up, row.same, row.down)
@@ -316,7 +316,7 @@ def _mean_row(mean: Mean) -> list[Content]:
         mean.system,
         cell_before,
         cell_after,
-        mean.change,
+        mean.change_cell,
         p_of_change,
         *parts,
         *counts,
@@ -333,7 +333,7 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
         ends: list[float] = []
         for mean in means:
             estimate = mean.row.estimate
-            change = mean.change
+            change = mean.change_cell
             # In the unit of the texts: shares are in percent.
             factor = 100 if share_label(mean.column) else 1
             value = factor * estimate.value
