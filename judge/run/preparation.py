@@ -531,6 +531,28 @@ def load_texts(config: RunConfig, source: Any) -> list[Sample]:
     return list(suspect_cells.split_sentences(rows, config.sentence_marks))
 
 
+_APPLIED: Mapping[str, Any] = {
+    "map": {},
+    "systems": (),
+    "where": {},
+    "limit": None,
+    "ratings": None,
+    "rating_criterion": "",
+    "metrics": (),
+    "set": {},
+    "out": None,
+}
+
+
+def config_of_loaded_texts(config: RunConfig, **changes: Any) -> RunConfig:
+    """Return the configuration of a run on texts that a command has loaded, with `changes`.
+
+    The options that chose, mapped and rated these texts are reset, as a run would apply them again.
+    So are metrics and the output folder, which are the command's own and not those of its runs.
+    """
+    return config.with_rating_rows(None).model_copy(update={**_APPLIED, **changes})
+
+
 def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
     """Return the texts of an item and a system. None selects all.
 

@@ -37,6 +37,7 @@ from judge.run.preparation import (
     PreparedRun,
     WantedTexts,
     check_output_dir,
+    config_of_loaded_texts,
     load_texts,
     prepare,
 )
@@ -54,21 +55,6 @@ QUESTIONS = "other questions"
 PAIRS = "pairs in both orders"
 _REPEATS = "repeats at temperature {:g}"
 DRAWN = [_REPEATS.format(temperature) for temperature in TEMPERATURES]
-_USED_UP: dict[str, Any] = {
-    "metrics": (),
-    "set": {},
-    "map": {},
-    "systems": (),
-    "where": {},
-    "limit": None,
-    "ratings": None,
-    "rating_criterion": "",
-    "out": None,
-}
-"""Options to reset once the texts are read.
-
-No metric is measured, and `out` is the folder of the card, not of a run.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +135,7 @@ def plan_card(
         language=language,
         seed=config.seed,
     )
-    # The texts have their ratings now, so no run reads the file again.
-    base_config = config.with_rating_rows(None).model_copy(
-        update={**_USED_UP, "language": language, "criteria": names}
-    )
+    base_config = config_of_loaded_texts(config, language=language, criteria=names)
     runs = _prepare_main_runs(
         base_config,
         rated.samples,

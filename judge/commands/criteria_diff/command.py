@@ -49,6 +49,7 @@ from judge.run.pairing import choose_pairs
 from judge.run.pipeline import Display, Runs
 from judge.run.preparation import (
     PreparedRun,
+    config_of_loaded_texts,
     criterion_for,
     load_texts,
     prepare,
@@ -327,11 +328,7 @@ def _prepare_runs(
             "these criteria compare two texts, but a diff scores single texts: omit the judge, or "
             "use judge rank"
         )
-    # The texts are selected already.
-    changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
-    changed |= {"criteria": (rating,), "metrics": (), "set": {}, "out": None}
-    changed |= {"ratings": None, "rating_criterion": ""}
-    config = config.model_copy(update=changed).with_rating_rows(None)
+    config = config_of_loaded_texts(config, criteria=(rating,))
     # With ratings, a run would compute more agreement than a diff shows.
     unrated = [ledger.unrated(row) for row in rows]
 

@@ -49,7 +49,13 @@ from judge.run import human_ratings
 from judge.run.cost_estimate import SAMPLED_JUDGMENTS, estimate_cost
 from judge.run.judge_run import require_all_recorded
 from judge.run.pipeline import Display, Runs
-from judge.run.preparation import PreparedRun, check_output_dir, load_texts, prepare
+from judge.run.preparation import (
+    PreparedRun,
+    check_output_dir,
+    config_of_loaded_texts,
+    load_texts,
+    prepare,
+)
 from judge.run.request_estimates import price_text
 from judge.stats.calibration import MIN_RATED_ITEMS
 from judge.stats.coefficients import Level
@@ -133,7 +139,7 @@ def plan_improvement(
     rated = _rated_texts(config, rows, replace(criterion, name=rating))
     level = usual_level(rated.texts)
     training, testing = _split(rated.texts, rating, level, config.seed)
-    config = _of_loaded_texts(config, language)
+    config = config_of_loaded_texts(config, language=language)
     first_run = _prepare(config, training, {criterion.name: criterion}, judges)
     _check_judge_of_recording(first_run, judges)
     if writer is None:
@@ -166,13 +172,6 @@ def _check_judge_of_recording(run: PreparedRun, judges: Sequence[Judge | Provide
             f"{option('replay')}: it holds several models; name the judge with "
             f"{option('model', 'NAME')}"
         )
-
-
-def _of_loaded_texts(config: RunConfig, language: str) -> RunConfig:
-    """Return the configuration of a run on texts that are selected and joined with ratings."""
-    changed: dict[str, Any] = {"map": {}, "systems": (), "where": {}, "limit": None}
-    changed |= {"ratings": None, "metrics": (), "set": {}, "out": None, "language": language}
-    return config.model_copy(update=changed).with_rating_rows(None)
 
 
 def _check_writer(
