@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import judge
-from judge.commands.criteria_diff.command import criterion_shifts
+from judge.commands.criteria_diff.shifts import criterion_shifts
 from judge.core.errors import ConfigError, DataError
 from judge.core.records import Column, Provenance, Sample, Score, seen_digest
 from judge.core.signature import Signature
