@@ -132,17 +132,24 @@ def plan_diff(
 
     Raises JudgeError.
     """
-    # Its runs are made without ratings, but their agreement with people is compared.
+    # The option is supported here, although the runs themselves get no ratings.
     without_ratings = config.model_copy(update={"ratings": None, "rating_criterion": ""})
     reject_unsupported(without_ratings, "diff", "a diff of criteria")
     judges = config.model if providers is None else providers
-    asking = bool(judges or config.replay)
+    asks_judge = bool(judges or config.replay)
     source = config.data if data is None else data
-    selects = bool(item or system)
-    rated_by = "human" if human else ""
-    if config.rating_source is not None:
-        rated_by = "ratings"
-    _check_options(has_data=source is not None, asking=asking, selects=selects, rated_by=rated_by)
+    has_ratings = config.rating_source is not None
+    rating_option = ""
+    if has_ratings:
+        rating_option = "ratings"
+    elif human:
+        rating_option = "human"
+    _check_options(
+        has_data=source is not None,
+        asks_judge=asks_judge,
+        selects=bool(item or system),
+        rating_option=rating_option,
+    )
     # Without data, only the two files are compared.
     all_rows: Sequence[Sample] = ()
     rows: list[Sample] = []
@@ -152,7 +159,8 @@ def plan_diff(
     language = config.language or text.language_of(rows)
     sides = (_load_side(before, config, language), _load_side(after, config, language))
     comparison = _compare_files(sides, _side_names(before, after))
-    if config.rating_source is not None:
+    if has_ratings:
+        # A rating of a text that is not selected is no error, so all texts are joined.
         joined, notes = _join_ratings(config, all_rows, human, sides)
         rows = select_texts(joined, item, system)[: config.limit]
         comparison = replace(comparison, notes=tuple(notes))
@@ -164,24 +172,24 @@ def plan_diff(
         return DiffPlan(comparison)
     _check_inputs(sides, rows)
     runs = None
-    if asking:
+    if asks_judge:
         runs = _prepare_runs(config, judges, rows, sides, rating)
         sides = (_asked_criterion(runs[0]), _asked_criterion(runs[1]))
     prompts = _compare_prompts(sides, rows, config.seed, runs)
     return DiffPlan(replace(comparison, prompts=prompts), runs, rows)
 
 
-def _check_options(*, has_data: bool, asking: bool, selects: bool, rated_by: str) -> None:
+def _check_options(*, has_data: bool, asks_judge: bool, selects: bool, rating_option: str) -> None:
     """Raise ConfigError for options that need data or a judge.
 
-    `asking` says whether a judge is asked, `selects` whether an item or a system is selected, and
-    `rated_by` is an option that names people's ratings, or "".
+    `selects` says whether an item or a system is selected. `rating_option` is the option that names
+    people's ratings, or "".
     """
-    if not has_data and (asking or selects or rated_by):
+    if not has_data and (asks_judge or selects or rating_option):
         raise ConfigError("no data: name a file of texts after the two criteria")
-    if rated_by and not asking:
+    if rating_option and not asks_judge:
         raise ConfigError(
-            f"{option(rated_by)}: agreement with people needs scores; add "
+            f"{option(rating_option)}: agreement with people needs scores; add "
             f"{option('model', 'NAME')} or {option('replay', 'CALLS')}"
         )
 
@@ -207,7 +215,7 @@ def _load_side(criterion: str | Criterion, config: RunConfig, language: str) -> 
 
 
 def _side_names(before: str | Criterion, after: str | Criterion) -> tuple[str, str]:
-    """Return different names for the two criteria."""
+    """Return different names for the two criteria, as the caller wrote them."""
     old_name = before if isinstance(before, str) else before.name
     new_name = after if isinstance(after, str) else after.name
     if old_name == new_name:
@@ -222,12 +230,16 @@ def _join_ratings(
     names = [human] if human else list(dict.fromkeys(side.name for side in sides))
     of_these_criteria = config.model_copy(update={"criteria": tuple(names)})
     sheet, _ = human_ratings.read(of_these_criteria, rows, rated=False)
+    # Both criteria stand for what people rated, so the first one may have either name.
     rated_criteria = [replace(sides[0], name=rating_name) for rating_name in names]
     return human_ratings.join(config, rows, sheet, rated_criteria)
 
 
 def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair) -> str:
-    """Return the name of the human ratings to compare with. Raises ConfigError if unknown."""
+    """Return the name of the human ratings to compare with: `human`, or a criterion's name.
+
+    Raises ConfigError if no text has ratings called `human`.
+    """
     known_ratings = dict.fromkeys(rating_name for row in rows for rating_name in row.human)
     if human is not None and human not in known_ratings:
         message = unknown_name_message("rating", human, list(known_ratings))
@@ -252,19 +264,17 @@ def _compare_files(criteria_pair: CriterionPair, criterion_names: tuple[str, str
     for header_key, old_value in old_header.items():
         if old_value != new_header[header_key]:
             changes.append(Change(header_key, old_value or "–", new_header[header_key] or "–"))
-    diff_lines: list[str] = []
-    # The template itself has no layout's name.
-    for layout in dict.fromkeys(["", *criteria_pair[0].layouts, *criteria_pair[1].layouts]):
-        files = []
-        for criterion in criteria_pair:
-            file_text = criterion.layouts.get(layout, "") if layout else criterion.template
-            files.append(file_text.splitlines())
-        old_lines, new_lines = files
-        old_title, new_title = [
-            f"{layout} of {criterion_name}" if layout else criterion_name
-            for criterion_name in criterion_names
-        ]
-        diff_lines += unified_diff(old_lines, new_lines, old_title, new_title, lineterm="")
+    old_criterion, new_criterion = criteria_pair
+    old_name, new_name = criterion_names
+    old_template = old_criterion.template.splitlines()
+    new_template = new_criterion.template.splitlines()
+    diff_lines = [*unified_diff(old_template, new_template, old_name, new_name, lineterm="")]
+    for layout in dict.fromkeys([*old_criterion.layouts, *new_criterion.layouts]):
+        old_layout = old_criterion.layouts.get(layout, "").splitlines()
+        new_layout = new_criterion.layouts.get(layout, "").splitlines()
+        old_title = f"{layout} of {old_name}"
+        new_title = f"{layout} of {new_name}"
+        diff_lines += unified_diff(old_layout, new_layout, old_title, new_title, lineterm="")
     return CriterionDiff(criterion_names, criteria_pair, tuple(changes), tuple(diff_lines))
 
 
@@ -311,7 +321,7 @@ def _prepare_runs(
     sides: CriterionPair,
     rating: str,
 ) -> tuple[PreparedRun, PreparedRun]:
-    """Prepare a run for each criterion, under the same name."""
+    """Prepare a run for each criterion, both under the name `rating`."""
     if sides[0].pairwise:
         raise ConfigError(
             "these criteria compare two texts, but a diff scores single texts: omit the judge, or "
@@ -408,7 +418,7 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> _Prices:
     costs = []
     source = ""
     for run in runs:
-        cost_of_run = 0.0
+        cost_of_judges = 0.0
         without_cache = run.config.model_copy(update={"cache": False})
         uncached = replace(run, config=without_cache)
         for forecast in estimate_cost(uncached, SAMPLED_JUDGMENTS).judges:
@@ -421,8 +431,8 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> _Prices:
             total = forecast.estimate.total
             # Equal judgments share a reply, and one judgment may take a request for each draw.
             n_paid = max(1, total.judgments - total.broken - total.equal)
-            cost_of_run += 1000 * forecast.money.price / n_paid
-        costs.append(cost_of_run)
+            cost_of_judges += 1000 * forecast.money.price / n_paid
+        costs.append(cost_of_judges)
     old_cost, new_cost = costs
     return _Prices((old_cost, new_cost), source)
 
@@ -442,11 +452,11 @@ async def run_diff(
     runs = dict(zip(("before", "after"), diff_plan.runs, strict=True))
     results = await Runs(diff_plan.runs[0].config, progress, display).run_all(runs)
     require_all_recorded(*results.values())
-    judged, notes = criterion_shifts(results["before"], results["after"], diff_plan.rows)
-    other_notes = [*diff_plan.comparison.notes]
+    judged, notes_on_scores = criterion_shifts(results["before"], results["after"], diff_plan.rows)
+    notes = [*diff_plan.comparison.notes]
     for name, result in zip(diff_plan.comparison.names, results.values(), strict=True):
-        other_notes += _failure_notes(name, result)
-    return replace(diff_plan.comparison, judged=judged, notes=(*other_notes, *notes))
+        notes += _failure_notes(name, result)
+    return replace(diff_plan.comparison, judged=judged, notes=(*notes, *notes_on_scores))
 
 
 def _failure_notes(name: str, result: Result) -> Iterator[str]:

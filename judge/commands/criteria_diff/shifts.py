@@ -30,6 +30,7 @@ def criterion_shifts(
     `rows` have the human ratings. Raises DataError for a rating that was used to make either
     prompt.
     """
+    # The run of one criterion has its column first, then those of a panel's judges.
     column = before.table.columns[0]
     new_column = after.table.columns[0]
     notes: list[str] = []
@@ -88,9 +89,10 @@ def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
 
 
 def _level(rows: Sequence[Sample], rating: str) -> Level:
-    """Return the usual level of all texts that people rated, with those whose rating is withheld.
+    """Return the usual level of all texts that people rated, also of those withheld.
 
-    `judge criteria improve` chooses the level before it withholds the ratings of its training part.
+    With them, it is the level of `judge criteria improve`, which chooses it before it withholds the
+    ratings of its training part.
     """
     return usual_level(row for row in rows if rating in row.human or rating in row.withheld)
 
@@ -124,7 +126,7 @@ def _with_agreement(
 
 
 def _as_shares(result: Result) -> Result:
-    """Rescale every value to a share of its scale."""
+    """Return the result with every value as a share (0–1) of its scale."""
     lowest = {}
     widths = {}
     for column in result.table.columns:
@@ -141,18 +143,10 @@ def _as_shares(result: Result) -> Result:
 
 
 def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
-    """Count changed labels, and reversed pairs of texts and of systems.
-
-    A text's label changed if another label is the likeliest now. Labels of all judges count.
-    """
+    """Count changed labels, and reversed pairs of texts and of systems."""
     if before.table.columns[0].labels == after.table.columns[0].labels:
-        old_labels = _likeliest_labels(before)
-        new_labels = _likeliest_labels(after)
-        shared = old_labels.keys() & new_labels.keys()
-        if shared:
-            n_changed = sum(old_labels[text_key] != new_labels[text_key] for text_key in shared)
-            yield FlipCount("likeliest label", n_changed, len(shared))
-    # Systems × items.
+        yield from _label_flips(before, after)
+    # Systems × items, NaN for missing scores.
     old_matrix = np.round(before.table.matrix(column), _DECIMALS)
     new_matrix = np.round(after.table.matrix(column), _DECIMALS)
     if len(old_matrix) < 2:
@@ -168,6 +162,16 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     new_means = _system_means(new_matrix, scored)
     n_pairs = math.comb(len(old_means), 2)
     yield FlipCount("order of systems", _reversed_pairs(old_means, new_means), n_pairs)
+
+
+def _label_flips(before: Result, after: Result) -> Iterator[FlipCount]:
+    """Count the scores whose likeliest label is another one now, with the labels of all judges."""
+    old_labels = _likeliest_labels(before)
+    new_labels = _likeliest_labels(after)
+    shared = old_labels.keys() & new_labels.keys()
+    if shared:
+        n_changed = sum(old_labels[score_key] != new_labels[score_key] for score_key in shared)
+        yield FlipCount("likeliest label", n_changed, len(shared))
 
 
 def _system_means(matrix: Floats, scored: Bools) -> Floats:
