@@ -9,12 +9,12 @@ most 5% of cases (`benchmarks/improving.py`).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -100,8 +100,12 @@ class ImprovementPlan:
     @property
     def seen(self) -> frozenset[str]:
         """The digests of the training part."""
-        texts = [(sample.source, sample.output) for sample in self.training]
-        return frozenset(seen_digest(source, output) for source, output in texts)
+        return _digests(self.training)
+
+
+def _digests(samples: Iterable[Sample]) -> frozenset[str]:
+    """Return the digests under which a criterion's file remembers texts that it was made from."""
+    return frozenset(seen_digest(sample.source, sample.output) for sample in samples)
 
 
 def plan_improvement(
@@ -183,8 +187,8 @@ def _check_writer(
     """Raise ConfigError if the writer cannot be opened, or writes no text."""
     # Nothing is asked here, so no recording is opened.
     unrecorded = config.model_copy(update={"record": None})
-    writing = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
-    for writer_name, provider in writing.judges.items():
+    writing_run = _prepare(unrecorded, training, {criterion.name: criterion}, [writer])
+    for writer_name, provider in writing_run.judges.items():
         require_text(provider, option("writer", writer_name))
 
 
@@ -254,24 +258,24 @@ def _split(
     testing_items = set(items[n_training:])
     training = [sample for sample in rated if sample.item in training_items]
     # Another item may have the same text: its rating would be known from training.
-    training_digests = {seen_digest(sample.source, sample.output) for sample in training}
+    training_digests = _digests(training)
     candidates = [sample for sample in rated if sample.item in testing_items]
     unseen = ledger.withhold(candidates, {rating: training_digests})
     testing = [sample for sample in unseen if rating in sample.human]
     n_tested = len({sample.item for sample in testing})
-    if min(len(training_items), n_tested) >= MIN_RATED_ITEMS:
-        return training, testing
-    different = " whose texts differ in their ratings" if level == "within-items" else ""
-    available = f"{plural(len(items), 'item')} with ratings of {rating}{different}"
-    if len(items) >= 2 * MIN_RATED_ITEMS:
-        available += (
-            f", but only {n_tested} of the {len(testing_items)} for the test have texts that are "
-            "not in the training"
+    if min(len(training_items), n_tested) < MIN_RATED_ITEMS:
+        different = " whose texts differ in their ratings" if level == "within-items" else ""
+        available = f"{plural(len(items), 'item')} with ratings of {rating}{different}"
+        if len(items) >= 2 * MIN_RATED_ITEMS:
+            available += (
+                f", but only {n_tested} of the {len(testing_items)} for the test have texts that "
+                "are not in the training"
+            )
+        raise DataError(
+            f"{available}: too few. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half "
+            "to write and choose revisions, half for a test"
         )
-    raise DataError(
-        f"{available}: too few. judge needs {2 * MIN_RATED_ITEMS}, with different texts: half to "
-        "write and choose revisions, half for a test"
-    )
+    return training, testing
 
 
 def _notes_on_unused(
@@ -282,7 +286,8 @@ def _notes_on_unused(
     unused = [sample for sample in rated if sample.key not in used]
     if not unused:
         return
-    training_digests = {seen_digest(sample.source, sample.output) for sample in training}
+    # `_split` leaves a text out for one of two reasons.
+    training_digests = _digests(training)
     n_repeated = sum(not sample.digests.isdisjoint(training_digests) for sample in unused)
     n_equal = len(unused) - n_repeated
     reasons = []
@@ -349,14 +354,17 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
 
 
 async def _judge(run_name: str, prepared: PreparedRun, runs: Runs) -> Result:
-    """Make one of the runs. Raises Unrecorded if a recording lacks replies."""
+    """Make a run, which the user sees as `run_name`.
+
+    Raises Unrecorded if a recording lacks replies.
+    """
     result = await runs.run(run_name, prepared)
     require_all_recorded(result)
     return result
 
 
 def _columns(result: Result) -> list[RatedColumn]:
-    """Return the scores and failures of each criterion."""
+    """Return the scores and failures of each criterion, without the columns of a panel's judges."""
     columns = [column for column in result.table.columns if not column.judge]
     return [column_from_table(column, result.table, column.name) for column in columns]
 
@@ -462,28 +470,34 @@ async def _ask_writer(
     def questions(prompts: Sequence[str]) -> list[ModelQuestion]:
         return [ModelQuestion(prompt, _TOKEN_LIMIT, checked) for prompt in prompts]
 
-    writing = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
+    # Only its judge is used, which is the writer: the questions are no judgments.
+    writing_run = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
     prompts = writing_prompts(wording, cases, plan.revisions)
-    replies = await runs.ask(writing, questions(prompts))
+    replies = await runs.ask(writing_run, questions(prompts))
     rejected = {}
     for number, reply in enumerate(replies, 1):
-        if isinstance(reply, ModelError) and reply.error == ParseError.__name__:
+        if _is_unusable(reply):
             rejected[number] = Rejected(reply.raw, reply.message)
     if not rejected:
         return replies
     # The cache keeps a second unusable reply, and another call of the command must not get it.
-    not_final = writing.config.model_copy(update={"retry_failed": True})
+    retrying = writing_run.config.model_copy(update={"retry_failed": True})
     prompts = writing_prompts(wording, cases, plan.revisions, rejected)
-    asking_again = replace(writing, config=not_final)
-    second_replies = await runs.ask(asking_again, questions(prompts))
-    (writer,) = writing.judges.values()
+    second_run = replace(writing_run, config=retrying)
+    second_replies = await runs.ask(second_run, questions(prompts))
+    (writer,) = writing_run.judges.values()
     for number, reply in zip(rejected, second_replies, strict=True):
-        if isinstance(reply, ModelError) and reply.error == ParseError.__name__:
+        if _is_unusable(reply):
             quoted = repr(one_line(reply.raw, 60)) if reply.raw else "nothing"
             message = f"{reply.message}; {writer.model}, asked twice, wrote {quoted}"
             reply = replace(reply, message=message)
         replies[number - 1] = reply
     return replies
+
+
+def _is_unusable(reply: str | ModelError) -> TypeGuard[ModelError]:
+    """Return whether the writer answered, but not with a revision."""
+    return isinstance(reply, ModelError) and reply.error == ParseError.__name__
 
 
 def _shown_texts(plan: ImprovementPlan) -> list[str]:
@@ -497,8 +511,8 @@ def _shown_texts(plan: ImprovementPlan) -> list[str]:
 def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]:
     """Return the texts whose ranks by judge and people differ most: those too high, then too low.
 
-    At level `within-items`, ranks are those within an item. A text whose two scores read the same is
-    no disagreement, even if the scores of other texts give it different ranks.
+    At level `within-items`, ranks are those within an item. A text whose two scores read the same
+    is no disagreement, even if the scores of other texts give it different ranks.
     """
     criterion_name = plan.wording.criterion.name
     score_by_text = {score.key: score for score in present.table.column_scores(criterion_name)}
@@ -514,12 +528,10 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
         if _shown(score_by_text[sample.key].value) != _shown(sample.human[plan.rating])
     ]
     ordered = sorted(differing, key=largest_gap_first)
-    highest = ordered[:_CASES]
-    lowest = ordered[::-1][:_CASES]
-    too_high = [sample for sample in highest if gaps[sample.key] > 0]
-    too_low = [sample for sample in lowest if gaps[sample.key] < 0]
+    too_high = [sample for sample in ordered if gaps[sample.key] > 0]
+    too_low = [sample for sample in reversed(ordered) if gaps[sample.key] < 0]
     cases = []
-    for sample in (*too_high, *too_low):
+    for sample in (*too_high[:_CASES], *too_low[:_CASES]):
         score = score_by_text[sample.key]
         is_too_high = gaps[sample.key] > 0
         cases.append(_case(plan, sample, score, is_too_high=is_too_high))
@@ -587,8 +599,8 @@ async def _choose_and_test(
     criterion_by_name = {}
     for candidate in candidates:
         criterion_by_name[f"revision-{candidate.trial.number}"] = candidate.criterion
-    trying = _prepare(plan.config, training, criterion_by_name, plan.judges)
-    result = await _judge("revisions", trying, runs)
+    trial_run = _prepare(plan.config, training, criterion_by_name, plan.judges)
+    result = await _judge("revisions", trial_run, runs)
     columns = [*_columns(present), *_columns(result)]
     selection = choose_wording(training, plan.rating, columns, plan.level)
     trial_by_number = {}
@@ -635,23 +647,10 @@ async def _test(
     """Compare the best revision with the present wording on the testing part."""
     wording = plan.wording
     both = {"present": wording.criterion, "revised": best.criterion}
-    testing = _prepare(plan.config, plan.testing, both, plan.judges)
-    result = await _judge("test", testing, runs)
+    test_run = _prepare(plan.config, plan.testing, both, plan.judges)
+    result = await _judge("test", test_run, runs)
     old_column, new_column = _columns(result)
     columns = (old_column, new_column)
-    # Without `seen`, which would fill the diff with digests.
-    revised_text, _ = revised(wording, best.revision, ())
-    revision_name = f"revision {best.trial.number}"
-    present_lines = wording.text.splitlines()
-    revised_lines = revised_text.splitlines()
-    diff = unified_diff(
-        present_lines,
-        revised_lines,
-        wording.criterion.path,
-        revision_name,
-        lineterm="",
-        n=1,
-    )
     failed_before = len(old_column.failed)
     failed_after = len(new_column.failed)
     failed_in_training, judged_in_training = improvement.judgments
@@ -664,5 +663,19 @@ async def _test(
         agreement=agreement,
         failed=(failed_before, failed_after),
         judgments=(n_failed, n_judged),
-        diff=tuple(diff),
+        diff=tuple(_diff_lines(wording, best)),
+    )
+
+
+def _diff_lines(wording: Wording, best: _Candidate) -> Iterator[str]:
+    """Yield a unified diff from the present file to a revision's."""
+    # Without `seen`, which would fill the diff with digests.
+    revised_text, _ = revised(wording, best.revision, ())
+    return unified_diff(
+        wording.text.splitlines(),
+        revised_text.splitlines(),
+        wording.criterion.path,
+        f"revision {best.trial.number}",
+        lineterm="",
+        n=1,
     )
