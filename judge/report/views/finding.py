@@ -1,4 +1,4 @@
-"""The finding of a result: a headline, then one or two sentences that the numbers support."""
+"""The finding of a result: a headline, then the sentences that the numbers support."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ from judge.results.result import Result
 from judge.stats.calibration import Calibrated
 from judge.stats.derived_columns import pass_columns
 
+_MAX_CRITERIA = 4  # means in a finding; the table has the others
 _ENDS_WITH_ITEMS = re.compile(r" over [\d,]+ items?$")  # "… 76% [52, 90] over 5 items"
 
 
 def finding(result: Result) -> tuple[str, ...]:
-    """Return the headline and at most three sentences; nothing if there is nothing to say."""
+    """Return the headline and the sentences below it; nothing if there is nothing to say.
+
+    The headline has no full stop, the sentences have one.
+    """
     judged = [column for column in result.table.columns if column.kind == "criterion"]
     if judged and not any(column.weight for column in judged):
         return ("No judge compared these systems; the columns are those of an offline baseline.",)
@@ -44,19 +48,19 @@ def finding(result: Result) -> tuple[str, ...]:
         else:
             sentences = _means(result)
     weighted = {column.name for column in judged if column.weight}
-    nothing_succeeded = _all_failed(result, weighted)
-    if not nothing_succeeded:
+    all_failed = _all_failed(result, weighted)
+    if not all_failed:
         return tuple(sentences)
     # The failure is the headline now, so the former headline gets its full stop.
     headline, *others = sentences or ["There is nothing to compare"]
-    with_failure = [nothing_succeeded, f"{headline}.", *others]
-    return tuple(with_failure)
+    return (all_failed, f"{headline}.", *others)
 
 
 def _all_failed(result: Result, judged: set[str]) -> str:
     """Say that no judgment succeeded, or without a judge no value, and with which errors.
 
-    Return "" if any succeeded.
+    `judged` are the columns of the judges that count, none in a run of metrics alone. Return "" if
+    any succeeded.
     """
     noun = "judgment" if judged else "value"
     names = judged or {column.name for column in result.table.columns}
@@ -75,12 +79,12 @@ def _all_failed(result: Result, judged: set[str]) -> str:
 
 
 def _means(result: Result) -> list[str]:
-    """State the mean of each criterion, or of the first metric, of a system without a opponent."""
+    """State the means of the only system with values: of the criteria, or else the first metric."""
     columns = [column for column in display_columns(result) if not column.judge]
     judged = [column for column in columns if column.kind == "criterion"]
-    rates = shown_pass_rates(result)
+    shown_rates = shown_pass_rates(result)
     sentences: list[str] = []
-    for column in judged[:4] or columns[:1]:
+    for column in judged[:_MAX_CRITERIA] or columns[:1]:
         mean_by_system: dict[str, Estimate] = {}
         for system in result.table.systems:
             mean = result.estimates.get((system, column.name))
@@ -94,8 +98,8 @@ def _means(result: Result) -> list[str]:
         rate = result.pass_rates.get((system, column.name))
         if rate is not None:
             share = _passing_share(column, rate)
-            # If every score says pass or fail, the mean is the share that passes.
-            text = f"{text}, {share}" if column.name in rates else share
+            # A column without a pass rate of its own says only pass or fail: its mean is the rate.
+            text = f"{text}, {share}" if column.name in shown_rates else share
         subject = column_title(column.name)
         if len(result.table.systems) > 1:  # the others have no value
             subject = f"{subject} of {short_name(system)}"
@@ -124,5 +128,5 @@ def scope_of(result: Result, sentences: Sequence[str]) -> str:
 
 
 def number_of_items(result: Result) -> str:
-    """Return `40 items`."""
+    """Return the number of a run's items as text: `40 items`."""
     return plural(len(result.table.items), "item")

@@ -82,7 +82,7 @@ def _references(item: ResultItem) -> tuple[str, ...]:
 
 
 def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
-    """Yield what is given, a section for each text, the texts that are missing, and the prompts."""
+    """Yield the source, the shared messages, each text, each missing text, and the prompts."""
     if _source(item) is not None or _references(item) or _answer_facts(item):
         yield Section("source", "Source", partial(_source_blocks, item))
     shared = _shared_messages(item)
@@ -104,6 +104,7 @@ def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
 
 
 def _source_blocks(item: ResultItem) -> Iterator[Block]:
+    """Yield the source, cut if it is long, the request, the passages and the references."""
     source = _source(item)
     references = _references(item)
     if source is not None:
@@ -192,9 +193,10 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
         yield Paragraph(sample.output)
     rows = item.rows[sample.key]
     text_name = item.name(sample)
-    # The scores of metrics need no reason, so they are facts and not rows of the table.
-    metrics = [column.name for column in columns.values() if column.kind == "metric"]
-    table_rows = [row for row in rows if row.column not in metrics or isinstance(row, Failure)]
+    # The scores of metrics have no reason, so they are facts and not rows of the table.
+    table_rows = [
+        row for row in rows if isinstance(row, Failure) or columns[row.column].kind != "metric"
+    ]
     if table_rows:
         yield _score_table(item, table_rows, columns)
     facts = _facts(item, sample, columns)
@@ -224,15 +226,16 @@ def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[st
             title = column_title(row.column)
             metrics.append(f"{title} {value}")
     ratings = [f"{rating_name} {value:.3g}" for rating_name, value in sample.human.items()]
-    values_by_name = {"metrics": metrics, "human ratings": ratings}
     facts = []
-    for fact_name, values in values_by_name.items():
-        if values:
-            facts.append((fact_name, " · ".join(values)))
+    if metrics:
+        facts.append(("metrics", " · ".join(metrics)))
+    if ratings:
+        facts.append(("human ratings", " · ".join(ratings)))
     return tuple(facts)
 
 
 def _claim_table(claims: Sequence[CheckedClaim], column: str, table_name: str) -> Table:
+    """Return a row per claim of a text, or of its references; unsupported ones are marked."""
     rows = []
     for claim in claims:
         tone: Tone = "" if claim.supported else "bad"
