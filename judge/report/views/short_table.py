@@ -38,14 +38,13 @@ _MAX_METRICS = 5  # columns of the short table if no criterion was judged
 def _short_columns(board: Leaderboard) -> list[Column]:
     """Return the overall score, the criteria and one metric, or without criteria some metrics.
 
-    Scores from elsewhere come before ROUGE. A column comes after its means on people's scale, and
-    before its pass rate.
+    A column comes after its means on people's scale, and before its pass rate.
     """
     calibrated = {column.name for column in board.calibrated.values()}
     first_columns = []
     for group in board.groups:
-        own_means = [column for column in group.columns if column.name not in calibrated]
-        first_columns.append(own_means[0])
+        uncalibrated = [column for column in group.columns if column.name not in calibrated]
+        first_columns.append(uncalibrated[0])
     judged = [column for column in first_columns if column.kind == "criterion"]
     columns = judged[:_MAX_CRITERIA]
     if columns:
@@ -71,13 +70,11 @@ def _preferred_metric(board: Leaderboard) -> list[Column]:
         first_column = group.columns[0]
         if first_column.kind == "metric":
             metrics[group.name] = first_column
-    external = [
-        metric_name for metric_name, column in metrics.items() if column.signature.is_external
-    ]
-    preferred = [
-        metric_name for metric_name in (*external, *REFERENCE_METRICS) if metric_name in metrics
-    ]
-    return [metrics[metric_name] for metric_name in preferred[:1]]
+    external = [name for name, column in metrics.items() if column.signature.is_external]
+    for metric_name in (*external, *REFERENCE_METRICS):
+        if metric_name in metrics:
+            return [metrics[metric_name]]
+    return []
 
 
 def _omitted(board: Leaderboard, shown_columns: Sequence[Column]) -> str:
@@ -96,6 +93,7 @@ def short_table(result: Result, board: Leaderboard) -> Table:
     Of one system, return a row per column.
     """
     columns = _short_columns(board)
+    # The values that pass, such as `≥ 4`, by the name of the pass rate's column.
     limit_by_rate = {}
     for column in columns:
         if column.name in board.rates:
@@ -103,10 +101,16 @@ def short_table(result: Result, board: Leaderboard) -> Table:
             limit_by_rate[rate.name] = pass_text(column)
     heads = _heads(result, board, columns, limit_by_rate)
     if len(board.systems) == 1:
-        # The columns of the run are its rows.
-        abouts = dict.fromkeys(text for head in heads for text in head.about)
-        of_one = _table_of_one_system(result, board, columns, heads, " · ".join(abouts))
-        return replace(of_one, omitted=_omitted(board, columns))
+        whole_table = _table_of_one_system(result, board, columns, heads)
+    else:
+        whole_table = _table_of_systems(result, board, columns, heads)
+    return replace(whole_table, omitted=_omitted(board, columns))
+
+
+def _table_of_systems(
+    result: Result, board: Leaderboard, columns: Sequence[Column], heads: Sequence[Head]
+) -> Table:
+    """Return a row per system; the first column of means has bars."""
     rank_heads = [Head("", name="rank")] if board.ranks and not board.against else []
     star = "* significantly best"
     if board.against:
@@ -133,11 +137,7 @@ def short_table(result: Result, board: Leaderboard) -> Table:
         sorts=True,
         short=True,
     )
-    return replace(
-        leaderboard,
-        omitted=_omitted(board, columns),
-        small_print=_small_print(rows, with_ranks=bool(rank_heads)),
-    )
+    return replace(leaderboard, small_print=_small_print(rows, with_ranks=bool(rank_heads)))
 
 
 def _small_print(rows: Sequence[Sequence[Cell]], *, with_ranks: bool) -> str:
@@ -156,7 +156,10 @@ def _heads(
     columns: Sequence[Column],
     limit_by_rate: Mapping[str, str],
 ) -> list[Head]:
-    """Return the heads of the columns: titles, scales and better directions."""
+    """Return the heads of the columns: titles, scales and better directions.
+
+    Means on people's scale have the criterion's title, and the judge's means beside them `judge`.
+    """
     title_by_name = {}
     for column_name, column in board.calibrated.items():
         title_by_name[column.name] = column_title(column_name)
@@ -176,21 +179,17 @@ def _heads(
 
 
 def _table_of_one_system(
-    result: Result,
-    board: Leaderboard,
-    columns: Sequence[Column],
-    heads: Sequence[Head],
-    table_key: str,
+    result: Result, board: Leaderboard, columns: Sequence[Column], heads: Sequence[Head]
 ) -> Table:
     """Return a row per column of the only system: the mean, its interval and the number of items."""
     (system,) = board.systems
     # The key names the scale if all criteria have the same one.
     has_several_scales = len(_scales(columns)) > 1
+    names_of_rates = {rate.name for rate in board.rates.values()}
     rows = []
     for column, head in zip(columns, heads, strict=True):
         row = board.rows[system, column.name]
         cell = _short_cell(result, board, row, column, bar=True)
-        names_of_rates = {rate.name for rate in board.rates.values()}
         is_rate = column.name in names_of_rates
         note = head.note if has_several_scales or is_rate else ""
         row_name = f"{head.head} {note}".rstrip()
@@ -199,8 +198,8 @@ def _table_of_one_system(
         items_text = f"{row.n:,}"
         if row.coverage:
             items_text = f"{items_text} of {row.total:,}"
-        mean_cell_alone = replace(cell, text=mean, note="")
-        rows.append((row_name, mean_cell_alone, cell.note or None, items_text))
+        mean_without_interval = replace(cell, text=mean, note="")
+        rows.append((row_name, mean_without_interval, cell.note or None, items_text))
     of_system = ""
     if system != UNNAMED_SYSTEM:
         of_system = f" of {one_line(system, MAX_NAME)}"
@@ -210,10 +209,12 @@ def _table_of_one_system(
         Head("95% interval", optional=True),
         Head("items"),
     )
+    # The run's columns are rows here, so the key explains what their heads would.
+    abouts = dict.fromkeys(text for head in heads for text in head.about)
     return table(
         row_heads,
         rows,
-        key=table_key,
+        key=" · ".join(abouts),
         caption=f"Mean scores{of_system}.",
         name="leaderboard",
         short=True,
@@ -225,9 +226,10 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     if row.mean is None:
         return Cell("–", tone="muted", title=f"no score in {row.total} texts")
     cell = mean_cell(result, column, row)
-    is_long = bool(share_label(column)) or abs(row.mean) >= 100
     text = cell.text
     note = cell.note
+    # Means have two decimals, but no percentages and no large numbers, which are long already.
+    is_long = bool(share_label(column)) or abs(row.mean) >= 100
     if not is_long:
         text = number(row.mean, 2)
         note = interval_text(column, row.low, row.high, 2)
