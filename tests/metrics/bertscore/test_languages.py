@@ -106,7 +106,7 @@ def test_a_models_name_decides_whether_the_model_is_english_only(
     tmp_path: Path, name: str, english: bool
 ) -> None:
     folder = model(tmp_path / "v", ["the", "ferry", "Fähre"], name=name)
-    assert languages.languages(folder).english_only is english
+    assert languages.languages_of(folder).english_only is english
     french = PAIRS["French"]
     assert bool(languages.unfit_texts(folder, [(french[0], french[1:])])) is english
 
@@ -131,7 +131,7 @@ def test_a_model_reads_the_scripts_of_its_vocabulary(tmp_path: Path, kind: str) 
 
 def test_a_model_with_an_unreadable_vocabulary_accepts_all_texts(tmp_path: Path) -> None:
     local_model = models.Model("bertscore", "model", "own", tmp_path, "none", layer=1)
-    assert languages.languages(local_model).scripts is None
+    assert languages.languages_of(local_model).scripts is None
     assert (
         languages.unfit_texts(local_model, [(first, (second,)) for first, second in PAIRS.values()])
         == {}
