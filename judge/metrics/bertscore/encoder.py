@@ -34,8 +34,9 @@ class TokenizerInfo:
     """Facts about a model's tokenizer.
 
     `limit` is the number of tokens it reads at once, including special ones; `prefix` and `suffix`
-    surround every text; `weightless` are ids with weight 0; `spaced` means that a text begins with
-    a space; `unknown` is the id of unknown tokens, or -1.
+    surround every text; `weightless` are ids with weight 0; `pad` is the id that fills shorter
+    texts up; `spaced` means that a text begins with a space; `unknown` is the id of unknown tokens,
+    or -1.
     """
 
     limit: int
@@ -57,6 +58,7 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
 
     Raise ConfigError if the tokenizer is unsupported.
     """
+    # The special tokens are what surrounds the tokens of any text.
     inner = tokenizer.encode("a", add_special_tokens=False)
     encoded = tokenizer.encode("a")
     size = len(inner)
@@ -69,10 +71,11 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
         )
     prefix = encoded[: starts[0]]
     suffix = encoded[starts[0] + size :]
+    # Tokenizers lack some of these: GPT-2's has no padding, a byte-level one no unknown token.
     special = (tokenizer.cls_token_id, tokenizer.sep_token_id)
+    weightless = tuple(token_id for token_id in special if token_id is not None)
     pad = tokenizer.pad_token_id
     unknown = tokenizer.unk_token_id
-    weightless = tuple(token_id for token_id in special if token_id is not None)
     return TokenizerInfo(
         limit=limit(tokenizer, config),
         prefix=tuple(prefix),
@@ -94,13 +97,10 @@ def _needs_space(tokenizer: Any, config: Any) -> bool:
     if inside is None:
         return by_class
     pretokenizer = json.loads(inside.to_str()).get("pre_tokenizer") or {}
-    pretokenizer_parts = pretokenizer.get("pretokenizers", [pretokenizer])  # of a sequence
-    byte_level = [
-        pretokenizer_part
-        for pretokenizer_part in pretokenizer_parts
-        if pretokenizer_part.get("type") == "ByteLevel"
-    ]
-    return any(not pretokenizer_part.get("add_prefix_space") for pretokenizer_part in byte_level)
+    # A sequence has steps; another pretokenizer is the only step.
+    steps = pretokenizer.get("pretokenizers", [pretokenizer])
+    byte_level = [step for step in steps if step.get("type") == "ByteLevel"]
+    return any(not step.get("add_prefix_space") for step in byte_level)
 
 
 def from_transformers(tokenizer: Any, info: TokenizerInfo) -> Tokenize:
@@ -184,15 +184,15 @@ def cut(network: Any, model: Model) -> Any:
     if hasattr(network, "decoder") and hasattr(network, "encoder"):
         network = network.encoder
     paths = [*_STACKS]
-    # ALBERT uses one group of weights repeatedly, and XLM states a number: there the number of
-    # layers is cut.
+    # ALBERT uses one group of weights repeatedly, and XLM (`n_layers`) states a number: there the
+    # number of layers is cut.
     if hasattr(getattr(network, "encoder", None), "albert_layer_groups"):
         paths.append("encoder.config.num_hidden_layers")
     paths.append("n_layers")
     for path in paths:
-        parents, _, attribute = path.rpartition(".")
+        *parents, attribute = path.split(".")
         holder = network
-        for parent_name in filter(None, parents.split(".")):
+        for parent_name in parents:
             holder = getattr(holder, parent_name, None)
         layers = getattr(holder, attribute, None)
         if isinstance(layers, int):

