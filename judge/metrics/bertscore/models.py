@@ -150,10 +150,7 @@ def resolve(options: Options, cache: Path | None) -> Model:
     last_layer = _layer_count(files.config())
     layer = options.layer
     if layer is None:
-        if options.model is None:
-            layer = last_layer
-        else:
-            layer = default_layers().get(options.model)
+        layer = last_layer if options.model is None else default_layers().get(options.model)
     if layer is None:
         last = last_layer or "its last"
         raise ConfigError(
