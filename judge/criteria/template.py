@@ -233,11 +233,8 @@ def display_name(criterion: Criterion, template_name: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text. Raises CriterionError if it is missing, a pipe, or not UTF-8."""
+    """Return a file's text. Raises CriterionError if it is missing or not UTF-8."""
     try:
-        if path.is_fifo():
-            # Opening it would wait until somebody writes to it.
-            raise CriterionError(f"{path}: a pipe, not a file")
         with path.open(encoding="utf-8-sig") as file:
             # One character more than allowed is enough for `read_layouts` to refuse the text.
             return file.read(MAX_CHARACTERS + 1)
