@@ -143,7 +143,8 @@ class Result(Outlets):
 
         A wide row has source and output, the scores, `NAME_reason`, `NAME_quote` and `NAME_rating`
         (the mean of people's ratings) if there are any, `failures`, and the data's own columns;
-        `data.NAME` is one whose name is taken. In a ranking, a wide row is a comparison.
+        `score.NAME` and `data.NAME` are those whose name is taken. In a ranking, a wide row is a
+        comparison.
         """
         return wide_frame(self.table) if wide else self.table.to_frame()
 

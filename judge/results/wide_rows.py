@@ -11,6 +11,7 @@ from judge.table import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+_FIELDS = ("item", "system", "opponent", "source", "output")
 _WORDS = ("reason", "quote")
 """The texts of a score that a wide row has."""
 
@@ -26,19 +27,18 @@ def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     sample_fields = ["item", "system", "output"]
     if any(sample.source for sample in table.samples):
         sample_fields.insert(2, "source")
-    # A value of all texts of a system together belongs to no text.
-    of_corpus = table.corpus_columns
-    column_names = [column.name for column in table.columns if column.name not in of_corpus]
-    # A column may have the name of another key, which is then listed once.
-    score_keys = dict.fromkeys([*column_names, *word_keys, *rating_keys.values(), "failures"])
-    keys = (*sample_fields, *score_keys)
+    score_keys = _score_keys(table)
+    empty_cells = dict.fromkeys(
+        [*score_keys.values(), *word_keys, *rating_keys.values(), "failures"]
+    )
+    keys = (*sample_fields, *empty_cells)
     # A column of the data that has the name of another key gets a new heading.
     own_columns = table.own_columns(keys)
     row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in table.samples:
         # Every row has every key, in this order.
         row: dict[str, Any] = {name: getattr(sample, name) for name in sample_fields}
-        row |= score_keys
+        row |= empty_cells
         row["failures"] = ""
         for criterion, key in rating_keys.items():
             row[key] = sample.human.get(criterion)
@@ -47,8 +47,10 @@ def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
         row_of_text[sample.key] = row
     for score in table.scores:
         # A value of all texts together and a comparison of two texts have no row.
-        if score.key in row_of_text and not score.opponent:
-            _add_score(row_of_text[score.key], score, word_keys)
+        if score.key in row_of_text and score.column in score_keys and not score.opponent:
+            row = row_of_text[score.key]
+            row[score_keys[score.column]] = score.value
+            _add_words(row, score, word_keys)
     for failure in table.failures:
         # A failure of all texts of a system together has no row.
         if failure.key in row_of_text:
@@ -67,7 +69,7 @@ def wide_frame(table: Table) -> pd.DataFrame:
     if table.has_pairs:
         return _frame_of_pairs(table)
     keys, rows = wide_rows(table)
-    numbers = {column.name for column in table.columns} | {*_rating_keys(table).values()}
+    numbers = {*_score_keys(table).values(), *_rating_keys(table).values()}
     columns = {}
     for key in keys:
         cells = [row[key] for row in rows]
@@ -83,9 +85,9 @@ def _frame_of_pairs(table: Table) -> pd.DataFrame:
     for score in table.scores:
         value_by_cell[(score.item, score.system, score.opponent), score.column] = score.value
     frame = pd.DataFrame(pairs, columns=["item", "system", "opponent"])
-    for column in table.columns:
-        cells = [value_by_cell.get((pair, column.name)) for pair in pairs]
-        frame[column.name] = pd.Series(cells, dtype="float64")
+    for column_name, key in _score_keys(table).items():
+        cells = [value_by_cell.get((pair, column_name)) for pair in pairs]
+        frame[key] = pd.Series(cells, dtype="float64")
     extras = {sample.key: sample.extra for sample in table.samples}
     own_cells: dict[str, list[Any]] = {}
     for column_name, heading in table.own_columns(frame.columns).items():
@@ -123,9 +125,18 @@ def _common_value(values: Sequence[Any]) -> Any:
     return values[0] if all(value == values[0] for value in values) else None
 
 
-def _add_score(row: dict[str, Any], score: Score, word_keys: Collection[str]) -> None:
-    """Write a score and its reason and quotation into the row of its text."""
-    row[score.column] = score.value
+def _score_keys(table: Table) -> dict[str, str]:
+    """Return the key of each column's scores: its name, or `score.NAME` if that is another key.
+
+    Without the values of all texts of a system together, which belong to no text.
+    """
+    taken = {*_FIELDS, *_word_keys(table), *_rating_keys(table).values(), "failures"}
+    names = [column.name for column in table.columns if column.name not in table.corpus_columns]
+    return {name: f"score.{name}" if name in taken else name for name in names}
+
+
+def _add_words(row: dict[str, Any], score: Score, word_keys: Collection[str]) -> None:
+    """Write the reason and the quotation of a score into the row of its text."""
     for word in _WORDS:
         score_key = f"{score.column}_{word}"
         if score_key in word_keys:

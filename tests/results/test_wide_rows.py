@@ -7,6 +7,7 @@ import math
 from io import StringIO
 
 import pandas as pd
+import pytest
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -77,6 +78,25 @@ def test_a_data_column_with_a_reserved_name_is_renamed() -> None:
     assert {name: row[name] for name in ("item", "data.item", "data.bleu", "data.data.bleu")} == {
         "item": "i", "data.item": 7, "data.bleu": "old", "data.data.bleu": True,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["item", "system", "source", "output", "failures"])
+def test_a_criterion_may_have_the_name_of_another_column(name: str) -> None:
+    sample = Sample("i", "s", "an output", "a source")
+    column = Column(name, "criterion", Signature("s"))
+    table = Table((sample,), (column,), (Score("i", "s", name, 3.0, METRIC),))
+    (row,) = frame_of(table).to_dict("records")
+    values = [row[key] for key in ("item", "system", "source", "output", "failures")]
+    assert values == ["i", "s", "a source", "an output", ""]
+    assert row[f"score.{name}"] == 3.0
+
+
+def test_a_score_does_not_replace_a_rating_of_the_same_name() -> None:
+    sample = Sample("i", "s", "o", human={"fluency": 4.0})
+    column = Column("fluency_rating", "criterion", Signature("s"))
+    table = Table((sample,), (column,), (Score("i", "s", "fluency_rating", 3.0, METRIC),))
+    (row,) = frame_of(table).to_dict("records")
+    assert (row["fluency_rating"], row["score.fluency_rating"]) == (4.0, 3.0)
 
 
 def test_the_wide_frame_of_a_comparison_has_the_values_that_both_texts_share() -> None:
