@@ -46,7 +46,7 @@ def tie_label(column: Column) -> str | None:
 
 
 def verdict(forward: Score | None, backward: Score | None, tie_label: str | None = None) -> Verdict:
-    """Combine the answers about one pair of texts; one may be missing.
+    """Combine the answers about one pair of texts; one may be missing, but not both.
 
     `forward` is the answer with the first text shown first, `backward` with the second. The
     preference is the mean of `forward`'s value and 1 − `backward`'s. `tie_label` is the criterion's
@@ -72,7 +72,9 @@ def _preference_of_one_order(forward: Score | None, backward: Score | None) -> f
     """Return the preference for the first text if only one order has an answer."""
     if forward is not None:
         return _snapped(forward.value)
-    return 1 - (0.0 if backward is None else _snapped(backward.value))
+    if backward is not None:
+        return 1 - _snapped(backward.value)
+    raise ValueError("a pair without an answer has no verdict")
 
 
 def preferred_side(row: Score, tie_label: str | None = None) -> int:
@@ -192,7 +194,7 @@ class Side(NamedTuple):
 
 
 Answers = list[Score | None]
-"""About one pair of texts: with its first text shown first, and with its second."""
+"""The answers about one pair of texts: with its first text shown first, and with its second."""
 
 
 def complete_pairs(
@@ -200,10 +202,10 @@ def complete_pairs(
     systems: Sequence[str],
     orders: Orders,
 ) -> tuple[dict[tuple[str, str, str], Answers], int]:
-    """Return the answers about each pair, and the number of incomplete pairs.
+    """Return the answers about each complete pair, and the number of incomplete pairs.
 
-    A pair is an item and two systems in the order of `systems`. A pair is complete with answers in
-    `orders` orders. They are sorted by name: the order of the rows does not matter.
+    A pair is an item and two systems in the order of `systems`. It is complete with answers in
+    `orders` orders. The pairs are sorted, so that the order of the rows does not matter.
     """
     position = {system: index for index, system in enumerate(systems)}
     answers_by_pair: dict[tuple[str, str, str], Answers] = {}
@@ -233,7 +235,8 @@ def collect_sides(
 ) -> Sides:
     """Collect the rows of one column, combining the two orders.
 
-    Several generations belong to one item.
+    `source_items` has the item of the data by the item of a row, because several generations belong
+    to one item. `lengths` has the characters of texts by item of a row and system.
     """
     complete, incomplete = complete_pairs(rows, systems, orders)
     compared: set[str] = set()

@@ -85,6 +85,7 @@ def _is_weighted(column: Column) -> bool:
 
 def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], float]:
     """Return a column's values by text, from 0 at the worse end of the scale to 1 at the better."""
+    # A weighted column has both ends (`_is_weighted`).
     lowest = float(column.low or 0.0)
     highest = float(column.high or 0.0)
     if column.better == "lower":
@@ -104,7 +105,7 @@ def pass_columns(columns: Iterable[Column]) -> dict[str, Column]:
 
 
 def _pass_column(column: Column) -> Column:
-    """Return the column with 1 for each text that reaches the criterion's `pass_at`, and 0 for each other one."""
+    """Return the column with 1 for each text that reaches the criterion's `pass_at`, else 0."""
     scored = column.signature
     sign = "<=" if column.better == "lower" else ">="
     rule = f"pass rate, value {sign} {column.pass_at:g}"
@@ -131,7 +132,7 @@ def pass_table(table: Table) -> Table:
     for score in table.scores:
         if score.column not in rates:
             continue
-        passes = columns[score.column].passes(score.value)
+        value = 1.0 if columns[score.column].passes(score.value) else 0.0
         rate = rates[score.column]
-        scores.append(replace(score, column=rate.name, value=float(passes or 0)))
+        scores.append(replace(score, column=rate.name, value=value))
     return Table(table.samples, tuple(rates.values()), tuple(scores))

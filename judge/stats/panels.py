@@ -1,4 +1,4 @@
-"""Combine the judges of a panel into one score per text, and count the texts on which they differ."""
+"""Combine the scores of a panel's judges, and count the texts on which they differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judge.stats.agreement import values_by_label
 from judge.table import Table
 
 Row = Score | Failure
-_MOST_SPLITS = 5
+_MOST_SPLITS = 5  # named texts
 _ROUNDING = 1e-9  # differences that are half of the scale but for rounding count as half
 
 
@@ -28,7 +28,10 @@ def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
 
 
 def panel_column(judges: Sequence[Column]) -> Column:
-    """Return the column of a panel's values on one criterion. Its signature contains the judges' signatures."""
+    """Return the column of a panel's values on one criterion, from the columns of its judges.
+
+    Its signature contains theirs.
+    """
     first_judge = judges[0]
     joined = join_signatures([column.signature for column in judges], "; ")
     panel = f"{first_judge.panel} of {len(judges)} judges"
@@ -120,7 +123,7 @@ def _majority(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float,
     majority = commonest[0] if shares[commonest[0]] > 0.5 else None
     by_judge = zip(judges, labels, strict=True)
     notes = [f"{column.judge}: {label}" for column, label in by_judge]
-    if not majority:
+    if majority is None:
         notes.append(f"no majority, most votes for {listed(commonest)}")
     value_by_label = dict(votes)
     value = fmean(value_by_label[label] for label in commonest)

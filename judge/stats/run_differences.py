@@ -179,7 +179,7 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     compared = shared_texts.keys | all_texts
     cells_before = _cells_of_run(before, columns, compared)
     cells_after = _cells_of_run(after, columns, compared)
-    changed_items, n_changed_items = _items(columns_of_items, systems, items)
+    changed_items, n_changed_items = _most_changed(columns_of_items, systems, items)
     unanswered_after = cells_before.scored - cells_after.scored - cells_after.failed
     unanswered_before = cells_after.scored - cells_before.scored - cells_before.failed
     return Runs(
@@ -200,7 +200,11 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
 
 @dataclass(frozen=True, slots=True)
 class _SharedTexts:
-    """The texts of both runs: their keys, how many were edited, and the items of the unedited ones."""
+    """The texts of both runs.
+
+    `keys` are their items and systems, `edited` counts those that differ, and `anchors` are the
+    items with a text that is the same in both runs.
+    """
 
     keys: set[tuple[str, str]]
     edited: int
@@ -497,7 +501,10 @@ class _Part:
 
 
 def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
-    """Return the row of one part, with the judge's part of the change if it is known."""
+    """Return the row of one part, with the judge's part of the change if it is known.
+
+    `changed` marks the cells (systems × items) whose text was edited.
+    """
     both = part.both
     differences = part.differences
     is_known = ~np.isnan(differences)
@@ -507,7 +514,16 @@ def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
     before = _mean_over_items(both.before[part.rows], is_known)
     after = _mean_over_items(both.after[part.rows], is_known)
     column_name = both.column.name
-    change = MeanChange(column_name, part.system, before, after, estimate, up, same, down)
+    change = MeanChange(
+        column_name,
+        part.system,
+        before=before,
+        after=after,
+        estimate=estimate,
+        up=up,
+        same=same,
+        down=down,
+    )
     if both.column.kind == "metric":
         return change
     edited = int((changed[part.rows] & is_known).sum())
@@ -532,7 +548,7 @@ def _mean_over_items(values: Floats, is_known: Bools) -> float:
 
 def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChange]:
     """Return the changes of one family of tests, after Holm's correction, by column and system."""
-    # A row without any difference is no test: its p is 1.
+    # A row without any difference is no test, and must not make the correction stricter.
     p_values: list[float | None] = []
     system_p_values: list[float | None] = []
     for change in changes:
@@ -545,7 +561,7 @@ def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChang
     corrected: dict[tuple[str, str], MeanChange] = {}
     for change, p_value, system_p in zip(changes, adjusted, system_adjusted, strict=True):
         if p_value is None and change.estimate.p is not None:
-            p_value = 1.0
+            p_value = 1.0  # no value differs
         key = (change.column, change.system)
         corrected[key] = replace(change, adjusted=p_value, system_adjusted=system_p)
     return corrected
@@ -586,7 +602,7 @@ def _corpus_scores(table: Table, column: str) -> dict[str, Score]:
     return {row.system: row for row in table.column_scores(column) if not row.item}
 
 
-def _items(
+def _most_changed(
     columns: Sequence[_ColumnInBoth],
     systems: Sequence[str],
     items: Sequence[str],
@@ -603,7 +619,7 @@ def _items(
     for index in _largest(sizes, _MAX_ITEMS):
         shifts: list[Shift] = []
         for cell in _largest(absolute_shares[:, :, index], _MAX_SHIFTS):
-            # `_largest` gives positions in the flattened array, columns × systems.
+            # A position in the flattened array, columns × systems.
             column_index, row = divmod(int(cell), len(systems))
             both = varying[column_index]
             shift = Shift(

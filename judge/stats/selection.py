@@ -17,7 +17,7 @@ from judge.stats.correlation import FEWEST_ITEMS
 class Selection:
     """The candidate with the highest Spearman, over `items` rated items.
 
-    `values` are the candidates' Spearman (None if undefined).
+    `chosen` is the candidate's position, `values` are the candidates' Spearman (None if undefined).
     """
 
     chosen: int
@@ -51,7 +51,7 @@ def select(
     all_once = np.ones((1, items))
     observed = rounded(statistic(all_once)[0])
     if np.isnan(observed).all():
-        reason = _constant(values, ratings, failed)
+        reason = _reason_undefined(values, ratings, failed)
         raise DataError(f"no candidate has a Spearman with the ratings at level {level}: {reason}")
     known_correlations = tuple(None if isnan(value) else value for value in observed.tolist())
     best = int(np.nanargmax(observed))
@@ -86,8 +86,8 @@ def _vary(ratings: Floats) -> Bools:
     return differ
 
 
-def _constant(values: Floats, ratings: Floats, failed: Bools | None) -> str:
-    """Return which side does not vary."""
+def _reason_undefined(values: Floats, ratings: Floats, failed: Bools | None) -> str:
+    """Return why no candidate has a correlation: which side does not vary."""
     scored = values if failed is None else np.where(failed, np.nan, values)
     has_value = ~np.isnan(scored).all(axis=0)
     is_known = ~np.isnan(ratings) & has_value

@@ -301,8 +301,9 @@ class Order(Case):
                     case_scores.score(generation, *row) for row in self._rows(pairwise=True)
                 ]
                 n_answers += 1
-                # `flipped` is None if an order has no score.
-                if verdict(forward, backward, label_of_tie).flipped is True:
+                if forward is None or backward is None:
+                    continue
+                if verdict(forward, backward, label_of_tie).flipped:
                     n_flipped += 1
         if not n_flipped:
             return ""
