@@ -197,12 +197,10 @@ def test_a_criterion_may_come_from_another_command(
     folder: Path, command: Callable[..., Any]
 ) -> None:
     reader, writer = os.pipe()
-    with open(writer, "w", encoding="utf-8") as pipe:
-        pipe.write("---\nscale: [1, 5]\n---\nIs this clear? {{ output }}\nScore:")
-    completed = command(
-        *"plan summaries.jsonl --model scripted/replies.yaml --criteria".split(),
-        f"/dev/fd/{reader}",
-    )
+    os.write(writer, b"---\nscale: [1, 5]\n---\nIs this clear? {{ output }}\nScore:")
+    os.close(writer)
+    dry_run = ("--model", "scripted/replies.yaml")
+    completed = command("plan", "summaries.jsonl", *dry_run, "--criteria", f"/dev/fd/{reader}")
     os.close(reader)
     assert completed.code == 0, completed.err
 
