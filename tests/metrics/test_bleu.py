@@ -17,7 +17,7 @@ from judge import text
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Failure, Sample, Score
-from judge.metrics import bleu, parallel
+from judge.metrics import bleu, bleu_options, parallel
 from judge.metrics.bleu import Bleu, CorpusBleu
 from tests.factories import has_line
 
@@ -149,7 +149,7 @@ def test_the_script_of_the_reference_selects_the_tokenizer(
 def test_missing_dictionaries_fall_back_to_characters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text, "installed", lambda name: name in ("en", "zh"))
     names = [
-        bleu.tokenizer_for([each])
+        bleu_options.tokenizer_for([each])
         for each in ("a ferry", "渡轮下午到达", "船は港に着いた", "배가 도착했다")
     ]
     assert names == ["13a", "zh", "char", "char"]
@@ -369,7 +369,7 @@ def test_a_corpus_of_texts_shorter_than_max_order_is_a_failure() -> None:
 
 def test_missing_packages_name_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    bleu._scorer.cache_clear()
+    bleu_options._scorer.cache_clear()
     with pytest.raises(MissingExtra, match=r"ja-mecab .*: pip install 'textjudge\[cjk\]'$"):
         Bleu(tokenize="ja-mecab")
 

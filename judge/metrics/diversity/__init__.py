@@ -21,7 +21,7 @@ from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.metrics import MetricResult, Note
 from judge.metrics.base import setting
-from judge.metrics.bleu import (
+from judge.metrics.bleu_options import (
     HIGHEST_ORDER,
     BleuOptions,
     DiversitySettings,

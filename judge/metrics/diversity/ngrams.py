@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from judge.core.format import plural
 from judge.core.records import Failure, Provenance, Score
 from judge.metrics import Note
-from judge.metrics.bleu import Tokens
+from judge.metrics.bleu_options import Tokens
 from judge.metrics.common import CannotScore
 from judge.metrics.common import texts as text_list
 
