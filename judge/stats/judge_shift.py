@@ -49,8 +49,9 @@ class Split:
 class _Anchors:
     """The texts that are the same in both runs (`cells`, systems × items), and their shifts.
 
-    `shifts` has the mean shift of each system's anchors, `errors` the influence of each cell on its
-    standard error. `usable` are the systems whose anchors cover five items.
+    `shifts` has the mean shift of each system's anchors. `errors` (systems × items) has each
+    anchor's part of its standard error: the squares of a row sum to the squared standard error.
+    `usable` are the systems whose anchors cover five items.
     """
 
     cells: Bools
@@ -59,9 +60,9 @@ class _Anchors:
     usable: Bools
 
     def sources(self, rows: slice) -> Floats:
-        """Return how much each system's shift counts for each of the rows (rows × systems).
+        """Return the weights of the systems' shifts in the shift of each row (rows × systems).
 
-        A system without enough anchors takes the mean of the systems that have them.
+        A system with enough anchors has its own shift, any other one the mean of those shifts.
         """
         has_anchors = self.usable[rows, None]
         own_anchors = np.eye(len(self.shifts), dtype=bool)[rows]
@@ -77,20 +78,20 @@ def _anchors(differences: Floats, cells: Bools) -> _Anchors:
     # A system without anchors has the shift 0, which `usable` keeps from being used.
     shifts = total_shifts / np.maximum(n_anchors, 1)
     deviations = np.where(cells, differences - shifts[:, None], 0.0)
-    # The squares of a row then sum to the squared standard error of its mean, Σ d² / (n (n − 1)).
-    pairs_of_anchors = n_anchors * (n_anchors - 1)
-    spread = np.sqrt(np.maximum(pairs_of_anchors, 1))[:, None]
-    errors = deviations / spread
+    # The squared standard error of a mean is Σ d² / (n (n − 1)).
+    divisor = n_anchors * (n_anchors - 1)
+    errors = deviations / np.sqrt(np.maximum(divisor, 1))[:, None]
     usable = n_anchors >= MIN_INTERVAL_ITEMS
     return _Anchors(cells, shifts, errors, usable)
 
 
 @dataclass(frozen=True, slots=True)
-class _AnchorShift:
-    """The error of the anchors' shift, weighted as the changed texts: by item, and between systems.
+class _ShiftError:
+    """The error of the judge's shift, in which each system weighs as its changed texts do.
 
-    `errors` has each item's influence on the standard error, `items` those with an anchor in use.
-    `between` is the variance between `systems` systems, 0 if each system has anchors of its own.
+    `errors` has each item's part of the standard error, `items` those with an anchor in use.
+    `between` is the variance between `systems` systems, 0 if each system has anchors of its own,
+    infinite if it cannot be estimated.
     """
 
     errors: Floats
@@ -113,44 +114,48 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     otherwise both variances add. Degrees of freedom: Welch (1947), less than the number of items.
     """
     is_known = ~np.isnan(differences)
-    edited = changed & is_known
     anchors = _anchors(differences, is_known & ~changed)
     if not anchors.usable.any():
         return None
+    edited = changed[rows] & is_known[rows]
     cells_of_item = is_known[rows].sum(axis=0)
     items = cells_of_item > 0
     # An item without a cell has sums of 0, which are divided by 1.
     per_item = np.maximum(cells_of_item, 1)
+    total_change = np.where(is_known[rows], differences[rows], 0.0).sum(axis=0) / per_item
+    edited_change = np.where(edited, differences[rows], 0.0).sum(axis=0) / per_item
+    # The judge's part of the edited cells' change, if it shifts for them as for the anchors.
+    edited_shares = edited / per_item
     sources = anchors.sources(rows)
-    edited_shares = edited[rows] / per_item
-    edited_differences = np.where(edited[rows], differences[rows], 0.0)
-    all_differences = np.where(is_known[rows], differences[rows], 0.0)
-    edited_change = edited_differences.sum(axis=0) / per_item
-    total_change = all_differences.sum(axis=0) / per_item
     shift_of_row = sources @ anchors.shifts
     imputed = shift_of_row @ edited_shares
-
-    weights = edited_shares[:, items].mean(axis=1)
-    weights_of_sources = weights @ sources
-    errors = weights_of_sources @ anchors.errors
-    items_with_anchor = anchors.cells[weights_of_sources > 0].any(axis=0)
-    borrowed_weights = weights[~anchors.usable[rows]]
-    between = _variance_between(anchors.shifts[anchors.usable], borrowed_weights)
-    n_systems = int(anchors.usable.sum())
-    anchor_shift = _AnchorShift(errors, items_with_anchor, between, n_systems)
-    n_edited = int(edited[rows].any(axis=0).sum())
     judge_change = total_change - edited_change + imputed
     system_change = edited_change - imputed
-    judge = _estimate(judge_change, items, anchor_shift, sign=1)
-    system = _estimate(system_change, items, anchor_shift, sign=-1, few=n_edited)
+
+    weights = edited_shares[:, items].mean(axis=1)
+    shift_error = _shift_error(anchors, sources, weights, rows)
+    n_edited = int(edited.any(axis=0).sum())
+    judge = _estimate(judge_change, items, shift_error, sign=1)
+    system = _estimate(system_change, items, shift_error, sign=-1, few=n_edited)
     return Split(judge, system)
+
+
+def _shift_error(anchors: _Anchors, sources: Floats, weights: Floats, rows: slice) -> _ShiftError:
+    """Return the error of the mean shift of these rows, whose edited cells have these weights."""
+    weights_of_systems = weights @ sources
+    errors = weights_of_systems @ anchors.errors
+    used_anchors = anchors.cells[weights_of_systems > 0]
+    items_with_anchor: Bools = np.asarray(used_anchors.any(axis=0))
+    borrowed_weights = weights[~anchors.usable[rows]]
+    between = _variance_between(anchors.shifts[anchors.usable], borrowed_weights)
+    return _ShiftError(errors, items_with_anchor, between, int(anchors.usable.sum()))
 
 
 def _variance_between(shifts: Floats, borrowed: Floats) -> float:
     """Return the variance between systems of an imputed shift.
 
-    `shifts` are the shifts of the systems with anchors, `borrowed` the weights of the systems
-    without anchors. The variance is infinite if too few systems have anchors.
+    `shifts` are those of the systems with enough anchors, `borrowed` the weights of the others. The
+    variance is infinite if fewer than three systems have enough anchors.
     """
     if not borrowed.any():
         return 0.0
@@ -165,15 +170,15 @@ def _variance_between(shifts: Floats, borrowed: Floats) -> float:
 def _estimate(
     values: Floats,
     items: Bools,
-    shift: _AnchorShift,
+    shift_error: _ShiftError,
     *,
     sign: int,
     few: int = MIN_ITEMS,
 ) -> Estimate:
-    """Return the mean of `values` over `items`, with the error of the anchors' shift.
+    """Return the mean of `values` over `items`, with its own error and that of the judge's shift.
 
-    The shift was added (`sign` is 1) or subtracted (−1). `few` is the number of items with a
-    changed text: below five there is no interval, below six no p.
+    The shift was added (`sign` is 1) or subtracted (−1). `few` is the number of items that are
+    known to support the mean: below five there is no interval, below six no p.
     """
     n = int(items.sum())
     # Rounded, so that a change of 0 is 0 and not 1e-17, which would have a sign.
@@ -181,14 +186,14 @@ def _estimate(
     few = min(n, few)
     if few < MIN_INTERVAL_ITEMS:
         return Estimate("difference", mean, None, None, n, too_few(few))
-    if np.isinf(shift.between):
+    if np.isinf(shift_error.between):
         return Estimate("difference", mean, None, None, n, _NO_INTERVAL)
     deviations = np.where(items, values - mean, 0.0)
     errors = deviations / sqrt(n * (n - 1))
-    # Added by item before squaring: an item with a changed text and an anchor counts as a pair.
-    with_shift = errors + sign * shift.errors
-    over_items = float((with_shift**2).sum())
-    error = sqrt(over_items + shift.between)
+    # Added by item before squaring: a changed text and an anchor of one item are not independent.
+    with_shift = errors + sign * shift_error.errors
+    variance_over_items = float((with_shift**2).sum())
+    error = sqrt(variance_over_items + shift_error.between)
     if error < _ROUNDING:
         p_value = None
         if few >= MIN_ITEMS:
@@ -196,10 +201,10 @@ def _estimate(
             p_value = 2.0 ** (1 - few) if mean else 1.0
         test = "sign-flip permutation test"
         return Estimate("difference", mean, None, None, n, ALL_EQUAL, p_value, test)
-    freedom = _degrees_of_freedom(errors, items, shift, over_items)
+    freedom = _degrees_of_freedom(errors, items, shift_error, variance_over_items)
     half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
     p_value = t_test(mean / error, freedom) if few >= MIN_ITEMS else None
-    n_anchored = int(shift.items.sum())
+    n_anchored = int(shift_error.items.sum())
     method = (
         f"{100 * CONFIDENCE:g}% t interval over items, {n_anchored} with a text that is the same "
         "in both runs"
@@ -213,26 +218,27 @@ def _estimate(
 def _degrees_of_freedom(
     errors: Floats,
     items: Bools,
-    shift: _AnchorShift,
-    over_items: float,
+    shift_error: _ShiftError,
+    variance_over_items: float,
 ) -> int:
     """Return Welch's (1947) degrees of freedom, less than the number of items.
 
-    The first step combines the variances of the changes and of the anchors (both over items), the
-    second the sum `over_items` with the variance between systems.
+    `errors` has each item's part of the standard error of the changes. The first step combines the
+    variances of the changes and of the anchors (both over items), the second their sum
+    `variance_over_items` with the variance between systems.
     """
     n_items = int(items.sum())
-    n_anchored = int(shift.items.sum())
+    n_anchored = int(shift_error.items.sum())
     of_changes = float((errors**2).sum())
-    of_anchors = float((shift.errors**2).sum())
+    of_anchors = float((shift_error.errors**2).sum())
     scatter = of_changes**2 / (n_items - 1) + of_anchors**2 / (n_anchored - 1)
     welch = (of_changes + of_anchors) ** 2 / max(scatter, _TINY)
-    used_items = items | shift.items
+    used_items = items | shift_error.items
     freedom = min(welch, float(used_items.sum() - 1))
-    scatter = over_items**2 / max(freedom, 1.0)
-    if shift.between:
-        scatter += shift.between**2 / (shift.systems - 1)
-    error = sqrt(over_items + shift.between)
+    scatter = variance_over_items**2 / max(freedom, 1.0)
+    if shift_error.between:
+        scatter += shift_error.between**2 / (shift_error.systems - 1)
+    error = sqrt(variance_over_items + shift_error.between)
     combined = error**4 / max(scatter, _TINY)
     # Whole degrees of freedom, rounded down: 11.999… by rounding errors is 12.
     return max(1, int(combined + _ROUNDING))
