@@ -25,7 +25,11 @@ Ints = np.ndarray[Any, np.dtype[np.intp]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 
 NORMAL = NormalDist()
+CONFIDENCE = 0.95
+MIN_INTERVAL_ITEMS = 5
+"""Fewer items have no interval, because none would hold its level (`benchmarks/claims.py`)."""
 _MAX_DRAWN = 1_000_000  # drawn items in memory, at most about 32 MB
+_MAX_CACHED = 4_000_000  # counts cached for the next statistic, 32 MB
 _ROUNDING = 1e-9  # relative
 
 P = ParamSpec("P")
@@ -40,11 +44,6 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     decorate = threadpool_limits.wrap(limits=1, user_api="blas")
     limited: Callable[P, R] = decorate(function)
     return limited
-
-
-CONFIDENCE = 0.95
-MIN_INTERVAL_ITEMS = 5
-"""Fewer items have no interval, because none would hold its level (`benchmarks/claims.py`)."""
 
 
 def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
@@ -85,7 +84,7 @@ def mean_estimate(
     confidence: float = CONFIDENCE,
     fewest: int = MIN_INTERVAL_ITEMS,
 ) -> Estimate:
-    """Return the mean of one value per item, with the interval of `mean_interval`.
+    """Return the mean of one value per item (at least one), with the interval of `mean_interval`.
 
     The scale is from `low` to `high`.
     """
@@ -133,11 +132,11 @@ def mean_interval(
 ) -> Interval:
     """Return the interval of a mean over n items.
 
-    The variance has the divisor n − 1, and `third` is the third cumulant. On a scale from `low` to
-    `high` it is Wilson's (1927) with Student's t. Its number of tries is the one that gives the
-    variance (Franco et al. 2019): for shares of two labels about n. If all values are equal each
-    item is one try. Without a scale it is Student's t corrected for skewness (Hall 1992), and equal
-    values have no interval. Fewer than `fewest` items (at least 2) have none.
+    The variance has the divisor n − 1, and `third` is the third cumulant of the values. On a scale
+    from `low` to `high` it is Wilson's (1927) with Student's t. Its number of tries is the one that
+    gives the variance (Franco et al. 2019): for shares of two labels about n. If all values are
+    equal each item is one try. Without a scale it is Student's t corrected for skewness (Hall
+    1992), and equal values have no interval. Fewer than `fewest` items (at least 2) have none.
     """
     if n < fewest:
         return Interval(None, None, too_few(n))
@@ -150,19 +149,22 @@ def mean_interval(
         tries: float = n
         if varies:
             tries = n * share * (1 - share) * width**2 / variance
-        lower, upper = wilson_ends(share, tries, t)
-        method = f"{percent} Wilson interval with Student's t over items"
+        lower_share, upper_share = wilson_ends(share, tries, t)
         # Rounding must not leave the mean outside of its interval.
-        lower_end = min(low + width * lower, mean)
-        upper_end = max(low + width * upper, mean)
-        return Interval(lower_end, upper_end, method)
+        lower_bound = min(low + width * lower_share, mean)
+        upper_bound = max(low + width * upper_share, mean)
+        method = f"{percent} Wilson interval with Student's t over items"
+        return Interval(lower_bound, upper_bound, method)
     if not varies:
         return Interval(None, None, "all values equal: no interval without a scale")
     error = sqrt(variance / n)
+    # The third cumulant of a mean is 1/n² of that of the values.
     skewness = third / n**2 / error**3
-    lower = mean - error * unskewed_quantile(t, skewness)
-    upper = mean - error * unskewed_quantile(-t, skewness)
-    return Interval(lower, upper, f"{percent} t interval corrected for skewness over items")
+    # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
+    lower_bound = mean - error * unskewed_quantile(t, skewness)
+    upper_bound = mean - error * unskewed_quantile(-t, skewness)
+    method = f"{percent} t interval corrected for skewness over items"
+    return Interval(lower_bound, upper_bound, method)
 
 
 def too_few(n: int) -> str:
@@ -192,8 +194,8 @@ def resample_weights(n_items: int, n_resamples: int, seed: int) -> Iterator[Floa
     for first_resample in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - first_resample)
         drawn = random.integers(n_items, size=(size, n_items))
-        # Number the items of the second resample from n_items on, and so forth: one call counts
-        # all.
+        # The items of the second resample are numbered from n_items on, and so forth: one call
+        # then counts the items of all resamples.
         first_number = np.arange(size)[:, None] * n_items
         numbered = drawn + first_number
         counts = np.bincount(numbered.ravel(), minlength=size * n_items)
@@ -220,8 +222,6 @@ def sums_by_item(item: Ints, values: Floats, n_items: int) -> Floats:
 
 Statistic = Callable[[Floats], Floats]
 """Maps how often each item was drawn (resamples × items) to a value per resample, or NaN."""
-
-_MAX_CACHED = 4_000_000  # counts cached for the next statistic, 32 MB
 
 
 @lru_cache(maxsize=1)
@@ -253,7 +253,10 @@ class Bootstrap:
         return f"{100 * self.confidence:g}% expanded percentile bootstrap over items, {resampling}"
 
     def observed_and_resampled(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
-        """Return a statistic (one or more numbers) of all items, and of the resamples."""
+        """Return a statistic (one or more numbers) of all items, and of the resamples.
+
+        The first axis of the second array is the resample.
+        """
         weights: Iterable[Floats]
         if n_items * self.n_resamples <= _MAX_CACHED:
             weights = _cached_weights(n_items, self.n_resamples, self.seed)
@@ -281,7 +284,10 @@ class Bootstrap:
         method: str,
         fewest: int = MIN_INTERVAL_ITEMS,
     ) -> Estimate | None:
-        """Return the estimate, with an interval from `fewest` items on; None if undefined."""
+        """Return the estimate, with an interval from `fewest` items on; None if undefined.
+
+        `n` is the number to show, such as texts; the interval depends on `resampled.items`.
+        """
         if np.isnan(resampled.value):
             return None
         items = resampled.items
@@ -292,10 +298,11 @@ class Bootstrap:
         return Estimate(name, resampled.value, lower_bound, upper_bound, n, f"{method}; {self}")
 
     def interval(self, drawn: Floats, items: int) -> Floats:
-        """Return the lower and the upper ends (first axis) for this many items.
+        """Return the lower and the upper ends (first axis) of resamples (first axis of `drawn`).
 
-        They are NaN if no resample has a value. The percentile interval is expanded: it uses the
-        quantiles of √(n / (n − 1)) times Student's t (Hesterberg 2015, section 3.5).
+        They are NaN if no resample has a value. `items` is the number n of resampled items. The
+        percentile interval is expanded: it uses the quantiles of √(n / (n − 1)) times Student's t
+        (Hesterberg 2015, section 3.5).
         """
         by_statistic = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
         ordered = np.sort(by_statistic, axis=-1)  # NaN comes last
