@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from judge.core.errors import ConfigError, DataError
+from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -78,7 +79,7 @@ class Parts(Settings):
         if not score.totals[order - 1]:
             raise CannotScore(
                 "TextsTooShort",
-                f"no output has {order} tokens, so its precision p{order} is undefined",
+                f"precision {part} needs an output of {plural(order, 'token')} or more",
             )
         return float(score.precisions[order - 1])
 

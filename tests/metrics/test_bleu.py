@@ -250,7 +250,7 @@ def test_a_precision_without_ngrams_is_a_failure() -> None:
     p1, p2, p3 = Bleu(values="p1,p2,p3").score([sample("red boat", "a red boat")]).rows
     assert [row.value for row in (p1, p2) if isinstance(row, Score)] == pytest.approx([100, 100])
     assert isinstance(p3, Failure)
-    assert "no output has 3 tokens" in p3.message
+    assert has_line(p3.message, "p3", "3 tokens")
     (p4,) = CorpusBleu(values="p4").score([sample("red", "blue")]).rows
     assert isinstance(p4, Failure)
 
@@ -365,6 +365,12 @@ def test_a_corpus_of_texts_shorter_than_max_order_is_a_failure() -> None:
     assert bleu.corpus(["red boat"], ["red boat"], max_order=2) == 100.0
     with pytest.raises(DataError, match="at least max_order = 4 tokens"):
         bleu.corpus(["red boat"], ["red boat"])
+
+
+def test_the_failure_of_an_empty_output_counts_one_token_in_the_singular() -> None:
+    (row,) = Bleu(values="p1").score([sample("", "red boat")]).rows
+    assert isinstance(row, Failure)
+    assert has_line(row.message, "p1", "1 token or")
 
 
 def test_missing_packages_name_the_pip_command(monkeypatch: pytest.MonkeyPatch) -> None:
