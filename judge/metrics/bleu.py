@@ -35,6 +35,7 @@ from judge.metrics.common import references as usable
 __all__ = ["Bleu", "CorpusBleu", "corpus", "sentence"]
 
 _RESAMPLES = 1000
+# score, p1 … p9, bp
 _PARTS = ("score", *(f"p{order}" for order in range(1, HIGHEST_ORDER + 1)), "bp")
 
 
@@ -56,7 +57,8 @@ class Parts(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         for part in self.values:
-            if part[0] == "p" and int(part[1:]) > self.max_order:
+            is_precision = part.startswith("p")
+            if is_precision and int(part[1:]) > self.max_order:
                 raise ConfigError(
                     f"{self.name}.values: {part} needs {self.name}.max_order of {part[1:]} or more"
                 )
@@ -72,6 +74,7 @@ class Parts(Settings):
     def part(self, score: Any, part: str) -> float:
         """Return a part of sacrebleu's score. Raise CannotScore for a precision of no n-grams."""
         if part == "score":
+            # Rounding may exceed the limit.
             return min(float(score.score), 100.0)
         if part == "bp":
             return float(score.bp)
@@ -183,8 +186,8 @@ class CorpusBleu(Parts):
                 texts.update((sample.output, *targets))
                 if targets:
                     stats.append(self.counts(sample.output, targets, tokenizer))
-            columns = self.columns().items()
-            rows += [self._row(system, stats, *column) for column in columns]
+            for column_name, part in self.columns().items():
+                rows.append(self._row(system, stats, column_name, part))
             # A system without any reference is a failure, not a text that is left out.
             if stats:
                 used.add(tokenizer)
@@ -222,6 +225,7 @@ class CorpusBleu(Parts):
     def _row(
         self, system: str, stats: list[list[int]], column_name: str, part: str
     ) -> Score | Failure:
+        """Return a part of a system's BLEU; `stats` are the counts of each text, see `counts`."""
         label = f"system {system}" if system else "the system"
 
         def failed(error: str, message: str) -> Failure:
@@ -248,9 +252,10 @@ class CorpusBleu(Parts):
         return Score("", system, column_name, value, self._interval(stats, part))
 
     def _interval(self, stats: list[list[int]], part: str) -> Provenance:
-        """Return the 2.5 and 97.5% quantiles of BLEU over resamples of the texts.
+        """Return the 2.5 and 97.5% quantiles of a part over resamples of the texts.
 
-        Resamples for which BLEU is undefined are left out.
+        Resamples for which it is undefined are left out. If most are, or if there is only one text,
+        there is no interval.
         """
         text_count = len(stats)
         if text_count < 2:
@@ -269,6 +274,7 @@ class CorpusBleu(Parts):
             # A resample of short texts may lack n-grams of this order.
             with suppress(CannotScore):
                 resampled.append(self.part(self.computed(total), part))
+        # If most resamples are undefined, the quantiles of the others say little.
         if len(resampled) < _RESAMPLES / 2:
             return Provenance("metric", n=text_count)
         lower_bound, upper_bound = map(float, np.quantile(resampled, (0.025, 0.975)))
@@ -325,8 +331,8 @@ def _is_defined(total: Sequence[int]) -> bool:
 
     With matches but no n-gram of the highest order, the precision of that order is 0/0.
     """
-    # Two lengths, then the matches and the n-grams of each order.
-    highest = len(total) // 2 - 1
-    has_longest = total[-1] > 0
-    has_matches = any(total[2 : 2 + highest])
-    return has_longest or not has_matches
+    # `counts` are two lengths, then the matches and then the n-grams of each order.
+    highest_order = (len(total) - 2) // 2
+    matches = total[2 : 2 + highest_order]
+    ngrams_of_highest_order = total[-1]
+    return ngrams_of_highest_order > 0 or not any(matches)

@@ -30,7 +30,8 @@ __all__ = ["Chrf", "score"]
 
 Pair = tuple[tuple[str, ...], str]
 """References, and an output that is compared with them."""
-_BLOCK = 2**18  # characters counted together, about 100 MB
+# Characters that are counted together. They take about 100 MB.
+_BLOCK = 2**18
 _PUNCTUATION = frozenset(string.punctuation)
 
 
@@ -97,11 +98,11 @@ class Chrf(ReferenceMetric):
         used_orders = np.zeros(shape)
         characters = ["".join(text.split()) for text in texts]
         words = [_words(text) for text in texts]
-        for matches in chain(
-            _matches(characters, group, rank, self.char_order),
-            _matches(words, group, rank, self.word_order),
-        ):
+        of_characters = _matches(characters, group, rank, self.char_order)
+        of_words = _matches(words, group, rank, self.word_order)
+        for matches in chain(of_characters, of_words):
             hits = matches.hits
+            # An order counts if both texts are long enough for it (sacrebleu's effective order).
             both = (matches.in_output > 0) & (matches.in_reference > 0)
             precision_of_order = np.zeros(shape)
             recall_of_order = np.zeros(shape)
@@ -110,14 +111,16 @@ class Chrf(ReferenceMetric):
             precision += precision_of_order
             recall += recall_of_order
             used_orders += both
-        with np.errstate(invalid="ignore", divide="ignore"):  # nothing in common
+        # Two texts without n-grams of a common order get 0/0, and ones without matches, too.
+        with np.errstate(invalid="ignore", divide="ignore"):
             precision /= used_orders
             recall /= used_orders
             weight = self.beta**2
             weighted = weight * precision + recall
             f = 100 * ((1 + weight) * precision * recall / weighted)
         best = np.nan_to_num(f).max(axis=0)
-        return [min(value, 100.0) for value in best.tolist()]  # rounding may exceed the limit
+        # Rounding may exceed the limit.
+        return [min(value, 100.0) for value in best.tolist()]
 
 
 score = list_function(
@@ -170,10 +173,10 @@ def _blocks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
 
 
 class _Stack(NamedTuple):
-    """The texts of pairs: all references, then the outputs.
+    """The texts of pairs: all references, each group of them once, then the outputs.
 
-    `group` is the number of the references. `rank` is a reference's index in its group, and -1 for
-    an output.
+    A group are the references that an output is compared with. `group` is the number of each text's
+    group, from 0. `rank` is a reference's index in its group, and -1 for an output.
     """
 
     texts: list[str]
@@ -184,8 +187,9 @@ class _Stack(NamedTuple):
 def _stack(pairs: Sequence[Pair]) -> _Stack:
     import numpy as np
 
-    # Groups are numbered by the last pair that has them; their numbers may have gaps.
-    group_by_targets = {targets: index for index, (targets, _) in enumerate(pairs)}
+    group_by_targets: dict[tuple[str, ...], int] = {}
+    for targets, _ in pairs:
+        group_by_targets.setdefault(targets, len(group_by_targets))
     texts: list[str] = []
     group: list[int] = []
     rank: list[int] = []
@@ -218,14 +222,15 @@ def _matches(
     import numpy as np
 
     read = corpus(texts)
-    outputs = np.flatnonzero(rank < 0)
     is_reference = rank >= 0
+    outputs = np.flatnonzero(~is_reference)
     rank_count = int(rank.max()) + 1
     group_count = int(group.max()) + 1
     lengths = np.zeros((rank_count, group_count), dtype=np.int64)
     lengths[rank[is_reference], group[is_reference]] = read.lengths[is_reference]
     for order, grams in enumerate(orders(read, max_order, group), start=1):
-        in_reference = rank[grams.text] >= 0
+        # One entry for each distinct n-gram of each text.
+        in_reference = is_reference[grams.text]
         distinct_count = int(grams.gram.max(initial=-1)) + 1
         counts = np.zeros((rank_count, distinct_count), dtype=np.int64)
         ranks_of_grams = rank[grams.text[in_reference]]
@@ -236,9 +241,11 @@ def _matches(
         output_texts = grams.text[~in_reference]
         output_counts = grams.count[~in_reference]
         shared = np.minimum(counts[:, output_grams], output_counts)
-        # A row for each rank, by text; only the columns of outputs are read.
-        hits_by_text = [np.bincount(output_texts, row, minlength=len(texts)) for row in shared]
-        hits = np.array([hits_of_rank[outputs] for hits_of_rank in hits_by_text])
-        in_output = totals(read.lengths[outputs], order)
-        in_reference_texts = totals(lengths[:, group[outputs]], order)
-        yield _Matches(hits, in_output, in_reference_texts)
+        hits_by_rank = []
+        for shared_with_rank in shared:
+            hits_of_texts = np.bincount(output_texts, shared_with_rank, minlength=len(texts))
+            hits_by_rank.append(hits_of_texts[outputs])
+        hits = np.array(hits_by_rank)
+        grams_of_outputs = totals(read.lengths[outputs], order)
+        grams_of_references = totals(lengths[:, group[outputs]], order)
+        yield _Matches(hits, grams_of_outputs, grams_of_references)
