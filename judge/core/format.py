@@ -37,7 +37,7 @@ def escape_controls(text: str) -> str:
 
 
 def one_line(text: str, limit: int = 0) -> str:
-    """Return the text escaped and on one line, cut to `limit` characters unless that is 0."""
+    """Return the text escaped and on one line, of at most `limit` characters (0: any length)."""
     line = " ".join(escape_controls(text).split())
     if not limit or len(line) <= limit:
         return line
@@ -45,9 +45,9 @@ def one_line(text: str, limit: int = 0) -> str:
 
 
 def cut_middle(text: str, longest: int) -> str:
-    """Return the text, or if it is longer only its start and its end, with a mark between them.
+    """Return the text, or only its start and end if it has more than `longest` characters.
 
-    The mark says how long the text was: `[… 960 of 1,000 characters left out …]`.
+    A mark between them, which comes in addition, says how long the text was: `[… 960 of 1,000 characters left out …]`.
     """
     if len(text) <= longest:
         return text
@@ -96,10 +96,10 @@ def minus(text: str) -> str:
 
 
 def signed(value: float, places: int) -> str:
-    """Format a value with its sign: `+0.12`, `−0.12`; 0 has no sign."""
+    """Format a value with its sign: `+0.12`, `−0.12`; what is rounded to 0 has none."""
     text = number(value, places)
-    is_positive = value > 0 and text.strip("0.")
-    return f"+{text}" if is_positive else text
+    is_zero = not text.strip("0.")
+    return f"+{text}" if value > 0 and not is_zero else text
 
 
 def format_p(p_value: float) -> str:
@@ -138,13 +138,29 @@ def dollars(amount: float) -> str:
     return f"${amount:.2g}" if amount >= 1e-4 else "less than $0.0001"
 
 
-def duration(seconds: float) -> str:
-    """Format a duration: `40 s`, `3 min`, `2.5 h`."""
+def rough_duration(seconds: float) -> str:
+    """Format an estimated duration, at least a second: `40 s`, `3 min`, `2.5 h`."""
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     if seconds < 5400:
         return f"{round(seconds / 60)} min"
     return f"{seconds / 3600:.1f} h"
+
+
+def exact_duration(seconds: float) -> str:
+    """Format a measured duration: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`.
+
+    The spaces before units are no-break spaces (U+00A0).
+    """
+    if seconds < 10:
+        return f"{seconds:.1f}\u00a0s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes == 0:
+        return f"{rest}\u00a0s"
+    if minutes < 60:
+        return f"{minutes}\u00a0min {rest:02d}\u00a0s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}\u00a0h {minutes:02d}\u00a0min"
 
 
 def plural(count: int, noun: str) -> str:
@@ -154,7 +170,7 @@ def plural(count: int, noun: str) -> str:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Write `one`, `one and two`, `one, two and three`."""
+    """Write `one`, `one and two`, `one, two and three`. Raises ValueError without parts."""
     *all_but_last, last = parts
     return f"{', '.join(all_but_last)} and {last}" if all_but_last else last
 
@@ -166,22 +182,6 @@ def first_names(names: Iterable[str], limit: int = 5) -> str:
     if len(names) > limit:
         listing += f" and {len(names) - limit:,} more"
     return listing
-
-
-def seconds(value: float) -> str:
-    """Format a duration: `0.8 s`, `42 s`, `3 min 05 s`, `2 h 10 min`.
-
-    The spaces before units are no-break spaces (U+00A0).
-    """
-    if value < 10:
-        return f"{value:.1f}\u00a0s"
-    minutes, rest = divmod(round(value), 60)
-    if minutes == 0:
-        return f"{rest}\u00a0s"
-    if minutes < 60:
-        return f"{minutes}\u00a0min {rest:02d}\u00a0s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}\u00a0h {minutes:02d}\u00a0min"
 
 
 def no_ansi() -> bool:
@@ -206,7 +206,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, Mapping):
-        return {str(to_json(str(key))): to_json(inner_value) for key, inner_value in value.items()}
+        return {whole(str(key)): to_json(inner_value) for key, inner_value in value.items()}
     if isinstance(value, list | tuple):
         return [to_json(inner_value) for inner_value in value]
     if is_dataclass(value) and not isinstance(value, Signature):

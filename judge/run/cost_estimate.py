@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
-from judge.core.format import duration, plural
+from judge.core.format import plural, rough_duration
 from judge.core.messages import option
 from judge.core.records import Usage
 from judge.criteria.checklist import has_questions, questions_of
@@ -323,7 +323,7 @@ def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str
     ]
     seconds = _known_seconds(judges)
     if seconds:
-        parts.append(f"about {duration(max(seconds))}")
+        parts.append(f"about {rough_duration(max(seconds))}")
     return ", ".join(parts)
 
 

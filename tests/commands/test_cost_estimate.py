@@ -16,7 +16,7 @@ from judge.commands.plan.record import Forecast
 from judge.config import RankConfig, load_config
 from judge.core.budget import Budget, parse_budget
 from judge.core.errors import ConfigError
-from judge.core.format import dollars, duration
+from judge.core.format import dollars, rough_duration
 from judge.core.records import Request, Response, Usage
 from judge.core.request_options import TokenPrice
 from judge.execution import token_estimates
@@ -495,4 +495,4 @@ def test_numbers_are_short() -> None:
     assert Budget(1234, "tokens").rounded_up().as_option == "1300tokens"
     for budget in (Budget(0.0013, "usd"), Budget(20, "usd"), Budget(1300, "tokens")):
         assert parse_budget(budget.as_option) == budget
-    assert [duration(x) for x in (0.2, 89, 100, 9000)] == ["1 s", "89 s", "2 min", "2.5 h"]
+    assert [rough_duration(x) for x in (0.2, 89, 100, 9000)] == ["1 s", "89 s", "2 min", "2.5 h"]

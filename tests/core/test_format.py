@@ -65,10 +65,10 @@ def test_clean_text_is_utf8_without_controls_and_stays_clean(text: str) -> None:
             {(0, "item"): "0 items", (1, "item"): "1 item", (1600, "item"): "1,600 items"},
         ),
         (
-            format.seconds,
+            format.exact_duration,
             {(0.84,): "0.8\u00a0s", (42.2,): "42\u00a0s", (59.6,): "1\u00a0min 00\u00a0s"},
         ),
-        (format.seconds, {(185,): "3\u00a0min 05\u00a0s", (7830,): "2\u00a0h 10\u00a0min"}),
+        (format.exact_duration, {(185,): "3\u00a0min 05\u00a0s", (7830,): "2\u00a0h 10\u00a0min"}),
         (
             format.percent,
             {(0.625,): "62.5%", (1,): "100.0%", (-0.0001,): "0.0%", (None,): "–", (0.0,): "0.0%"},

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from judge.commands.plan.record import Forecast
-from judge.core.format import dollars, duration, plural
+from judge.core.format import dollars, plural, rough_duration
 from judge.core.messages import option
 from judge.report.document import (
     Block,
@@ -66,7 +66,7 @@ def _headline(forecast: Forecast, judgments: str) -> str:
         headline_parts = [requests if is_exact else f"About {requests}"]
         headline_parts.append(price_text(forecast.price))
         if forecast.seconds is not None:
-            headline_parts.append(f"about {duration(forecast.seconds)}")
+            headline_parts.append(f"about {rough_duration(forecast.seconds)}")
         return ", ".join(headline_parts)
     if forecast.uncounted:
         metric_names = ", ".join(forecast.uncounted)
@@ -155,7 +155,7 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
     if seconds is None:
         facts["time"] = judge.time.why
     else:
-        facts["time"] = f"about {duration(seconds)} ({judge.time.why})"
+        facts["time"] = f"about {rough_duration(seconds)} ({judge.time.why})"
     known_facts = [(fact_name, fact) for fact_name, fact in facts.items() if fact]
     yield Facts(tuple(known_facts))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
 from judge.core.errors import ProviderError, Transient
-from judge.core.format import duration
+from judge.core.format import rough_duration
 from judge.core.records import Request, Response
 from judge.execution.layers.limited import Limited
 from judge.execution.progress import JudgeProgress
@@ -127,10 +127,10 @@ class Retried:
         """Add the waiting time to the last error, if that ends the run."""
         if self._asks_for_too_long(error):
             seconds = error.retry_after or 0.0
-            length = "more than a year" if seconds > _YEAR else duration(seconds)
+            length = "more than a year" if seconds > _YEAR else rough_duration(seconds)
             advice = f"the server asks to wait {length}: start the same command again then"
         elif error.status == 429:
-            waited = duration(self._waited(started))
+            waited = rough_duration(self._waited(started))
             advice = f"no reply for {waited}: start the same command again later"
         else:
             return

@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any
 
 from judge.core.failure_kinds import failure_kind
-from judge.core.format import UNNAMED_SYSTEM, one_line, plural, seconds
+from judge.core.format import UNNAMED_SYSTEM, exact_duration, one_line, plural
 from judge.core.messages import Remark
 from judge.core.records import ABSTAINED, IDENTICAL, Column, Failure, Score, Usage
 from judge.data import ledger
@@ -361,7 +361,7 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     with suppress(ValueError):
         started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
     language = info.language
-    took = f"took\u00a0{seconds(info.seconds)}" if started else ""
+    took = f"took\u00a0{exact_duration(info.seconds)}" if started else ""
     status = info.status if info.judge_version else ""
     failed = f"{n_lost:,} failed" if n_lost else ""
     abstained = f"{result.abstained:,} abstained" if result.abstained else ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from judge.core import plugins
-from judge.core.format import first_names, one_line, plural, seconds
+from judge.core.format import exact_duration, first_names, one_line, plural
 from judge.core.messages import full_report, option
 from judge.report.document import (
     Block,
@@ -171,7 +171,7 @@ def _footer(
 ) -> Iterator[str]:
     if n_lines > _TOP:
         yield f"{n_lines - _TOP:,} more: {full_report()}"
-    took = seconds(sum(outcome.seconds for outcome in outcomes))
+    took = exact_duration(sum(outcome.seconds for outcome in outcomes))
     checks = _checks(pairs, failing) or "nothing was checked"
     yield f"{checks} · {took}"
 
