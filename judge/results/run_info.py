@@ -18,11 +18,13 @@ from judge.core.records import ChecklistQuestion, Example, Usage
 from judge.data.ratings import PairRating
 
 Status = Literal["complete", "interrupted", "limit", "stopped"]
+"""How a run ended: `limit` is a budget or a deadline that it reached, `stopped` an error."""
 _STRICT = ConfigDict(extra="forbid")
 """Unknown keys come from a newer version, so they are an error and not dropped silently."""
 
 
-def _without_unset(config: RunConfig) -> dict[str, Any]:
+def _options_as_json(config: RunConfig) -> dict[str, Any]:
+    """Return the options of a configuration that have a value, under the names of run.yaml."""
     return config.model_dump(
         mode="json", by_alias=True, exclude_none=True, fallback=_name_of_object
     )
@@ -33,17 +35,19 @@ def _name_of_object(value: object) -> str:
     return str(getattr(value, "__name__", type(value).__name__))
 
 
-Config = Annotated[RunConfig | RankConfig, PlainSerializer(_without_unset)]
+Config = Annotated[RunConfig | RankConfig, PlainSerializer(_options_as_json)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """Numbers of requests.
+    """Numbers of requests to a model, and of judgments by how they were answered.
 
-    `sent` includes repeats, `answered` are those that got a reply, `cached` were not sent, and
-    `shared` were answered by an equal request. `failed_cached` are cached replies without a score,
-    `unread` are replies without a score, and `repaired` are those with a score only after a second
-    question for the score alone.
+    Requests: `sent` includes retries, `answered` got a reply, and `failed` were abandoned.
+    `retried` are the tries after the first one, and `timeouts` those after a time-out.
+
+    Judgments: `cached` were answered from the cache alone, and `shared` by an equal request.
+    `failed_cached` failed on cached replies without a score. `unread` are those whose reply had no
+    score, and `repaired` those that have one only after a second question for the score alone.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
@@ -218,7 +222,7 @@ class PromptLanguage:
 
 @dataclass(frozen=True, slots=True)
 class BudgetInfo:
-    """A run's budget, and what of it was spent, both in its unit."""
+    """A run's budget and how much was spent, in US dollars or tokens (`unit`)."""
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -232,10 +236,13 @@ class RunInfo(ModelUse):
     """A run: its configuration, data, judges and criteria, how it ended, and what its judges and
     systems used in all.
 
-    `notices` are what every report has to show, such as that no model was asked. `notes` are
-    warnings, and `remarks` say what was read or done. `started` is a
-    time in ISO 8601, and `seconds` how long the run took. `preferences` are people's, of a ranking.
-    `prompts` has the first prompt of each column of a judge."""
+    - `started` is a time in ISO 8601, and `seconds` how long the run took.
+    - `preferences`: people's, of a ranking.
+    - `notices`: what every report has to show, such as that no model was asked. `notes`: warnings.
+      `remarks`: what was read or done.
+    - `versions`: of Python and of packages that may change a value.
+    - `prompts`: the first prompt of each column of a judge.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -306,7 +313,7 @@ def read(stored: Mapping[str, Any]) -> RunInfo:
     return _adapter().validate_python(stored)
 
 
-# Made when it is first needed: it takes long to build, and `import judge` needs none.
+# Built when it is first needed, because it takes long and `import judge` needs none.
 @cache
 def _adapter() -> TypeAdapter[RunInfo]:
     return TypeAdapter(RunInfo)
