@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 _MAX_PROMPT_CHARACTERS = 1_000_000  # of all stored prompts together
 _MAX_MESSAGE = 20_000  # characters of a stored message
 _MIN_MESSAGE = 200  # characters of a message that are stored even for thousands of columns
-_ATTEMPTS = 100  # texts; a criterion that cannot be rendered for these has no stored prompt
+_MAX_ATTEMPTS = 100  # texts; a criterion that cannot be rendered for these has no stored prompt
 
 
 def first_prompts(
@@ -64,10 +64,10 @@ def first_prompts(
     The middle of a long message is left out. A column has no prompt if none of its first 100 texts
     can be rendered.
     """
-    n_columns = max(1, len(prepared.criteria) * len(prepared.judges))
     # All prompts are in run.json, which is read as a whole whenever the run is opened.
-    share = _MAX_PROMPT_CHARACTERS // n_columns
-    longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, share))
+    n_columns = max(1, len(prepared.criteria) * len(prepared.judges))
+    characters_of_column = _MAX_PROMPT_CHARACTERS // n_columns
+    longest = min(_MAX_MESSAGE, max(_MIN_MESSAGE, characters_of_column))
     prompts: dict[str, FirstPrompt] = {}
     for judge, judgments in judgments_by_judge.items():
         system_message = prepared.opened[judge].settings.system_message
@@ -93,7 +93,7 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
         if judgment.criterion.part > 1:  # the first question's prompt stands for the checklist
             continue
         attempts = by_criterion.setdefault(judgment.criterion.name, [])
-        if len(attempts) < _ATTEMPTS:
+        if len(attempts) < _MAX_ATTEMPTS:
             attempts.append(judgment)
     firsts = [attempts[0].criterion for attempts in by_criterion.values()]
     renderers = make_renderers(firsts)
@@ -135,7 +135,8 @@ def metadata_factory(
         info_by_judge = {}
         for judge_name, provider in judges.items():
             counts = progress.judges[judge_name]
-            info_by_judge[judge_name] = _judge(provider, counts, prepared.opened[judge_name].config)
+            judge_config = prepared.opened[judge_name].config
+            info_by_judge[judge_name] = _judge_info(provider, counts, judge_config)
         models = [*info_by_judge.values(), *prepared.generated.values()]
         in_all = total_use(models)
         budget = None
@@ -164,8 +165,8 @@ def metadata_factory(
 
 def _info_at_start(prepared: PreparedRun, started: datetime) -> RunInfo:
     """Return what is known of a run before its first request."""
-    criteria = {criterion.name: _criterion(criterion) for criterion in prepared.criteria}
-    notices = [provider.notice for provider in prepared.judges.values()]
+    criteria = {criterion.name: _criterion_info(criterion) for criterion in prepared.criteria}
+    notices = [provider.notice for provider in prepared.judges.values() if provider.notice]
     return RunInfo(
         judge_version=__version__,
         started=started.isoformat(timespec="seconds"),
@@ -175,7 +176,7 @@ def _info_at_start(prepared: PreparedRun, started: datetime) -> RunInfo:
         language=prepared.language if prepared.judges else None,
         systems=prepared.generated,
         criteria=criteria,
-        notices=tuple(filter(None, notices)),
+        notices=tuple(notices),
         versions=dict(_versions()),
     )
 
@@ -190,7 +191,7 @@ def _versions() -> Mapping[str, str]:
 
 
 def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> list[str]:
-    """Return the remarks of engines, the stopped criteria, and the number of repeated failures.
+    """Return the remarks of engines, on draws, on stopped criteria and on repeated failures.
 
     For a `complete` run over all its texts, also return the rules of scripted judges that answered
     none of its prompts.
@@ -199,6 +200,7 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
     for counts in progress.judges.values():
         remarks += counts.remarks
     for judge, counts in progress.judges.items():
+        # No draws: no judgment needed several replies.
         if 0 < counts.draws < prepared.opened[judge].config.draws:
             remarks.append(_fewer_draws(prepared, judge, counts))
     remarks += _recorded_draws(prepared, progress)
@@ -212,9 +214,10 @@ def _remarks(prepared: PreparedRun, progress: Progress, *, complete: bool) -> li
             f"{option('retry_failed', True)} asks the judge again."
         )
     config = prepared.config
-    # A rule may be for texts that this run does not take.
-    partly = prepared.wanted_texts or config.where or config.limit
-    if complete and not partly and config.engine == "local":
+    # A rule may be for texts that this run does not take. With Ray, only the workers' copies of a
+    # judge know which rules they used.
+    is_partial = prepared.wanted_texts or config.where or config.limit
+    if complete and not is_partial and config.engine == "local":
         remarks += _unused_rules(prepared, progress)
     return remarks
 
@@ -232,7 +235,7 @@ def _recorded_draws(prepared: PreparedRun, progress: Progress) -> Iterator[str]:
 
 
 def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> str:
-    """Say that judge drew fewer replies of a reasoning model, and the cost of the usual number."""
+    """Say that fewer replies of a reasoning model were drawn, and what the usual number costs."""
     draws = prepared.opened[judge].config.draws
     provider = prepared.judges[judge]
     usage = counts.usage
@@ -389,7 +392,7 @@ def _scale_of_column(criterion: Criterion) -> dict[str, Any]:
     return {**ends, "labels": scale.labels, "values": scale.values}
 
 
-def _criterion(criterion: Criterion) -> CriterionInfo:
+def _criterion_info(criterion: Criterion) -> CriterionInfo:
     """Return the facts on a criterion that reports, judge cards and new suites use.
 
     Its scale is in its column.
@@ -408,7 +411,7 @@ def _criterion(criterion: Criterion) -> CriterionInfo:
     )
 
 
-def _judge(provider: Provider, counts: JudgeProgress, config: RunConfig) -> JudgeInfo:
+def _judge_info(provider: Provider, counts: JudgeProgress, config: RunConfig) -> JudgeInfo:
     """Describe one judge: its requests, their price, and the facts that the run has learned.
 
     `settings` are those that a user has set, without secrets.
