@@ -334,15 +334,15 @@ def criteria_render(
     ),
 )
 @click.argument("file", metavar="FILE", help="File of your own criterion.")
-@option("--replace", "Replace the steps in the file.", is_flag=True)
-def criteria_steps(file: str, *, replace: bool, **options: Any) -> None:
+@option("--overwrite", "Replace the steps in the file.", is_flag=True)
+def criteria_steps(file: str, *, overwrite: bool, **options: Any) -> None:
     """Have a model draft a criterion's steps.
 
     Writes them into the file's header. Read them before you use them."""
     from judge.commands.loaders import draft_steps
     from judge.config import load_config
 
-    steps = draft_steps(file, load_config(options=options), replace=replace)
+    steps = draft_steps(file, load_config(options=options), overwrite=overwrite)
     # A model wrote them, so control characters are escaped.
     for number, step in enumerate(steps, 1):
         print_untrusted(f"{number}. {step}")

@@ -147,11 +147,11 @@ def _to_sample(row: Row, mapping: Mapping[str, str]) -> Sample:
     return sample
 
 
-def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -> tuple[str, ...]:
+def draft_steps(path: str | Path, config: RunConfig, *, overwrite: bool = False) -> tuple[str, ...]:
     """Have the judge draft evaluation steps, and write them into the header of a criterion's file.
 
     The method is auto-CoT: Liu et al. 2023, G-Eval, section 2.2. Existing steps are replaced only
-    with `replace`; the rest of the file never changes. Raises CriterionError, ConfigError,
+    with `overwrite`; the rest of the file never changes. Raises CriterionError, ConfigError,
     ProviderError, and ParseError if the reply is no list of steps. The file is then unchanged.
     """
     if not is_file(str(path)):
@@ -160,14 +160,14 @@ def draft_steps(path: str | Path, config: RunConfig, *, replace: bool = False) -
             f"show {path} > {path}.jinja"
         )
     criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
-    replaced = ("steps",) if replace else ()
+    replaceable = ("steps",) if overwrite else ()
     # If the file cannot take steps, this raises before the request is paid for.
-    criteria.with_lists(path, {"steps": ["First.", "Second."]}, replaced)
+    criteria.with_lists(path, {"steps": ["First.", "Second."]}, replaceable)
     if len(config.model) != 1:
         raise ConfigError("name the one model that drafts the steps: --model NAME")
     prompt = render_drafting_prompt(criterion, criteria.drafting(criterion))
     steps = run_sync(lambda: _request_steps(prompt.messages, config))
-    criteria.write_lists(path, {"steps": steps}, replaced)
+    criteria.write_lists(path, {"steps": steps}, replaceable)
     return steps
 
 

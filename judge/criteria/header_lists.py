@@ -44,7 +44,7 @@ def with_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) ->
     present_header = read_header(str(path), as_template(path, read_text(path)))
     for key in lists:
         if getattr(present_header, key) and key not in replace:
-            raise CriterionError(f"{path}: already has {key}; --replace overwrites them")
+            raise CriterionError(f"{path}: already has {key}; --overwrite replaces them")
     return with_values(path, path.read_bytes().decode("utf-8"), lists).encode("utf-8")
 
 

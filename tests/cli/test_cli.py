@@ -592,7 +592,7 @@ def test_steps_on_the_command_line(
     assert (completed.code, completed.out) == (0, "1. Read the text.\n2. Choose the score.\n")
     assert "Read the text." in (folder / "polite.jinja").read_text(encoding="utf-8")
     assert command(*args).code == 2
-    assert command(*args, "--replace").code == 0
+    assert command(*args, "--overwrite").code == 0
 
 
 def test_a_shown_criterion_counts_its_examples_and_seen_texts(

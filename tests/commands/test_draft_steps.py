@@ -58,11 +58,11 @@ def test_steps_that_are_there_are_replaced_only_on_demand(
     chat_server.answer = lambda body: (200, {}, make_completion(STEPS))
     drafting_plan = load_config(options={"model": "m", "base_url": chat_server.url})
     draft_steps(file, drafting_plan)
-    with pytest.raises(CriterionError, match="--replace"):
+    with pytest.raises(CriterionError, match="--overwrite"):
         draft_steps(file, drafting_plan)
     assert len(chat_server.bodies) == 1
     chat_server.answer = lambda body: (200, {}, make_completion("1. Read.\n2. Judge."))
-    assert draft_steps(file, drafting_plan, replace=True) == ("Read.", "Judge.")
+    assert draft_steps(file, drafting_plan, overwrite=True) == ("Read.", "Judge.")
 
 
 @pytest.mark.parametrize(
