@@ -238,9 +238,7 @@ RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
         same,
     ),
     (
-        rf"(?P<system>s\d) follows with (?P<size>{SIZE})(?P<overlap>; the intervals (?:do not )?overlap)?\.".replace(
-            "overlap)?", "overlap|)"
-        ),
+        rf"(?P<system>s\d) follows with (?P<size>{SIZE})(?P<overlap>|; the intervals (?:do not overlap|overlap, so it may be as good))\.",
         follows,
     ),
     (r"The wins form a cycle: (?P<wins>.*)\.", circle),

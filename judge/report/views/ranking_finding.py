@@ -200,9 +200,9 @@ def _overlap(ranking: Ranking) -> str:
     _, upper_bound = _ends(ranking, second_standing)
     if lower_bound is None or upper_bound is None:
         return ""
-    return (
-        "; the intervals do not overlap" if lower_bound > upper_bound else "; the intervals overlap"
-    )
+    if lower_bound > upper_bound:
+        return "; the intervals do not overlap"
+    return "; the intervals overlap, so it may be as good"
 
 
 def _circle(ranking: Ranking) -> Iterator[str]:
