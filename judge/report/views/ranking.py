@@ -157,7 +157,15 @@ def _win_rates_by_criterion(rankings: Sequence[Ranking]) -> Table:
     table_key = "win rate: mean preference, a tie counts 0.5"
     if rankings[0].by_strength:
         table_key += "; ordered by strength"
-    return table(heads, rows, table_key, name="standings", sorts=True, short=True)
+    return table(
+        heads,
+        rows,
+        table_key,
+        caption="Win rates by criterion.",
+        name="standings",
+        sorts=True,
+        short=True,
+    )
 
 
 def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Iterator[Section]:
@@ -261,7 +269,11 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         Head("flips", about=("Flips: share of pairs whose verdict changed with the order.",)),
     )
     table_name = f"ranking-{ranking.column}"
-    return table(heads, rows, star=apart, name=table_name, sorts=True, short=short)
+    # In full, a section's heading names the criterion.
+    caption = f"Win rates on {column_title(ranking.column)}." if short else ""
+    return table(
+        heads, rows, star=apart, caption=caption, name=table_name, sorts=True, short=short
+    )
 
 
 def _record_cell(standing: Standing) -> Cell:
