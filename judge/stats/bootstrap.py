@@ -94,21 +94,29 @@ def mean_estimate(
     deviations = values - mean
     squares = float((deviations**2).sum())
     variance = squares / max(1, n - 1)
-    third_cumulant = 0.0
-    if n > 2:
-        cubes = float((deviations**3).sum())
-        third_cumulant = cubes * n / ((n - 1) * (n - 2))
     ends = mean_interval(
         mean,
         variance,
         n,
         low,
         high,
-        third=third_cumulant,
+        third=third_cumulant(deviations),
         confidence=confidence,
         fewest=fewest,
     )
     return Estimate("mean", mean, ends.low, ends.high, n, ends.method)
+
+
+def third_cumulant(deviations: Floats) -> float:
+    """Return the unbiased third cumulant (Fisher's k-statistic) of values, from those minus the mean.
+
+    It is 0 for fewer than three values.
+    """
+    n = len(deviations)
+    if n < 3:
+        return 0.0
+    cubes = float((deviations**3).sum())
+    return cubes * n / ((n - 1) * (n - 2))
 
 
 class Interval(NamedTuple):

@@ -29,10 +29,10 @@ from judge.table import Table
 Pair = tuple[str, str, str]
 """Item and two systems, in the order of the data."""
 Preferences = dict[str, dict[Pair, float]]
-"""By rater; the empty name is people's majority, or their mean rating."""
+"""The preferences (−1, 0 or 1) by rater; the empty name is people's majority, or their mean rating."""
 Kind = Literal["people", "rater", "raters"]
 _VALUES = {"first": 1.0, "tie": 0.0, "second": -1.0}
-_DECIMALS = 9  # of a difference of means, whose rounding errors are no preference
+_DECIMALS = 9  # of a difference of ratings, whose rounding errors are no preference
 _SAME = "share of pairs with the same preference, a tie against a preference counts half"
 
 
@@ -133,7 +133,10 @@ def _rows(
     preferences: Preferences,
     bootstrap: Bootstrap,
 ) -> list[PreferenceRow]:
-    """Compare the judge with people's majority and each rater, and the raters with each other."""
+    """Compare the judge with people's majority and each rater, and the raters with each other.
+
+    Comparisons without a common pair are left out.
+    """
     raters = [rater for rater in preferences if rater]
     # The majority of one rater is that rater: one row is enough.
     names = list(preferences)
@@ -164,9 +167,10 @@ def _stated(
     ratings: Sequence[PairRating],
     judge: RatedColumn,
 ) -> tuple[Preferences, int]:
-    """Return people's stated preferences, and the number of excluded pairs.
+    """Return people's stated preferences with their majority, and the number of excluded pairs.
 
-    The texts of an excluded pair were used to make the prompt.
+    A text of an excluded pair was used to make the prompt. A second rating of a pair by the same
+    rater does not count.
     """
     position = {system: index for index, system in enumerate(table.systems)}
     samples = {sample.key: sample for sample in table.samples}
@@ -214,7 +218,7 @@ def majority_label(votes: Sequence[float]) -> float | None:
 
 
 def _derived(table: Table, criterion: str) -> Preferences:
-    """Return the preferences that follow from ratings of single texts."""
+    """Return the preferences that follow from the mean rating and from each rater's ratings."""
     rated = [sample for sample in table.samples if criterion in sample.human]
     means = {sample.key: sample.human[criterion] for sample in rated}
     ratings: dict[str, dict[tuple[str, str], float]] = {"": means}
@@ -226,7 +230,7 @@ def _derived(table: Table, criterion: str) -> Preferences:
 
 
 def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) -> dict[Pair, float]:
-    """Return the preferences of one rater who rated these texts (item and system)."""
+    """Return the preferences that follow from these ratings, by item and system."""
     preferences: dict[Pair, float] = {}
     for first_system, second_system in combinations(table.systems, 2):
         for item in table.items:
@@ -243,7 +247,7 @@ def _row(
     sides: Sequence[Mapping[Pair, float]],
     bootstrap: Bootstrap,
 ) -> PreferenceRow | None:
-    """Compare every two of these sides on the pairs of texts that both have; None without any."""
+    """Compare every two of these sides' preferences on their common pairs; None without any."""
     item_of_pair: list[str] = []
     distances: list[float] = []
     for first_side, second_side in combinations(sides, 2):

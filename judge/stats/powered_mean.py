@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import Floats, t_quantile, t_test, unskewed_quantile
+from judge.stats.bootstrap import Floats, t_quantile, t_test, third_cumulant, unskewed_quantile
 from judge.stats.power import ALPHA
 
 Quantity = Literal["mean", "difference"]
@@ -156,14 +156,9 @@ def _part(values: Floats, freedom: int) -> _Part:
     """Return the error of the mean of these values."""
     n = len(values)
     deviations = values - values.mean()
-    third_cumulant = 0.0
-    if n > 2:
-        cubes = float((deviations**3).sum())
-        # The unbiased estimate (Fisher's k-statistic); a mean's third cumulant is 1/n² of it.
-        of_values = cubes * n / ((n - 1) * (n - 2))
-        third_cumulant = of_values / n**2
     variance = float((deviations**2).sum()) / freedom / n
-    return _Part(variance, third_cumulant, freedom)
+    third_of_mean = third_cumulant(deviations) / n**2
+    return _Part(variance, third_of_mean, freedom)
 
 
 def _estimate_of_parts(
@@ -191,8 +186,8 @@ def _estimate_of_parts(
         p_value = t_test(value / error, freedom)
         note = f"{percent} t interval, {method}"
         return Estimate(name, value, lower_bound, upper_bound, n, note, p_value)
-    third_cumulant = sum(error_part.third_cumulant for error_part in error_parts)
-    skewness = third_cumulant / error**3
+    third_of_sum = sum(error_part.third_cumulant for error_part in error_parts)
+    skewness = third_of_sum / error**3
     # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
     lower_bound = value - error * unskewed_quantile(t, skewness)
     upper_bound = value - error * unskewed_quantile(-t, skewness)

@@ -119,6 +119,7 @@ class _ColumnValues:
 
     @property
     def constant(self) -> bool:
+        """Return whether all known values are equal."""
         known_values = self.values[~np.isnan(self.values)]
         # Values that differ by rounding only are equal.
         distinct = np.unique(np.round(known_values, PLACES))
@@ -156,6 +157,7 @@ def compare(
 
 
 def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
+    """Return a column's values with the order of the systems and the pairs to compare."""
     values = table.matrix(column.name)
     order = best_first(values, column.better)
     partly = partly_scored(values)
@@ -203,6 +205,7 @@ def _comparison(
     best: tuple[str, ...] = ()
     if sizes and not data.constant and not data.against:
         best = _best(data, decided)
+    # With fewer items than `least` no p can be below the level after Holm's correction.
     too_few = bool(sizes) and max(sizes) < scatter.least
     has_value = (~np.isnan(data.values)).any(axis=0)
     detectable = scatter.median.detectable() if scatter.pairs else None
@@ -289,7 +292,11 @@ def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> It
 
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
-    """Explain what could not be computed."""
+    """Explain what could not be computed.
+
+    `compared` is the number of pairs of systems that share an item. `too_few` says that so few
+    items could not show any difference.
+    """
     is_known = ~np.isnan(data.values[data.order])
     if not data.order:
         return "no text has a value"
