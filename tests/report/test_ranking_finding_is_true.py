@@ -26,6 +26,7 @@ NAMES = [f"s{k}" for k in range(6)]
 LIST = r"s\d(?:, s\d)*(?: and s\d)?"
 COUNTED = rf"{LIST}|\d+ systems"
 SIZE = r"(?:(?:strength )?[−\d.]+|\d+%)(?: \[[^\]]+\])?"
+OVERLAP = "; the intervals (?:do not overlap|overlap, so it may be as good)"
 
 Verdicts = list[tuple[str, int, str, str, float, float]]
 """Column, item, system, opponent, and the preference for the system when shown first and second."""
@@ -238,7 +239,7 @@ RULES: list[tuple[str, Callable[[Reading, Result, re.Match[str]], bool]]] = [
         same,
     ),
     (
-        rf"(?P<system>s\d) follows with (?P<size>{SIZE})(?P<overlap>|; the intervals (?:do not overlap|overlap, so it may be as good))\.",
+        rf"(?P<system>s\d) follows with (?P<size>{SIZE})(?P<overlap>|{OVERLAP})\.",
         follows,
     ),
     (r"The wins form a cycle: (?P<wins>.*)\.", circle),

@@ -271,9 +271,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     table_name = f"ranking-{ranking.column}"
     # In full, a section's heading names the criterion.
     caption = f"Win rates on {column_title(ranking.column)}." if short else ""
-    return table(
-        heads, rows, star=apart, caption=caption, name=table_name, sorts=True, short=short
-    )
+    return table(heads, rows, star=apart, caption=caption, name=table_name, sorts=True, short=short)
 
 
 def _record_cell(standing: Standing) -> Cell:
