@@ -53,7 +53,8 @@ def finding(result: Result) -> tuple[str, ...]:
         return tuple(sentences)
     # The failure is the headline now, so the former headline gets its full stop.
     headline, *others = sentences or ["There is nothing to compare"]
-    return (all_failed, f"{headline}.", *others)
+    with_failure = [all_failed, f"{headline}.", *others]
+    return tuple(with_failure)
 
 
 def _all_failed(result: Result, judged: set[str]) -> str:

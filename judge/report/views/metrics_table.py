@@ -75,26 +75,26 @@ def _criterion_column(rated: Rated, level: Level) -> _CriterionColumn:
     return _CriterionColumn(rated, level, correlations, best, sides)
 
 
-def _side_of_lead(rated: Rated, best: str, other: str, level: Level) -> Side:
+def _side_of_lead(rated: Rated, best: str, row_name: str, level: Level) -> Side:
     """Return on which side of 0 the best one's lead over another one lies.
 
     Both the interval and its rounding are those of the sentences: a star must not contradict them.
     """
-    lead = _lead(rated, best, other, level)
+    lead = _lead(rated, best, row_name, level)
     if lead is None:
         return Side.UNTESTED
-    return Lead(other, lead, level, INTERVAL_ITEMS_OF_DIFFERENCES.get(level)).side
+    return Lead(row_name, lead, level, INTERVAL_ITEMS_OF_DIFFERENCES.get(level)).side
 
 
-def _lead(rated: Rated, best: str, other: str, level: Level) -> Estimate | None:
+def _lead(rated: Rated, best: str, row_name: str, level: Level) -> Estimate | None:
     """Return the best one's Spearman minus that of another one, None if it is undefined."""
-    difference = rated.differences.get((best, other, level))
+    difference = rated.differences.get((best, row_name, level))
     if difference is not None:
         return difference
-    reverse = rated.differences.get((other, best, level))
+    reverse = rated.differences.get((row_name, best, level))
     if reverse is not None:
         return reverse.times(-1)
-    return rated.behind.get((other, level))
+    return rated.behind.get((row_name, level))
 
 
 def _key(columns: Sequence[_CriterionColumn]) -> str:
