@@ -19,6 +19,7 @@ _MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"
 # A character and the accents, jamo or voicing marks that folding may combine with it: "e" and
 # U+0301, "ｶ" and "ﾞ".
 _CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
+# Texts repeat their characters.
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
 # A mark that opens or closes a quotation. After a digit or letter, a straight mark only closes: it
 # may be inches (`27"`). Single marks and backticks are mostly apostrophes and code, so they are not
@@ -31,15 +32,16 @@ _CLOSED_BY = {
 
 
 def is_quoted(before: str, head: str) -> bool:
-    """Return whether what follows these texts is quoted.
+    """Return whether what follows is quoted.
 
     That is the case if a quotation that begins in `before` is still open at its end, or if the last
-    line of `head` is a quoted line.
+    line of `head` is a line of a Markdown quotation ("> …").
     """
+    # The marks that close each open quotation, the innermost last.
     closers: list[str] = []
-    for marks in _QUOTATION.findall(fold(before)):
-        mark = marks[-1]
-        follows_word = len(marks) > 1
+    for match in _QUOTATION.findall(fold(before)):
+        mark = match[-1]
+        follows_word = len(match) > 1
         if closers and mark in closers[-1]:
             closers.pop()
         elif mark in _CLOSED_BY and not (follows_word and mark == '"'):
@@ -49,9 +51,9 @@ def is_quoted(before: str, head: str) -> bool:
 
 
 def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:
-    """Return a judge's quotation as the first of the texts that contains it has it.
+    """Return a judge's quotation as it is written in the first of the texts that contains it.
 
-    Return None if no text contains it literally.
+    Return None if no text contains it literally, by the rules of `locate`.
     """
     if not quote:
         return None
@@ -72,16 +74,17 @@ def locate(quote: str, text: str, *, ignore_case: bool = False) -> tuple[int, in
     spaced = _one_spaced(text, ignore_case)
     folded_quote = fold(quote)
     for candidate in (folded_quote, folded_quote.strip(_MARKS_AROUND)):
-        wanted_text = " ".join(candidate.split())
+        spaced_quote = " ".join(candidate.split())
         if ignore_case:
-            wanted_text = _one_case(wanted_text)
-        if not wanted_text:
+            spaced_quote = _one_case(spaced_quote)
+        if not spaced_quote:
             continue
-        position = spaced.text.find(wanted_text)
+        position = spaced.text.find(spaced_quote)
         if position >= 0:
+            # From the spaced text to the folded one, and from there to the original.
             folded = fold_with_positions(text, 0)
             first = spaced.positions[position]
-            last = spaced.positions[position + len(wanted_text) - 1]
+            last = spaced.positions[position + len(spaced_quote) - 1]
             return folded.starts[first], folded.ends[last]
     return None
 
@@ -94,8 +97,10 @@ class _SpacedText:
     positions: Sequence[int]
 
 
+# A reply has several quotations of the same few texts.
 @lru_cache(maxsize=4)
 def _one_spaced(text: str, ignore_case: bool) -> _SpacedText:
+    """Return the folded text with any white space as one space, and in one case if asked."""
     folded = fold_with_positions(text, 0).text
     positions: list[int] = []
     for word in re.finditer(r"\S+", folded):
@@ -104,7 +109,9 @@ def _one_spaced(text: str, ignore_case: bool) -> _SpacedText:
             positions.append(word.start() - 1)
         positions += range(*word.span())
     spaced = " ".join(folded.split())
-    return _SpacedText(_one_case(spaced) if ignore_case else spaced, positions)
+    if ignore_case:
+        spaced = _one_case(spaced)
+    return _SpacedText(spaced, positions)
 
 
 def _one_case(text: str) -> str:
@@ -137,6 +144,7 @@ def fold_with_positions(text: str, base: int) -> FoldedText:
 
     A character is folded together with its combining marks.
     """
+    # Most texts are folded already.
     if fold(text) == text:
         end = base + len(text)
         return FoldedText(text, range(base, end), range(base + 1, end + 1))

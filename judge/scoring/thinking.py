@@ -12,8 +12,9 @@ from judge.core.messages import advice_on_thinking
 # `{"score": 4}`, perhaps after "```json".
 OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 """The beginning of a JSON object, perhaps in a fence: a `<think>` in it is part of a text."""
-_LONGEST = 120
-"""Characters that are looked at first: most texts that are not blank show it there."""
+# Characters that `is_blank` looks at first. Most texts that are not blank show it there, and folding
+# a long text takes time.
+_FIRST_LOOK = 120
 # `<think>`, `</thinking>`, `<seed:think>`, `[THINK]`, `◁/think▷`
 _TAG = re.compile(
     r"[<\[◁](/?)(?:[a-z]{1,9}:)?(think|thinking|thought|reasoning)[>\]▷]", re.IGNORECASE
@@ -31,6 +32,7 @@ _FINAL = re.compile(
     r"<\|channel\|>\s*final\b[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
     r"|\A\s*final\s*<\|message\|>|assistantfinal"
 )
+# A mark of channels anywhere in a text.
 CHANNEL_MARK = re.compile(r"<\|(?:channel|message)\|>|assistantfinal")
 # What GLM writes before its answer: `<|begin_of_box|>4<|end_of_box|>`
 _BOX = re.compile(r"\s*+<\|begin_of_box\|>")
@@ -52,7 +54,7 @@ def reply_start(text: str) -> int:
     # Most replies have no tags. Looking for an opening character is quicker than for a whole tag.
     if _TAG_OPENING.search(text) and not OBJECT.match(text):
         start = _after_blocks(text)
-    if is_blank(text[start:] if start else text):
+    if is_blank(text[start:]):
         if start:
             raise _only_thinking("is empty after its thinking", text)
         raise ParseError("the reply is empty", text)
@@ -78,6 +80,7 @@ class _Blocks:
     in_heading: bool = False
 
     def open(self, tag: re.Match[str]) -> None:
+        # Thinking begins where nothing but the blocks before it was written.
         if not self.depth and not is_blank(self.text[self.start : tag.start()]):
             self.in_prose = True
         if self.in_prose:
@@ -91,6 +94,8 @@ class _Blocks:
         if self.mentioned:
             self.mentioned -= 1
         elif self.depth or not self.start:
+            # The first block may lack its opening tag: `depth` is 0 then, and what looked like
+            # prose was thinking.
             self.depth = max(0, self.depth - 1)
             self.in_prose = False
             if not self.depth:
@@ -112,6 +117,7 @@ def _after_blocks(text: str) -> int:
     blocks = _Blocks(text)
     for tag in _TAG.finditer(text):
         name = tag[2].lower()
+        # Inside a block of one name, tags of other names are part of the thinking.
         if blocks.depth and name != blocks.name:
             continue
         blocks.name = name
@@ -126,9 +132,10 @@ def _after_blocks(text: str) -> int:
 
 
 def _after_channels(text: str, channel: re.Match[str]) -> int:
-    """Return where the last final channel of a reply begins.
+    """Return where the text of a reply's last final channel begins.
 
-    Raises ParseError if there is none, or nothing in it.
+    `channel` is the match of its first channel. Raises ParseError if no channel is final, or the
+    last one is empty.
     """
     finals = list(_FINAL.finditer(text, channel.start()))
     if not finals:
@@ -167,6 +174,5 @@ def _only_thinking(trouble: str, text: str) -> ParseError:
 
 def is_blank(text: str) -> bool:
     """Return whether a text has nothing but white space and invisible characters."""
-    # Most texts show at their beginning that they are not blank.
-    begins_blank = not fold(text[:_LONGEST]).strip()
+    begins_blank = not fold(text[:_FIRST_LOOK]).strip()
     return begins_blank and not fold(text).strip()
