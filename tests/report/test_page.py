@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -108,6 +109,13 @@ def document(text: str, language: str = "") -> Document:
 @pytest.fixture(scope="module")
 def page(result: Result) -> str:
     return plugins.write(plugins.document(result), "html")
+
+
+def test_the_page_suggests_no_full_report() -> None:
+    commands = ("the same command with --full", "judge report RUN --worst 10")
+    shown = Page(render(replace(document("a"), next=commands))).text
+    assert "--worst 10" in shown
+    assert "--full" not in shown
 
 
 def test_golden_of_the_items(result: Result, golden: Any) -> None:

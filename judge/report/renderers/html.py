@@ -25,6 +25,7 @@ from markupsafe import Markup, escape
 from judge.core.failure_kinds import failure_kind
 from judge.core.format import escape_controls, one_line, plural
 from judge.core.line_breaks import pieces
+from judge.core.messages import full_report
 from judge.report import document as blocks
 from judge.report.document import Document
 from judge.report.format import is_rtl, isolate
@@ -46,12 +47,15 @@ def render(document: Document) -> str:
     script = asset("page.js") + asset("items.js")
     template = page_environment().get_template("page.html.jinja")
     table_data = _table_data(document)
+    # The page is the whole report.
+    next_commands = [text for text in document.next if full_report() not in text]
     page: str = template.render(
         document=document,
         style=Markup(style),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)
         script_hash=policy_hash(script),
         table_data=table_data,
+        next_commands=next_commands,
     )
     return page
 
