@@ -29,6 +29,7 @@ from judge.cli.options import (
 from judge.cli.run import Display, run_interruptibly
 from judge.cli.terminal import (
     check_outputs,
+    input_files,
     print_json,
     print_message,
     print_report,
@@ -40,7 +41,6 @@ from judge.core.errors import ConfigError, StorageError
 if TYPE_CHECKING:
     from judge.commands.criteria_diff.record import CriterionDiff
     from judge.commands.improve.record import Improvement
-    from judge.config import RunConfig
     from judge.core.records import Criterion
     from judge.execution.progress import Progress
     from judge.run.preparation import PreparedRun
@@ -95,7 +95,7 @@ def diff_command(
 
     options["ratings"] = ratings
     config = load_config(options=options) if data is None else read_config(data, options, RunConfig)
-    inputs = [*_criterion_files(before, after), data, config.ratings, *_input_files(config)]
+    inputs = [*_criterion_files(before, after), data, *input_files(config)]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
     # Without a judge, there are no runs.
@@ -123,17 +123,6 @@ def _criterion_files(*entries: str) -> list[Path]:
     from judge.core.criterion_entry import is_file
 
     return [Path(entry) for entry in entries if is_file(entry)]
-
-
-def _input_files(config: RunConfig) -> list[Path | None]:
-    """Return the files that a run reads, and its recording, which no report may overwrite."""
-    from judge.data import samples
-
-    inputs = [config.replay, config.record]
-    if config.data is not None:
-        # The data may be a folder or a pattern of many files.
-        inputs += [path for path, _ in samples.files(config.data)]
-    return inputs
 
 
 criteria_app = Group(help="List, show, write, render, draft and compare criteria.")
@@ -398,7 +387,7 @@ def criteria_improve(
     from judge.core.request_options import Judge
 
     config = read_config(data, {"ratings": ratings, **options}, RunConfig)
-    inputs = [*_criterion_files(file), data, config.ratings, config.replay, config.record]
+    inputs = [*_criterion_files(file), data, *input_files(config)]
     check_outputs({"--output": output}, inputs, "console")
     writing_model = Judge(name=writer) if writer else None
     plan = plan_improvement(

@@ -113,7 +113,8 @@ def report_command(
     result = open_run(run)
     # The output of charts may be a folder that exists.
     if not draws_charts:
-        check_outputs({"--output": output}, format=format)
+        data_file = result.info.data.path
+        check_outputs({"--output": output}, [Path(data_file)] if data_file else [], format)
     parts = {"--item": item, "--worst": worst, "--claims": claims or None, "--by": by}
     of_whole_run = {
         "--figure": figure,

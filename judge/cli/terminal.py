@@ -16,6 +16,7 @@ import click
 from judge.core.errors import ConfigError, StorageError
 
 if TYPE_CHECKING:
+    from judge.config import RunConfig
     from judge.report.document import Document
     from judge.results.result import Result
 
@@ -66,6 +67,17 @@ def check_outputs(
                 f"{flag} {path}: already exists and does not look like a report; name another file"
             )
         _check_writable(flag, path)
+
+
+def input_files(config: RunConfig) -> list[Path]:
+    """Return the files that a run reads, and its recording, which no report may overwrite."""
+    from judge.data import samples
+
+    inputs = [config.ratings, config.replay, config.record]
+    if config.data is not None:
+        # The data may be a folder or a pattern of many files.
+        inputs += [path for path, _ in samples.files(config.data)]
+    return [path for path in inputs if path is not None]
 
 
 def _looks_like_report(path: Path, format: str) -> bool:

@@ -18,6 +18,7 @@ from judge.cli.options import (
     option,
     output_option,
     quiet_option,
+    read_config,
     report_format,
     table_option,
     to_config,
@@ -25,6 +26,7 @@ from judge.cli.options import (
 from judge.cli.run import execute, exit_with_status, refuse_options
 from judge.cli.terminal import (
     check_outputs,
+    input_files,
     print_report,
     shows_report,
 )
@@ -112,7 +114,8 @@ def validate_command(
     check_epsilon(epsilon)
     if level is not None:
         check_level(level)
-    check_outputs({"--output": output}, format=format)
+    if output is not None:
+        check_outputs({"--output": output}, _inputs(data, options), format)
     _check_others(data, others, card=card)
     show: Callable[..., None] | None = None
     if output is not None or shows_report(format, quiet=quiet):
@@ -189,6 +192,17 @@ def _validate_finished_run(
         # The page of a run does not have the ratings of another file.
         is_page_of_run = not others and not config.ratings
         show(validation, folder=run if is_page_of_run else None)
+
+
+def _inputs(data: Path, options: Mapping[str, Any]) -> list[Path]:
+    """Return the files that this command reads, such as people's ratings."""
+    from judge.config import RunConfig
+    from judge.data import samples
+
+    if samples.is_data(data):
+        return [data, *input_files(read_config(data, options, RunConfig))]
+    ratings = options.get("ratings")
+    return [] if ratings is None else [Path(ratings)]
 
 
 def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:

@@ -208,6 +208,34 @@ def test_bad_input_is_an_error_before_any_request(
     assert not Path("cache").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "input_file"),
+    [
+        (("validate", "r", "--ratings", "ratings.csv"), "ratings.csv"),
+        (("validate", "data.csv", *SCRIPTED, "--ratings", "ratings.csv"), "ratings.csv"),
+        (("validate", "data.csv", *SCRIPTED, "--ratings", "ratings.csv"), "data.csv"),
+        (("validate", "run.yaml"), "ratings.csv"),
+        (("validate", "run.yaml"), "data.csv"),
+        (("validate", "run.yaml", "--card"), "data.csv"),
+        (("report", "r"), "data.csv"),
+    ],
+)
+def test_a_report_replaces_no_data_or_ratings(
+    judge: Callable[..., Any], arguments: tuple[str, ...], input_file: str
+) -> None:
+    Path("data.csv").write_text("item,system,source,output\n1,x,A.,x wrote.\n", encoding="utf-8")
+    Path("ratings.csv").write_text("item,system,rater,relevance\n1,x,anna,5\n", encoding="utf-8")
+    Path("run.yaml").write_text(
+        "data: data.csv\nratings: ratings.csv\nmodel: scripted/replies.yaml\ncriteria: [relevance]\n",
+        encoding="utf-8",
+    )
+    assert judge("run", "data.csv", *SCRIPTED, "--out", "r", "--quiet").code == 0
+    before = Path(input_file).read_bytes()
+    completed = judge(*arguments, "--format", "csv", "--output", input_file)
+    assert (completed.code, Path(input_file).read_bytes()) == (2, before)
+    assert has_line(completed.err, f"--output {input_file}", "also an input")
+
+
 def test_ratings_can_be_mapped(judge: Callable[..., Any]) -> None:
     write_jsonl(
         "mapped.jsonl", [{**row, "human": None, "rel": row["human"]["relevance"]} for row in ROWS]
