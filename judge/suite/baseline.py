@@ -48,10 +48,13 @@ _MOST_SETTINGS = 4
 class Baseline:
     """The run to compare with, and the folder in which this run becomes the baseline.
 
-    `before` is the run to compare with, `keep` the folder; each may be None. `before` has only
-    texts that are the same in this run, and is None if there are none; `edited` also has those with
-    another output, if there are any. `changed` are all texts with another output or source.
-    `warnings` belong into the summary: nothing is compared, or texts of the baseline are gone.
+    - `before`: the run to compare with, only with the texts that are the same in this run; None if
+      there are none.
+    - `keep`: the folder in which this run is saved; None if the baseline stays.
+    - `warnings`: what the summary says: nothing is compared, or texts of the baseline are gone.
+    - `edited`: the run to compare with, also with the texts that have another output now; None if
+      there are no such texts.
+    - `changed`: all texts with another output or source.
     """
 
     before: Result | None = None
@@ -102,11 +105,11 @@ def locate(
         reason = "a baseline has scores of single texts, and all cases here compare pairs"
         if folder is None:
             raise ConfigError(f"{location.label}: {reason}")
-        return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
+        return _not_compared(reason)
     keep: Path | None = None
     if update:
         keep = run_folder if folder is None else folder / suite.name
-        _check_folder(location.label, keep)
+        _check_can_hold_run(location.label, keep)
     elif folder is not None and not (run_folder / RUN).exists():
         if not folder.exists():
             raise ConfigError(
@@ -115,8 +118,7 @@ def locate(
             )
         # A folder with runs of other suites is valid; an empty folder is a mistake.
         if _has_runs(folder):
-            reason = f"there is no run in {folder / suite.name}"
-            return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
+            return _not_compared(f"there is no run in {folder / suite.name}")
     try:
         stored_result = _load_scored(run_folder)
         warnings: tuple[str, ...] = ()
@@ -133,6 +135,11 @@ def locate(
         return Baseline(keep=keep, notes=(_nothing_to_compare(suite, error),))
 
 
+def _not_compared(reason: str) -> Baseline:
+    """Return a baseline with nothing to compare, and a warning that says why."""
+    return Baseline(warnings=(f"Not compared with a baseline: {reason}.",))
+
+
 def _nothing_to_compare(suite: Suite, error: JudgeError) -> str:
     """Return the note on an old baseline that cannot be used."""
     drift_cases = [case for case in suite.cases if case.needs_baseline]
@@ -143,6 +150,7 @@ def _nothing_to_compare(suite: Suite, error: JudgeError) -> str:
 
 
 def _location(suite: Suite, folder: Path | None) -> _Location:
+    """Return the folder of a suite's baseline; `folder` overrides the one that the suite names."""
     if folder is None:
         line = suite.lines.get("baseline", 1)
         return _Location(suite.baseline, f"{suite.path}:{line}: baseline")
@@ -185,8 +193,8 @@ def _load_scored(folder: Path) -> Result:
     return result
 
 
-def _check_folder(label: str, folder: Path) -> None:
-    """Raise StorageError for a folder that cannot hold a baseline."""
+def _check_can_hold_run(label: str, folder: Path) -> None:
+    """Raise StorageError for a folder that cannot be made or written to, or is another tool's."""
     ancestors = (folder, *folder.absolute().parents)
     # The folder may not exist yet; then it must be possible to make it.
     existing = next(ancestor for ancestor in ancestors if ancestor.exists())
@@ -209,20 +217,23 @@ def _compare_texts(stored_result: Result, samples: Sequence[Sample]) -> Baseline
 
     Raises ConfigError if it has other data: no common text, or another source for half of them.
     """
-    text_before = {sample.key: _text(sample) for sample in stored_result.table.samples}
-    shared = [sample for sample in samples if _key(sample) in text_before]
+    texts_before = {
+        sample.key: _output_and_source(sample) for sample in stored_result.table.samples
+    }
+    shared = [sample for sample in samples if _stored_key(sample) in texts_before]
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
         raise ConfigError(f"its data differ: it has none of these texts, such as {example}")
     changed: list[Text] = []
     other_source: list[Text] = []
     for sample in shared:
-        text_key = _key(sample)
-        text_now = _text(sample)
-        if text_before[text_key] != text_now:
+        text_key = _stored_key(sample)
+        text_before = texts_before[text_key]
+        text_now = _output_and_source(sample)
+        if text_before != text_now:
             changed.append(text_key)
-            if text_before[text_key].source != text_now.source:
-                other_source.append(text_key)
+        if text_before.source != text_now.source:
+            other_source.append(text_key)
     # A few corrected sources are normal. If most differ, the items are other items.
     if 2 * len(other_source) >= len(shared):
         total = plural(len(shared), "text")
@@ -297,7 +308,7 @@ def _warn_of_missing_texts(stored_result: Result, known_texts: Collection[Text])
     """Warn of texts that only the baseline has: a suite might pass because they are missing."""
     texts_here = {(whole(item), whole(system)) for item, system in known_texts}
     missing_samples = [
-        sample for sample in stored_result.table.samples if _key(sample) not in texts_here
+        sample for sample in stored_result.table.samples if _stored_key(sample) not in texts_here
     ]
     if not missing_samples:
         return ()
@@ -307,8 +318,8 @@ def _warn_of_missing_texts(stored_result: Result, known_texts: Collection[Text])
     return (f"{len(missing_samples):,} of {total} of the baseline missing: {example}{more}.",)
 
 
-def _key(sample: Sample) -> Text:
-    # The texts of a stored run are `whole`.
+def _stored_key(sample: Sample) -> Text:
+    """Return a text's item and system as a stored run has them."""
     return whole(sample.item), whole(sample.system)
 
 
@@ -318,7 +329,8 @@ class _OutputAndSource:
     source: str
 
 
-def _text(sample: Sample) -> _OutputAndSource:
+def _output_and_source(sample: Sample) -> _OutputAndSource:
+    """Return what a baseline compares of a text, as a stored run has it."""
     return _OutputAndSource(whole(sample.output), whole(sample.source or ""))
 
 
@@ -347,14 +359,17 @@ def compare_with_baseline(
     A criterion whose mean a drift case limits has none, unless it has human ratings: a drift case
     does not replace the comparison with them.
 
-    With human ratings, a criterion fails only if its scores agree significantly less with them: a
-    stricter prompt that is right is no regression. Without ratings, or with too few, it fails only
-    if its scores are significantly worse, over all systems or of one: p after Holm is below .05 and
-    the interval of the mean difference is on the worse side of 0. Both come from `runs`, or with
-    fewer than six items from the draws; without a test, likeliest labels must flip. All texts with both scores count except
-    the `changed` ones. Without evidence, or on another scale, it is `undecided`, which fails only
-    if the suite says so; it is an `error` if fewer than half of the texts can be compared. A new
-    criterion has no verdict.
+    - With human ratings, a criterion fails only if its scores agree significantly less with them: a
+      stricter prompt that is right is no regression.
+    - Without ratings, or with too few, it fails only if its scores are significantly worse, over
+      all systems or of one: p after Holm is below .05 and the interval of the mean difference is on
+      the worse side of 0. Both come from `runs`, or with fewer than six items from the draws.
+      Without a test, likeliest labels must flip.
+    - Without evidence, or on another scale, it is `undecided`, which fails only if the suite says
+      so.
+    - It is an `error` if fewer than half of the texts can be compared.
+
+    All texts with both scores count except the `changed` ones. A new criterion has no verdict.
     """
     limited_by_drift = {case.stem() for case in suite.cases if case.bounds_mean}
     changes, p_values = _mean_changes(
@@ -363,14 +378,7 @@ def compare_with_baseline(
     samples = result.table.samples
     rating_names = {rating_name for sample in samples for rating_name in sample.human}
     rated = [criterion for criterion in changes if criterion in rating_names]
-    agreements: dict[str, AgreementChange] = {}
-    for criterion in rated:
-        agreement = agreement_change(result, baseline, criterion, criteria=len(rated), seed=seed)
-        if agreement is not None:
-            agreements[criterion] = agreement
-    # Among many criteria, one may be significant by chance: hence Holm's correction.
-    adjusted = holm([agreement.estimate.p for agreement in agreements.values()])
-    agreement_p = dict(zip(agreements, adjusted, strict=True))
+    agreements = _tested_agreements(result, baseline, rated, seed)
     verdicts: list[Verdict] = []
     for criterion, change in changes.items():
         # The drift case already decides the mean. With ratings, their agreement is checked, too.
@@ -383,9 +391,7 @@ def compare_with_baseline(
         if criterion in rated and isinstance(change, _MeanChange):
             by_people: Decision | None = None
             if criterion in agreements:
-                by_people = _decide_by_agreement(
-                    agreements[criterion], agreement_p[criterion], decision
-                )
+                by_people = _decide_by_agreement(agreements[criterion], decision)
             elif criterion in limited_by_drift:
                 by_people = _without_agreement(ledger.excluded(samples, criterion), decision)
             if by_people is not None:
@@ -396,14 +402,37 @@ def compare_with_baseline(
     return verdicts
 
 
-def _decide_by_agreement(
-    agreement: AgreementChange, p_value: float | None, scores: Decision
-) -> Decision | None:
+@dataclass(frozen=True, slots=True)
+class _TestedAgreement:
+    """The change of a criterion's agreement with people; `p_value` is None without a test."""
+
+    change: AgreementChange
+    p_value: float | None
+
+
+def _tested_agreements(
+    result: Result, baseline: Result, rated: Sequence[str], seed: int
+) -> dict[str, _TestedAgreement]:
+    """Return the change of agreement by criterion, of those `rated` criteria that have one."""
+    changes: dict[str, AgreementChange] = {}
+    for criterion in rated:
+        change = agreement_change(result, baseline, criterion, criteria=len(rated), seed=seed)
+        if change is not None:
+            changes[criterion] = change
+    # Among many criteria, one may be significant by chance: hence Holm's correction.
+    adjusted = holm([change.estimate.p for change in changes.values()])
+    agreements: dict[str, _TestedAgreement] = {}
+    for (criterion, change), p_value in zip(changes.items(), adjusted, strict=True):
+        agreements[criterion] = _TestedAgreement(change, p_value)
+    return agreements
+
+
+def _decide_by_agreement(agreement: _TestedAgreement, scores: Decision) -> Decision | None:
     """Decide by the agreement with people; None if the decision on the `scores` is to stand.
 
     Worse scores count if the agreement is undecided.
     """
-    decision = decide_agreement(agreement, p_value, scores.found)
+    decision = decide_agreement(agreement.change, agreement.p_value, scores.found)
     # Too few ratings must not excuse scores that are significantly worse.
     if decision.status == "undecided" and scores.status == "failed":
         return None
@@ -434,7 +463,7 @@ def _mean_changes(
     for row in runs.means:
         # The first row of a column is about all systems.
         row_by_column.setdefault(row.column, row)
-    texts = [sample.key for sample in result.table.samples if _key(sample) not in changed]
+    texts = [sample.key for sample in result.table.samples if _stored_key(sample) not in changed]
     in_baseline = columns(baseline).keys()
     changes: dict[str, _MeanChange | Undecidable] = {}
     p_values: dict[str, float | None] = {}
@@ -460,7 +489,10 @@ def _mean_changes(
 def _mean_change(
     result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: MeanChange | None
 ) -> _MeanChange | Undecidable:
-    """Return the mean difference, or the reason for none."""
+    """Return the mean difference of a criterion in both runs, or the reason for none.
+
+    `row` is the test over items for all systems together, None if `Runs` has no such mean.
+    """
     items_of_texts = {item for item, _ in texts}
     try:
         scores_after = CaseScores.for_criterion(result, criterion, items_of_texts)
@@ -526,18 +558,18 @@ def _outcome_of_scores(change: _MeanChange, p_value: float | None) -> Decision:
 def _with_worst_system(decision: Decision, change: _MeanChange, runs: Runs) -> Decision:
     """Return a failure if a system's scores are significantly worse, else the decision.
 
-    Where one system rises and another falls, the mean over all systems may stay the same.
+    If one system rises and another falls, the mean over all systems may stay the same.
     """
     column = change.runs.after.column
     rows = [row for row in runs.means if row.column == column.name and row.system]
     if not rows:
         return decision
 
-    def worsening(row: MeanChange) -> float:
-        return _worsening(row.estimate, column, significant=row.significant)
+    def gain(row: MeanChange) -> float:
+        return _significant_gain(row.estimate, column, significant=row.significant)
 
-    worst = min(rows, key=worsening)
-    if worsening(worst) >= 0 or worst.adjusted is None:
+    worst = min(rows, key=gain)
+    if gain(worst) >= 0 or worst.adjusted is None:
         return decision
     decimals = places(column)
     worse = f"{one_line(worst.system)}: worse ({format_p(worst.adjusted)})"
@@ -552,13 +584,13 @@ def _with_worst_system(decision: Decision, change: _MeanChange, runs: Runs) -> D
 
 @dataclass(frozen=True, slots=True)
 class _SystemChange:
-    """The change of a system's scores on a column.
+    """The tested change of a system's scores on a column.
 
-    `worsening` is below 0 if it is significantly worse, above 0 if significantly better, and 0 if
-    there is no significant change.
+    `gain` is that of `_significant_gain`. `estimate` is the change that was tested: that of `row`,
+    or its part without the judge's shift.
     """
 
-    worsening: float
+    gain: float
     row: MeanChange
     estimate: Estimate
     p_value: float
@@ -580,7 +612,7 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
         if not changes:
             continue
         # One system that is worse fails the criterion, whatever the others are.
-        worst = min(changes, key=lambda change: change.worsening)
+        worst = min(changes, key=lambda change: change.gain)
         decision = _decide_system(worst, places(column), without_shift=bool(without_shift))
         title = f"{criterion} of changed texts against the baseline"
         verdicts.append(_verdict(suite, decision, title, criterion, "not worse"))
@@ -594,8 +626,8 @@ def _changes_without_shift(rows: Sequence[MeanChange], column: Column) -> list[_
         estimate = row.system_change
         if not estimate or row.system_adjusted is None:
             continue
-        worsening = _worsening(estimate, column, significant=row.system_changed)
-        changes.append(_SystemChange(worsening, row, estimate, row.system_adjusted))
+        gain = _significant_gain(estimate, column, significant=row.system_changed)
+        changes.append(_SystemChange(gain, row, estimate, row.system_adjusted))
     return changes
 
 
@@ -605,13 +637,13 @@ def _whole_changes(rows: Sequence[MeanChange], column: Column) -> list[_SystemCh
     for row in rows:
         if row.judge is not None or row.adjusted is None:
             continue
-        worsening = _worsening(row.estimate, column, significant=row.significant)
-        changes.append(_SystemChange(worsening, row, row.estimate, row.adjusted))
+        gain = _significant_gain(row.estimate, column, significant=row.significant)
+        changes.append(_SystemChange(gain, row, row.estimate, row.adjusted))
     return changes
 
 
-def _worsening(estimate: Estimate, column: Column, *, significant: bool) -> float:
-    """Return a change so that a worse one is below 0; 0 if it is not significant."""
+def _significant_gain(estimate: Estimate, column: Column, *, significant: bool) -> float:
+    """Return a change so that a better one is above 0; 0 if it is not significant."""
     if not significant:
         return 0.0
     return -estimate.value if column.better == "lower" else estimate.value
@@ -619,12 +651,12 @@ def _worsening(estimate: Estimate, column: Column, *, significant: bool) -> floa
 
 def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool) -> Decision:
     """Decide about the system with the worst change."""
-    if change.worsening < 0:
+    if change.gain < 0:
         status: Status = "failed"
         outcome = "worse"
     else:
         status = "passed"
-        outcome = "better" if change.worsening > 0 else "no significant change"
+        outcome = "better" if change.gain > 0 else "no significant change"
     cause = "of the system or of the judge: too few unchanged texts to tell"
     if without_shift:
         whole_change = signed(change.row.estimate.value, decimals)
