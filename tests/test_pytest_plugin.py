@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 from xml.etree import ElementTree
 
@@ -162,6 +163,20 @@ def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:
         '    assert judge.score("polite.jinja", output="Look for it.", **told) == 2\n'
     )
     run(folder, passed=1)
+
+
+def test_a_criterion_file_with_two_endings_can_be_scored(folder: pytest.Pytester) -> None:
+    template = """
+    ---
+    title: Kindness
+    scale: [1, 5]
+    ---
+    {% extends "layouts/pointwise.jinja" %}
+    {% block criterion %}Is the text kind?{% endblock %}
+    """
+    (folder.path / "kind.md.jinja").write_text(dedent(template).lstrip(), encoding="utf-8")
+    folder.makepyfile(SCORE.replace("coherence", "kind.md.jinja").replace("== 4", "> 4"))
+    run(folder, "--judge-model", "scripted/replies.yaml", passed=1)
 
 
 def test_a_failed_assertion_shows_the_provenance_of_the_score(folder: pytest.Pytester) -> None:

@@ -245,10 +245,10 @@ class JudgedScore(float):
     passed: bool | None
 
     @classmethod
-    def of(cls, result: Result, criterion: str) -> JudgedScore:
+    def of(cls, result: Result, criterion_name: str) -> JudgedScore:
         """Return the score of the only text of a result. Raises JudgmentFailed."""
         try:
-            scored = CaseScores.for_criterion(result, name_of(criterion), [_TEXT])
+            scored = CaseScores.for_criterion(result, criterion_name, [_TEXT])
             score = scored.score(_TEXT, _TEXT)
             if score is None:
                 _, detail = scored.describe_missing([(_TEXT, _TEXT, "")])
@@ -257,9 +257,11 @@ class JudgedScore(float):
                         "\nThe reply is stored: @pytest.mark.judge(retry_failed=True) asks for a "
                         "new one."
                     )
-                raise JudgmentFailed(f"{one_line(criterion)}: no score. {escape_controls(detail)}")
+                raise JudgmentFailed(
+                    f"{one_line(criterion_name)}: no score. {escape_controls(detail)}"
+                )
         except Undecidable as error:
-            raise JudgmentFailed(f"{one_line(criterion)}: {error.message}") from None
+            raise JudgmentFailed(f"{one_line(criterion_name)}: {error.message}") from None
         judged = cls(score.value)
         judged.criterion = scored.column.criterion or scored.column.name
         judged.provenance = score.provenance
