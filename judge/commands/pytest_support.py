@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from math import inf
@@ -103,7 +103,7 @@ class SuiteSession:
             models = model
         refused = []
         for judge in models:
-            judge_name = _name(judge)
+            judge_name = _judge_name(judge)
             is_offline = isinstance(judge, ScriptedProvider)
             if is_named(judge):
                 is_offline = script_of(judge_name) is not None
@@ -112,7 +112,10 @@ class SuiteSession:
         return refused
 
     def exclusive(self, subject: object) -> AbstractContextManager[Any]:
-        """Make other processes wait that want to run the same."""
+        """Lock out other processes that want to run the same, if there are several processes.
+
+        The first one asks the judge; the others then read its outcome, or its replies in the cache.
+        """
         if self.shared is None:
             return nullcontext()
         return locked(_shared_path(self.shared, subject, "lock"))
@@ -124,7 +127,7 @@ def _shared_path(shared: Path, subject: object, extension: str) -> Path:
     return shared / f"{hashlib.sha256(description).hexdigest()}.{extension}"
 
 
-def _name(model: Any) -> str:
+def _judge_name(model: Any) -> str:
     """Return the name of a judge, which may be text, a mapping, a `Judge` or a provider."""
     if isinstance(model, Judge):
         return model.name
@@ -137,7 +140,8 @@ def _name(model: Any) -> str:
 class SuiteOutcome:
     """The verdicts and warnings of a suite, or why it could not be run.
 
-    `trouble` is a mistake, `without_judge` that no judge may be asked.
+    `trouble` describes a mistake; `without_judge` says that no judge may be asked. Both are "" if
+    the suite ran.
     """
 
     verdicts: tuple[Verdict, ...]
@@ -161,15 +165,17 @@ def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) 
         shared_file = _shared_path(session.shared, suite.path, "json")
         if not shared_file.exists():
             outcome = _run_suite(suite, session, cases)
-            new = shared_file.with_suffix(".new")
             # A reply may hold half of a surrogate pair, which `json` escapes and pydantic refuses.
-            new.write_text(json.dumps(_OUTCOME.dump_python(outcome)), encoding="utf-8")
+            outcome_json = json.dumps(_OUTCOME.dump_python(outcome))
             # A process that is killed while it writes leaves no half of an outcome.
-            new.replace(shared_file)
+            unfinished_file = shared_file.with_suffix(".new")
+            unfinished_file.write_text(outcome_json, encoding="utf-8")
+            unfinished_file.replace(shared_file)
         return _OUTCOME.validate_python(json.loads(shared_file.read_text(encoding="utf-8")))
 
 
 def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
+    """Run these cases of a suite (all if empty); an error is an outcome, too."""
     try:
         options = session.options(suite.options)
         overrides: dict[str, Any] = {
@@ -183,41 +189,53 @@ def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> S
     except NoJudge as error:
         return SuiteOutcome((), without_judge=str(error))
     except JudgeError as error:
-        return SuiteOutcome((), "\n".join([str(error), *getattr(error, "__notes__", ())]))
-    return SuiteOutcome(outcome.verdicts, outcome.trouble, warnings=outcome.warnings)
+        message_and_notes = [str(error), *getattr(error, "__notes__", ())]
+        return SuiteOutcome((), trouble="\n".join(message_and_notes))
+    return SuiteOutcome(outcome.verdicts, trouble=outcome.trouble, warnings=outcome.warnings)
 
 
 def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
     """Describe each verdict that is not met in a few lines; the first one summarises it."""
-    texts = []
-    for verdict in verdicts:
-        if verdict.met:
-            continue
-        criterion = f"{verdict.criterion}: " if verdict.criterion else ""
-        lines = [
-            f"{verdict.status}: {verdict.reason or verdict.found}",
-            f"  {criterion}expected {verdict.expected}, found {verdict.found}",
-        ]
-        if verdict.before:
-            lines.append(f"  in the baseline: {verdict.before}")
-        for judged in verdict.texts:
-            lines.append(
-                f"  {judged.name or 'text'} {judged.score}: {one_line(judged.output, 200)}"
-            )
-            if judged.reason:
-                lines.append(f"    judge: {one_line(judged.reason, 200)}")
-        n_more = verdict.n_texts - len(verdict.texts)
-        if n_more:
-            lines.append(f"  and {plural(n_more, 'more text')}")
-        lines += [f"  {line}" for line in escape_controls(verdict.detail).splitlines()]
-        texts.append("\n".join(lines))
-    return texts
+    return ["\n".join(_unmet_lines(verdict)) for verdict in verdicts if not verdict.met]
 
+
+def _unmet_lines(verdict: Verdict) -> Iterator[str]:
+    yield f"{verdict.status}: {verdict.reason or verdict.found}"
+    criterion = f"{verdict.criterion}: " if verdict.criterion else ""
+    yield f"  {criterion}expected {verdict.expected}, found {verdict.found}"
+    if verdict.before:
+        yield f"  in the baseline: {verdict.before}"
+    for judged in verdict.texts:
+        yield f"  {judged.name or 'text'} {judged.score}: {one_line(judged.output, 200)}"
+        if judged.reason:
+            yield f"    judge: {one_line(judged.reason, 200)}"
+    n_more = verdict.n_texts - len(verdict.texts)
+    if n_more:
+        yield f"  and {plural(n_more, 'more text')}"
+    for line in escape_controls(verdict.detail).splitlines():
+        yield f"  {line}"
+
+
+# The fixture
 
 T = TypeVar("T")
-_TEXT, _BETTER, _WORSE = "text", "better", "worse"
-_WHOLE_RUN_KEYS = {"data", "criteria", "metrics", "set", "workers", "systems", "limit", "out"}
-_WHOLE_RUN_KEYS |= {"calibrate", "engine", "ray_workers"}
+# The item of all texts, which is also the system of a single one, and the systems of two.
+_TEXT = "text"
+_BETTER = "better"
+_WORSE = "worse"
+_WHOLE_RUN_KEYS = {
+    "calibrate",
+    "criteria",
+    "data",
+    "engine",
+    "limit",
+    "metrics",
+    "out",
+    "ray_workers",
+    "set",
+    "systems",
+    "workers",
+}
 """Options of a run that mean nothing for a single text."""
 _MARKER_KEYS = run_options("run").keys() - _WHOLE_RUN_KEYS
 _RESERVED_COLUMNS = ("item", "system", "human")
@@ -295,7 +313,7 @@ class JudgedScore(float):
 
     @property
     def explained(self) -> list[str]:
-        """Return lines that explain how the number came about."""
+        """Return lines that say how the judge scored: the method, the labels, and its reply."""
         lines = [f"{one_line(self.criterion)}, by {self.provenance.method}: {self._composition}"]
         if self.reason:
             lines.append(f"reason: {one_line(self.reason, 500)}")
@@ -305,6 +323,7 @@ class JudgedScore(float):
 
     @property
     def _composition(self) -> str:
+        """What the score is made of: `4 30%, 5 70%`, or `one number` if it has no labels."""
         shares = [
             f"{one_line(label, 30)} {percent(share)}" for label, share in self.distribution.items()
         ]
@@ -377,7 +396,7 @@ class JudgeFixture:
             rows = _rows({_TEXT: output}, shared)
             return JudgedScore.of(self._run(evaluate, criterion, rows), name_of(criterion))
 
-        return _without_our_frames(judge_text)
+        return _for_test(judge_text)
 
     def prefers(
         self,
@@ -404,11 +423,12 @@ class JudgeFixture:
             raise ConfigError(f"margin is a number of points, 0 or more, not {margin!r}")
         shared = {**columns, "source": source, "references": references}
         rows = {_BETTER: better, _WORSE: over}
-        return _without_our_frames(lambda: self._preference(criterion, _rows(rows, shared), margin))
+        return _for_test(lambda: self._preference(criterion, _rows(rows, shared), margin))
 
     def _preference(
         self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float
     ) -> Preference:
+        """Decide as a suite's case of order does. `rows` are the better and the worse text."""
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
         case = Order(
             name=_TEXT, criterion=name_of(criterion), better=_BETTER, worse=_WORSE, margin=margin
@@ -438,11 +458,13 @@ class JudgeFixture:
     def _run(
         self, ask: Callable[..., Result], criterion: str, rows: Sequence[Mapping[str, Any]]
     ) -> Result:
+        """Judge the rows with `ask`, which is `evaluate` or `rank`."""
         options = self._session.options(self._options)
-        criterion = self._path(criterion)
+        path_or_name = self._path(criterion)
         # Sorted, because equal options in another order are the same run.
-        with self._session.exclusive((criterion, rows, sorted(options.items()))):
-            return ask(rows, [criterion], **options, metrics=())
+        subject = (path_or_name, rows, sorted(options.items()))
+        with self._session.exclusive(subject):
+            return ask(rows, [path_or_name], **options, metrics=())
 
 
 def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -466,10 +488,10 @@ def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[st
     ]
 
 
-def _without_our_frames(work: Callable[[], T]) -> T:
-    """Do the work, and skip the test if there is no judge.
+def _for_test(work: Callable[[], T]) -> T:
+    """Return the result of the work; skip the test if there is no judge.
 
-    Removes our frames from the errors of judge, so that pytest shows the test's own line.
+    An error of judge loses judge's own frames, so that pytest shows the test's line.
     """
     import pytest
 
