@@ -19,16 +19,23 @@ from judge.core.run_sync import run_sync
 
 T = TypeVar("T")
 P = ParamSpec("P")
+Function = TypeVar("Function", bound=Callable[..., Any])
+_TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
+_INTERRUPTED = (
+    "interrupted; make the same call again to resume: the cache answers what is already paid for "
+    "(with cache=False, nothing does)"
+)
 
 
 def python_type(schema: Mapping[str, Any]) -> str:
-    """Return the type of the values that a JSON schema allows, as an annotation."""
+    """Return the type of the values that a JSON schema allows, as an annotation.
+
+    `{"type": "array", "items": {"type": "string"}}` gives `Sequence[str]`.
+    """
     if schema.get("anyOf"):
         alternatives = map(python_type, schema["anyOf"])
         return " | ".join(dict.fromkeys(alternatives))
-    choices = schema.get("enum", [])
-    if "enum" not in schema and "const" in schema:
-        choices = [schema["const"]]
+    choices = [schema["const"]] if "const" in schema else schema.get("enum", [])
     if choices:
         return f"Literal[{', '.join(map(repr, choices))}]"
     json_type = schema.get("type")
@@ -44,13 +51,13 @@ def python_type(schema: Mapping[str, Any]) -> str:
     return _TYPES.get(str(json_type), "Any")
 
 
-_TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
-
-
 def option_parameters(
     command: Command, config: type[RunConfig] | None
 ) -> dict[str, tuple[Parameter, str]]:
-    """Return the options of a command as keyword arguments with their descriptions."""
+    """Return the options of a command as keyword arguments, with their descriptions, by name.
+
+    `config` has their types (default: RunConfig). Defaults that are empty are shown as None.
+    """
     properties = json_schema(config or RunConfig, "", "")["properties"]
     options = {}
     for option_name, option in run_options(command, config).items():
@@ -69,9 +76,6 @@ def option_parameters(
     return options
 
 
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
 def public_api(
     command: Command | None = None, config: type[RunConfig] | None = None
 ) -> Callable[[Function], Function]:
@@ -88,8 +92,7 @@ def public_api(
                 with speaking_to("python"):
                     return function(*args, **kwargs)
             except JudgeError as error:
-                raised = error
-            raise _bare(raised) from None
+                raise _bare(error) from None
 
         @wraps(function)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
@@ -97,8 +100,7 @@ def public_api(
                 with speaking_to("python"):
                     return await function(*args, **kwargs)
             except JudgeError as error:
-                raised = error
-            raise _bare(raised) from None
+                raise _bare(error) from None
 
         wrapper: Any = call_async if inspect.iscoroutinefunction(function) else call
         if command is not None:
@@ -111,7 +113,8 @@ def public_api(
 def _bare(error: JudgeError) -> JudgeError:
     """Return an error without judge's own frames and without the errors that it came from.
 
-    IPython prints a group of errors as a raw traceback, even if `from None` hides it.
+    The message is about the caller's data or options, so neither helps. IPython prints a group of
+    errors as a raw traceback, even if `from None` hides it.
     """
     error.__context__ = None
     return error.with_traceback(None)
@@ -135,12 +138,6 @@ def _list_options(
     wrapper.__signature__ = signature.replace(parameters=parameters)
     option_list = "\n".join(lines)
     wrapper.__doc__ = f"{inspect.getdoc(function)}\n\nOptions:\n{option_list}"
-
-
-_INTERRUPTED = (
-    "interrupted; make the same call again to resume: the cache answers what is already paid for "
-    "(with cache=False, nothing does)"
-)
 
 
 def blocking(public: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
