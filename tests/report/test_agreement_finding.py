@@ -27,7 +27,7 @@ from judge.report.views.metrics_table import metrics_table
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level, of_pair
 from judge.stats.correlation import Correlation, CorrelationWithRatings
-from judge.stats.human_agreement import Rated, Row, people
+from judge.stats.human_agreement import Rated, Row, Versus, people
 from judge.stats.rated_columns import RatedColumn
 from judge.table import Table as Data
 from tests.factories import has_line
@@ -483,6 +483,27 @@ def test_bold_values_follow_the_sentences() -> None:
     assert table is not None
     tones = {row[0].text: row[1].tone for row in table.rows}
     assert tones == {"m": "good", "ROUGE-2": "", "BLEU": "strong"}
+
+
+@pytest.mark.parametrize(
+    ("lead_in_sentence", "lead_over_all", "tone"), [(WIN, EVEN, ""), (EVEN, WIN, "strong")]
+)
+def test_bold_values_follow_the_sentences_on_two_judges(
+    lead_in_sentence: Estimate, lead_over_all: Estimate, tone: str
+) -> None:
+    level: Level = "within-items"
+    one_judge = criterion(CLEAR, length=WIN)
+    weaker = Correlation(36, {(level, "spearman"): estimate(0.3, 0.1, 0.5)}, {})
+    two_judges = replace(
+        one_judge,
+        judges=(*one_judge.judges, Row("k", "judge", "k", weaker)),
+        versus=(Versus("m", "k", level, lead_in_sentence, None),),
+        behind={("k", level): lead_over_all},
+    )
+    table = metrics_table([two_judges], level)
+    assert table is not None
+    tones = {row[0].text: row[1].tone for row in table.rows}
+    assert tones["k"] == tone
 
 
 def best_cell(lead_over_length: Estimate) -> Cell:

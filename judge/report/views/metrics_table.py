@@ -9,7 +9,13 @@ from statistics import fmean
 from judge.core.records import Estimate
 from judge.report.document import Cell, Column, Content, Table, Tone, table
 from judge.report.format import column_title
-from judge.report.views.agreement_finding import Lead, Side, places, usable_level
+from judge.report.views.agreement_finding import (
+    Lead,
+    Side,
+    leads_over_judges,
+    places,
+    usable_level,
+)
 from judge.report.views.columns import estimate_cell
 from judge.stats.coefficients import Level
 from judge.stats.correlation import INTERVAL_ITEMS_OF_DIFFERENCES, OVER
@@ -87,13 +93,20 @@ def _side_of_lead(rated: Rated, best: str, row_name: str, level: Level) -> Side:
 
 
 def _lead(rated: Rated, best: str, row_name: str, level: Level) -> Estimate | None:
-    """Return the best one's Spearman minus that of another one, None if it is undefined."""
+    """Return the best one's Spearman minus that of another one, None if it is undefined.
+
+    Sentences compare judges with baselines and judges with judges; only the table compares the best
+    one with others if it is a baseline.
+    """
     difference = rated.differences.get((best, row_name, level))
     if difference is not None:
         return difference
     reverse = rated.differences.get((row_name, best, level))
     if reverse is not None:
         return reverse.times(-1)
+    for lead in leads_over_judges(rated, best, level):
+        if lead.name == row_name:
+            return lead.difference
     return rated.behind.get((row_name, level))
 
 
