@@ -239,10 +239,12 @@ _GOOD = {
 # "A and B are equally good."
 _TIES = (
     "tie", "a tie", "it is a tie", "it's a tie", "tied", "a draw", "equal", "equally good", "on par",
-    "neither is better", "neither text is better",
+    "neither is better", "neither text is better", "neither is better than the other",
+    "neither text is better than the other", "as good as",
     "引き分け", "同じくらい良い", "同じくらい優れている", "同等", "互角", "同点",
     "무승부", "비슷", "비슷합니다", "동등", "똑같이 좋습니다", "똑같이 좋다",
-    "平局", "平手", "差不多", "一样好", "一樣好", "同样好", "同樣好", "不相上下", "旗鼓相当", "旗鼓相當",
+    "平局", "平手", "差不多", "一样", "一樣", "相当", "相當",
+    "一样好", "一樣好", "同样好", "同樣好", "不相上下", "旗鼓相当", "旗鼓相當",
 )  # fmt: skip
 _TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

@@ -464,7 +464,15 @@ _TIED = replace(
         rf" are {_BY_HOW_MUCH}(?![AB]\b)SCORE{_IN_ALL}"
     ),
 )
-PREFERENCES = (_PREFERRED, _PREFERRED_AFTER_BUT, _OTHER_IS_WORSE, _TIED)
+_AS_GOOD = replace(
+    SENTENCE,
+    # "A is as good as B."
+    assertion=(
+        rf"(?<!\w){_CANDIDATE}(?P<text>[AB]) is (?:just )?(?=as good)SCORE"
+        rf" {_CANDIDATE}(?!(?P=text))[AB]{_IN_ALL}"
+    ),
+)
+PREFERENCES = (_PREFERRED, _PREFERRED_AFTER_BUT, _OTHER_IS_WORSE, _TIED, _AS_GOOD)
 # For scales whose labels are words: "The text is irrelevant to the question."
 IS_LABEL = replace(
     SENTENCE,

@@ -12,6 +12,7 @@ import re
 _KEYWORDS = (
     "can't", "can’t", "cannot", "can not", "could not", "couldn", "able to", "possible to",
     "refuse", "decline", "enough information", "can be", "won't", "won’t", "will not",
+    "not possible", "impossible",
     "でき", "かね", "不可", "不能", "困難", "難し", "られません", "られない",
     "수 없", "수는 없", "수가 없", "불가", "어렵", "无法", "無法", "没法", "难以", "難以", "没办法", "沒辦法",
     "不予", "拒绝", "拒絕",
@@ -31,7 +32,9 @@ _ADVERB_EN = r"(?:(?:properly|fairly|reliably|really|accurately|actually|meaning
 _VERB_EN = (
     rf"(?:(?:evaluate|rate|score|judge|assess|grade)(?:\s+{_TEXT_EN})?"
     rf"|(?:give|provide|assign|offer|make)\s+(?:{_TEXT_EN}\s+)?{_SCORE_EN}"
-    rf"|(?:help|assist|comply)\s+with\s+{_TEXT_EN}|answer|say|tell)"
+    rf"|(?:help|assist|comply)\s+with\s+{_TEXT_EN}"
+    r"|(?:complete|perform|fulfil?l)\s+(?:this|that|the|your)\s+(?:evaluation|assessment|rating|task|request)"
+    r"|answer|say|tell)"
 )
 _UNABLE_EN = r"(?:cannot|can['’]t|can\s+not|unable\s+to|not\s+able\s+to|impossible\s+to)"
 # The end of the clause, or why: not "I cannot rate it higher", "I cannot give it a score of 5"
@@ -42,9 +45,14 @@ _END_EN = (
 _ENGLISH = (
     r"(?:\bI\s+(?:(?:am|was|must|have\s+to|simply|really)\s+)?|\bI['’]m\s+|(?:\A|[.!?\n(,;:—–-])\s*)"
     rf"(?:{_UNABLE_EN}|could\s+not|couldn['’]t|won['’]t|will\s+not|refuse\s+to|decline\s+to"
-    r"|do(?:n['’]t|\s+not)\s+have\s+enough\s+information\s+to|it\s+is\s+(?:im|not\s+)possible\s+to)"
+    r"|do(?:n['’]t|\s+not)\s+have\s+enough\s+information\s+to"
+    r"|it(?:\s+is|['’]s)\s+(?:im|not\s+)possible\s+to)"
     rf"\s+{_ADVERB_EN}{_VERB_EN}{_END_EN}"
-    rf"|\b{_TEXT_EN}\s+(?:cannot|can['’]t|could\s+not)\s+be\s+{_ADVERB_EN}"
+    r"|\bthere\s+is(?:n['’]t|\s+not)\s+enough\s+information\s+to"
+    rf"\s+(?:evaluate|rate|score|judge|assess|grade)(?:\s+{_TEXT_EN})?{_END_EN}"
+    r"|(?:\A|[.!?\n:])\s*(?:an?\s+)?(?:evaluation|assessment|rating|score)\s+is\s+(?:im|not\s+)possible"
+    rf"{_END_EN}"
+    rf"|(?:\b{_TEXT_EN}\s+|(?:\A|[.!?\n:])\s*)(?:cannot|can['’]t|could\s+not)\s+be\s+{_ADVERB_EN}"
     rf"(?:evaluated|rated|scored|judged|assessed|graded){_END_EN}"
     r"|\bno\s+(?:score|rating|grade|evaluation)\s+can\s+be\s+(?:given|assigned|made)\b"
     rf"|\bas\s+an\s+AI\b[^.,\n]*+,?\s+I\s+(?:am\s+)?{_UNABLE_EN}\b"
@@ -58,7 +66,8 @@ _JAPANESE = (
     rf"(?:{_TEXT_JA}(?:は|を|については?|に関して)?)?\s*"
     r"(?:(?:採点|評価|判断|判定|回答)(?:する)?(?:こと)?[はをが]?\s*"
     r"(?:でき(?:ない|ません|かね)|不能|不可|[い致]たしかね|致しかね|しかね|困難|難し)"
-    r"|(?:点数|スコア|評価)[はを]?(?:付け|つけ|出せ|与え)(?:られ)?(?:ない|ません)"
+    r"|(?:点数|スコア|評価)[はを]?(?:(?:付け|つけ|出せ|与え)(?:られ)?(?:ない|ません)"
+    r"|(?:付け|つけ|出す|与え)る?ことは?でき(?:ない|ません))"
     r"|お答え(?:は|することは)?(?:でき(?:ない|ません|かね)|しかね|いたしかね))"
     r"(?:ます|る|い|能)?(?:でした|です|だ|である)?(?=\s*(?:[。.!、,)\n]|\Z|ため|ので|が))"
 )
@@ -66,7 +75,7 @@ _TEXT_KO = r"(?:(?:이|본|해당|주어진|제시된)\s*)?(?:요약문?|글|텍
 _KOREAN = (
     r"(?:\A|[\n.!?,:(]|만|서|여|므로|니)\s*(?:저는|제가)?\s*"
     rf"(?:(?:{_TEXT_KO}|이것)(?:[은는을를]|에\s*대해(?:서)?|에\s*대한)?)?\s*"
-    r"(?:(?:평가|판단|채점|답변|대답)[은는을를이가]?\s*(?:할|드릴|해\s*드릴)\s*수(?:는|가)?\s*없"
+    r"(?:(?:평가|판단|채점|답변|대답)[은는을를이가]?\s*(?:할|드릴|해\s*드릴|진행할)\s*수(?:는|가)?\s*없"
     r"|(?:평가|판단|채점)(?:하기|[은는이가])?\s*(?:어렵|불가)"
     r"|점수를?\s*(?:매길|줄|드릴|부여할)\s*수(?:는|가)?\s*없)"
     r"(?:능합니다|능하다|능|합니다|습니다|었습니다|어요|음|다)?(?=\s*(?:[.!,)\n]|\Z))"
@@ -87,6 +96,14 @@ _OTHERS = (
     r"|\b(?:ne\s+peux|peux)\s+pas\s+(?:évaluer|juger|noter|répondre)\b"
     r"|\bno\s+(?:puedo|es\s+posible)\s+(?:evaluar|juzgar|calificar|responder)\w*"
 )
+# "The bot answers: I can't help with that.": not the judge's own words
+_REPORTED = re.compile(
+    r"\b(?:says|said|answers|answered|replies|replied|responds|responded|states|stated|claims"
+    r"|writes|wrote|explains|admits)(?:\s+that)?\W*\Z",
+    re.IGNORECASE,
+)
+_LONGEST_REPORT = 30
+"""Characters before a refusal that may say whose words it is."""
 _REFUSAL = re.compile("|".join((_ENGLISH, _JAPANESE, _KOREAN, _CHINESE, _OTHERS)), re.IGNORECASE)
 
 
@@ -98,4 +115,8 @@ def may_refuse(text: str) -> bool:
 
 def refuses(text: str) -> bool:
     """Return whether a folded text without quotations refuses to evaluate."""
-    return _REFUSAL.search(text) is not None
+    for refusal in _REFUSAL.finditer(text):
+        text_before = text[max(0, refusal.start() - _LONGEST_REPORT) : refusal.start()]
+        if not _REPORTED.search(text_before):
+            return True
+    return False
