@@ -38,6 +38,8 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class _Question:
+    """A question in valid UTF-8. The labels of a predicate are those of no and of yes."""
+
     name: str
     type: Question
     instructions: str
@@ -56,6 +58,7 @@ class _OpenAI:
     truth = "probability"
 
     def kind(self, question: _Question) -> str:
+        """Return this form's word for the type of a question."""
         return self.predicate if question.type == "predicate" else question.type
 
     def body(self, text: str, questions: Sequence[_Question]) -> dict[str, Any]:
@@ -88,7 +91,8 @@ class _OpenAI:
     def probabilities(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
         """Return pairs of a label and its probability.
 
-        Raises TypeError, LookupError or AttributeError for an answer of another shape.
+        Raises TypeError, LookupError or AttributeError for an answer of another shape, ValueError
+        for an unknown level.
         """
         label_key = "label" if question.type == "score" else "value"
         return [(entry[label_key], entry["probability"]) for entry in answer]
@@ -141,6 +145,14 @@ class _SystemOne(_OpenAI):
 _FORMS = (_OpenAI(), _SystemOne())
 
 
+def _form_of(path: str) -> _OpenAI | None:
+    """Return the form with this path, None if there is none."""
+    for form in _FORMS:
+        if form.path == path:
+            return form
+    return None
+
+
 class DecisionsProvider:
     """A provider for `POST {base_url}/decisions` or `POST {base_url}/systemone`.
 
@@ -161,7 +173,7 @@ class DecisionsProvider:
         self.published_price: TokenPrice | None = None
         if self.endpoint == DEFAULT_URL:
             self.published_price = _PUBLISHED_PRICES.get(model)
-        self.shared_state = path
+        self._form = _form_of(path)
 
     @classmethod
     def open(cls, model: str, config: RunConfig) -> DecisionsProvider:
@@ -184,10 +196,7 @@ class DecisionsProvider:
 
     @shared_state.setter
     def shared_state(self, path: str) -> None:
-        self._form: _OpenAI | None = None
-        for form in _FORMS:
-            if form.path == path:
-                self._form = form
+        self._form = _form_of(path)
 
     async def complete(self, request: Request) -> Response:
         """Return one choice per question, in their order. Raises Transient or Refused.
@@ -257,6 +266,7 @@ def _questions(request: Request) -> list[_Question]:
 def _response(
     data: Any, form: _OpenAI, questions: Sequence[_Question], url: str, *, named_by: str = ""
 ) -> Response:
+    """Return the response in the JSON of a reply. Raises Refused or Transient for another shape."""
     if not isinstance(data, dict) or not isinstance(data.get("answers"), list | dict):
         raise body_error(data, url, "answer to typed questions", named_by)
     try:
@@ -275,6 +285,7 @@ def _response(
 
 
 def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice:
+    """Return the likeliest label with all probabilities, or a refusal. Raises Refused."""
     subject = f"{url}{form.path}: the answer to {question.name!r}"
     try:
         answer_type = answer["type"]
@@ -317,6 +328,7 @@ def _probabilities(
 
 
 def _probability(value: Any) -> float:
+    """Return a probability, at most 1. Raises ValueError."""
     # bool is an int in Python, but `true` is no probability.
     if type(value) not in (float, int) or not 0 <= value <= 1 + _ROUNDING:
         raise ValueError(f"holds {str(value)[:40]!r} where a probability should be")

@@ -11,15 +11,16 @@ _THINKING_PARTS = ("thinking", "reasoning", "redacted_thinking")
 _THINKING_FIELDS = ("reasoning", "reasoning_content", "thinking")
 
 
+# The marks that `message_text` puts around thinking.
+_OPEN = "<think>"
+_CLOSE = "</think>"
+
+
 class MessageText(NamedTuple):
     """The text of a message. `refused`: the text is a refusal."""
 
     text: str
     refused: bool = False
-
-
-_OPEN = "<think>"
-_CLOSE = "</think>"
 
 
 def message_text(message: Mapping[str, Any]) -> MessageText:
@@ -49,10 +50,10 @@ def message_text(message: Mapping[str, Any]) -> MessageText:
 
 
 def is_only_thinking(text: str) -> bool:
-    """Return whether `message_text` found nothing but thinking, or nothing at all."""
+    """Return whether a text of `message_text` is empty or nothing but thinking."""
     if not text:
         return True
-    # A second end mark has text before it that is no thinking.
+    # Between two end marks, there is text that is no thinking.
     return text.startswith(_OPEN) and text.endswith(_CLOSE) and text.count(_CLOSE) == 1
 
 
@@ -110,6 +111,7 @@ def _tool_arguments(message: Mapping[str, Any]) -> str:
 
 
 def _thinking(message: Mapping[str, Any]) -> str:
+    """Return the thinking in a field of the message, else in the parts of its content."""
     for field_name in _THINKING_FIELDS:
         if isinstance(message.get(field_name), str) and message[field_name].strip():
             return str(message[field_name])
@@ -123,6 +125,7 @@ def _thinking(message: Mapping[str, Any]) -> str:
 
 
 def _thought(part: Mapping[str, Any]) -> Any:
+    """Return a part's thinking: a text, or the parts that it is nested in."""
     for name in (*_THINKING_FIELDS, "text"):
         if part.get(name):
             return part[name]

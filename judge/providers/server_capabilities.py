@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -48,6 +49,7 @@ class RequestAdapter:
     @property
     def known_limits(self) -> dict[str, Any]:
         """What this server does not accept, as plain JSON."""
+        # An effort is also dropped to note that `none` was tried in vain.
         dropped = set(self.dropped - {_EFFORT})
         if self.limit_name is None or self.too_short:
             dropped.add("max_tokens")
@@ -86,14 +88,19 @@ class RequestAdapter:
         # One choice is the default, and some servers refuse the parameter altogether.
         if n_choices > 1:
             body["n"] = n_choices
-        accepted = {
-            parameter: value for parameter, value in params.items() if parameter not in self.dropped
-        }
-        body |= accepted
+        body |= self._accepted(params)
         if self.unthinking and "logprobs" in body:
-            # Such a model gives token probabilities only without reasoning.
-            return {_EFFORT: "none", **body}
+            # An effort in the request stays.
+            body.setdefault(_EFFORT, "none")
         return body
+
+    def _accepted(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that are not dropped."""
+        return {
+            parameter: value
+            for parameter, value in parameters.items()
+            if parameter not in self.dropped
+        }
 
     def _cache_parameters(self, request: Request) -> dict[str, Any]:
         """Return the parameters about the provider's prompt cache."""
@@ -104,11 +111,7 @@ class RequestAdapter:
         if self.caching == "explicit":
             # Without a breakpoint in the messages, this turns writing to the cache off.
             parameters[_CACHE_OPTIONS] = {"mode": "explicit"}
-        return {
-            parameter: value
-            for parameter, value in parameters.items()
-            if parameter not in self.dropped
-        }
+        return self._accepted(parameters)
 
     def unmet(self, request: Request, body: dict[str, Any]) -> tuple[str, ...]:
         """Return the parameters of the request that a body lacks, or has with a smaller value.
@@ -119,11 +122,12 @@ class RequestAdapter:
         if requested.get("temperature") == 1:
             # A server that takes no temperature samples at 1.
             del requested["temperature"]
-        checked_below = ("max_tokens", "top_logprobs", "n", "headers")
+        # The first three have other names or values in a body, and headers are no part of it.
+        compared_apart = ("max_tokens", "top_logprobs", "n", "headers")
         missing = [
             parameter
             for parameter in requested
-            if parameter not in body and parameter not in checked_below
+            if parameter not in body and parameter not in compared_apart
         ]
         if "max_tokens" in requested and not body.keys() & _LIMIT_NAMES:
             missing.append("max_tokens")
@@ -137,8 +141,12 @@ class RequestAdapter:
         return tuple(missing)
 
     def with_max_choices(self, choices: int, body: dict[str, Any]) -> RequestAdapter:
-        """Return the adapter for a server that sent this many choices, the most to ask for."""
-        return replace(self, n=choices) if choices < body.get("n", 1) else self
+        """Return the adapter for a server that answered the body with this many choices.
+
+        If they are fewer than requested, no more are asked for at once.
+        """
+        requested = body.get("n", 1)
+        return replace(self, n=choices) if choices < requested else self
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
@@ -152,6 +160,7 @@ def _valid_message(message: Message) -> dict[str, Any]:
 
 def _mark_prefix(messages: list[dict[str, Any]], request: Request) -> None:
     """Put a breakpoint after the prefix that other requests will read from the cache."""
+    # The prefix is that of the first message after the system messages.
     position = 0
     while messages[position]["role"] == "system":
         position += 1
