@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Mapping
 
 _Rules = Mapping[str, tuple[tuple[str, str], ...]]
+"""Pairs of a suffix and its replacement by the suffix's last two letters, longest suffix first."""
 _Condition = Callable[[str], object]
+"""A test of the part before a suffix: true if the suffix may be replaced."""
 
 # Runs are possessive: no letter is read twice, however long the word.
 _C = "[^aeiou][^aeiouy]*+"  # a run of consonants: tr, y in "yes"
@@ -33,23 +35,25 @@ def _by_ending(rules: str) -> _Rules:
     rules_by_ending: dict[str, list[tuple[str, str]]] = {}
     for rule in longest_first:
         suffix, replacement = rule.split(">")
-        own_rules = rules_by_ending.setdefault(suffix[-2:], [])
-        own_rules.append((suffix, replacement))
-    return {ending: tuple(of_ending) for ending, of_ending in rules_by_ending.items()}
+        rules_by_ending.setdefault(suffix[-2:], []).append((suffix, replacement))
+    return {ending: tuple(group) for ending, group in rules_by_ending.items()}
 
 
+# The rules of steps 2 and 4 that both forms have.
 _PAPER_2 = (
     "ational>ate tional>tion enci>ence anci>ance izer>ize bli>ble alli>al entli>ent eli>e "
-    "ousli>ous ization>ize "
-    "ation>ate ator>ate alism>al iveness>ive fulness>ful ousness>ous aliti>al iviti>ive biliti>ble "
+    "ousli>ous ization>ize ation>ate ator>ate alism>al iveness>ive fulness>ful ousness>ous "
+    "aliti>al iviti>ive biliti>ble "
 )
 _PAPER_4 = "al> ance> ence> er> ic> able> ible> ant> ou> ism> ate> iti> ous> ive> ize> "
 _STEP_2 = _by_ending(_PAPER_2 + "fulli>ful")
 _STEP_2_OF_155 = _by_ending(_PAPER_2 + "logi>log")
 _STEP_3 = _by_ending("icate>ic ative> alize>al iciti>ic ical>ic ful> ness>")
 _STEP_4 = _by_ending(_PAPER_4 + "ion> ement> ment> ent>")
-_STEP_4_OF_155 = (_by_ending(_PAPER_4), _by_ending("ion>"), _by_ending("ement> ment> ent>"))
+# In the order in which `stem155` applies them.
+_STEP_4_OF_155 = (_by_ending(_PAPER_4), _by_ending("ement> ment> ent>"), _by_ending("ion>"))
 
+# NLTK's irregular words.
 _UNCHANGED = ("news", "inning", "outing", "canning", "proceed", "exceed", "succeed", "howe", "sky")
 _IRREGULAR = {word: word for word in _UNCHANGED} | {
     "skies": "sky",
@@ -88,9 +92,11 @@ def stem155(word: str) -> str:
 
     This is the algorithm as Porter published it on his site, except in step 4, which removes up to
     three suffixes: one of the paper's others, then one of -ement, -ment, -ent, the longest whose
-    stem has m > 1, then -ion. `professional` becomes `profess`, `statement` becomes `statem`. Taken
-    from the numbers the program prints and from how many of SummEval's words it stems otherwise
-    than NLTK does: 156, and 29 in NLTK's form of the published one.
+    stem has m > 1, then -ion. `professional` becomes `profess`, `statement` becomes `statem`.
+
+    This was inferred from the numbers that the program prints, and from two counts: it stems 156 of
+    SummEval's words differently from NLTK's default mode, and 29 differently from NLTK's form of the
+    published algorithm.
     """
     if len(word) <= 2:
         return word
@@ -100,7 +106,7 @@ def stem155(word: str) -> str:
         word = word[:-1] + "i"
     word = _replace_suffix(word, _STEP_2_OF_155, _m_over_0)
     word = _replace_suffix(word, _STEP_3, _m_over_0)
-    main_rules, ion_rules, ment_rules = _STEP_4_OF_155
+    main_rules, ment_rules, ion_rules = _STEP_4_OF_155
     word = _step_4(word, main_rules)
     word = _replace_suffix(word, ment_rules, _m_over_1, shorter=True)
     word = _step_4(word, ion_rules)
@@ -173,7 +179,10 @@ def _step_1b(word: str, short: _Condition) -> str:
 def _step_2(word: str) -> str:
     """Apply step 2 with NLTK's additions."""
     if word.endswith("alli") and _m_over_0(word[:-4]):
+        # What is left may end in another suffix of this step: "sensationalli",
+        # "sensational", "sensate".
         return _step_2(word[:-2])
+    # Unlike the rule logi>log, NLTK counts the l to the part before the suffix.
     if word.endswith("logi"):
         return word[:-1] if _m_over_0(word[:-3]) else word
     return _replace_suffix(word, _STEP_2, _m_over_0)

