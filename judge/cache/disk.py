@@ -25,6 +25,7 @@ from judge.core.records import Request, Response
 _BATCH = 500
 # Seconds to wait for another process that writes.
 _TIMEOUT = 60.0
+# ValueError: a path with a NUL.
 _ERRORS = (sqlite3.Error, diskcache.Timeout, OSError, ValueError)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 T = TypeVar("T")
@@ -64,9 +65,12 @@ class DiskCache(base.Cache):
         self.notes = [] if notes is None else notes
         self._file = self.folder / diskcache.core.DBNAME
         self._lock = self.folder / "lock"
+        # Rows that are not written yet, by key.
         self._pending: dict[str, str] = {}
+        # The open `diskcache.Cache`, and the identity of its file.
         self._store: Any = None
         self._identity: tuple[int, int] | None = None
+        # Report an unusable folder at once.
         self._with_file(lambda: None)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, Response]:
@@ -100,6 +104,7 @@ class DiskCache(base.Cache):
             self.flush()
 
     def flush(self) -> None:
+        """Write the waiting rows. They go on waiting if that fails. Raises StorageError."""
         if self._pending:
             self._with_file(lambda: _write(self._store, self._pending.items()))
             self._pending.clear()
@@ -188,7 +193,7 @@ class DiskCache(base.Cache):
         return self._try_with_file(work)
 
     def _try_with_file(self, work: Callable[[], T]) -> T:
-        """Do some work with the file, which is opened if it is another one than before."""
+        """Do some work with the file; open it first if it is closed or was replaced."""
         _make_own_folder(self.folder)
         with files.locked(self._lock, shared=True):
             # Another process may have replaced the open file.
@@ -201,7 +206,7 @@ class DiskCache(base.Cache):
             return work()
 
     def _set_aside(self, reason: BaseException) -> None:
-        """Rename a damaged file, so that a new one is begun."""
+        """Rename a damaged file, so that a new one is begun, and note the reason."""
         with files.locked(self._lock):
             if self._identity != _identity(self._file):
                 # Another process has renamed it meanwhile.
@@ -250,12 +255,14 @@ def _is_foreign(folder: Path) -> bool:
 
 
 def _open(folder: Path) -> Any:
+    """Return the open `diskcache.Cache` in a folder, which only its owner may read."""
     folder.chmod(0o700)
     (folder / diskcache.core.DBNAME).touch(mode=0o600)
     return diskcache.Cache(
         str(folder),
         timeout=_TIMEOUT,
         disk=TextDisk,
+        # All rows are in the database, none in a file of its own.
         disk_min_file_size=2**40,
         # Nothing is ever deleted to make room.
         eviction_policy="none",
@@ -315,6 +322,7 @@ def _is_damage(error: BaseException) -> bool:
 
 
 def _reason(error: BaseException) -> str:
+    """Return the error's message without a number and a path."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return str(error) or type(error).__name__
@@ -333,14 +341,17 @@ _UNUSABLE = (
 
 
 def _advice(error: BaseException) -> str:
+    """Return what the user can do about an error of the file."""
     if isinstance(error, OSError) and error.errno in _UNUSABLE:
         return _other_folder()
-    if "locked" in str(error):
+    message = str(error)
+    if "locked" in message:
         return (
             f"another program has been writing to it for {_TIMEOUT:g} s: wait until it ends, or "
             f"name another folder with {option('cache', 'DIR')}"
         )
-    if "full" in str(error) or "space" in str(error) or "disk I/O" in str(error):
+    # "database or disk is full", "No space left on device", "disk I/O error"
+    if "full" in message or "space" in message or "disk I/O" in message:
         return (
             f"make room on the disk (or name another with {option('cache', 'DIR')}) and "
             f"{start_again()}"
