@@ -86,8 +86,9 @@ def sending_layers(
 class ReplyClient:
     """Asks one model, and returns stored replies from the cache.
 
-    `sends` sends a message that no layer above it answers: `sending_layers`, or an engine. One
-    message asks for at most `most_draws`.
+    `sends` sends a message that no layer above it answers: `sending_layers`, or an engine. `store`
+    keeps the replies, `counts` counts messages for the display. One message asks for at most
+    `most_draws` draws.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class ReplyClient:
 
     @cached_property
     def asking_again(self) -> ReplyClient:
-        """A client that replaces the replies which were stored before this run."""
+        """A client that ignores and replaces the replies which were stored before this run."""
         # A shallow copy shares the layers below, with their limits and counts.
         client = copy(self)
         client._cached = Cached(self._bundled, self._store, only_new=True)
@@ -135,10 +136,14 @@ class ReplyClient:
             raise
 
     async def ask_all(self, requests: Sequence[Request]) -> list[Answer]:
-        """Return the responses to requests, or why there is none. Raises what ends the run."""
+        """Return the response to each request, or why there is none, in order.
+
+        Raises what ends the run: RunStopped after the requests in flight, any other error at once.
+        """
         if len(requests) == 1:
             return [await self._answer(requests[0])]
-        # Otherwise another judgment would not see in this turn of the loop that they are sent.
+        # The tasks start in the next turn of the loop. Until then, another judgment would not see
+        # that these requests are in flight, and would send them, too.
         self._deduplicated.announce(requests)
         answers: list[Answer] = []
         for answer in await gather(self._answer_or_stop(request) for request in requests):
@@ -148,6 +153,7 @@ class ReplyClient:
         return answers
 
     async def _answer(self, request: Request) -> Answer:
+        """Return the response, or the error if it concerns this request only."""
         try:
             return await self.ask(request)
         except ProviderError as error:
@@ -175,7 +181,7 @@ class ReplyClient:
         return responses
 
     def shares(self, requests: Sequence[Request]) -> bool:
-        """Return whether all of these have equal requests in flight, or answered in this run."""
+        """Return whether each of the requests has an equal one in flight, or answered in this run."""
         return all(
             self._deduplicated.is_in_flight(request) or self._store.has_new(request)
             for request in requests
