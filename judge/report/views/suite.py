@@ -377,7 +377,6 @@ def _verdict_table(outcome: Outcome) -> Table:
         ("case", "expected", "found", "reason"),
         rows,
         key="✓ passed · ✗ failed · ? undecided · ! error",
-        caption="Verdicts.",
         name="cases",
     )
 
