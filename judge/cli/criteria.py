@@ -14,7 +14,6 @@ import click
 from judge.cli.options import (
     MODEL_OPTIONS,
     PATH,
-    Command,
     Group,
     completion,
     full_option,
@@ -45,99 +44,7 @@ if TYPE_CHECKING:
     from judge.execution.progress import Progress
     from judge.run.preparation import PreparedRun
 
-_SIDES = ("A", "B")
-"""Names of the two criteria in messages."""
-
-
-@click.command(cls=Command, takes="diff")
-@click.argument("before", metavar="A", help="A name, a file, or 'NAME: QUESTION'.")
-@click.argument("after", metavar="B", help="The other wording.")
-@click.argument(
-    "data",
-    type=PATH,
-    required=False,
-    metavar="[DATA|RUN.YAML]",
-    help="Texts to show the prompts on.",
-)
-@option("--item", "Only this item.", metavar="ID")
-@option("--system", "Only this system's texts.", metavar="NAME")
-@option("--ratings", "File with people's ratings, apart from the data.", type=PATH, metavar="FILE")
-@option(
-    "--human", "Human ratings to compare both with (default: the criterion's).", metavar="RATING"
-)
-@report_format
-@full_option
-@output_option
-@quiet_option
-def diff_command(
-    before: str,
-    after: str,
-    data: Path | None,
-    *,
-    item: str | None,
-    system: str | None,
-    ratings: Path | None,
-    human: str | None,
-    format: str,
-    full: bool,
-    output: Path | None,
-    quiet: bool,
-    **options: Any,
-) -> None:
-    """Show what differs between two criteria.
-
-    Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only
-    if judgments failed.
-    """
-    from judge.commands.criteria_diff.command import plan_diff, run_diff
-    from judge.config import RunConfig, load_config
-    from judge.run.cost_estimate import one_line_estimate
-
-    options["ratings"] = ratings
-    config = load_config(options=options) if data is None else read_config(data, options, RunConfig)
-    inputs = [*_criterion_files(before, after), data, *input_files(config)]
-    check_outputs({"--output": output}, inputs, format)
-    diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
-    # Without a judge, there are no runs.
-    if diff_plan.runs is not None and not quiet:
-        for side, run in zip(_SIDES, diff_plan.runs, strict=True):
-            estimate = one_line_estimate(run)
-            if estimate:
-                print_message(f"{side}: {estimate}")
-
-    def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
-        def watch(name: str, prepared: PreparedRun) -> AbstractContextManager[None]:
-            label = _SIDES[0] if name == "before" else _SIDES[1]
-            return display(prepared.judges, label=label)
-
-        return run_diff(diff_plan, progress, watch)
-
-    diff = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
-    if output is not None or shows_report(format, quiet=quiet):
-        print_report(diff, format, full=full, output=output)
-    raise click.exceptions.Exit(1 if diff.failed else 0)
-
-
-def _criterion_files(*entries: str) -> list[Path]:
-    """Return the files among criteria that may be names, files or sentences."""
-    from judge.core.criterion_entry import is_file
-
-    return [Path(entry) for entry in entries if is_file(entry)]
-
-
 criteria_app = Group(help="List, show, write, render, draft and compare criteria.")
-_NEW = """\
-# judge shows each text with its source or request, if the data has one, then this question and \
-the scale.
-question: {question}
-scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
-# levels:        # what the ends and the middle look like in a text
-#   1: ...
-#   3: ...
-#   5: ...
-# show: [references]   # columns to show beside the text; default: the source, else the request
-# reply: reason_then_score
-"""
 
 
 @criteria_app.command("list", takes="run", only=("language",))
@@ -226,6 +133,20 @@ def _criterion_json(criterion: Criterion) -> dict[str, Any]:
     }
 
 
+_NEW_FILE = """\
+# judge shows each text with its source or request, if the data has one, then this question and \
+the scale.
+question: {question}
+scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
+# levels:        # what the ends and the middle look like in a text
+#   1: ...
+#   3: ...
+#   5: ...
+# show: [references]   # columns to show beside the text; default: the source, else the request
+# reply: reason_then_score
+"""
+
+
 @criteria_app.command("new")
 @click.argument("name", metavar="NAME", help="Name of the criterion and of its file.")
 @option("--question", "What the judge is asked about a text.", default="", metavar="TEXT")
@@ -251,7 +172,7 @@ def criteria_new(
     try:
         # Mode "x" refuses a file that exists, even if it was made a moment ago.
         with path.open("x", encoding="utf-8") as file:
-            file.write(_NEW.format(question=yaml_question))
+            file.write(_NEW_FILE.format(question=yaml_question))
     except FileExistsError:
         raise ConfigError(
             f"{path}: already exists; name another criterion, or edit that file"
@@ -399,7 +320,7 @@ def criteria_improve(
         output=output,
         out=out,
     )
-    # Before anything is paid, so that Ctrl-C is in time.
+    # Printed before anything is paid, so that Ctrl-C is in time.
     if not quiet:
         print_message(improvement_estimate(plan))
 
@@ -415,4 +336,81 @@ def criteria_improve(
     raise click.exceptions.Exit(1 if failed or not result.usable else 0)
 
 
-criteria_app.add_command(diff_command, "diff")
+_SIDES = ("A", "B")
+"""Names of the two criteria in messages."""
+
+
+@criteria_app.command("diff", takes="diff")
+@click.argument("before", metavar="A", help="A name, a file, or 'NAME: QUESTION'.")
+@click.argument("after", metavar="B", help="The other wording.")
+@click.argument(
+    "data",
+    type=PATH,
+    required=False,
+    metavar="[DATA|RUN.YAML]",
+    help="Texts to show the prompts on.",
+)
+@option("--item", "Only this item.", metavar="ID")
+@option("--system", "Only this system's texts.", metavar="NAME")
+@option("--ratings", "File with people's ratings, apart from the data.", type=PATH, metavar="FILE")
+@option(
+    "--human", "Human ratings to compare both with (default: the criterion's).", metavar="RATING"
+)
+@report_format
+@full_option
+@output_option
+@quiet_option
+def criteria_diff(
+    before: str,
+    after: str,
+    data: Path | None,
+    *,
+    item: str | None,
+    system: str | None,
+    ratings: Path | None,
+    human: str | None,
+    format: str,
+    full: bool,
+    output: Path | None,
+    quiet: bool,
+    **options: Any,
+) -> None:
+    """Show what differs between two criteria.
+
+    Compares their text, with DATA their prompts, and with a judge their scores. Exits with 1 only
+    if judgments failed.
+    """
+    from judge.commands.criteria_diff.command import plan_diff, run_diff
+    from judge.config import RunConfig, load_config
+    from judge.run.cost_estimate import one_line_estimate
+
+    options["ratings"] = ratings
+    config = load_config(options=options) if data is None else read_config(data, options, RunConfig)
+    inputs = [*_criterion_files(before, after), data, *input_files(config)]
+    check_outputs({"--output": output}, inputs, format)
+    diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
+    # Without a judge, there are no runs.
+    if diff_plan.runs is not None and not quiet:
+        for side, run in zip(_SIDES, diff_plan.runs, strict=True):
+            estimate = one_line_estimate(run)
+            if estimate:
+                print_message(f"{side}: {estimate}")
+
+    def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
+        def watch(name: str, prepared: PreparedRun) -> AbstractContextManager[None]:
+            label = _SIDES[0] if name == "before" else _SIDES[1]
+            return display(prepared.judges, label=label)
+
+        return run_diff(diff_plan, progress, watch)
+
+    diff = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
+    if output is not None or shows_report(format, quiet=quiet):
+        print_report(diff, format, full=full, output=output)
+    raise click.exceptions.Exit(1 if diff.failed else 0)
+
+
+def _criterion_files(*entries: str) -> list[Path]:
+    """Return the files among criteria that may be names, files or sentences."""
+    from judge.core.criterion_entry import is_file
+
+    return [Path(entry) for entry in entries if is_file(entry)]
