@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from judge.commands.label.command import Labelling
     from judge.commands.label.ratings_needed import Need
+    from judge.commands.label.server import LabelServer
     from judge.config import RunConfig
 
 
@@ -145,14 +146,14 @@ def _write_page(file: Path, labelling: Labelling, rater_names: Sequence[str]) ->
     click.echo(f"{file}\n\nSend it to {' and '.join(rater_names)}. {advice}")
 
 
-def _serve(labelling: Labelling, server: Any) -> None:
+def _serve(labelling: Labelling, server: LabelServer) -> None:
     """Serve the page until Ctrl-C."""
     import webbrowser
 
     for rater in labelling.raters:
         click.echo(f"{rater}: {server.url(rater)}")
     progress = labelling.progress()
-    if any(n_given for n_given, _ in progress.values()):
+    if any(n_rated for n_rated, _ in progress.values()):
         print_message(f"Rated so far: {_by_rater(progress)}")
     print_message(f"Ratings go to {labelling.output}. Press Ctrl-C to end.")
     # Into a pipe, the addresses would stay in the buffer for as long as the server runs.
@@ -167,7 +168,7 @@ def _serve(labelling: Labelling, server: Any) -> None:
             webbrowser.open(server.url(labelling.raters[0]))
         server.serve_forever()
     except KeyboardInterrupt:
-        # A rating may be being written.
+        # The lock waits for a rating that is being written.
         with labelling.lock:
             server.server_close()
     finally:
@@ -178,8 +179,8 @@ def _serve(labelling: Labelling, server: Any) -> None:
 def _by_rater(progress: Mapping[str, tuple[int, int]]) -> str:
     """Return the progress as a text: `anna 3 of 20, ben 0 of 20`."""
     counts: list[str] = []
-    for rater, (n_given, total) in progress.items():
-        counts.append(f"{rater} {n_given:,} of {total:,}")
+    for rater, (n_rated, total) in progress.items():
+        counts.append(f"{rater} {n_rated:,} of {total:,}")
     return ", ".join(counts)
 
 
@@ -211,15 +212,16 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
 
 
 def _command(name: str, config: RunConfig) -> str:
-    """Return a command with the options that select texts and criteria."""
+    """Return a command with the data, and the options that select its texts and criteria."""
     from judge.core.messages import option as format_option
 
     arguments = [str(config.data)]
     for option_name in ("map", "systems", "where", "criteria"):
         value = getattr(config, option_name)
         if value and option_name in config.model_fields_set:
-            flag, value_text = format_option(option_name, value).split(" ", 1)
-            arguments += [flag, value_text]
+            # `--criteria polite: Is it polite?`: only the value needs quotes in a shell.
+            flag, _, typed_value = format_option(option_name, value).partition(" ")
+            arguments += [flag, typed_value]
     return f"judge {name} {shlex.join(arguments)}"
 
 
@@ -233,7 +235,7 @@ def _print_plan(labelling: Labelling, precision: float) -> None:
     for criterion in labelling.criteria:
         needs = tuple(plan_labelling(labelling, criterion, precision))
         names_by_needs.setdefault(needs, []).append(criterion.name)
-    # Every rater has as many tasks, in another order.
+    # All raters have equally many tasks, so that any name will do.
     tasks = labelling.tasks("")
     n_criteria = len(labelling.criteria)
     ratings = plural(len(tasks) * n_criteria, "rating")

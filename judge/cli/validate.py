@@ -153,7 +153,7 @@ def _validate_new_run(
 ) -> None:
     """Make a run of the data, compare its judge with people, and exit like `judge run`.
 
-    Without `show`, nothing is shown.
+    `show` prints or writes the comparison; None with --quiet and no file to write.
     """
     from judge.config import RunConfig
 
@@ -175,7 +175,7 @@ def _validate_finished_run(
     compare_judges: Callable[..., Validation],
     show: Callable[..., None] | None,
 ) -> None:
-    """Compare the judge of a finished run with people. Without `show`, nothing is shown."""
+    """Compare the judge of a finished run with people; `show` is as in `_validate_new_run`."""
     from judge.config import RunConfig
 
     config = RunConfig.load(options=options)
@@ -206,7 +206,7 @@ def _inputs(data: Path, options: Mapping[str, Any]) -> list[Path]:
 
 
 def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:
-    """Raise ConfigError if other runs to compare with are not there, or none can be."""
+    """Raise ConfigError for `others` with --card, and for one that is not the folder of a run."""
     from judge.commands.finished_runs import check_run
 
     if card and others:
