@@ -59,7 +59,7 @@ def claim_folder(folder: Path) -> None:
 
 
 def unused_path(path: Path) -> Path:
-    """Return the path, or the first one with a number after its name that does not exist."""
+    """Return the path if nothing is there, else the first of `NAME.2`, `NAME.3`, … that is free."""
     numbered = (path.with_name(f"{path.name}.{number}") for number in count(2))
     candidates = chain([path], numbered)
     return next(candidate for candidate in candidates if not candidate.exists())
@@ -142,7 +142,9 @@ def is_same_file(file: FileIO, path: Path) -> bool:
 def replacing(path: Path, *, private: bool = True) -> Iterator[IO[bytes]]:
     """Open a new file that replaces this one, with its permissions, when it is complete.
 
-    If there is none yet, only its owner can read it, unless it is not `private`. Raises OSError.
+    If there is none yet, only its owner can read it, unless it is not `private`. If the block
+    raises, the old file stays. Two processes must not replace one file at the same time: they would
+    write to the same new file. Raises OSError.
     """
     new_path = path.with_name(path.name + ".new")
     # A killed process may have left one. A link is removed and not followed.
@@ -178,7 +180,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def append_whole(path: Path, content: bytes) -> None:
-    """Add to the end of a file, all or nothing. Raises OSError."""
+    """Add to the end of a file, all or nothing. Raises OSError.
+
+    If no other process adds to it meanwhile: what was added is cut off after an error.
+    """
     old_size = path.stat().st_size if path.is_file() else 0
     try:
         with path.open("ab") as file:
@@ -189,20 +194,22 @@ def append_whole(path: Path, content: bytes) -> None:
         raise
 
 
-# The folder in which new files are written. They are ignored until it gets its second name.
+# `store` writes new files into a folder of this name. Readers ignore it until it is renamed.
 _ASIDE = ".judge-new"
-# The same folder when all its files are complete. From then on they replace the old ones, even if
-# the process is killed: the next one finishes that.
+# Its name when all its files are complete. From then on they replace the old ones, even if the
+# process is killed: the next one that calls `store` or `recover` finishes that.
 _READY = ".judge-ready"
+# The process that holds the lock of this file is the only one that may touch these folders.
 _STORE_LOCK = ".judge-lock"
 
 
 def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = ()) -> None:
     """Write these files so that nobody finds old and new ones together.
 
-    All are written into a separate folder first. When they are complete, the old files are removed,
-    also those to `drop`, and then the new ones are moved to their places. If a process was killed
-    meanwhile, its files are finished or removed first. Raises StorageError.
+    All are written into a separate folder first. When they are complete, the files to `drop` and
+    the old files are removed, and then the new ones are moved to their places. A reader that comes
+    in between finds none, or fewer. If an earlier process was killed meanwhile, its files are
+    finished or removed first. Raises StorageError.
     """
     folder = Path(folder)
     aside = folder / _ASIDE
@@ -231,7 +238,10 @@ def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = 
 
 
 def refuse_other_content(folder: Path, files: Mapping[str, bytes], noun: str) -> None:
-    """Raise StorageError if a file in the folder has other content: it is of another `noun`."""
+    """Raise StorageError if one of these files is in the folder, with other content.
+
+    It then belongs to another `noun`, such as a run.
+    """
     for file_name, content in files.items():
         path = folder / file_name
         if path.exists() and path.read_bytes() != content:
@@ -241,9 +251,10 @@ def refuse_other_content(folder: Path, files: Mapping[str, bytes], noun: str) ->
 
 
 def recover(folder: Path, *, leftovers: bool = False) -> None:
-    """Finish the moves of a killed process, so that its files are found together.
+    """Finish the moves of a process that was killed in `store`, so that its files are together.
 
-    With `leftovers`, as before a new run, also remove what it had not finished writing. Raises
+    With `leftovers`, as before a new run, also remove what it had not finished writing. Without
+    them, a folder that needs no moves is not written to: a reader may not be allowed to. Raises
     StorageError.
     """
     names = (_READY, _ASIDE, _STORE_LOCK) if leftovers else (_READY,)
@@ -289,7 +300,7 @@ def _one_writer(folder: Path) -> Iterator[None]:
                 path.unlink()
 
 
-# A run holds its lock as long as it takes.
+# A run holds the lock of this file from its start to its end.
 _RUN_LOCK = ".judge-run"
 
 
@@ -321,7 +332,10 @@ def run_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _only_holder(path: Path) -> Iterator[None]:
-    """Hold the lock of a file, which exists as long. Raises BlockingIOError if another has it."""
+    """Create a file, hold its lock, and remove it at the end.
+
+    Raises BlockingIOError if another process has the lock.
+    """
     while True:
         with FileIO(path, "a", opener=private_opener) as file:
             if not try_lock(file):
