@@ -30,13 +30,19 @@ _ARROW_TYPES: dict[Any, pa.DataType] = {
     float: pa.float64(),
     tuple[str, ...]: _TEXTS,
 }
-# Fields that have no default value, and are empty if an older file lacks their column.
+# Mappings that older files lack. Their default is a factory, which `Field.default` does not show.
 _ADDED_LATER = ("raters",)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredField:
-    """A field of a record as a column: its Arrow type and, if it is stored as JSON, its reader."""
+    """A field of a record as a column.
+
+    - `type`: the column's Arrow type.
+    - `is_optional`: whether the value may be None.
+    - `default`: the value if an older file lacks the column; MISSING if that is an error.
+    - `adapter`: parses the JSON of a field that is stored as JSON, and is None for all others.
+    """
 
     name: str
     type: pa.DataType
@@ -62,7 +68,8 @@ class StoredField:
         Raises ValueError if one is missing, or if no run writes such a value.
         """
         if self.adapter is not None:
-            return [self._parse(cell) for cell in cells]
+            parse = self.adapter.validate_json
+            return [self._of_empty_cell() if cell is None else parse(cell) for cell in cells]
         if self.type == _TEXTS:
             if any(cell is None or None in cell for cell in cells):
                 raise self._bad_value()
@@ -75,9 +82,8 @@ class StoredField:
             raise self._bad_value()
         return cells
 
-    def _parse(self, cell: str | None) -> Any:
-        if cell is not None and self.adapter is not None:
-            return self.adapter.validate_json(cell)
+    def _of_empty_cell(self) -> Any:
+        """Return the value that is stored as an empty cell. Raises ValueError if there is none."""
         if self.is_optional:
             return None
         if self.default == ():
@@ -106,6 +112,7 @@ stored_fields: Callable[[type], dict[str, StoredField]] = cache(_stored_fields)
 
 
 def _stored_field(field: Field[Any], type_: Any, field_type: Any) -> StoredField:
+    """Describe a field of this type; `field_type` is the type without None."""
     # A literal is stored as its text: `Literal["output", "conversation"]`.
     plain = str if get_origin(field_type) is Literal else field_type
     is_plain = plain in _ARROW_TYPES
