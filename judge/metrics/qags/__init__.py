@@ -68,7 +68,10 @@ _SIZE = (whole_number, 1, 1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class StageNames:
-    """Who makes themes, questions and answers: llm, a noun finder or a model; "" is not named."""
+    """What makes themes, questions and answers: `llm`, a noun finder or a model.
+
+    "" is a model that the options have to name.
+    """
 
     themes: str
     questions: str
@@ -143,6 +146,7 @@ class Qags(BaseMetric):
         stages = self.stages
         if not stages.questions or not stages.answers:
             raise ConfigError(_no_models())
+        # Questions and answers come both from the judge or both from models.
         if self.uses_models != (stages.answers != LLM):
             raise ConfigError("qags: name a model for questions and one for answers")
         self._refuse_unused_options()
@@ -151,13 +155,14 @@ class Qags(BaseMetric):
         if stages.themes != LLM:
             Nouns(stages.themes)  # reports missing packages before a judge is paid
         self._models  # noqa: B018 - reports models that cannot be used
-        self._similarities()
+        self._similarities()  # reports a model of BERTScore that cannot be used
 
     def _refuse_unused_options(self) -> None:
         """Raise ConfigError for an option of models or of BERTScore that the run does not use."""
         uses_bertscore = not {"bertscore", "corrected"}.isdisjoint(self.similarity)
         of_models = "backend=models"
         of_bertscore = "similarity=bertscore or corrected"
+        # Each unused option, and the setting that would use it.
         owner_by_option: dict[str, str] = {}
         if not self.uses_models:
             owner_by_option |= dict.fromkeys(_MODEL_OPTIONS, of_models)
@@ -223,12 +228,11 @@ class Qags(BaseMetric):
             if not (outcome.trouble and outcome.trouble.failed):
                 lines += outcome.lines
         left_out = sum(bool(line.left_out) for line in lines)
-        notes: tuple[str, ...] = ()
+        notes: list[str] = []
         if left_out:
             share = f"{left_out:,} of {len(lines):,} questions left out"
-            note = f"qags: {share}: {kinds(lines)}"
-            notes = (note,)
-        return MetricResult(columns, tuple(rows), notes)
+            notes.append(f"qags: {share}: {kinds(lines)}")
+        return MetricResult(columns, tuple(rows), tuple(notes))
 
     def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
         """Return the outcome of each sample, and the columns."""
@@ -237,16 +241,16 @@ class Qags(BaseMetric):
             if sample.source and sample.source.strip() and sample.output.strip():
                 jobs[index] = Job(clean(sample.output), clean(sample.source))
         stages = self._open_stages([job.output for job in jobs.values()])
-        alike = self._similarities()
+        similarities_of_answers = self._similarities()
         # The models report their own progress, question by question.
-        tell = self.context.progress if self._models is None else no_progress
+        report_progress = self.context.progress if self._models is None else no_progress
         results = ask(
             list(jobs.values()),
             stages,
-            alike,
+            similarities_of_answers,
             most=self.most,
             consistent=self.consistent,
-            tell=tell,
+            tell=report_progress,
         )
         outcome_by_index = dict(zip(jobs, results, strict=True))
         outcomes: list[Outcome] = []
@@ -257,9 +261,10 @@ class Qags(BaseMetric):
                 outcomes.append(Outcome(trouble=ModelError("NoSource", lacks_source(sample))))
             else:
                 outcomes.append(Outcome(trouble=ModelError("NoThemes", _NO_OUTPUT)))
-        return outcomes, self._columns(stages, alike)
+        # The signatures name what the answers needed, so they are read last.
+        return outcomes, self._columns(stages, similarities_of_answers)
 
-    def _columns(self, stages: Stages, alike: Similarities) -> tuple[Column, ...]:
+    def _columns(self, stages: Stages, similarities_of_answers: Similarities) -> tuple[Column, ...]:
         """Return the columns, whose signatures name what the stages and similarities used."""
         columns: list[Column] = []
         for similarity in self.similarity:
@@ -267,7 +272,8 @@ class Qags(BaseMetric):
             parts = [*stages.signed, f"most={self.most}"]
             if self.consistent:
                 parts.append("consistent")
-            parts += [f"similarity={alike.signature(similarity)}", f"judge {__version__}"]
+            signed_similarity = similarities_of_answers.signature(similarity)
+            parts += [f"similarity={signed_similarity}", f"judge {__version__}"]
             signature = Signature(column, *parts)
             low = None if similarity == "bertscore" else 0.0  # a cosine has no lower end
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
@@ -275,16 +281,16 @@ class Qags(BaseMetric):
 
     def _open_stages(self, outputs: Sequence[str]) -> Stages:
         """Return new stages, so that their signatures show what these outputs needed."""
-        if self.context.ask is None or not self.asks:
-            if self._models is None:
-                raise ConfigError(_no_judge())
-            return Stages(self._nouns(), *self._models)
-        own_language = self.language or self.context.language
-        language = own_language or text.detect_language(outputs)
+        if self._models is not None and not self.asks:
+            questions, answers = self._models
+            return Stages(self._nouns(), questions, answers)
+        if self.context.ask is None:
+            raise ConfigError(_no_judge())
+        set_language = self.language or self.context.language
+        language = set_language or text.detect_language(outputs)
         judged = judge_model.open(self.context.ask, language)
         themes = judged.themes if self.stages.themes == LLM else self._nouns()
-        models = self._models or (judged.questions, judged.answers)
-        questions, answers = models
+        questions, answers = self._models or (judged.questions, judged.answers)
         return Stages(themes, questions, answers)
 
     def _nouns(self) -> Nouns:
@@ -332,14 +338,15 @@ def score(
 
 def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:
     """Return the sample's row in each column; the first also carries the questions and answers."""
-    working = _working(outcome.lines)
     rows: list[Score | Failure] = []
     for similarity in names:
         column = f"qags_{similarity}"
-        raw = None if rows else working
+        is_first = not rows
+        raw = _questions_and_answers(outcome.lines) if is_first else None
         compared = [line for line in outcome.counted if similarity in line.similarity]
         values = [line.similarity[similarity] for line in compared]
         trouble = outcome.trouble
+        # BERTScore has no value for some answers, and a mean of the others would mislead.
         if trouble is None and len(values) < len(outcome.counted):
             trouble = _not_compared(similarity, outcome.counted)
         if trouble:
@@ -352,7 +359,7 @@ def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score 
     return rows
 
 
-def _working(lines: Sequence[QagsLine]) -> str | None:
+def _questions_and_answers(lines: Sequence[QagsLine]) -> str | None:
     """Return the questions and answers as JSON, see `Qags.score`; None if there are none."""
     if not lines:
         return None
