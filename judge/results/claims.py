@@ -64,12 +64,14 @@ def sorted_claims(table: Table) -> list[ClaimOfText]:
 
     Raises ConfigError for a table without claims.
     """
-    claims: list[ClaimOfText] = []
-    for column in table.columns:
-        if column.name in (*CLAIMS, REFERENCE_CLAIMS):
-            claims += sorted(claims_of(table, column), key=_probability)
-    if not claims:
+    checking = [column for column in table.columns if column.name in (*CLAIMS, REFERENCE_CLAIMS)]
+    if not checking:
         raise ConfigError("this run has no claims: the metric claims lists and checks them")
+    claims: list[ClaimOfText] = []
+    for column in checking:
+        claims += sorted(claims_of(table, column), key=_probability)
+    if not claims:
+        raise ConfigError("no claim was found in these texts")
     return claims
 
 

@@ -342,7 +342,14 @@ def test_csv_json_and_frame_have_every_claim_with_text_verdict_evidence_and_own_
 def test_the_claims_of_a_run_without_claims_are_an_error() -> None:
     empty = run({("i", "s"): ""})
     with pytest.raises(ConfigError, match="no claims"):
-        claim_list(replace(empty, table=replace(empty.table, scores=())))
+        claim_list(replace(empty, table=replace(empty.table, columns=(), scores=())))
+
+
+def test_texts_in_which_the_metric_found_no_claim_do_not_lack_the_metric(result: Result) -> None:
+    without_claims = replace(result, table=replace(result.table, scores=()))
+    with pytest.raises(ConfigError) as caught:
+        claim_list(without_claims)
+    assert "metric" not in str(caught.value)
 
 
 def test_an_item_shows_all_its_claims(result: Result) -> None:
