@@ -117,7 +117,7 @@ def serve(labelling: Labelling) -> None:
 def _wait_for_ratings(labelling: Labelling) -> None:
     """Wait until every rater has rated everything, and then for `_GRACE_SECONDS`."""
     complete_since: float | None = None
-    former_size = -1
+    former_size = -1  # no size, so that the ratings of an earlier call are counted
     while complete_since is None or time.monotonic() - complete_since < _GRACE_SECONDS:
         time.sleep(_POLL_SECONDS)
         size = labelling.output.stat().st_size if labelling.output.exists() else 0
@@ -130,7 +130,7 @@ def _wait_for_ratings(labelling: Labelling) -> None:
 
 
 def _frame(labelling: Labelling) -> pd.DataFrame:
-    """Return the ratings so far, a row for each."""
+    """Return the ratings so far, a row for each, in the order of their file."""
     import pandas as pd
 
     rows: list[dict[str, Any]] = []

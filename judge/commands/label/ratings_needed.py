@@ -23,14 +23,16 @@ from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, NORMAL, t_quan
 from judge.stats.correlation import MIN_CORRELATION_ITEMS
 
 Values = dict[str, dict[tuple[str, str], float]]
-"""By rater, the rating of an item's and system's text."""
+"""The ratings of each rater, by the text's item and system (of a pair, both systems)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """The number of `unit` (items, or texts rated by two) that the interval of a measure needs.
+    """How much has to be rated for an interval of the wanted width.
 
-    `assumes` is the assumption about the ratings.
+    - `measure`: the measure and the half-width of its interval, such as `mean of a system ±0.4`.
+    - `needed`: a number of `unit`: items, or texts or pairs that two raters both rate.
+    - `assumes`: what the number assumes about the ratings.
     """
 
     measure: str
@@ -42,8 +44,8 @@ class Need:
 def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float) -> list[Need]:
     """Return what 95% intervals of ± `precision` need for a criterion.
 
-    The interval of a mean is a share of the scale's length. Raises ConfigError for a precision that
-    is not between 0 and 1.
+    For a mean, `precision` is a share of the scale's length. Raises ConfigError for a precision
+    that is not between 0 and 1.
     """
     if not 0 < precision < 1:
         raise ConfigError(
@@ -65,23 +67,27 @@ def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float)
 
 
 def _pilot_values(labelling: Labelling, criterion: Criterion) -> Values:
-    """Return the ratings so far. A pair is 1 if the first text is better, 0 if not, ½ for a tie."""
+    """Return the ratings so far, without repetitions.
+
+    A pair is 1 if the first text is better, 0 if the second is, ½ for a tie.
+    """
     scale = criterion.scale.asked
     number_by_label = dict(zip(scale.labels, scale.values, strict=True))
     if labelling.pairwise:
         number_by_label = {"a": 1.0, "b": 0.0, "tie": 0.5}
     values: Values = defaultdict(dict)
-    for (rater, unit_id, criterion_name, repeat), (label, _) in labelling.done().items():
-        if criterion_name != criterion.name or repeat or label not in number_by_label:
+    for (rater, unit_id, criterion_name, is_repeat), (label, _) in labelling.done().items():
+        if criterion_name != criterion.name or is_repeat or label not in number_by_label:
             continue
         unit = labelling.units[unit_id]
+        # Systems that wrote equal texts share a unit and its rating.
         for systems in unit.systems:
             values[rater][unit.item, "\n".join(systems)] = number_by_label[label]
     return values
 
 
 def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Need:
-    """Return the need of a system's mean rating."""
+    """Return how many items the mean rating of a system needs."""
     scale = criterion.scale.asked
     votes_by_text: dict[tuple[str, str], list[float]] = defaultdict(list)
     for ratings in values.values():
@@ -107,7 +113,7 @@ def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Ne
 
 
 def _need_for_correlation(labelling: Labelling, precision: float) -> Need:
-    """Return the need of the judge's correlation with people."""
+    """Return how many items the judge's correlation with people needs."""
     texts_by_item = Counter(unit.item for unit in labelling.units.values())
     texts_per_item = median(texts_by_item.values())
     level = "over items"
@@ -119,7 +125,7 @@ def _need_for_correlation(labelling: Labelling, precision: float) -> Need:
 
 
 def _need_for_agreement(labelling: Labelling, values: Values, precision: float) -> Need:
-    """Return the need of the agreement of two raters."""
+    """Return how many texts (or pairs) the agreement of two raters needs."""
     alpha = _pilot_alpha(values)
     counted = "pairs" if labelling.pairwise else "texts"
     assumption = "no agreement"
@@ -135,6 +141,7 @@ def _pilot_alpha(values: Values) -> float | None:
     texts = list(dict.fromkeys(text for ratings in values.values() for text in ratings))
     if len(values) < 2 or len(texts) < MIN_INTERVAL_ITEMS:
         return None
+    # Raters × items × systems; here each text counts as an item of one system.
     votes = np.full((len(values), len(texts), 1), np.nan)
     for row, ratings in enumerate(values.values()):
         for column, text in enumerate(texts):
@@ -144,7 +151,7 @@ def _pilot_alpha(values: Values) -> float | None:
 
 
 def items_for_mean(sd: float, half_width: float) -> int:
-    """Return the items with which Student's t interval of a mean is ± `half_width` wide.
+    """Return the items with which the t interval of a mean is at most ± `half_width` wide.
 
     `sd` is the standard deviation of the items' values.
     """
@@ -152,12 +159,13 @@ def items_for_mean(sd: float, half_width: float) -> int:
 
 
 def items_for_correlation(texts: float, half_width: float) -> int:
-    """Return the items for Spearman's correlation with people if there is none.
+    """Return the items for an interval of ± `half_width` of Spearman's correlation with people.
 
-    With three texts per item or more, it is the mean of the correlations within items. Without
-    correlation, the variance of each is 1 / (texts − 1), also with ties (Kendall 1970, ch. 5). With
-    fewer, it is one correlation over all items. Its Fisher's z has the standard error
-    1 / √(n − 3) at 0 (Bonett and Wright 2000).
+    `texts` is the number per item. No correlation is assumed, which gives the widest interval. With
+    three texts per item or more, the statistic is the mean of the correlations within items, and
+    the variance of each is 1 / (texts − 1), also with ties (Kendall 1970, ch. 5). With fewer, it is
+    one correlation over all items, whose Fisher's z has the standard error 1 / √(n − 3) at 0
+    (Bonett and Wright 2000).
     """
     if texts >= MIN_CORRELATION_ITEMS:
         return _fewest(lambda t: (t / half_width) ** 2 / (texts - 1))
@@ -165,7 +173,7 @@ def items_for_correlation(texts: float, half_width: float) -> int:
 
 
 def texts_for_agreement(alpha: float, half_width: float) -> int:
-    """Return the texts that two raters must both rate, for an interval of Krippendorff's alpha.
+    """Return the texts that two raters must both rate, for alpha (Krippendorff's) ± `half_width`.
 
     8 t² (1 − ρ)² (1 + (k − 1) ρ)² / (k (k − 1) w²) + 1 for an intraclass correlation ρ of k raters
     and an interval of width w (Bonett 2002), with k = 2. Alpha with squared distances is such a
@@ -173,17 +181,18 @@ def texts_for_agreement(alpha: float, half_width: float) -> int:
     """
 
     def texts_with(t: float) -> float:
-        # With k = 2, (1 − ρ)² (1 + (k − 1) ρ)² is (1 − ρ²)².
-        numerator = 8 * t**2 * (1 - alpha**2) ** 2
-        return numerator / (2 * (2 * half_width) ** 2) + 1
+        # With k = 2, (1 − ρ)² (1 + (k − 1) ρ)² is (1 − ρ²)², and k (k − 1) is 2.
+        width = 2 * half_width
+        return 8 * t**2 * (1 - alpha**2) ** 2 / (2 * width**2) + 1
 
     return _fewest(texts_with)
 
 
 def _fewest(needed: Callable[[float], float]) -> int:
-    """Return the fewest items that are enough, with the quantile of Student's t for that number.
+    """Return the fewest items that are enough.
 
-    `needed` returns the items for a quantile, and rises with it.
+    `needed` returns the number of items for a quantile of Student's t, which depends on that number
+    itself, and rises with the quantile.
     """
     tail = (1 - CONFIDENCE) / 2
     # Student's t needs at least as many items as the normal distribution.

@@ -1,8 +1,8 @@
 """The local server of `judge label`: it shows each rater a page, and records their ratings.
 
-It listens on 127.0.0.1 only. The address of each rater begins with a token of their own, so that
-nobody rates in another's name. A request for another host is refused, so that no other web page can
-read texts or write ratings (DNS rebinding).
+It listens on 127.0.0.1 only. The address of each rater begins with their own token, so that nobody
+rates in another's name. A request for another host is refused: another web page could send it from
+the rater's browser to read texts or write ratings (DNS rebinding).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
     """Return the page as HTML.
 
     A served page is for one `rater` and has the ratings so far. A page that is a file is for all
-    raters (None): it asks who you are, keeps the ratings in the browser, and saves them as a file.
+    raters (None): it asks for the rater's name, keeps the ratings in the browser, and saves them as
+    a file.
     """
     # By id, because the order of the data would show the systems.
     units = sorted(labelling.units.values(), key=lambda unit: unit.id)
@@ -200,6 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
         return rater, path.strip("/")
 
     def _rater_of(self, token: str) -> str | None:
+        """Return the rater with this token; None if there is none."""
         sent_token = token.encode()
         # No early return: each request is compared with all tokens, so that its time tells nothing.
         matching_rater = None
@@ -209,6 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
         return matching_rater
 
     def _answer(self, status: HTTPStatus, text: str, media_type: str = "text/plain") -> None:
+        """Send a whole response, without the headers that name the server's software."""
         body = text.encode("utf-8", "replace")
         headers = {
             "Content-Type": f"{media_type}; charset=utf-8",
