@@ -49,7 +49,7 @@ def view(forecast: Forecast) -> Document:
 
 def _judgments(forecast: Forecast) -> str:
     """Return what the judges are asked, by unit: `12 judgments and 40 questions`."""
-    count_by_unit = Counter[str]()
+    count_by_unit: Counter[str] = Counter()
     for judge in forecast.judges:
         count_by_unit[judge.estimate.unit] += judge.estimate.total.judgments
     if count_by_unit["question"]:
@@ -60,6 +60,7 @@ def _judgments(forecast: Forecast) -> str:
 
 
 def _headline(forecast: Forecast, judgments: str) -> str:
+    """Return the requests, price and time, or why no request is sent."""
     if forecast.requests:
         is_exact = all(judge.estimate.exact for judge in forecast.judges)
         requests = plural(forecast.requests, "request")
@@ -80,7 +81,9 @@ def _budget_notice(forecast: Forecast) -> Iterator[str]:
     """Yield how far the budget reaches, if there is one."""
     if forecast.budget is None or not forecast.requests:
         return
-    if forecast.fits is None and (forecast.price is not None or forecast.budget.unit == "tokens"):
+    is_comparable = forecast.price is not None or forecast.budget.unit == "tokens"
+    # `requests_in_budget` gives no number for a batch, whose maximum cost is reserved at once.
+    if forecast.fits is None and is_comparable:
         budget_reach = (
             "a batch reserves the maximum cost of all its requests, one token per byte and the "
             "longest reply; the run stops if that does not fit, and the same command resumes it"
@@ -161,6 +164,7 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
 
 
 def _price_fact(judge: JudgeForecast) -> str:
+    """Return the price of a judge's requests with its source, or why it is unknown or nothing."""
     money = judge.money
     if money.price is None:
         return f"unknown ({money.why})"
@@ -170,8 +174,8 @@ def _price_fact(judge: JudgeForecast) -> str:
         return f"nothing: {reason}"
     rate = ""
     if money.rate is not None:
-        read, written = map(_rate_text, money.rate)
-        rate = f": {read} per million input tokens, {written} per million output tokens"
+        input_rate, output_rate = map(_rate_text, money.rate)
+        rate = f": {input_rate} per million input tokens, {output_rate} per million output tokens"
     price = f"{dollars(money.price)} ({money.why}{rate})"
     # Equal sums may differ by rounding.
     if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
@@ -180,5 +184,5 @@ def _price_fact(judge: JudgeForecast) -> str:
 
 
 def _rate_text(amount: float) -> str:
-    """Write an amount in cents; below a cent, with two significant digits."""
+    """Write US dollars with two decimals; below a cent, with two significant digits."""
     return f"${amount:,.2f}" if amount >= 0.01 else dollars(amount)

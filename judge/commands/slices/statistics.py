@@ -1,6 +1,6 @@
-"""Means and differences in parts of the data.
+"""Means and differences of systems in slices of the data.
 
-They show which slice is worse than the rest, and which contradicts the whole.
+They show which slice is worse than the rest, and which contradicts the conclusion on all data.
 """
 
 from __future__ import annotations
@@ -76,11 +76,12 @@ def slice_means(
 ) -> tuple[SliceMean, ...]:
     """Return the means of every slice, column and system that has values.
 
-    `columns` has values of systems × items, NaN for missing ones. `slices` has the items of each
-    slice. A permutation test compares each slice with the other items. It permutes the items, with
+    `columns` has values of systems × items, NaN for missing ones. `slices` has a mask of the items
+    for each slice. A permutation test compares each slice with the other items. It permutes the items, with
     all systems and columns together. p is the share of permutations whose largest standardized gap
     reaches the observed one (Westfall and Young 1993, maxT).
     """
+    # A row for each column and system, in the order of `column_and_system`.
     rows = np.concatenate([values for _, values in columns.values()])
     members = np.array(list(slices.values()), dtype=np.float64)
     gaps, p_values = _permuted(rows, members, seed, n_resamples)
@@ -111,24 +112,31 @@ def _permuted(rows: Floats, members: Floats, seed: int, n_resamples: int) -> tup
     gaps, observed = scores.gaps(members)
     is_untested = np.isnan(observed)
     if is_untested.all():
+        # Every observed size is NaN, and so is every p.
         return gaps, observed
     random = np.random.default_rng(seed)
-    reached = np.zeros_like(observed)
+    n_reached = np.zeros_like(observed)
     n_items = members.shape[1]
     for _ in range(n_resamples):
         permuted = members[:, random.permutation(n_items)]
         _, sizes = scores.gaps(permuted)
         largest_size = np.nanmax(sizes, initial=-np.inf)
         # An equal size may differ by rounding.
-        reached += largest_size >= observed - 1e-9
+        n_reached += largest_size >= observed - 1e-9
     # The observed order is one of the permutations, so p is never 0.
-    p_values = (reached + 1) / (n_resamples + 1)
+    p_values = (n_reached + 1) / (n_resamples + 1)
     return gaps, np.where(is_untested, np.nan, p_values)
 
 
 @dataclass(frozen=True, slots=True)
 class _CentredScores:
-    """Rows of scores minus their mean, 0 for missing ones, with their counts and deviations."""
+    """Rows of scores minus their mean; a row has the scores of a system on a column by item.
+
+    - `known`: whether a score exists, rows × items.
+    - `counts`: the number of scores, rows × 1.
+    - `centred`: the scores minus the mean of their row, 0 for missing ones, rows × items.
+    - `deviation`: the standard deviation (n − 1), rows × 1.
+    """
 
     known: Bools
     counts: Floats
@@ -150,9 +158,10 @@ class _CentredScores:
         return cls(is_known, counts, centred, deviation)
 
     def gaps(self, members: Floats) -> tuple[Floats, Floats]:
-        """Return the gap of each row and slice, and its size in standard errors.
+        """Return the gaps, rows × slices, and their absolute sizes in standard errors.
 
-        Both are NaN if the slice or the rest has too few values.
+        `members` has slices × items: 1 for an item of the slice. Both are NaN if the slice or the
+        rest has too few values, or if all values of a row are equal.
         """
         n_inside = self.known @ members.T
         n_outside = self.counts - n_inside
@@ -177,10 +186,11 @@ def slice_differences(
     *,
     seed: int = 0,
 ) -> tuple[SliceDifference, ...]:
-    """Return the differences in each slice, by column, of pairs that differ in the whole data.
+    """Return the differences in each slice of the pairs that differ significantly in all data.
 
-    Other pairs have no conclusion that a slice could contradict, and would weaken the tests of
-    those that have one.
+    `columns` and `slices` are as in `slice_means`; `significant` has the pairs by column. Other
+    pairs have no conclusion that a slice could contradict, and would weaken the tests of those that
+    have one.
     """
     row_of_system = {system: row for row, system in enumerate(systems)}
     tested: list[_TestedPair] = []
