@@ -77,6 +77,7 @@ class Coefficients(AnyOf):
 
     @property
     def minima(self) -> dict[Coefficient, float]:
+        """The minimum of each coefficient that has one."""
         minima: dict[Coefficient, float] = {}
         for coefficient_name in get_args(Coefficient):
             minimum = getattr(self, coefficient_name)
@@ -132,6 +133,7 @@ class Agreement(Case):
         criterion = self.stem()
         case_texts = frozenset(context.texts)
         all_samples = case_scores.result.table.samples
+        # The run has the texts of all cases of the suite.
         samples = [sample for sample in all_samples if sample.key in case_texts]
         rated_samples = [sample for sample in samples if criterion in sample.human]
         if not rated_samples:
@@ -146,7 +148,7 @@ class Agreement(Case):
         values = case_scores.values(rated_samples)
         level = self.human.level or usual_level_of([values], rated_samples)
         correlation = _correlate(rated_samples, criterion, case_scores, context)
-        # Too few items or systems, or ratings that are all equal.
+        # It has too few items or systems, or all of its ratings are equal.
         if level in correlation.lacking:
             raise Undecidable(joined(correlation.lacking[level], excluded), detail)
         estimates = self._estimates(correlation, level, detail)
@@ -190,7 +192,7 @@ class Agreement(Case):
 
 
 def _describe_units(level: Level, n_units: int) -> str:
-    """Write `within items, of 12 items`."""
+    """Write over what a coefficient is: `within items, of 12 items`."""
     unit = UNITS[level] if n_units == 1 else f"{UNITS[level]}s"
     return f"{_OVER[level]}, of {n_units:,} {unit}"
 
@@ -207,7 +209,11 @@ def _correlate(
 
 
 def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, n_items: int) -> Decision:
-    """Decide whether a coefficient reaches its minimum."""
+    """Decide whether a coefficient reaches its minimum.
+
+    `estimate.n` counts the units of the level; `n_items` are the items behind a coefficient between
+    systems.
+    """
     if estimate.n < MIN_ITEMS:
         return Decision("undecided", f"too few {UNITS[level]}s: at least {MIN_ITEMS} needed")
     if estimate.low is None or estimate.high is None:
@@ -224,7 +230,7 @@ def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, n_item
         # The interval between systems' means is resampled over items, so more items narrow it.
         n_units = n_items
         unit = "item"
-    # The items that would show a coefficient like this one to differ from its minimum.
+    # With enough units, a coefficient like this one would differ from its minimum significantly.
     margin = replace(
         estimate,
         value=estimate.value - minimum,
@@ -298,8 +304,9 @@ def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: s
     unit = UNITS[agreement.level]
     status: Status = "passed"
     if _is_significant(estimate, p_value):
-        status = "failed" if estimate.value < 0 else "passed"
-        direction = "better" if estimate.value > 0 else "worse"
+        is_worse = estimate.value < 0
+        status = "failed" if is_worse else "passed"
+        direction = "worse" if is_worse else "better"
         tested = f" ({format_p(p_value)})" if p_value is not None else ""
         reason = f"agrees {direction} with people{tested}"
     elif estimate.n < MIN_ITEMS or (p_value is None and not _has_interval(estimate)):
@@ -310,14 +317,12 @@ def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: s
         reason = f"no significant change in agreement{needed}"
     interval = format_interval(estimate.low, estimate.high, DECIMALS)
     change = f"{signed(estimate.value, DECIMALS)} {interval}".rstrip()
-    value_before = number(agreement.before, DECIMALS)
-    value_after = number(agreement.after, DECIMALS)
     return Decision(
         status,
         f"{reason}; scores {moved}",
-        f"spearman {value_after}, {change}",
+        f"spearman {number(agreement.after, DECIMALS)}, {change}",
         estimate=estimate,
-        before=f"spearman {value_before}",
+        before=f"spearman {number(agreement.before, DECIMALS)}",
     )
 
 

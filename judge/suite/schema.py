@@ -29,9 +29,13 @@ _SHARE = re.compile(r"(\d+(?:\.\d+)?) ?%")
 
 
 def _parse_share(value: Any) -> tuple[float, bool]:
-    """Parse a number of judgments or a share (0–1) of them; also return whether it is a share."""
+    """Return a number of judgments or a share (0–1) of them, and whether it is a share.
+
+    Raises ValueError for anything else.
+    """
     # `yes` is a truth value to YAML, and a bool is an int to Python.
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        # A number of hundreds of digits fits into no float.
         return min(value, sys.maxsize), False
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
     percent = float(match[1]) if match else None
@@ -41,6 +45,7 @@ def _parse_share(value: Any) -> tuple[float, bool]:
 
 
 def _parse_dollars(value: Any) -> Budget:
+    """Parse an amount such as `0.50usd`. Raises ValueError."""
     # An amount is written as in the option `budget`, which also takes tokens.
     try:
         budget = RunConfig.model_validate({"budget": value}).budget
@@ -55,6 +60,7 @@ Dollars = Annotated[Budget, PlainValidator(_parse_dollars, json_schema_input_typ
 
 
 def _check_share(value: Any) -> Any:
+    """Return a number or share as it is written, so that messages show it so. Raises ValueError."""
     _parse_share(value)
     return value
 
@@ -73,11 +79,12 @@ class Limits(Keys):
     )
 
     def most_failures(self, judgments: int) -> float:
-        """Return how many of these judgments may fail."""
+        """Return how many of these judgments may fail; a share may give a fraction."""
         limit, is_share = _parse_share(self.failures)
         return limit * judgments if is_share else limit
 
     def describe_failures(self) -> str:
+        """Write `≤ 2%` or `≤ 3`."""
         limit, is_share = _parse_share(self.failures)
         return f"≤ {percentage(limit) if is_share else short(limit)}"
 
@@ -97,9 +104,7 @@ class Spec(Keys):
     undecided: Policy | None = Field(
         default=None, description="For all cases (default: fail; for drift: pass)."
     )
-    limits: Limits = Field(
-        default_factory=lambda: Limits(), description="Limits of the whole suite."
-    )
+    limits: Limits = Field(default_factory=Limits, description="Limits of the whole suite.")
     cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
         description="The expectations.", json_schema_extra={"minItems": 1}
     )
@@ -118,7 +123,7 @@ class Suite:
     name: str
     options: Mapping[str, Any]
     cases: tuple[Expectation, ...]
-    limits: Limits = field(default_factory=lambda: Limits())
+    limits: Limits = field(default_factory=Limits)
     baseline: Path | None = None
     undecided: Policy | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
