@@ -34,6 +34,7 @@ _MIN_RATED = 3
 _LONGEST_NAME = 40
 """Characters of a column's name in a comment."""
 _EXAMPLE_MODEL = "gpt-5.4-mini"
+# Options that are always paths; those of criteria and scripts may also be names.
 _PATHS = ("data", "replay")
 UNUSED = "# Unused columns: "
 _HEAD = """\
@@ -107,6 +108,7 @@ def _case_lines(
 
 
 def _names_judge(options: Mapping[str, Any]) -> bool:
+    """Return whether these options of a suite name a judge or a recording of one."""
     return bool(options.get("model") or options.get("replay"))
 
 
@@ -187,7 +189,7 @@ def _worst(criterion: Criterion) -> tuple[str, float]:
 
 
 def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
-    """Yield the cases of a criterion that follow from the ratings."""
+    """Yield the cases of a criterion that follow from people's ratings of its name."""
     rating = criterion.name
     # A rating that an example of the prompt shows must not test that prompt (decision 75).
     unseen = ledger.withhold(samples, {rating: criterion.used})
@@ -197,15 +199,13 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
     for sample in rated_samples:
         rating_by_system[sample.system][sample.item] = sample.human[rating]
     mean_by_system = _comparable_means(rating_by_system)
-    if len(mean_by_system) > 1:
+    if len(set(mean_by_system.values())) > 1:
         highest = max(mean_by_system, key=mean_by_system.__getitem__)
         lowest = min(mean_by_system, key=mean_by_system.__getitem__)
-        better, worse = highest, lowest
+        keys = {"better": highest, "worse": lowest}
         if criterion.better == "lower":
-            better, worse = lowest, highest
-        if mean_by_system[highest] != mean_by_system[lowest]:
-            comment = "the best and worst systems by human ratings"
-            yield _SuggestedCase(comment, {"better": better, "worse": worse})
+            keys = {"better": lowest, "worse": highest}
+        yield _SuggestedCase("the best and worst systems by human ratings", keys)
 
 
 def _agreement_case(rated_samples: Sequence[Sample], rating: str) -> Iterator[_SuggestedCase]:
@@ -216,7 +216,7 @@ def _agreement_case(rated_samples: Sequence[Sample], rating: str) -> Iterator[_S
     varies_within = any(len(set(ratings)) > 1 for ratings in ratings_by_item.values())
     varies = len({sample.human[rating] for sample in rated_samples}) > 1
     if varies_within or (varies and len(rated_samples) >= _MIN_RATED):
-        # Without two texts of an item that differ, there is no correlation within items.
+        # If the texts of each item have equal ratings, there is no correlation within items.
         level = usual_level(rated_samples) if varies_within else "all-texts"
         comment = "agrees with human ratings at all: raise it to the result of a run"
         yield _SuggestedCase(comment, {"human": {"spearman": {"min": 0}, "level": level}})
@@ -282,7 +282,8 @@ def _unused_columns(samples: Sequence[Sample], chosen: Sequence[Criterion]) -> l
             if criteria_module.reads(criterion, variable):
                 variables.add(variable)
     read_columns = {column_of(sample, variable) for sample in samples for variable in variables}
-    if "request" in variables:  # what was said before an answer is its request
+    # A conversation before an answer is the request of that answer.
+    if "request" in variables:
         read_columns.add(MESSAGES)
     return sorted(columns.difference(ALIASES, read_columns))
 
@@ -307,7 +308,7 @@ def _flow(value: Any) -> str:
 
 
 def _from_folder(folder: Path, option_name: str, value: Any) -> Any:
-    """Return an option with paths relative to the suite's folder."""
+    """Return an option as the suite has it: paths relative to its folder, tuples as lists."""
     if option_name in _PATHS:
         return _relative_path(folder, str(value), always=True)
     if option_name == "model":
@@ -333,7 +334,7 @@ def _judge_from_folder(folder: Path, model: Any) -> Any:
 
 def _relative_path(folder: Path, name_or_path: str, *, always: bool = False) -> str:
     """Return a path relative to a folder; without `always`, only if it is a criterion's file."""
+    if not always and not is_file(name_or_path):
+        return name_or_path
     # Before Python 3.12, `Path.relative_to` cannot go up, as in `../data.csv`.
-    return (
-        os.path.relpath(name_or_path, folder) if always or is_file(name_or_path) else name_or_path
-    )
+    return os.path.relpath(name_or_path, folder)
