@@ -31,7 +31,7 @@ def test_several_sentences_names_and_files_in_one_run(command: Callable[..., Any
     polite = "relevance,polite: Is the reply polite, and respectful?,solved: Solved?"
     completed = command("run", "data.csv", "--criteria", polite, "--criteria", "kind.txt", *RUN)
     assert completed.code == 0
-    table = completed.out.partition("items\n")[2].partition("criteria")[0]
+    table = completed.out.partition("items\n")[2].partition("overall 0–1")[0]
     names = ["overall", "relevance", "polite", "solved", "kind"]
     assert [line.split()[0] for line in table.splitlines()] == names
     note = "Columns read under another name: actual_output as output, expected_output as references, input as source"
