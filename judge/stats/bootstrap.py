@@ -108,9 +108,9 @@ def mean_estimate(
 
 
 def third_cumulant(deviations: Floats) -> float:
-    """Return the unbiased third cumulant (Fisher's k-statistic) of values, from those minus the mean.
+    """Return the unbiased third cumulant of values (Fisher's k-statistic) from their deviations.
 
-    It is 0 for fewer than three values.
+    Deviations are from the mean. The third cumulant is 0 for fewer than three values.
     """
     n = len(deviations)
     if n < 3:

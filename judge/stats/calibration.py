@@ -53,7 +53,7 @@ class Calibrated:
 
 
 def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
-    """Return the systems' means and differences on people's scale, for every criterion with ratings.
+    """Return the systems' means and differences on people's scale for each criterion with ratings.
 
     With `against`, the differences are those from this system. A panel is represented by its
     combined values. Several texts of a system in an item count as one, their mean. Differences are

@@ -29,7 +29,7 @@ from judge.table import Table
 Pair = tuple[str, str, str]
 """Item and two systems, in the order of the data."""
 Preferences = dict[str, dict[Pair, float]]
-"""The preferences (−1, 0 or 1) by rater; the empty name is people's majority, or their mean rating."""
+"""The preferences by rater; the empty name is people's majority, or their mean rating."""
 Kind = Literal["people", "rater", "raters"]
 _VALUES = {"first": 1.0, "tie": 0.0, "second": -1.0}
 _DECIMALS = 9  # of a difference of ratings, whose rounding errors are no preference

@@ -79,11 +79,8 @@ def _preferred_metric(board: Leaderboard) -> list[Column]:
 
 def _omitted(board: Leaderboard, shown_columns: Sequence[Column]) -> str:
     """Count what the short table leaves out: `3 more metrics`; "" for nothing."""
-    kinds = [
-        group.columns[0].kind
-        for group in board.groups
-        if not any(column in shown_columns for column in group.columns)
-    ]
+    in_table = set(shown_columns)
+    kinds = [group.columns[0].kind for group in board.groups if in_table.isdisjoint(group.columns)]
     if not kinds:
         return ""
     noun = "metric" if set(kinds) == {"metric"} else "column"
