@@ -77,9 +77,9 @@ def slice_means(
     """Return the means of every slice, column and system that has values.
 
     `columns` has values of systems × items, NaN for missing ones. `slices` has a mask of the items
-    for each slice. A permutation test compares each slice with the other items. It permutes the items, with
-    all systems and columns together. p is the share of permutations whose largest standardized gap
-    reaches the observed one (Westfall and Young 1993, maxT).
+    for each slice. A permutation test compares each slice with the other items. It permutes the
+    items, with all systems and columns together. p is the share of permutations whose largest
+    standardized gap reaches the observed one (Westfall and Young 1993, maxT).
     """
     # A row for each column and system, in the order of `column_and_system`.
     rows = np.concatenate([values for _, values in columns.values()])
