@@ -181,7 +181,7 @@ class ReplyClient:
         return responses
 
     def shares(self, requests: Sequence[Request]) -> bool:
-        """Return whether each of the requests has an equal one in flight, or answered in this run."""
+        """Return whether each request has an equal one in flight, or answered in this run."""
         return all(
             self._deduplicated.is_in_flight(request) or self._store.has_new(request)
             for request in requests

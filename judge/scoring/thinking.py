@@ -12,8 +12,8 @@ from judge.core.messages import advice_on_thinking
 # `{"score": 4}`, perhaps after "```json".
 OBJECT = re.compile(r"[\s\u200b\ufeff]*+(?:```\w*+\s*+)?+(?=\{)")
 """The beginning of a JSON object, perhaps in a fence: a `<think>` in it is part of a text."""
-# Characters that `is_blank` looks at first. Most texts that are not blank show it there, and folding
-# a long text takes time.
+# Characters that `is_blank` looks at first. Most texts that are not blank show it there, and
+# folding a long text takes time.
 _FIRST_LOOK = 120
 # `<think>`, `</thinking>`, `<seed:think>`, `[THINK]`, `◁/think▷`
 _TAG = re.compile(

@@ -94,9 +94,9 @@ def stem155(word: str) -> str:
     three suffixes: one of the paper's others, then one of -ement, -ment, -ent, the longest whose
     stem has m > 1, then -ion. `professional` becomes `profess`, `statement` becomes `statem`.
 
-    This was inferred from the numbers that the program prints, and from two counts: it stems 156 of
-    SummEval's words differently from NLTK's default mode, and 29 differently from NLTK's form of the
-    published algorithm.
+    This was inferred from the numbers that the program prints, and from two counts: of SummEval's
+    words, it stems 156 differently from NLTK's default mode, and 29 differently from NLTK's form of
+    the published algorithm.
     """
     if len(word) <= 2:
         return word
