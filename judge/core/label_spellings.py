@@ -238,7 +238,8 @@ _GOOD = {
 # Other words for a tie: the label of the value 0.5 beside A and B. A sentence may have them, too:
 # "A and B are equally good."
 _TIES = (
-    "tie", "a tie", "it is a tie", "it's a tie", "tied", "a draw", "equal", "equally good", "on par",
+    "tie", "a tie", "it is a tie", "it's a tie", "tied", "a draw", "equal", "equally good",
+    "on par",
     "neither is better", "neither text is better", "neither is better than the other",
     "neither text is better than the other", "as good as",
     "引き分け", "同じくらい良い", "同じくらい優れている", "同等", "互角", "同点",

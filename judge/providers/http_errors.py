@@ -19,8 +19,8 @@ from judge.core.messages import in_python, option
 from judge.providers.proxies import proxy_variable
 from judge.providers.sdk import sdk
 
-# Timeout, conflict, an error of the model itself (424: TGI, Bedrock), and rate limit. A server error
-# (5xx) is retried as well.
+# Timeout, conflict, an error of the model itself (424: TGI, Bedrock), and rate limit. A server
+# error (5xx) is retried as well.
 _RETRIED_STATUSES = {408, 409, 424, 429}
 # Waiting does not help then, although some of these have the status 429 (OpenAI, Moonshot, Zhipu),
 # and others 400 (Anthropic, DashScope, a LiteLLM proxy). Gemini's "exceeded your current quota" is
@@ -28,7 +28,8 @@ _RETRIED_STATUSES = {408, 409, 424, 429}
 _OUT_OF_MONEY = re.compile(
     r"insufficient[_ ](?:quota|balance|credits?|funds)|billing_hard_limit_reached"
     r"|credit balance is too low|budget has been exceeded|exceeded_current_quota|arrearage"
-    # "used all available credits", "doesn't have any credits" (xAI), "Key limit exceeded" (OpenRouter)
+    # xAI: "used all available credits", "doesn't have any credits". OpenRouter: "Key limit
+    # exceeded".
     r"|(?:any|available|out of) credits|spending limit|key limit exceeded|余额不足|欠费",
     re.IGNORECASE,
 )

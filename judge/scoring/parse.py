@@ -83,8 +83,8 @@ _NUMBER_WORD = re.compile(
     r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred)\b",
     re.IGNORECASE,
 )
-# "<|im_start|>user\nThanks": a model that also writes the user's next message. At the end of a reply
-# the mark alone is a mark of the end.
+# "<|im_start|>user\nThanks": a model that also writes the user's next message. At the end of a
+# reply the mark alone is a mark of the end.
 _NEXT_TURN = re.compile(
     r"(?:<\|(?:(?:im_start|start_header_id|start)\|>\s*)?user\b|<start_of_turn>user)"
     r"(?:\|>)?(?:<\|\w+\|>)?\s*+[^\s<|]"

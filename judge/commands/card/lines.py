@@ -216,7 +216,8 @@ def _against_rater(measured: Measurements, criterion: str) -> CardCell:
     elif passes_test or is_near_rater:
         mark = "pass"
     else:
-        # Above -RATER_MARGIN passes and below 0 fails: the limit farther from the value decides first.
+        # Above -RATER_MARGIN passes and below 0 fails: the limit farther from the value decides
+        # first.
         limits = (0.0, -RATER_MARGIN)
         deciding = max(limits, key=lambda limit: abs(limit - estimate.value))
         reason = needed(estimate, [deciding], counted)

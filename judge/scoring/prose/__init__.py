@@ -84,7 +84,8 @@ _COUNTER = (
 _NUMBER = re.compile(
     r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])"
     r"(?P<counts>\s++(?!(?:or|out|of|to|and|points?|stars?|would|is|if|on|at|as|in"
-    rf"|for)\b)[^\W\d_]{{3,}}|\s++(?:out\s++)?of\s++(?:the\s++)?[0-9]++\s++(?!points?|stars?)[^\W\d_]{{3,}}"
+    r"|for)\b)[^\W\d_]{3,}"
+    r"|\s++(?:out\s++)?of\s++(?:the\s++)?[0-9]++\s++(?!points?|stars?)[^\W\d_]{3,}"
     rf"|{_COUNTER})?",
     re.ASCII | re.IGNORECASE,
 )
@@ -157,8 +158,8 @@ _TAKEN_BACK = re.compile(
     r"(?:\A|[.!?…;:\n。！？(—–])\W{0,4}"
     r"(?:(?:hmm+|oops|oh|sorry|but|well|no|ok(?:ay)?)\W{1,4}){0,3}"
     r"(?:wait\b(?!\s+(?:times?|lists?|for)\b)|scratch\s+that|on\s+(?:second\s+thought|reflection)"
-    r"|(?:correction|edit(?:ed)?|updated?)\s*[:,—–-]|just\s+kidding|never\s*mind\b(?!\s+the)|ignore\s+that"
-    r"|disregard\s+(?:that|my)"
+    r"|(?:correction|edit(?:ed)?|updated?)\s*[:,—–-]|just\s+kidding|never\s*mind\b(?!\s+the)"
+    r"|ignore\s+that|disregard\s+(?:that|my)"
     r"|no[,:]\s+(?:it|that|this|i|make|wait|actually|an?|[0-9]"
     r"|(?:the|my)\s+(?:score|rating|grade))\b"
     r"|actually,?\s+(?:no|i|that)\b"

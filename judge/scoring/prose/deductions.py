@@ -7,7 +7,8 @@ import re
 # "5 (-1 for style)"
 _IN_BRACKETS = r"\A\s*\([-–]\s?[0-9]"
 _POINTS = r"(?:an?|one|two|[1-9])\s+(?:points?|marks?|stars?)"
-# "I deducted one point", "minus a point", but not "I did not deduct a point", "no need to deduct a point"
+# "I deducted one point", "minus a point"; but not "I did not deduct a point" or "no need to deduct
+# a point"
 _ENGLISH = (
     r"(?<!not\s)(?<!n['’]t\s)(?<!never\s)(?<!without\s)(?<!would\s)(?<!could\s)(?<!to\s)"
     r"(?<!for\s)(?<!about\s)(?<!considered\s)"

@@ -451,7 +451,8 @@ _OTHER_IS_WORSE = replace(
     # "B is worse than A.", "Text B is less coherent than text A.", "B is not as good as A."
     assertion=(
         rf"(?<!\w){_CANDIDATE}[A-Z](?: is {_BY_HOW_MUCH}"
-        r"(?:(?:worse|weaker|less STEM\w{0,3}) than|inferior to|not (?:quite )?as (?:good|strong) as)"
+        r"(?:(?:worse|weaker|less STEM\w{0,3}) than|inferior to"
+        r"|not (?:quite )?as (?:good|strong) as)"
         rf"| isn['’]t (?:quite )?as (?:good|strong) as| loses to) {_CANDIDATE}SCORE{_IN_ALL}"
     ),
 )

@@ -114,7 +114,8 @@ _REASON = (
     r"|설명|解释|解釋|说明|說明)\s*+:"
     r"|\s++(?:because|since|as|due\s++to|based\s++on|given|for\s++the\s++following)\b"
     r"|\s++(?:for|in|on)\s++(?:the\s++)?TITLE\s*+[.!]?\s*+\Z"
-    # Any words after a number: "4, on topic". "4、" numbers an entry in Chinese, but not before kana.
+    # Any words after a number: "4, on topic". "4、" numbers an entry in Chinese, but not before
+    # kana.
     r"|(?P<comma>\s*+(?:,|(?<![0-9])、|、(?=[^。\n]*[ぁ-ん]))\s*+)"
     rf"(?!(?:or|and|to|of|out|plus|minus|less)\b)(?={_WORDS}))"
 )

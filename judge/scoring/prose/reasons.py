@@ -27,7 +27,8 @@ _CONDITION = (
     r"|(?:如果|假如|假设|假設|若(?!干)|除非|只要)(?![^。]*(?:更|[会會就还還也才]|提[升高]|改[进善]))"
 )
 _OTHER_SCORE = r"(?:an?\s+|the\s+)?(?:lower|higher|less|more|[0-9])(?!,[0-9])"
-# "4, maybe", "4 - it might be lower", but not "4 - perhaps a bit short", "4 - could be more concise"
+# "4, maybe", "4 - it might be lower"; but not "4 - perhaps a bit short" or "4 - could be more
+# concise"
 _PERHAPS = (
     rf"\b(?:maybe|perhaps|possibly|probably|presumably)(?:\s+{_OTHER_SCORE})?\W*\Z"
     r"|\b(?:might|could|would|should|may)\s+"
@@ -37,7 +38,8 @@ _PERHAPS = (
     r"|(?:おそらく|たぶん)\W*\Z|[低高]いかもしれ|(?:아마도?|어쩌면)\W*\Z"
     r"|(?:也许|也許|或许|或許|可能|大概|大[约約])吧?\W*\Z|(?:也许|也許|可能|大概)太[高低]"
 )
-# Someone else's wish: "because I was told to", "as the text demands", but not "It does what the text demands."
+# Someone else's wish: "because I was told to", "as the text demands"; but not "It does what the
+# text demands."
 _ON_DEMAND = (
     r"\bI\s+(?:was|am)\s+(?:told|asked|instructed|requested)\b"
     r"|\b(?:asks?|demands?|instructs?|requests?|requires?|says|tells?|wants?)\s+(?:so|it|for\s+it"
