@@ -6,6 +6,7 @@ See docs/decisions/0054-a-reply-is-read-only-if-it-is-plain.md.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -397,9 +398,10 @@ def spans(
 ) -> tuple[dict[str, tuple[int, int]], Reading]:
     """Return the spans of the values of these keys in a reply that is one JSON object.
 
-    Repeated keys are left out. With the `judged` texts, the object may be nearly JSON, have its keys
-    in another case, follow other text, or be the only value of another. With the `scales` of the values, too, text without any
-    number or label of them may follow. Raises ParseError for any other reply.
+    Repeated keys are left out. With the `judged` texts, the object may be nearly JSON, have its
+    keys in another case, follow other text, or be the only value of another. With the `scales` of
+    the values, too, text without any number or label of them may follow. Raises ParseError for any
+    other reply.
     """
     start = reply_start(text)
     json_objects = json_reply.objects(text, start)
@@ -433,10 +435,8 @@ def spans(
 
 def _names_by_key(names: Collection[str]) -> dict[str, str]:
     """Return the names by the keys that may be written for them, as they stand or in lower case."""
-    lower_names = [name.casefold() for name in names]
-    name_by_key = {
-        name.casefold(): name for name in names if lower_names.count(name.casefold()) == 1
-    }
+    times = Counter(name.casefold() for name in names)
+    name_by_key = {name.casefold(): name for name in names if times[name.casefold()] == 1}
     return name_by_key | {name: name for name in names}
 
 
@@ -450,8 +450,9 @@ def _member_spans(
     """
     spans: dict[str, tuple[int, int]] = {}
     keys = [_written_key(member, names) for member in json_object.members]
+    times = Counter(keys)
     for member, key in zip(json_object.members, keys, strict=True):
-        if key in names and keys.count(key) == 1:
+        if key in names and times[key] == 1:
             spans[names[key]] = (member.start, member.end)
     return spans
 
