@@ -107,6 +107,7 @@ _REPORTED = re.compile(
 )
 _LONGEST_REPORT = 30
 """Characters before a refusal that may say whose words it is."""
+_SPACE = re.compile(r"\s++")
 _REFUSAL = re.compile("|".join((_ENGLISH, _JAPANESE, _KOREAN, _CHINESE, _OTHERS)), re.IGNORECASE)
 
 
@@ -118,8 +119,15 @@ def may_refuse(text: str) -> bool:
 
 def refuses(text: str) -> bool:
     """Return whether a folded text without quotations refuses to evaluate."""
-    for refusal in _REFUSAL.finditer(text):
-        text_before = text[max(0, refusal.start() - _LONGEST_REPORT) : refusal.start()]
+    # The patterns take white space in many ways: a long run of line breaks would need hours.
+    spaced = _SPACE.sub(_shortest_space, text)
+    for refusal in _REFUSAL.finditer(spaced):
+        text_before = spaced[max(0, refusal.start() - _LONGEST_REPORT) : refusal.start()]
         if not _REPORTED.search(text_before):
             return True
     return False
+
+
+def _shortest_space(space: re.Match[str]) -> str:
+    """Return one line break for white space that has one, else one space."""
+    return "\n" if "\n" in space[0] else " "
