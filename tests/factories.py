@@ -14,10 +14,14 @@ import numpy as np
 import pytest
 
 from judge import text
-from judge.core.records import Choice, Request, Response, Sample, Usage
+from judge.core.errors import ParseError
+from judge.core.records import Choice, ReplyKind, Request, Response, Sample, Scale, Usage
 from judge.providers import Provider
 from judge.providers.pricing import cost_of
 from judge.providers.scripted import ScriptedProvider
+from judge.scoring.parse import find
+
+REPLY_KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 
 
 def write_jsonl(path: Path | str, rows: Iterable[Any]) -> Path:
@@ -61,6 +65,21 @@ def complete_all(provider: Provider, *requests: Request) -> list[Response]:
             await provider.aclose()
 
     return asyncio.run(send())
+
+
+def labels_by_kind(
+    reply: str, scale: Scale | None = None, judged: str = "The ferry left at nine."
+) -> list[str | None]:
+    """Return the label of a reply (default: from 1 to 5) in each kind, None if it is refused."""
+    labels: list[str | None] = []
+    for kind in REPLY_KINDS:
+        try:
+            parsed = find(reply, kind, scale or Scale.integers(1, 5), "Coherence", judged)
+        except ParseError:
+            labels.append(None)
+        else:
+            labels.append(parsed.label)
+    return labels
 
 
 def cost_usd(

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from judge.core.errors import ParseError
-from judge.core.records import ReplyKind, Scale
-from judge.scoring.parse import find
+from judge.core.records import Scale
+from tests.factories import labels_by_kind as labels
 
-FIVE = Scale.integers(1, 5)
 PAIR = Scale(("A", "B"), (1.0, 0.0))
-KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
-JUDGED = "The ferry left at nine."
-
-
-def labels(reply: str, scale: Scale = FIVE) -> list[str | None]:
-    """Return the label of a reply in each kind, None if it is refused."""
-    read: list[str | None] = []
-    for kind in KINDS:
-        try:
-            read.append(find(reply, kind, scale, "Coherence", JUDGED).label)
-        except ParseError:
-            read.append(None)
-    return read
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from judge.core.errors import ParseError
-from judge.core.records import ReplyKind, Scale
-from judge.scoring.parse import find
+from judge.core.records import Scale
+from tests.factories import labels_by_kind
 
-KINDS: tuple[ReplyKind, ...] = ("score", "score_then_reason", "reason_then_score")
 FIVE = Scale.integers(1, 5)
 ANSWERS = Scale(("no", "yes"), (0.0, 1.0))
 VERDICTS = Scale(("fail", "pass"), (0.0, 1.0))
@@ -17,13 +15,7 @@ JUDGED = "The ferry left at nine."
 
 def labels(text: str, scale: Scale = FIVE, judged: str = JUDGED) -> set[str | None]:
     """Return the labels that a reply has in the three kinds; None if it is refused."""
-    labels_by_kind: set[str | None] = set()
-    for kind in KINDS:
-        try:
-            labels_by_kind.add(find(text, kind, scale, "Coherence", judged).label)
-        except ParseError:
-            labels_by_kind.add(None)
-    return labels_by_kind
+    return set(labels_by_kind(text, scale, judged))
 
 
 @pytest.mark.parametrize(
