@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 import traceback
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -254,7 +255,7 @@ def batch_server(make_completion: Callable[..., dict[str, Any]]) -> Iterator[Bat
     server.close()
 
 
-class InlineServer(BatchServer):
+class InlineServer(BatchServer, ABC):
     """A vendor's own batch format with inline requests. A reply has the text `reply_text`: 10 tokens in, 3 out.
 
     `fates` maps a text to the result of the requests that contain it: "errored" or "expired". If more than `queue`
@@ -289,13 +290,15 @@ class InlineServer(BatchServer):
             self.wrong.append(traceback.format_exc())
             return 400, _error("no such request")
 
+    @abstractmethod
     def unauthorized(self) -> tuple[int, Any]:
-        raise NotImplementedError
+        """Return the status and the body for a wrong key."""
 
+    @abstractmethod
     def batched(
         self, method: str, path: str, query: dict[str, list[str]], request: Any
     ) -> tuple[int, Any]:
-        raise NotImplementedError
+        """Return the status and the body for a request about batches."""
 
     def enqueue(self, id: str, requests: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
         """Add a batch and return it, or return None if the queue is full."""
