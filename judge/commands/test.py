@@ -326,20 +326,19 @@ def prepare_suites(
     limit = load_config(options={"budget": budget}).budget
     shared_ledger = None if limit is None else BudgetLedger(limit)
     baseline_folder = None if baseline is None else Path(baseline)
+    arguments = _Arguments(
+        overrides,
+        shared_ledger,
+        baseline_folder,
+        update_baseline=update_baseline,
+        all_cases=cases is None,
+        is_alone=is_single_file(paths),
+    )
     prepared = []
     for read_suite in suites:
         suite = _apply_overrides(read_suite, overrides, undecided)
         try:
-            prepared_suite = _prepare_suite(
-                suite,
-                overrides,
-                shared_ledger,
-                baseline_folder,
-                update=update_baseline,
-                all_cases=cases is None,
-                is_alone=is_single_file(paths),
-                write=write,
-            )
+            prepared_suite = _prepare_suite(suite, arguments, write)
         except JudgeError as error:
             # An error in the file itself already begins with its path.
             if not str(error).startswith(str(suite.path)):
@@ -419,29 +418,28 @@ def _chosen(
     return [suite for suite in narrowed if suite.cases]
 
 
-def _prepare_suite(
-    suite: Suite,
-    overrides: SuiteOverrides,
-    ledger: BudgetLedger | None,
-    baseline_folder: Path | None,
-    *,
-    update: bool,
-    all_cases: bool,
-    is_alone: bool,
-    write: Write,
-) -> PreparedSuite:
+@dataclass(frozen=True, slots=True)
+class _Arguments:
+    """What a command says about every suite that it runs.
+
+    - `ledger`: the budget that all suites share, None if each has its own.
+    - `all_cases`: False if the user chose cases.
+    - `is_alone`: whether the user named the file of one suite.
+    """
+
+    overrides: SuiteOverrides
+    ledger: BudgetLedger | None
+    baseline_folder: Path | None
+    update_baseline: bool
+    all_cases: bool
+    is_alone: bool
+
+
+def _prepare_suite(suite: Suite, arguments: _Arguments, write: Write) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
-    prepare_texts = partial(
-        _prepare_texts,
-        overrides=overrides,
-        ledger=ledger,
-        baseline_folder=baseline_folder,
-        update=update,
-        all_cases=all_cases,
-        is_alone=is_alone,
-    )
+    prepare_texts = partial(_prepare_texts, arguments=arguments)
     # With assumed outputs, a missing key or baseline is an error before outputs are paid for.
-    data = read_data(suite, ledger, write, check=prepare_texts)
+    data = read_data(suite, arguments.ledger, write, check=prepare_texts)
     prepared = prepare_texts(data.suite, data.samples)
     if suite.options.get("language") is None:
         samples: list[Sample] = []
@@ -455,31 +453,22 @@ def _prepare_suite(
     return replace(prepared, runs=runs)
 
 
-def _prepare_texts(
-    suite: Suite,
-    rows: Sequence[Sample],
-    *,
-    overrides: SuiteOverrides,
-    ledger: BudgetLedger | None,
-    baseline_folder: Path | None,
-    update: bool,
-    all_cases: bool,
-    is_alone: bool,
-) -> PreparedSuite:
+def _prepare_texts(suite: Suite, rows: Sequence[Sample], arguments: _Arguments) -> PreparedSuite:
     """Prepare the runs of a suite on the rows of its data, and find its baseline.
 
     Raises JudgeError.
     """
+    overrides = arguments.overrides
     language = load.language(suite, rows)
     criteria = load.load_criteria(suite, language, overrides.criteria)
     suite_texts = load.collect_samples(suite, rows, criteria)
     # Cases that do not run may read the other fields.
-    if all_cases:
+    if arguments.all_cases:
         scored = load.scored_columns(suite.options)
         require_known_fields(suite.options.get("map", {}), [*criteria.values()], scored)
     folder = None
     if overrides.out is not None:
-        folder = run_folder(overrides.out, suite.name, is_alone=is_alone)
+        folder = run_folder(overrides.out, suite.name, is_alone=arguments.is_alone)
     runs = {}
     for pairwise, texts in suite_texts.judged.items():
         if texts.samples:
@@ -493,17 +482,21 @@ def _prepare_texts(
     single = suite_texts.judged[False].samples
     known_texts = None
     # If only some cases run, texts of the other cases are missing here, but they are not gone.
-    if all_cases:
+    if arguments.all_cases:
         known_texts = [sample.key for sample in (*rows, *single)]
     located_baseline = baselines.locate(
-        suite, single, folder=baseline_folder, update=update, known_texts=known_texts
+        suite,
+        single,
+        folder=arguments.baseline_folder,
+        update=arguments.update_baseline,
+        known_texts=known_texts,
     )
     return PreparedSuite(
         suite,
         suite_texts,
         runs,
         baseline=located_baseline,
-        ledger=ledger or BudgetLedger(runs[first_key].config.budget),
+        ledger=arguments.ledger or BudgetLedger(runs[first_key].config.budget),
         together="deadline" in overrides.options,
         folder=folder,
         last=last_run(folder),
