@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,13 +14,7 @@ from judge.cli.options import (
     report_format,
     report_output_option,
 )
-from judge.cli.terminal import (
-    check_outputs,
-    print_report,
-)
-
-if TYPE_CHECKING:
-    pass
+from judge.cli.terminal import check_outputs, input_files_of_runs, print_report
 
 PAGE = "compared.html"
 """The page of a comparison, in the folder of the later run."""
@@ -44,11 +38,13 @@ def compare_command(
       judge compare runs/old runs/new
 
     The runs are on the same texts; each change comes with a test. Exits with 0 whether or not
-    something changed."""
+    something changed.
+    """
     from judge.commands.compare.command import compare
     from judge.config import load_config
 
-    check_outputs({"--output": output}, format=format)
+    if output is not None:
+        check_outputs({"--output": output}, input_files_of_runs(before, after), format)
     seed = load_config(options=options).seed
     comparison = compare(before, after, seed=seed)
     if output is None and format == "html":

@@ -22,6 +22,7 @@ from judge.cli.options import (
 from judge.cli.terminal import (
     check_exports,
     check_outputs,
+    input_files_of_runs,
     print_report,
     write_exports,
 )
@@ -113,7 +114,7 @@ def report_command(
     result = open_run(run)
     # The output of charts may be a folder that exists.
     if not draws_charts:
-        check_outputs({"--output": output}, _data_files(result), format)
+        check_outputs({"--output": output}, input_files_of_runs(run), format)
     parts = {"--item": item, "--worst": worst, "--claims": claims or None, "--by": by}
     of_whole_run = {
         "--figure": figure,
@@ -161,12 +162,6 @@ def report_command(
         table=table,
         columns=columns,
     )
-
-
-def _data_files(result: Result) -> list[Path]:
-    """Return the file of the run's data, which no report may overwrite; none for data in Python."""
-    data_path = result.info.data.path
-    return [Path(data_path)] if data_path else []
 
 
 def _selected(result: Result, where: Mapping[str, Any] | None, failures_as: str | None) -> Result:

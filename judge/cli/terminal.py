@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.core.errors import ConfigError, StorageError
+from judge.core.errors import ConfigError, DataError, StorageError
 
 if TYPE_CHECKING:
     from judge.config import RunConfig
@@ -75,9 +75,25 @@ def input_files(config: RunConfig) -> list[Path]:
 
     inputs = [config.ratings, config.replay, config.record]
     if config.data is not None:
-        # The data may be a folder or a pattern of many files.
-        inputs += [path for path, _ in samples.files(config.data)]
+        # The data may be a folder or a pattern of many files. Missing data cannot be overwritten,
+        # and the command itself names them.
+        with suppress(DataError):
+            inputs += [path for path, _ in samples.files(config.data)]
     return [path for path in inputs if path is not None]
+
+
+def input_files_of_runs(*folders: Path) -> list[Path]:
+    """Return the files that finished runs read, and their recordings.
+
+    A folder that is no run has none: the command itself says what is wrong with it.
+    """
+    from judge.results.stored_info import read_info
+
+    inputs: list[Path] = []
+    for folder in folders:
+        with suppress(StorageError):
+            inputs += input_files(read_info(folder).config)
+    return inputs
 
 
 def _looks_like_report(path: Path, format: str) -> bool:

@@ -27,6 +27,7 @@ from judge.cli.run import execute, exit_with_status, refuse_options
 from judge.cli.terminal import (
     check_outputs,
     input_files,
+    input_files_of_runs,
     print_report,
     shows_report,
 )
@@ -115,7 +116,8 @@ def validate_command(
     if level is not None:
         check_level(level)
     if output is not None:
-        check_outputs({"--output": output}, _inputs(data, options), format)
+        inputs = [*_inputs(data, options), *input_files_of_runs(*others)]
+        check_outputs({"--output": output}, inputs, format)
     _check_others(data, others, card=card)
     show: Callable[..., None] | None = None
     if output is not None or shows_report(format, quiet=quiet):
@@ -201,8 +203,11 @@ def _inputs(data: Path, options: Mapping[str, Any]) -> list[Path]:
 
     if samples.is_data(data):
         return [data, *input_files(read_config(data, options, RunConfig))]
+    inputs = input_files_of_runs(data)
     ratings = options.get("ratings")
-    return [] if ratings is None else [Path(ratings)]
+    if ratings is not None:
+        inputs.append(Path(ratings))
+    return inputs
 
 
 def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:

@@ -217,7 +217,10 @@ def test_bad_input_is_an_error_before_any_request(
         (("validate", "run.yaml"), "ratings.csv"),
         (("validate", "run.yaml"), "data.csv"),
         (("validate", "run.yaml", "--card"), "data.csv"),
+        (("validate", "r"), "data.csv"),
+        (("validate", "ratings.csv", "r", "--model", "scripted/replies.yaml"), "data.csv"),
         (("report", "r"), "data.csv"),
+        (("compare", "r", "r"), "data.csv"),
     ],
 )
 def test_a_report_replaces_no_data_or_ratings(
