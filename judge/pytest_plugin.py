@@ -42,10 +42,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ),
     )
     group.addoption(
-        _ADDRESS, metavar="URL", help="address of an OpenAI-compatible server for --judge-model"
+        _ADDRESS,
+        metavar="URL",
+        help="address of an OpenAI-compatible server for --judge-model",
     )
     group.addoption(
-        "--judge-replay", metavar="CALLS.jsonl", help="use recorded replies instead of a judge"
+        "--judge-replay",
+        metavar="CALLS.jsonl",
+        help="use recorded replies instead of a judge",
     )
     group.addoption(
         "--judge-record",
@@ -277,7 +281,12 @@ class SuiteFile(pytest.File):
             if not all(map(str.strip, names)):
                 names = [title]
             yield _test_or_part(
-                self, names, suite_file=self, title=title, target=case.name, line=case.line
+                self,
+                names,
+                suite_file=self,
+                title=title,
+                target=case.name,
+                line=case.line,
             )
         whole_tests = [("limit", "limits")]
         if self.suite.baseline:
@@ -318,13 +327,18 @@ class SuitePart(pytest.Collector):
 
 
 def _test_or_part(
-    parent: pytest.Collector, names: list[str], **options: Any
+    parent: pytest.Collector,
+    names: list[str],
+    **options: Any,
 ) -> SuiteItem | SuitePart:
     """Return the test with the last of the names, or the part that leads to it."""
     first_name, *others = names
     if others:
         part: SuitePart = SuitePart.from_parent(
-            parent, name=first_name, names=others, options=options
+            parent,
+            name=first_name,
+            names=others,
+            options=options,
         )
         return part
     test: SuiteItem = SuiteItem.from_parent(parent, name=first_name, **options)

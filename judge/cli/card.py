@@ -113,7 +113,12 @@ def _card_config(data: Path, options: Mapping[str, Any]) -> tuple[RunConfig, Pat
 
 
 def _make_card(
-    config: RunConfig, *, items: int, probes: str | None, epsilon: float, quiet: bool
+    config: RunConfig,
+    *,
+    items: int,
+    probes: str | None,
+    epsilon: float,
+    quiet: bool,
 ) -> JudgeCard:
     """Judge the texts and their changes, and return the card."""
     from judge.commands.card.card import PROBES

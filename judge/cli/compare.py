@@ -23,13 +23,22 @@ PAGE = "compared.html"
 @click.command(cls=Command, takes="run", only=("seed",))
 @click.argument("before", type=PATH, metavar="RUN_A", help="The folder of a run.")
 @click.argument(
-    "after", type=PATH, metavar="RUN_B", help="The folder of a later one on the same texts."
+    "after",
+    type=PATH,
+    metavar="RUN_B",
+    help="The folder of a later one on the same texts.",
 )
 @report_format
 @full_option
 @report_output_option(f"html to RUN_B/{PAGE}, else the console")
 def compare_command(
-    before: Path, after: Path, *, format: str, full: bool, output: Path | None, **options: Any
+    before: Path,
+    after: Path,
+    *,
+    format: str,
+    full: bool,
+    output: Path | None,
+    **options: Any,
 ) -> None:
     """Show what changed between two runs.
 

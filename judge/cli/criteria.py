@@ -197,7 +197,10 @@ def criteria_new(
     shell_complete=completion(names_of_criteria),
 )
 @click.argument(
-    "data", type=PATH, metavar="DATA", help="A data file, a folder or 'PATTERN' of many."
+    "data",
+    type=PATH,
+    metavar="DATA",
+    help="A data file, a folder or 'PATTERN' of many.",
 )
 @option("--item", "The item to render (default: the first).", metavar="ID")
 @option("--system", "The system whose output to take (default: the first).", metavar="NAME")
@@ -274,7 +277,11 @@ def criteria_steps(file: str, *, overwrite: bool, **options: Any) -> None:
     group="Output",
 )
 @option(
-    "--out", "Folder for all revisions and the result.", type=PATH, metavar="DIR", group="Output"
+    "--out",
+    "Folder for all revisions and the result.",
+    type=PATH,
+    metavar="DIR",
+    group="Output",
 )
 @report_format
 @full_option
@@ -354,7 +361,9 @@ _SIDES = ("A", "B")
 @option("--system", "Only this system's texts.", metavar="NAME")
 @option("--ratings", "File with people's ratings, apart from the data.", type=PATH, metavar="FILE")
 @option(
-    "--human", "Human ratings to compare both with (default: the criterion's).", metavar="RATING"
+    "--human",
+    "Human ratings to compare both with (default: the criterion's).",
+    metavar="RATING",
 )
 @report_format
 @full_option

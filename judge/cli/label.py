@@ -106,7 +106,12 @@ def label_command(
     rater_names = split(raters)
     check_outputs({"--file": file}, [data, config.data, output])
     labelling = prepare_labelling(
-        config, rater_names, output, items=items, pairwise=pairwise, repeat=repeat
+        config,
+        rater_names,
+        output,
+        items=items,
+        pairwise=pairwise,
+        repeat=repeat,
     )
     # A plan needs no raters, and an imported file names its own.
     if not (plan or import_):

@@ -94,7 +94,12 @@ class Option(click.Option):
     """An option under a heading of the help; a shell completes the `known` values."""
 
     def __init__(
-        self, names: Sequence[str], *, group: str = _OWN, known: Known = (), **settings: Any
+        self,
+        names: Sequence[str],
+        *,
+        group: str = _OWN,
+        known: Known = (),
+        **settings: Any,
     ) -> None:
         super().__init__(names, shell_complete=completion(known) if known else None, **settings)
         self.group = group
@@ -116,7 +121,9 @@ def option(name: str, help: str, *more: str, **settings: Any) -> Callable[[Funct
 
 
 def format_option(
-    *formats: str, more: str = "", open_ended: bool = False
+    *formats: str,
+    more: str = "",
+    open_ended: bool = False,
 ) -> Callable[[Function], Function]:
     """Give a function the options `--format` and `--json`.
 
@@ -164,10 +171,17 @@ report_format = format_option("console", "markdown", "html", "latex", "csv", "js
 list_format = format_option("console", "json")
 """For commands that print a table for people or a record for programs."""
 full_option = option(
-    "--full", "Print the full report, not only its summary.", is_flag=True, group="Output"
+    "--full",
+    "Print the full report, not only its summary.",
+    is_flag=True,
+    group="Output",
 )
 quiet_option = option(
-    "--quiet", "No progress, no report on the console.", "-q", is_flag=True, group="Output"
+    "--quiet",
+    "No progress, no report on the console.",
+    "-q",
+    is_flag=True,
+    group="Output",
 )
 export_option = option(
     "--export",
@@ -408,7 +422,9 @@ class Group(Command, click.Group):
             raise click.exceptions.Exit(130) from None
 
     def resolve_command(
-        self, ctx: click.Context, args: list[str]
+        self,
+        ctx: click.Context,
+        args: list[str],
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return the command that the arguments name.
 
@@ -443,7 +459,10 @@ class _Short(NamedTuple):
 _ALIASES = {"headers": ("--header",)}
 SHORT_FORMS = {
     "reasons": _Short(
-        "--reasons", "reply", "reason_then_score", "Ask for a reason before each score."
+        "--reasons",
+        "reply",
+        "reason_then_score",
+        "Ask for a reason before each score.",
     ),
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
 }
@@ -471,7 +490,9 @@ def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Op
 # click asks a command for its options several times.
 @cache
 def _run_options(
-    command: config.Command, config_class: type[config.RunConfig], only: tuple[str, ...]
+    command: config.Command,
+    config_class: type[config.RunConfig],
+    only: tuple[str, ...],
 ) -> tuple[Option, ...]:
     options = []
     for field in _fields(command, config_class).values():
@@ -484,7 +505,7 @@ def _run_options(
             if shorthand.name == field.name and (not only or shorthand_name in only):
                 flag_and_name = [shorthand.flag, shorthand_name]
                 options.append(
-                    Option(flag_and_name, help=shorthand.help, is_flag=True, group=field.group)
+                    Option(flag_and_name, help=shorthand.help, is_flag=True, group=field.group),
                 )
     return tuple(options)
 
@@ -621,7 +642,9 @@ def check_run_folder(folder: Path | None) -> None:
 
 
 def to_config(
-    data: Path, options: Mapping[str, Any], config_class: type[Config]
+    data: Path,
+    options: Mapping[str, Any],
+    config_class: type[Config],
 ) -> tuple[Config, Path]:
     """Return the configuration of a command's options, and the folder of its results.
 

@@ -176,7 +176,12 @@ def _selected(result: Result, where: Mapping[str, Any] | None, failures_as: str 
 
 
 def _check_modifiers(
-    *, format: str, system: str | None, takes_system: bool, failures_as: str | None, wide: bool
+    *,
+    format: str,
+    system: str | None,
+    takes_system: bool,
+    failures_as: str | None,
+    wide: bool,
 ) -> None:
     """Raise ConfigError for an option without the one that it modifies, or for an unknown value.
 

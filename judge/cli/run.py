@@ -54,7 +54,14 @@ _PATIENCE = 10.0
 
 
 run_format = format_option(
-    "console", "markdown", "html", "json", "csv", "latex", "svg", open_ended=True
+    "console",
+    "markdown",
+    "html",
+    "json",
+    "csv",
+    "latex",
+    "svg",
+    open_ended=True,
 )
 
 
@@ -104,7 +111,13 @@ def run_command(
 @quiet_option
 @export_option
 def rank_command(
-    data: Path, *, format: str, full: bool, quiet: bool, export: tuple[str, ...], **options: Any
+    data: Path,
+    *,
+    format: str,
+    full: bool,
+    quiet: bool,
+    export: tuple[str, ...],
+    **options: Any,
 ) -> None:
     """Compare the systems' texts in pairs, and rank the systems.
 
@@ -202,7 +215,10 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     known=("sensitivity", "bias", "injection"),
 )
 @option(
-    "--detect", "Show the items that RUN needs to detect this difference.", type=float, metavar="D"
+    "--detect",
+    "Show the items that RUN needs to detect this difference.",
+    type=float,
+    metavar="D",
 )
 @option("--pair", "Only these two systems of RUN, also for their own difference.", metavar="A,B")
 @report_format
@@ -422,7 +438,11 @@ def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False
 
     asks = bool(prepared.judges)
     return run_interruptibly(
-        work, quiet=quiet, reply_store=config.replies_kept_in, asks=asks, done=done
+        work,
+        quiet=quiet,
+        reply_store=config.replies_kept_in,
+        asks=asks,
+        done=done,
     )
 
 

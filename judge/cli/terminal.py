@@ -44,7 +44,9 @@ _INPUT_SUFFIXES = (
 
 
 def check_outputs(
-    outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = (), format: str = ""
+    outputs: Mapping[str, Path | None],
+    inputs: Iterable[Path | None] = (),
+    format: str = "",
 ) -> None:
     """Check the files to write, by flag. Their folders may be missing.
 
@@ -136,7 +138,12 @@ def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool 
 
 
 def write_bytes(
-    flag: str, path: Path, content: bytes, *, add: bool = False, folders: bool = False
+    flag: str,
+    path: Path,
+    content: bytes,
+    *,
+    add: bool = False,
+    folders: bool = False,
 ) -> None:
     """Write a whole file, as `write`. Raises StorageError."""
     from judge.core.files import append_whole, write_whole  # it loads pydantic
@@ -236,7 +243,10 @@ def print_report(
 
 
 def _with_one_table(
-    document: Document, name: str | None, columns: Sequence[str], format: str
+    document: Document,
+    name: str | None,
+    columns: Sequence[str],
+    format: str,
 ) -> Document:
     """Return a document with only this table, and only these of its columns.
 

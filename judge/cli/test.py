@@ -60,7 +60,9 @@ _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
     metavar="DIR",
 )
 @option(
-    "--update-baseline", "Make this run the baseline if only changes from it fail.", is_flag=True
+    "--update-baseline",
+    "Make this run the baseline if only changes from it fail.",
+    is_flag=True,
 )
 @option(
     "--undecided",
@@ -71,7 +73,11 @@ _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
 @option("--risk", "Estimate how often verdicts change if nothing changed.", is_flag=True)
 @option("--junit", "Write the verdicts as JUnit XML.", type=PATH, metavar="FILE", group="Output")
 @option(
-    "--markdown", "Write a summary for a pull request.", type=PATH, metavar="FILE", group="Output"
+    "--markdown",
+    "Write a summary for a pull request.",
+    type=PATH,
+    metavar="FILE",
+    group="Output",
 )
 @option(
     "--out",

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, takes="run")
 @click.argument(
-    "data", type=PATH, metavar="RUN|DATA|RUN.YAML", help="The folder of a run, or what to run."
+    "data",
+    type=PATH,
+    metavar="RUN|DATA|RUN.YAML",
+    help="The folder of a run, or what to run.",
 )
 @click.argument(
     "others",
@@ -122,7 +125,12 @@ def validate_command(
     show: Callable[..., None] | None = None
     if output is not None or shows_report(format, quiet=quiet):
         show = partial(
-            print_report, format=format, full=full, output=output, table=table, columns=columns
+            print_report,
+            format=format,
+            full=full,
+            output=output,
+            table=table,
+            columns=columns,
         )
     if card:
         show_card(

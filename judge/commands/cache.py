@@ -40,7 +40,11 @@ class ImportReport:
 
 
 def export_replies(
-    folder: Path, path: Path, *, model: str | None, base_url: str | None
+    folder: Path,
+    path: Path,
+    *,
+    model: str | None,
+    base_url: str | None,
 ) -> ExportReport:
     """Add a cache's replies to a recording: all of them, or one model's or one server's.
 

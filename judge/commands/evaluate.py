@@ -148,7 +148,9 @@ def to_config(
     custom_criteria: dict[str, Criterion] = {}
     if chosen is not None:
         settings["criteria"] = _criterion_names(
-            chosen, custom_criteria, pairwise=issubclass(config_type, RankConfig)
+            chosen,
+            custom_criteria,
+            pairwise=issubclass(config_type, RankConfig),
         )
     if isinstance(data, str | Path):
         settings["data"] = Path(data)
@@ -178,7 +180,10 @@ def _pop_rating_rows(settings: dict[str, Any]) -> Any:
 
 
 def _criterion_names(
-    chosen: Criteria, custom_criteria: dict[str, Criterion], *, pairwise: bool
+    chosen: Criteria,
+    custom_criteria: dict[str, Criterion],
+    *,
+    pairwise: bool,
 ) -> str | list[Any]:
     """Return the names of criteria; Criterion objects are added to `custom_criteria`.
 
@@ -228,7 +233,9 @@ def _require_provider(model: object) -> None:
 
 
 def reject_unsupported(
-    options: Mapping[str, Any] | RunConfig, command: Command, caller: str
+    options: Mapping[str, Any] | RunConfig,
+    command: Command,
+    caller: str,
 ) -> None:
     """Raise ConfigError for an option of `judge run` that another command does not take.
 

@@ -133,7 +133,10 @@ def show(counts: Progress, providers: Mapping[str, Provider], label: str = "") -
 
 @contextmanager
 def _bar(
-    counts: Progress, providers: Mapping[str, Provider], console: Console, head: str
+    counts: Progress,
+    providers: Mapping[str, Provider],
+    console: Console,
+    head: str,
 ) -> Iterator[None]:
     from rich.live import Live
     from rich.markup import escape
@@ -175,7 +178,10 @@ def _bar(
 
 @contextmanager
 def _plain_lines(
-    counts: Progress, providers: Mapping[str, Provider], console: Console, head: str
+    counts: Progress,
+    providers: Mapping[str, Provider],
+    console: Console,
+    head: str,
 ) -> Iterator[None]:
     start_time = time.monotonic()
     stop = threading.Event()

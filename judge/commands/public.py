@@ -121,7 +121,9 @@ def _bare(error: JudgeError) -> JudgeError:
 
 
 def _list_options(
-    wrapper: Any, function: Callable[..., Any], options: Mapping[str, tuple[Parameter, str]]
+    wrapper: Any,
+    function: Callable[..., Any],
+    options: Mapping[str, tuple[Parameter, str]],
 ) -> None:
     """Add the options that a function takes as `**options` to the wrapper's signature and help."""
     signature = inspect.signature(function)

@@ -362,7 +362,7 @@ class JudgeFixture:
         if unknown := sorted(run_options.keys() - _MARKER_KEYS):
             raise ConfigError(
                 "@pytest.mark.judge: "
-                f"{unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}"
+                f"{unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}",
             )
         self._session = session
         self._folder = folder
@@ -426,12 +426,19 @@ class JudgeFixture:
         return _for_test(lambda: self._preference(criterion, _rows(rows, shared), margin))
 
     def _preference(
-        self, criterion: str, rows: Sequence[Mapping[str, Any]], margin: float
+        self,
+        criterion: str,
+        rows: Sequence[Mapping[str, Any]],
+        margin: float,
     ) -> Preference:
         """Decide as a suite's case of order does. `rows` are the better and the worse text."""
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
         case = Order(
-            name=_TEXT, criterion=name_of(criterion), better=_BETTER, worse=_WORSE, margin=margin
+            name=_TEXT,
+            criterion=name_of(criterion),
+            better=_BETTER,
+            worse=_WORSE,
+            margin=margin,
         )
         language = self._options.get("language")
         if not language:
@@ -456,7 +463,10 @@ class JudgeFixture:
         return str(path)
 
     def _run(
-        self, ask: Callable[..., Result], criterion: str, rows: Sequence[Mapping[str, Any]]
+        self,
+        ask: Callable[..., Result],
+        criterion: str,
+        rows: Sequence[Mapping[str, Any]],
     ) -> Result:
         """Judge the rows with `ask`, which is `evaluate` or `rank`."""
         options = self._session.options(self._options)

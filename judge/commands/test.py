@@ -395,7 +395,9 @@ def _apply_overrides(suite: Suite, overrides: SuiteOverrides, undecided: Policy 
 
 
 def _chosen(
-    suites: Sequence[Suite], cases: str | Collection[str] | None, errors: list[JudgeError]
+    suites: Sequence[Suite],
+    cases: str | Collection[str] | None,
+    errors: list[JudgeError],
 ) -> list[Suite]:
     """Keep the cases whose name contains this text, or is among these; None keeps all."""
     if cases is None:
@@ -474,7 +476,12 @@ def _prepare_texts(suite: Suite, rows: Sequence[Sample], arguments: _Arguments) 
         if texts.samples:
             to_judge = load.criteria_of_run(suite, criteria, overrides.criteria, pairwise=pairwise)
             runs[pairwise] = _prepare_run(
-                suite, texts, to_judge, folder, language, pairwise=pairwise
+                suite,
+                texts,
+                to_judge,
+                folder,
+                language,
+                pairwise=pairwise,
             )
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
@@ -639,7 +646,11 @@ def _judge_cases(
 
 
 def _estimate_risk(
-    suite: Suite, judged: Sequence[JudgedCase], compared: _Compared, *, others_met: bool
+    suite: Suite,
+    judged: Sequence[JudgedCase],
+    compared: _Compared,
+    *,
+    others_met: bool,
 ) -> SuiteRisk:
     """Return how often the verdicts would change if nothing had changed."""
     results: dict[Form, Result] = {}
@@ -659,7 +670,9 @@ def _estimate_risk(
 
 
 def _limit_verdicts(
-    prepared: PreparedSuite, result: Result | None, ranked: Result | None
+    prepared: PreparedSuite,
+    result: Result | None,
+    ranked: Result | None,
 ) -> Sequence[Verdict]:
     """Return the verdicts of the limits of the whole suite."""
     suite = prepared.suite
@@ -714,7 +727,12 @@ def _compare_with_baseline(
     if shared and earlier_result is not None:
         comparison = compare(earlier_result, result, seed=seed)
         verdicts += compare_with_baseline(
-            suite, result, earlier_result, comparison.runs, changed=baseline.changed, seed=seed
+            suite,
+            result,
+            earlier_result,
+            comparison.runs,
+            changed=baseline.changed,
+            seed=seed,
         )
     if shared and baseline.edited is not None:
         comparison = compare(baseline.edited, result, seed=seed)
@@ -730,7 +748,10 @@ def _compare_with_baseline(
 
 
 def _keep_baseline(
-    folder: Path, scored: Result, cases: Sequence[Case], verdicts: list[Verdict]
+    folder: Path,
+    scored: Result,
+    cases: Sequence[Case],
+    verdicts: list[Verdict],
 ) -> tuple[list[Verdict], str]:
     """Save the run as the new baseline if nothing failed but changes from the old one.
 

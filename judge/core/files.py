@@ -264,7 +264,7 @@ def recover(folder: Path, *, leftovers: bool = False) -> None:
                 _finish_store(folder)
     except OSError as error:
         raise StorageError(
-            describe_error("finish the files of a stopped run in", folder, error)
+            describe_error("finish the files of a stopped run in", folder, error),
         ) from error
 
 

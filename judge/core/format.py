@@ -108,7 +108,10 @@ def format_p(p_value: float) -> str:
 
 
 def format_interval(
-    lower_bound: float | None, upper_bound: float | None, places: int, factor: float = 1
+    lower_bound: float | None,
+    upper_bound: float | None,
+    places: int,
+    factor: float = 1,
 ) -> str:
     """Format an interval multiplied by `factor`: `[2.50, 3.80]`, or "" if there is none.
 

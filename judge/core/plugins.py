@@ -171,7 +171,10 @@ class Reported:
 
 
 def require_known(
-    noun: str, names: Iterable[str], known_names: Collection[str], flag: str = ""
+    noun: str,
+    names: Iterable[str],
+    known_names: Collection[str],
+    flag: str = "",
 ) -> None:
     """Raise ConfigError for the first unknown name; the message begins with the `flag`, if any."""
     for name in names:

@@ -336,7 +336,12 @@ def _make_criterion(
 
 
 def _of_text(
-    text: str, criterion_name: str, path: str, language: str, *, pairwise: bool
+    text: str,
+    criterion_name: str,
+    path: str,
+    language: str,
+    *,
+    pairwise: bool,
 ) -> Criterion:
     text = whole(text)
     header = read_header(path, text)

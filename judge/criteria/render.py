@@ -487,7 +487,13 @@ def render_drafting_prompt(
 
 
 def render_paraphrasing_prompt(
-    criterion: Criterion, question: str, *, count: int, longest: int, problem: str, reply: str
+    criterion: Criterion,
+    question: str,
+    *,
+    count: int,
+    longest: int,
+    problem: str,
+    reply: str,
 ) -> str:
     """Return the prompt that asks a model for `count` other wordings of a criterion's question.
 

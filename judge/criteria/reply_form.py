@@ -41,7 +41,10 @@ def with_pass_mark(criterion: Criterion, mark: float | str | None) -> Criterion:
 
 
 def chosen_pass_value(
-    mark: float | str, criterion_name: str, scale: Scale, better: Better
+    mark: float | str,
+    criterion_name: str,
+    scale: Scale,
+    better: Better,
 ) -> float:
     """Return the worst value that passes on a criterion if the option `pass_at` is `mark`.
 

@@ -293,7 +293,10 @@ def check_link(location: str, file: Path, folder: Path) -> None:
 
 
 def _find_layout(
-    location: str, node: nodes.Node, template_name: str, folders: list[Path]
+    location: str,
+    node: nodes.Node,
+    template_name: str,
+    folders: list[Path],
 ) -> Path | None:
     """Return the file of a layout, None if there is none and the template allows that."""
     for folder in folders:

@@ -23,7 +23,11 @@ _TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
 
 
 def read_conversation(
-    cells: Mapping[str, Any], location: str, packed: bool, required: bool, answer_column: str
+    cells: Mapping[str, Any],
+    location: str,
+    packed: bool,
+    required: bool,
+    answer_column: str,
 ) -> dict[str, Any]:
     """Return a row's cells with plain messages and, if it has no output, the last answer as output.
 

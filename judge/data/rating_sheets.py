@@ -117,7 +117,12 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
     # A column names a system only if no column of the sheet does so for the whole row.
     systems = () if "system" in roles or len(known.systems) < 2 else known.systems
     rating_columns = _rating_columns(
-        other_columns, numeric_columns, known, systems, sheet_name, has_rater=has_rater
+        other_columns,
+        numeric_columns,
+        known,
+        systems,
+        sheet_name,
+        has_rater=has_rater,
     )
     if not rating_columns and "value" in roles and len(known.criteria) == 1:
         implied["criterion"] = known.criteria[0]
@@ -174,7 +179,10 @@ def _is_numeric(column: str, sheet_rows: _SheetRows) -> bool:
 
 
 def _form_of_sheet(
-    rating_columns: Mapping[str, _Column], *, of_systems: bool, has_rater: bool
+    rating_columns: Mapping[str, _Column],
+    *,
+    of_systems: bool,
+    has_rater: bool,
 ) -> str:
     """Return the name of a sheet's form, which has several ratings in a row."""
     if of_systems:
@@ -248,7 +256,9 @@ def _meanings_of_rater(column: str, criterion: str, systems: Sequence[str]) -> s
 
 
 def _refuse_means(
-    rating_columns: Mapping[str, _Column], systems: Sequence[str], sheet_name: str
+    rating_columns: Mapping[str, _Column],
+    systems: Sequence[str],
+    sheet_name: str,
 ) -> None:
     """Raise DataError for a column without a rater beside columns of raters: perhaps their mean."""
     for column, meaning in rating_columns.items():

@@ -397,7 +397,9 @@ def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
 
 
 def rename_ratings(
-    samples: Iterable[Sample], new_names: Mapping[str, str], criteria: Collection[str]
+    samples: Iterable[Sample],
+    new_names: Mapping[str, str],
+    criteria: Collection[str],
 ) -> Iterator[Sample]:
     """Yield the samples with ratings under other names.
 

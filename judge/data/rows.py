@@ -332,7 +332,10 @@ def _named_cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
 
 
 def _refuse_other_length(
-    cells: Sequence[str], header: Sequence[str], location: str, separator: str
+    cells: Sequence[str],
+    header: Sequence[str],
+    location: str,
+    separator: str,
 ) -> None:
     """Raise DataError unless a row has as many cells as the header."""
     if len(cells) != len(header):

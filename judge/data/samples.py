@@ -138,7 +138,9 @@ def stream(
 
 
 def _refuse_unknown_columns(
-    data_name: str, mappings: Sequence[Mapped], columns: Collection[str]
+    data_name: str,
+    mappings: Sequence[Mapped],
+    columns: Collection[str],
 ) -> None:
     """Raise DataError if a mapping names a column that the data do not have."""
     for column in _mapped_columns(mappings):
@@ -262,7 +264,9 @@ def _row_samples(
 
 
 def _cells_by_system(
-    row: RawRow, mappings: Sequence[Mapped], systems: Sequence[str]
+    row: RawRow,
+    mappings: Sequence[Mapped],
+    systems: Sequence[str],
 ) -> list[dict[str, Any]]:
     """Return a row's cells by our fields, of each mapping; a conversation gives the output."""
     # A renamed cell is dropped under its old name.
@@ -468,7 +472,10 @@ def _mapped_columns(mappings: Sequence[Mapped]) -> Iterator[str]:
 
 
 def _check_complete(
-    row: RawRow, cells: Mapping[str, Any], mappings: Sequence[Mapped], systems: Sequence[str]
+    row: RawRow,
+    cells: Mapping[str, Any],
+    mappings: Sequence[Mapped],
+    systems: Sequence[str],
 ) -> None:
     """Raise DataError for a row that lacks a named column or a necessary field.
 
@@ -506,7 +513,9 @@ def _location_of_columns(row: RawRow) -> str:
 
 
 def _required_columns(
-    row: RawRow, mappings: Sequence[Mapped], systems: Sequence[str]
+    row: RawRow,
+    mappings: Sequence[Mapped],
+    systems: Sequence[str],
 ) -> Iterator[str]:
     """Yield the columns that a row must have, each once."""
     columns: list[Any] = []

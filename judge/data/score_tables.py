@@ -28,7 +28,10 @@ class ScoreTable(NamedTuple):
 
 
 def merge_criteria(
-    data: Any, score: str, *, mapping: Mapping[str, str | Sequence[str]]
+    data: Any,
+    score: str,
+    *,
+    mapping: Mapping[str, str | Sequence[str]],
 ) -> ScoreTable | None:
     """Return one row per text from a table with one row per text and criterion.
 
@@ -67,7 +70,7 @@ def merge_criteria(
         row_by_criterion = rows_by_text.setdefault(key, {})
         if criterion in row_by_criterion:
             raise DataError(
-                _message_of_two_scores(row, row_by_criterion[criterion], key, criterion)
+                _message_of_two_scores(row, row_by_criterion[criterion], key, criterion),
             )
         row_by_criterion[criterion] = row
     merged = [
@@ -78,7 +81,10 @@ def merge_criteria(
 
 
 def _message_of_two_scores(
-    row: RawRow, first_row: RawRow, key: tuple[Any, ...], criterion: str
+    row: RawRow,
+    first_row: RawRow,
+    key: tuple[Any, ...],
+    criterion: str,
 ) -> str:
     """Say that a text has two scores for a criterion; `key` begins with its item and system."""
     item, system, *_ = key
@@ -131,7 +137,11 @@ def _merged_row(row_by_criterion: Mapping[str, RawRow], column: str, score: str)
 
 
 def stack_systems(
-    data: Any, systems: Sequence[str], score: str, *, mapping: Mapping[str, str | Sequence[str]]
+    data: Any,
+    systems: Sequence[str],
+    score: str,
+    *,
+    mapping: Mapping[str, str | Sequence[str]],
 ) -> list[RawRow] | None:
     """Return one row per text from a table with a column of scores for each system.
 

@@ -39,7 +39,9 @@ def find_separator(lines: Sequence[str], usual_separator: str) -> str:
         # A row is wrong with any separator: the message about it names the header's columns.
         candidates = several
     return max(
-        candidates, key=lambda separator: candidates[separator].n_columns, default=usual_separator
+        candidates,
+        key=lambda separator: candidates[separator].n_columns,
+        default=usual_separator,
     )
 
 

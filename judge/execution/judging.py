@@ -195,7 +195,10 @@ class Judging:
                 tasks.create_task(self._emit_row(judgment, client, window))
 
     async def _emit_row(
-        self, judgment: Judgment, client: ReplyClient, window: asyncio.Semaphore
+        self,
+        judgment: Judgment,
+        client: ReplyClient,
+        window: asyncio.Semaphore,
     ) -> None:
         try:
             self._finish(await self.judge(judgment, client))
@@ -226,7 +229,10 @@ class Judging:
         return score_row(judgment, self._column(judgment), *outcome)
 
     async def _judge_prompt(
-        self, judgment: Judgment, prompt: Prompt, client: ReplyClient
+        self,
+        judgment: Judgment,
+        prompt: Prompt,
+        client: ReplyClient,
     ) -> tuple[Attempt, Outcome]:
         """Ask; with `retry_failed`, ask again if stored replies alone have no score."""
         attempt = self._attempt(judgment, prompt, client)
@@ -291,7 +297,9 @@ class Judging:
         return frozenset(prompts)
 
     async def _try_strategies(
-        self, question: Question, attempt: Attempt
+        self,
+        question: Question,
+        attempt: Attempt,
     ) -> tuple[float, Provenance]:
         """Try token probabilities, then draws, then one written score, if the question allows them.
 
@@ -324,7 +332,11 @@ class Judging:
         attempt.notes.append(reason)
 
     async def _try_strategy(
-        self, question: Question, attempt: Attempt, *, is_last: bool
+        self,
+        question: Question,
+        attempt: Attempt,
+        *,
+        is_last: bool,
     ) -> tuple[float, Provenance]:
         """Read the score in the replies to a strategy's requests, if possible from the cache."""
         requests = self._requests(question, attempt)
@@ -344,7 +356,10 @@ class Judging:
             return await self._read(question, attempt, is_last=is_last)
 
     async def _stored(
-        self, question: Question, attempt: Attempt, requests: Sequence[Request]
+        self,
+        question: Question,
+        attempt: Attempt,
+        requests: Sequence[Request],
     ) -> list[Response] | None:
         return await attempt.client.stored(requests)
 
@@ -352,7 +367,10 @@ class Judging:
         if attempt.strategy == "samples":
             question = replace(question, settings=replace(self.settings, draws=self._draws()))
         return question.requests(
-            attempt.strategy, self.provider.model, self.provider.endpoint, attempt.prefix
+            attempt.strategy,
+            self.provider.model,
+            self.provider.endpoint,
+            attempt.prefix,
         )
 
     def _draws(self) -> int:
@@ -388,7 +406,11 @@ class Judging:
         attempt.answers = question.own_part(answers, attempt.judgment.judged_text)
 
     async def _read(
-        self, question: Question, attempt: Attempt, *, is_last: bool
+        self,
+        question: Question,
+        attempt: Attempt,
+        *,
+        is_last: bool,
     ) -> tuple[float, Provenance]:
         """Read the score in the answers; if there is none, ask for the score alone.
 
@@ -405,7 +427,11 @@ class Judging:
         return await self._ask_for_the_score_alone(repair, attempt)
 
     def _value(
-        self, question: Question, attempt: Attempt, *, is_last: bool
+        self,
+        question: Question,
+        attempt: Attempt,
+        *,
+        is_last: bool,
     ) -> tuple[float, Provenance]:
         """Return the value of the answers, and learn from them what the model can do."""
         judged = attempt.judgment.judged_text
@@ -438,7 +464,10 @@ class Judging:
         )
 
     def _repair_of_reply(
-        self, question: Question, attempt: Attempt, error: ParseError
+        self,
+        question: Question,
+        attempt: Attempt,
+        error: ParseError,
     ) -> Repair | None:
         """Return the question after a reply without a score, None if it cannot be asked."""
         repair_question = self._repair_question(question, attempt)
@@ -462,7 +491,9 @@ class Judging:
         return tools.repair_question
 
     async def _ask_for_the_score_alone(
-        self, repair: Repair, attempt: Attempt
+        self,
+        repair: Repair,
+        attempt: Attempt,
     ) -> tuple[float, Provenance]:
         was_from_cache = attempt.from_cache
         attempt.answers = []

@@ -57,7 +57,10 @@ def score_row(judgment: Judgment, column: str, value: float, provenance: Provena
 
 
 def failure_row(
-    judgment: Judgment, column: str, error: JudgeError, strategy: Strategy | None = None
+    judgment: Judgment,
+    column: str,
+    error: JudgeError,
+    strategy: Strategy | None = None,
 ) -> Failure:
     """Return the row of a failure, with the strategy whose reply has no score."""
     stage = "render" if isinstance(error, CriterionError) else "request"

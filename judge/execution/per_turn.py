@@ -19,7 +19,9 @@ class PerTurn(Generic[Argument, Result]):
     """
 
     def __init__(
-        self, work: Callable[[Sequence[Argument]], Sequence[Result]], seconds: float = 0.0
+        self,
+        work: Callable[[Sequence[Argument]], Sequence[Result]],
+        seconds: float = 0.0,
     ) -> None:
         self._work = work
         self._seconds = seconds

@@ -37,7 +37,11 @@ def to_request(question: ModelQuestion, provider: Provider, settings: SamplingOp
         "max_tokens": max(settings.max_tokens or 0, question.max_tokens),
     }
     return settings.request(
-        provider.model, (message,), params, draw=question.draw, endpoint=provider.endpoint
+        provider.model,
+        (message,),
+        params,
+        draw=question.draw,
+        endpoint=provider.endpoint,
     )
 
 
@@ -127,7 +131,9 @@ class QuestionClient:
             self._asking.discard(task)
 
     async def _ask_in_window(
-        self, questions: Sequence[ModelQuestion], report_progress: Callable[[int], None]
+        self,
+        questions: Sequence[ModelQuestion],
+        report_progress: Callable[[int], None],
     ) -> list[MetricReply]:
         """Ask each different request once, a number of them at the same time."""
         requests = [to_request(question, self.provider, self.settings) for question in questions]
@@ -156,7 +162,9 @@ class QuestionClient:
         return [replies[position] for position in range(len(questions))]
 
     async def _replies(
-        self, request: Request, questions: Sequence[ModelQuestion]
+        self,
+        request: Request,
+        questions: Sequence[ModelQuestion],
     ) -> list[MetricReply]:
         """Return what each question reads in the reply to the request that they share."""
         stored = await self.client.stored([request])

@@ -70,7 +70,10 @@ class SendingOptions:
 
 
 def sending_layers(
-    complete: Complete, options: SendingOptions, store: ReplyStore, counts: JudgeProgress
+    complete: Complete,
+    options: SendingOptions,
+    store: ReplyStore,
+    counts: JudgeProgress,
 ) -> Layer:
     """Return the layers that send a message: all below the engine."""
     layer: Layer = Stored(Sending(complete, counts), store)

@@ -193,7 +193,7 @@ class CorpusBleu(Parts):
                 used.add(tokenizer)
                 left_out += len(own_samples) - len(stats)
         notes: list[str | Note] = [
-            Note("bleu_corpus", left_out, len(samples), "have no reference and are left out")
+            Note("bleu_corpus", left_out, len(samples), "have no reference and are left out"),
         ]
         for tokenizer, texts in texts_by_tokenizer.items():
             notes.append(self.note(texts, tokenizer))
@@ -223,7 +223,11 @@ class CorpusBleu(Parts):
         return tuple(columns)
 
     def _row(
-        self, system: str, stats: list[list[int]], column_name: str, part: str
+        self,
+        system: str,
+        stats: list[list[int]],
+        column_name: str,
+        part: str,
     ) -> Score | Failure:
         """Return a part of a system's BLEU; `stats` are the counts of each text, see `counts`."""
         label = f"system {system}" if system else "the system"

@@ -173,7 +173,12 @@ def failure(sample: Sample, column_name: str, error: str, problem: str) -> Failu
     where = sample.where or f"item {sample.item}"
     message = f"{where} {problem}"
     return Failure(
-        sample.item, sample.system, column_name, stage="metric", error=error, message=message
+        sample.item,
+        sample.system,
+        column_name,
+        stage="metric",
+        error=error,
+        message=message,
     )
 
 
@@ -413,7 +418,10 @@ def list_option(value: Any) -> Any:
 
 
 def choices_option(
-    option: str, value: Any, known_choices: Sequence[str], expected: str
+    option: str,
+    value: Any,
+    known_choices: Sequence[str],
+    expected: str,
 ) -> tuple[str, ...]:
     """Return an option's list of distinct known values. Raise ConfigError otherwise."""
     names = list_option(value)

@@ -123,7 +123,10 @@ class AnthropicBatchApi(BatchApi):
     def _batch(self, data: Any) -> Batch:
         batch_id = batches.id_of(data, self._http.url, "batch")
         running, succeeded, *failed = batches.counts(
-            data.get("request_counts"), "processing", "succeeded", *_FAILED_COUNTS
+            data.get("request_counts"),
+            "processing",
+            "succeeded",
+            *_FAILED_COUNTS,
         )
         n_done = succeeded + sum(failed)
         failures = []

@@ -215,7 +215,10 @@ class BatchApi:
     def _batch(self, data: Any) -> Batch:
         batch_id = id_of(data, self._http.url, "batch")
         completed, failed, total = counts(
-            data.get("request_counts"), "completed", "failed", "total"
+            data.get("request_counts"),
+            "completed",
+            "failed",
+            "total",
         )
         # The replies of requests that failed are in a file of their own.
         file_ids = [data.get("output_file_id"), data.get("error_file_id")]
@@ -262,7 +265,10 @@ def counts(data: Any, *counters: str) -> list[int]:
 
 
 def renamed(
-    vendor: str, body: Body, vendor_names: Mapping[str, str], ignored: Collection[str]
+    vendor: str,
+    body: Body,
+    vendor_names: Mapping[str, str],
+    ignored: Collection[str],
 ) -> Body:
     """Return a chat request's parameters by the vendor's names.
 

@@ -225,7 +225,11 @@ class DecisionsProvider:
         )
 
     async def _post(
-        self, form: _OpenAI, request: Request, text: str, questions: Sequence[_Question]
+        self,
+        form: _OpenAI,
+        request: Request,
+        text: str,
+        questions: Sequence[_Question],
     ) -> Reply:
         body = {"model": request.model, **form.body(text, questions)}
         return await self._http.post(form.path, body)
@@ -258,13 +262,18 @@ def _questions(request: Request) -> list[_Question]:
             question_name += "_"
         labels = tuple(whole(label) for label in spec["labels"])
         questions.append(
-            _Question(question_name, spec["type"], whole(spec["instructions"]), labels)
+            _Question(question_name, spec["type"], whole(spec["instructions"]), labels),
         )
     return questions
 
 
 def _response(
-    data: Any, form: _OpenAI, questions: Sequence[_Question], url: str, *, named_by: str = ""
+    data: Any,
+    form: _OpenAI,
+    questions: Sequence[_Question],
+    url: str,
+    *,
+    named_by: str = "",
 ) -> Response:
     """Return the response in the JSON of a reply. Raises Refused or Transient for another shape."""
     if not isinstance(data, dict) or not isinstance(data.get("answers"), list | dict):
@@ -305,7 +314,9 @@ def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice
 
 
 def _probabilities(
-    form: _OpenAI, question: _Question, answer: Any
+    form: _OpenAI,
+    question: _Question,
+    answer: Any,
 ) -> tuple[tuple[str, float], ...]:
     """Return the probability of each label.
 

@@ -219,7 +219,11 @@ class HttpClient:
             max_bytes = _MAX_TEXT_BYTES * body.get("n", 1)
         content = _encode(body).encode()
         return await self._reply(
-            "POST", path, max_bytes=max_bytes, content=content, headers=_JSON_HEADERS
+            "POST",
+            path,
+            max_bytes=max_bytes,
+            content=content,
+            headers=_JSON_HEADERS,
         )
 
     async def send(self, path: str, content: bytes, seconds: float) -> Any:
@@ -236,7 +240,11 @@ class HttpClient:
         return reply.data
 
     async def upload(
-        self, path: str, fields: dict[str, str], file: tuple[str, IO[bytes], str], seconds: float
+        self,
+        path: str,
+        fields: dict[str, str],
+        file: tuple[str, IO[bytes], str],
+        seconds: float,
     ) -> Any:
         """Return the JSON of the 200 reply to a form with a file, within this time.
 
@@ -326,7 +334,11 @@ class HttpClient:
 
     @asynccontextmanager
     async def _open(
-        self, method: str, path: str, seconds: float | None = None, **content: Any
+        self,
+        method: str,
+        path: str,
+        seconds: float | None = None,
+        **content: Any,
     ) -> AsyncIterator[Any]:
         """Open a 2xx reply, which has to end within this time. Raises Transient or Refused.
 
@@ -366,7 +378,11 @@ class HttpClient:
             TimeoutError,
         ) as error:
             raise connection_error(
-                error, self.url, max_seconds, n_received, self.named_by
+                error,
+                self.url,
+                max_seconds,
+                n_received,
+                self.named_by,
             ) from error
 
     def _parsed_url(self, path: str) -> Any:

@@ -236,7 +236,11 @@ def body_error(data: Any, url: str, kind: str, named_by: str = "") -> ProviderEr
 
 
 def connection_error(
-    error: Exception, url: str, timeout: float, received: int, named_by: str = ""
+    error: Exception,
+    url: str,
+    timeout: float,
+    received: int,
+    named_by: str = "",
 ) -> Transient:
     """Return the error of a connection that ended after `received` bytes of the reply.
 
@@ -287,7 +291,9 @@ def _no_connection(error: Exception, url: str, named_by: str) -> Transient:
         # A server that answers a TLS greeting in plain text
         advice = f"it speaks no TLS; does the address of {named_by} begin with http://?"
     return Transient(
-        f"cannot connect to {url} ({reason}): {advice}", unreachable=True, stops="if_first"
+        f"cannot connect to {url} ({reason}): {advice}",
+        unreachable=True,
+        stops="if_first",
     )
 
 

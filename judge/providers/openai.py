@@ -131,7 +131,11 @@ class OpenAIProvider:
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes the provider in another process, which does not include a key."""
         factory = partial(
-            type(self), self.model, name=self.name, dialect=self._adapter, **self._http.options
+            type(self),
+            self.model,
+            name=self.name,
+            dialect=self._adapter,
+            **self._http.options,
         )
         return factory, ()
 
@@ -175,7 +179,10 @@ class OpenAIProvider:
             raise
 
     async def _search(
-        self, adapter: RequestAdapter, request: Request, refused: ProviderError
+        self,
+        adapter: RequestAdapter,
+        request: Request,
+        refused: ProviderError,
     ) -> Response:
         """Find out by trying what this server accepts.
 
@@ -221,7 +228,12 @@ class OpenAIProvider:
         unmet = adapter.unmet(request, body)
         named_by = self._http.named_by
         response = _response(
-            reply.data, body, unmet, self.endpoint, reply.limits, named_by=named_by
+            reply.data,
+            body,
+            unmet,
+            self.endpoint,
+            reply.limits,
+            named_by=named_by,
         )
         self._answered = True
         for name, value in optional_parameters(body).items():

@@ -119,7 +119,9 @@ def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
 
 
 def may_refuse_parameter(
-    error: ProviderError, body: Mapping[str, Any], accepted: Mapping[str, int]
+    error: ProviderError,
+    body: Mapping[str, Any],
+    accepted: Mapping[str, int],
 ) -> bool:
     """Return whether an error may be the refusal of an optional parameter of a body.
 
@@ -234,7 +236,9 @@ class RefusalSearch:
         return (bare, answer) if isinstance(answer, Response) else None
 
     async def _put_back(
-        self, adapter: RequestAdapter, response: Response
+        self,
+        adapter: RequestAdapter,
+        response: Response,
     ) -> tuple[RequestAdapter, Response]:
         if len(self._changes) == 1:
             return adapter, response
@@ -289,7 +293,10 @@ def _steps(adapter: RequestAdapter, request: Request, refused: ProviderError) ->
 
 
 def _logprobs_steps(
-    adapter: RequestAdapter, body: Mapping[str, Any], refused: ProviderError, mentioned: bool
+    adapter: RequestAdapter,
+    body: Mapping[str, Any],
+    refused: ProviderError,
+    mentioned: bool,
 ) -> Iterator[_Step]:
     """Yield ways without 20 probabilities for a token: fewer, without reasoning, or none."""
     message = _server_message(refused)
@@ -318,7 +325,9 @@ def _logprobs_steps(
 
 
 def _may_need_no_reasoning(
-    adapter: RequestAdapter, body: Mapping[str, Any], refused: ProviderError
+    adapter: RequestAdapter,
+    body: Mapping[str, Any],
+    refused: ProviderError,
 ) -> bool:
     """Return whether log probabilities may only be refused because the model reasons."""
     if _EFFORT in body or _EFFORT in adapter.dropped:
@@ -358,7 +367,9 @@ def _without(parameter: str, adapter: RequestAdapter) -> RequestAdapter:
 
 
 def _restored(
-    parameter: str, adapter: RequestAdapter, before: RequestAdapter
+    parameter: str,
+    adapter: RequestAdapter,
+    before: RequestAdapter,
 ) -> list[RequestAdapter]:
     """Return the ways to put a parameter back, the best first."""
     if parameter == "n":

@@ -41,7 +41,10 @@ async def read_whole_body(reply: Any, url: str, max_bytes: int = MAX_REPLY_BYTES
 
 
 async def _read_parts(
-    reply: Any, url: str, max_bytes: int, take: Callable[[bytes], object]
+    reply: Any,
+    url: str,
+    max_bytes: int,
+    take: Callable[[bytes], object],
 ) -> None:
     size = 0
     # A file of batch answers alone may be larger than the usual limit of all replies.

@@ -354,7 +354,7 @@ class FunctionProvider(Provider):
         )
         self._function = function
         self._awaited = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None)  # noqa: B004  (an object whose call is async)
+            getattr(function, "__call__", None),  # noqa: B004  (an object whose call is async)
         )
         self._thread: ThreadPoolExecutor | None = None
         self._first_replies: dict[str, str] = {}

@@ -100,7 +100,10 @@ def name_text(
 
 
 def rect(
-    kind: str, corner: tuple[float, float], size: tuple[float, float], opacity: float | None = None
+    kind: str,
+    corner: tuple[float, float],
+    size: tuple[float, float],
+    opacity: float | None = None,
 ) -> str:
     """Draw a rectangle from its upper left corner."""
     shade = "" if opacity is None else f' fill-opacity="{opacity:.2g}"'
@@ -111,7 +114,10 @@ def rect(
 
 
 def line(
-    kind: str, start_point: tuple[float, float], end_point: tuple[float, float], dashes: str = ""
+    kind: str,
+    start_point: tuple[float, float],
+    end_point: tuple[float, float],
+    dashes: str = "",
 ) -> str:
     """Draw a line."""
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
@@ -266,7 +272,12 @@ class Panel:
 
 
 def intervals(
-    chart_name: str, title: str, rows: Sequence[str], panels: Sequence[Panel], *, caption: str = ""
+    chart_name: str,
+    title: str,
+    rows: Sequence[str],
+    panels: Sequence[Panel],
+    *,
+    caption: str = "",
 ) -> Chart:
     """Draw bars with intervals: a row per name, and the panels side by side."""
     caption = f"{_first(len(rows), MAX_ROWS, 'row')}{caption}".rstrip()
@@ -360,7 +371,12 @@ def _panel_rows(panel: Panel, texts: Sequence[str], box: _Box, right: float) -> 
 
 
 def bars(
-    chart_name: str, title: str, rows: Sequence[str], values: Sequence[Bar], *, caption: str = ""
+    chart_name: str,
+    title: str,
+    rows: Sequence[str],
+    values: Sequence[Bar],
+    *,
+    caption: str = "",
 ) -> Chart:
     """Draw bars of shares or correlations, up to 1; negative ones go to the left."""
     lowest = 0.0
@@ -443,7 +459,11 @@ def heat_map(
 
 
 def _heat_headings(
-    columns: Sequence[str], margin: float, cell_width: float, *, is_numbered: bool
+    columns: Sequence[str],
+    margin: float,
+    cell_width: float,
+    *,
+    is_numbered: bool,
 ) -> Iterator[str]:
     """Draw a name over the middle of each column, or its number with the name as a tooltip."""
     for index, head in enumerate(columns):
@@ -456,7 +476,9 @@ def _heat_headings(
 
 
 def _strongest_cells(
-    rows: Sequence[str], columns: Sequence[str], table: Sequence[Sequence[Cell | None]]
+    rows: Sequence[str],
+    columns: Sequence[str],
+    table: Sequence[Sequence[Cell | None]],
 ) -> list[str]:
     """Describe the shaded cells in words, the most shaded first."""
     depth_and_words: dict[frozenset[str], tuple[float, str]] = {}
@@ -474,7 +496,9 @@ def _strongest_cells(
 
 
 def _heat_cells(
-    cells: Sequence[Cell | None], corner: tuple[float, float], width: float
+    cells: Sequence[Cell | None],
+    corner: tuple[float, float],
+    width: float,
 ) -> Iterator[str]:
     """Draw a row of a heat map from its upper left corner; cells without a text stay empty."""
     left_edge, top = corner
@@ -545,7 +569,12 @@ def histograms(
     width = (_WIDTH + _GUTTER) * n_across - _GUTTER
     height = _ROW_PITCH * n_down - 16
     return chart(
-        chart_name, title, (width, height), elements, values=descriptions, caption=caption.rstrip()
+        chart_name,
+        title,
+        (width, height),
+        elements,
+        values=descriptions,
+        caption=caption.rstrip(),
     )
 
 
@@ -567,7 +596,10 @@ def _histogram(
 
 
 def _columns(
-    counts: Sequence[int], labels: Sequence[str], corner: tuple[float, float], tallest: int
+    counts: Sequence[int],
+    labels: Sequence[str],
+    corner: tuple[float, float],
+    tallest: int,
 ) -> Iterator[str]:
     """Draw the columns of a histogram with their counts and labels, up from its lower left."""
     left_edge, floor = corner
@@ -611,7 +643,9 @@ class Bins:
 
 
 def bins(
-    scale: Mapping[str, float], ends: tuple[float | None, float | None], values: Sequence[float]
+    scale: Mapping[str, float],
+    ends: tuple[float | None, float | None],
+    values: Sequence[float],
 ) -> Bins:
     """Return the bins of a histogram.
 
@@ -661,7 +695,10 @@ class Bin:
 
 
 def calibration(
-    chart_name: str, title: str, bins: Sequence[Bin], ends: tuple[float, float]
+    chart_name: str,
+    title: str,
+    bins: Sequence[Bin],
+    ends: tuple[float, float],
 ) -> Chart:
     """Draw people's mean rating for texts with similar scores.
 

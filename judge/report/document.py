@@ -214,7 +214,10 @@ def _joined(texts: Iterable[str]) -> str:
 
 
 def table(
-    heads: Iterable[str | Column], rows: Iterable[Iterable[Content]], key: str = "", **fields: Any
+    heads: Iterable[str | Column],
+    rows: Iterable[Iterable[Content]],
+    key: str = "",
+    **fields: Any,
 ) -> Table:
     """Return a table of texts, counts and cells; None is a dash.
 

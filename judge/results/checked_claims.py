@@ -60,7 +60,9 @@ def support_threshold(column: Column) -> float:
 
 
 def checked_claims(
-    sample: Sample, column: Column, row: Score | Failure | None
+    sample: Sample,
+    column: Column,
+    row: Score | Failure | None,
 ) -> tuple[CheckedClaim, ...]:
     """Return the claims behind a value of `claims_precision`, `nli` or `claims_recall`.
 

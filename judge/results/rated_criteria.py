@@ -335,7 +335,12 @@ def _estimate(
     record: Correlated | Agreed | BaselineDifference | JudgeDifference | Lead,
 ) -> Estimate:
     estimate = Estimate(
-        estimate_name, record.value, record.low, record.high, record.n, record.method
+        estimate_name,
+        record.value,
+        record.low,
+        record.high,
+        record.n,
+        record.method,
     )
     if isinstance(record, JudgeDifference):
         return replace(estimate, p=record.p, test=record.test)

@@ -26,7 +26,10 @@ _STRICT = ConfigDict(extra="forbid")
 def _options_as_json(config: RunConfig) -> dict[str, Any]:
     """Return the options of a configuration that have a value, under the names of run.yaml."""
     return config.model_dump(
-        mode="json", by_alias=True, exclude_none=True, fallback=_name_of_object
+        mode="json",
+        by_alias=True,
+        exclude_none=True,
+        fallback=_name_of_object,
     )
 
 

@@ -43,7 +43,9 @@ _HALF_PRICED = (pricing.DEFAULT_URL, VENDORS["anthropic"].url, VENDORS["gemini"]
 
 
 def estimate_cost(
-    prepared: PreparedRun, most: int | None = None, items: int | None = None
+    prepared: PreparedRun,
+    most: int | None = None,
+    items: int | None = None,
 ) -> CostEstimate:
     """Estimate a run's requests, price and time. `most` and `items` are as in `count_requests`.
 
@@ -93,7 +95,9 @@ def _known_seconds(judges: Iterable[JudgeForecast]) -> list[float]:
 
 
 def requests_in_budget(
-    config: RunConfig, judges: Sequence[JudgeForecast], price: float | None
+    config: RunConfig,
+    judges: Sequence[JudgeForecast],
+    price: float | None,
 ) -> int | None:
     """Return about how many requests fit.
 

@@ -54,7 +54,9 @@ def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
 
 
 def _ratings_that_do_not_fit(
-    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]
+    config: RunConfig,
+    rows: Sequence[Sample],
+    chosen: Sequence[Criterion],
 ) -> Iterator[str]:
     """Yield notes on ratings on another scale, and if none is of a criterion.
 

@@ -80,7 +80,12 @@ def count_requests(
     try:
         for judge_name, provider in prepared.judges.items():
             counters[judge_name] = _count(
-                prepared, judge_name, provider, cache, sampled, ignore_cache=ignore_cache
+                prepared,
+                judge_name,
+                provider,
+                cache,
+                sampled,
+                ignore_cache=ignore_cache,
             )
     finally:
         cache.close()
@@ -131,7 +136,12 @@ def _count(
 
     def count(known: _KnownOfModel) -> _DryJudging:
         counting = _DryJudging(
-            provider, settings, criteria, cache, known, ignore_cache=ignore_cache
+            provider,
+            settings,
+            criteria,
+            cache,
+            known,
+            ignore_cache=ignore_cache,
         )
         run_sync(lambda: counting.judge_all(judgments))
         return counting
@@ -195,7 +205,10 @@ class _Tokens:
     replies: dict[tuple[str, Strategy], _CachedReplies] = field(default_factory=dict)
 
     def add(
-        self, kind: tuple[str, Strategy], requests: Sequence[Request], replies: Sequence[Response]
+        self,
+        kind: tuple[str, Strategy],
+        requests: Sequence[Request],
+        replies: Sequence[Response],
     ) -> None:
         """Add the replies to the requests of one judgment.
 
@@ -296,7 +309,10 @@ class _DryJudging(Judging):
         line.broken += isinstance(row, Failure) and row.stage == "render"
 
     async def _stored(
-        self, question: Question, attempt: Attempt, requests: Sequence[Request]
+        self,
+        question: Question,
+        attempt: Attempt,
+        requests: Sequence[Request],
     ) -> list[Response] | None:
         stored = await self._cached.stored(requests)
         if stored is None:

@@ -230,7 +230,11 @@ def _noting_outputs(config: RunConfig, progress: Progress, ledger: BudgetLedger)
 
 @contextmanager
 def _open_tools(
-    config: RunConfig, ledger: BudgetLedger, progress: Progress, *, records: bool
+    config: RunConfig,
+    ledger: BudgetLedger,
+    progress: Progress,
+    *,
+    records: bool,
 ) -> Iterator[WriterTools]:
     """Open the cache and the recording for the block. Without `records`, there is no recording."""
     with ExitStack() as stack:
@@ -243,7 +247,10 @@ def _open_tools(
 
 
 async def _write_all(
-    writers: Mapping[str, SystemWriter], tools: WriterTools, progress: Progress, display: Display
+    writers: Mapping[str, SystemWriter],
+    tools: WriterTools,
+    progress: Progress,
+    display: Display,
 ) -> dict[str, TextsByItem]:
     """Let the systems write one after the other; with batches, which take hours, all at once."""
     config = tools.config
@@ -425,7 +432,10 @@ def _without_output(row: Sample | RawRow) -> Sample | RawRow:
 
 
 def _from_file(
-    system_name: str, path: Path, items: Sequence[Sample], config: RunConfig
+    system_name: str,
+    path: Path,
+    items: Sequence[Sample],
+    config: RunConfig,
 ) -> Iterator[list[Sample | Failure]]:
     """Yield for each item its outputs in a file of one system, or a failure."""
     # The file needs no column that only the prompts of other systems read.
@@ -448,7 +458,11 @@ def _from_file(
         for row in outputs_by_item.get(item.item, ()):
             # Only the text is the file's: source, references and ratings are the data's.
             text = replace(
-                item, item=row.item, cluster=row.cluster, system=system_name, output=row.output
+                item,
+                item=row.item,
+                cluster=row.cluster,
+                system=system_name,
+                output=row.output,
             )
             outputs.append(text)
         if not outputs:

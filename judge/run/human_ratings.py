@@ -48,7 +48,11 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
     sheet = Ratings()
     if source is not None:
         sheet = read_sheet(
-            source, rows, names, config.map, rating_criterion=config.rating_criterion
+            source,
+            rows,
+            names,
+            config.map,
+            rating_criterion=config.rating_criterion,
         )
     elif config.rating_criterion:
         raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
@@ -69,7 +73,10 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
 
 
 def _default_criteria(
-    rows: Sequence[Sample], ratings: Sequence[str], *, rated: bool
+    rows: Sequence[Sample],
+    ratings: Sequence[str],
+    *,
+    rated: bool,
 ) -> tuple[str, ...]:
     """Return the default criteria; with `rated`, the built-in ones among people's `ratings`.
 
@@ -145,7 +152,12 @@ def join(
         source = source_name(config.rating_source)
         lower_is_better = {criterion.name for criterion in chosen if criterion.better == "lower"}
         rows, notes = join_sheet(
-            source, rows, sheet, scales, left_out, lower_is_better=lower_is_better
+            source,
+            rows,
+            sheet,
+            scales,
+            left_out,
+            lower_is_better=lower_is_better,
         )
         if sheet.pairs and not isinstance(config, RankConfig):
             preferences = plural(len(sheet.pairs), "preference")
@@ -217,7 +229,9 @@ def join_sheet(
 
 
 def _with_other_ratings(
-    before: Sequence[Sample], after: Sequence[Sample], criteria: Collection[str]
+    before: Sequence[Sample],
+    after: Sequence[Sample],
+    criteria: Collection[str],
 ) -> list[str]:
     """Return the criteria whose ratings of the same texts have changed."""
     changed: set[str] = set()
@@ -231,7 +245,9 @@ def _with_other_ratings(
 
 
 def _pairs_of_texts(
-    sheet: Ratings, texts: Collection[tuple[str, str]], left_out: Sequence[str]
+    sheet: Ratings,
+    texts: Collection[tuple[str, str]],
+    left_out: Sequence[str],
 ) -> list[PairRating]:
     """Return the preferences between two of these texts.
 
@@ -330,7 +346,11 @@ def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
 
 
 def check(
-    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion], *, rated: bool
+    config: RunConfig,
+    rows: Sequence[Sample],
+    chosen: Sequence[Criterion],
+    *,
+    rated: bool,
 ) -> None:
     """Raise DataError if `rated` and no rating may be used.
 

@@ -165,7 +165,9 @@ def read_judge_columns(
 
 
 def _cell_of(
-    column_name: str, ends: tuple[float, float] | None, rows: Sequence[Sample]
+    column_name: str,
+    ends: tuple[float, float] | None,
+    rows: Sequence[Sample],
 ) -> tuple[str, tuple[float, float] | None]:
     """Return the column of a criterion in the data, and the scale if it is known.
 
@@ -193,7 +195,9 @@ def _cell_of(
 
 
 def _with_scale(
-    column: JudgeColumn, ends: tuple[float, float] | None, rows: Sequence[Sample]
+    column: JudgeColumn,
+    ends: tuple[float, float] | None,
+    rows: Sequence[Sample],
 ) -> tuple[JudgeColumn, list[str]]:
     """Return the column with its scale, and a note if its values had to give it."""
     cells = [row.extra.get(column.cell) for row in rows]

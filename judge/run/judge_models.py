@@ -119,7 +119,9 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
 
 
 def _open_recording(
-    config: RunConfig, recording: Path, judges: Sequence[Judge | Provider]
+    config: RunConfig,
+    recording: Path,
+    judges: Sequence[Judge | Provider],
 ) -> Sequence[Provider]:
     """Return the recorded judges of these names. Raises ConfigError and DataError."""
     named = [judge for judge in judges if isinstance(judge, Judge)]
@@ -310,7 +312,9 @@ def signed_temperature(config: RunConfig) -> str:
 
 
 def judge_notes(
-    config: RunConfig, metrics: Mapping[str, Metric], opened: Mapping[str, OpenedJudge]
+    config: RunConfig,
+    metrics: Mapping[str, Metric],
+    opened: Mapping[str, OpenedJudge],
 ) -> list[str]:
     """Return what every report must say about these judges."""
     judges = {judge_name: judge.provider for judge_name, judge in opened.items()}

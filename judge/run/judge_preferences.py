@@ -123,7 +123,13 @@ class _PairTable:
         if is_missing(cell, row.flat):
             message = f"{row.where} has no value in the column {criterion}"
             return Failure(
-                item, first_system, criterion, "metric", "NoScore", message, opponent=second_system
+                item,
+                first_system,
+                criterion,
+                "metric",
+                "NoScore",
+                message,
+                opponent=second_system,
             )
         value = _result(cell, first_system, second_system)
         if value is None:

@@ -53,7 +53,9 @@ def unwritten_rows(prepared: PreparedRun, progress: Progress) -> list[Row]:
 
 @asynccontextmanager
 async def open_judges(
-    prepared: PreparedRun, progress: Progress, limits: SharedLimits
+    prepared: PreparedRun,
+    progress: Progress,
+    limits: SharedLimits,
 ) -> AsyncIterator[dict[str, ModelClient]]:
     """Open the client of each judge by its name. Raises ConfigError and StorageError."""
     if not prepared.judges:
@@ -114,7 +116,10 @@ def _ties(prepared: PreparedRun, progress: Progress) -> list[Row]:
 
 
 async def _run_judge(
-    prepared: PreparedRun, judge_name: str, model: ModelClient, rows: list[Row]
+    prepared: PreparedRun,
+    judge_name: str,
+    model: ModelClient,
+    rows: list[Row],
 ) -> None:
     """Let one judge make all its judgments."""
     suffix = column_suffix(prepared, judge_name)

@@ -51,7 +51,10 @@ def require_known_fields(
 
 
 def _require_known_field(
-    field_name: str, renaming: str, criteria: Sequence[Criterion], own_columns: Collection[str]
+    field_name: str,
+    renaming: str,
+    criteria: Sequence[Criterion],
+    own_columns: Collection[str],
 ) -> None:
     read = {variable_name for criterion in criteria for variable_name in criterion.needs}
     read.update(own_columns)

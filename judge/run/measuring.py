@@ -50,7 +50,10 @@ async def run_in_thread(work: Callable[[], T]) -> T:
     # The thread sees the caller's context: messages are in Python's terms for Python users.
     context = copy_context()
     thread = threading.Thread(
-        target=context.run, args=(in_thread,), name="judge-metric", daemon=True
+        target=context.run,
+        args=(in_thread,),
+        name="judge-metric",
+        daemon=True,
     )
     thread.start()
     return await future

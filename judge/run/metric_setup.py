@@ -138,7 +138,10 @@ def _has_text(sample: Sample, field: str) -> bool:
 
 
 def build_metrics(
-    config: RunConfig, names: Sequence[str], tell: Callable[[int, int], None], ask: Ask | None
+    config: RunConfig,
+    names: Sequence[str],
+    tell: Callable[[int, int], None],
+    ask: Ask | None,
 ) -> dict[str, Metric]:
     """Build the metrics of these names with their options, and the one of score columns.
 

@@ -33,7 +33,9 @@ from judge.table import SCORES
 
 
 async def run_pipeline(
-    prepared: PreparedRun, progress: Progress | None = None, ledger: BudgetLedger | None = None
+    prepared: PreparedRun,
+    progress: Progress | None = None,
+    ledger: BudgetLedger | None = None,
 ) -> Result:
     """Carry out a prepared run. With `out`, what was scored is saved however the run ends.
 
@@ -49,7 +51,9 @@ async def run_pipeline(
 
 
 async def _carry_out(
-    prepared: PreparedRun, progress: Progress | None, ledger: BudgetLedger | None
+    prepared: PreparedRun,
+    progress: Progress | None,
+    ledger: BudgetLedger | None,
 ) -> Result:
     progress = progress if progress is not None else Progress()
     progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}
@@ -188,7 +192,11 @@ def _closing_run(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger
 
 
 def add_resume_note(
-    error: Exception, done: str, config: RunConfig, progress: Progress, ledger: BudgetLedger
+    error: Exception,
+    done: str,
+    config: RunConfig,
+    progress: Progress,
+    ledger: BudgetLedger,
 ) -> None:
     """Add to an error what is `done`, how to resume, and a budget that should be enough."""
     if config.replay is not None:
@@ -250,7 +258,9 @@ class Runs:
             return await run_pipeline(prepared, self._progress, self._ledger)
 
     async def ask(
-        self, prepared: PreparedRun, questions: Sequence[ModelQuestion]
+        self,
+        prepared: PreparedRun,
+        questions: Sequence[ModelQuestion],
     ) -> list[str | ModelError]:
         """Ask a run's judge some questions, and return the result of `read` for each reply.
 

@@ -151,7 +151,11 @@ def prepare(
     judging = bool(inputs.criteria)
     has_judged_columns = judging or bool(inputs.judged_columns)
     metrics, metric_notes = _build_metrics(
-        config, rows, measured, ask, alone=not has_judged_columns
+        config,
+        rows,
+        measured,
+        ask,
+        alone=not has_judged_columns,
     )
     metric_setup.precheck(metrics, rows)
     opened = _open_judges(config, models, judging=judging, metrics=metrics)

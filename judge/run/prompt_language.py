@@ -36,7 +36,10 @@ _LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE).match  # `Language`,
 
 
 def choose_prompt_language(
-    config: RunConfig, rows: Sequence[Sample], *, judged: bool = True
+    config: RunConfig,
+    rows: Sequence[Sample],
+    *,
+    judged: bool = True,
 ) -> tuple[PromptLanguage, list[str]]:
     """Return the language of the prompts, with notes about it.
 
@@ -95,7 +98,11 @@ def _is_english(string: str) -> bool:
 
 
 def _mixed_note(
-    config: RunConfig, languages: Mapping[str, int], rows: Sequence[Sample], *, judged: bool
+    config: RunConfig,
+    languages: Mapping[str, int],
+    rows: Sequence[Sample],
+    *,
+    judged: bool,
 ) -> str:
     """Warn that scores of different languages do not compare."""
     prompts = ""

@@ -40,7 +40,10 @@ class RecordedReplies(Cache):
 
 
 def open_reply_cache(
-    config: RunConfig, notes: list[str] | None = None, *, make: bool = True
+    config: RunConfig,
+    notes: list[str] | None = None,
+    *,
+    make: bool = True,
 ) -> Cache:
     """Open the store of the replies that are already paid.
 
@@ -54,7 +57,9 @@ def open_reply_cache(
 
 @contextmanager
 def open_replies(
-    config: RunConfig, recording: Recorder | None, progress: Progress
+    config: RunConfig,
+    recording: Recorder | None,
+    progress: Progress,
 ) -> Iterator[ReplyStore]:
     """Open the replies of a run, and store all of them in the end.
 

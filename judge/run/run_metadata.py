@@ -121,7 +121,9 @@ _PACKAGES = ("openai", "jinja2", "numpy", "rapidfuzz", "sacrebleu", "evalica")
 
 
 def metadata_factory(
-    prepared: PreparedRun, progress: Progress, ledger: BudgetLedger
+    prepared: PreparedRun,
+    progress: Progress,
+    ledger: BudgetLedger,
 ) -> Callable[[Status], RunInfo]:
     """Return a function that gives the metadata of the run for a status. The clock starts here."""
     started = datetime.now(UTC)
@@ -333,7 +335,10 @@ def signed_column(
 
 
 def _sampling_parts(
-    criterion: Criterion, config: RunConfig, settings: SamplingOptions, counts: JudgeProgress
+    criterion: Criterion,
+    config: RunConfig,
+    settings: SamplingOptions,
+    counts: JudgeProgress,
 ) -> Iterator[str]:
     """Yield the parts of a signature about requesting, drawing and reading replies.
 

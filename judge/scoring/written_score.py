@@ -122,7 +122,10 @@ def label_of_match(
 
 
 def _check_stated_ends(
-    match: re.Match[str], spellings: LabelIndex, text: str, expected: str
+    match: re.Match[str],
+    spellings: LabelIndex,
+    text: str,
+    expected: str,
 ) -> None:
     """Raise ParseError if the ends of a scale that a match states are not those of this scale."""
     low, high = spellings.ends

@@ -226,14 +226,22 @@ class CorrelationWithRatings:
                 first_resampled.items,
             )
             estimate = _resampled_estimate(
-                "difference", resampled, n, method, level=level, bootstrap=bootstrap
+                "difference",
+                resampled,
+                n,
+                method,
+                level=level,
+                bootstrap=bootstrap,
             )
         if estimate is None or coefficient != "pearson":
             return estimate
         # Williams' test also needs the correlation of the two columns with each other.
         r_between = compared.correlation_of_columns(key)
         return _with_williams_test(
-            estimate, first_resampled.value, second_resampled.value, r_between
+            estimate,
+            first_resampled.value,
+            second_resampled.value,
+            r_between,
         )
 
     def _on_shared_texts(self, values: Floats, other_values: Floats) -> _ComparedColumns:
@@ -489,7 +497,10 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
 
 
 def minus_one_rater(
-    values: Floats, votes: Floats, bootstrap: Bootstrap, level: Level = "within-items"
+    values: Floats,
+    votes: Floats,
+    bootstrap: Bootstrap,
+    level: Level = "within-items",
 ) -> Estimate | None:
     """Return a judge's Spearman with the mean of the other raters, minus a rater's own.
 

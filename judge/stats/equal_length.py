@@ -68,7 +68,12 @@ def win_rates(
         rate = float(rates[index])
         n = n_items[system]
         estimates[system] = Estimate(
-            "win rate at equal length", rate, lower_bound, upper_bound, n, method
+            "win rate at equal length",
+            rate,
+            lower_bound,
+            upper_bound,
+            n,
+            method,
         )
     return estimates
 

@@ -62,7 +62,10 @@ class FailuresBySystem:
 
 
 def failures_by_system(
-    table: Table, columns: Collection[str] | None = None, *, seed: int = 0
+    table: Table,
+    columns: Collection[str] | None = None,
+    *,
+    seed: int = 0,
 ) -> FailuresBySystem:
     """Return how many judgments of single texts failed for each system, and test the differences.
 

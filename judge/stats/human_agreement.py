@@ -682,7 +682,9 @@ def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -
     has_both = ~(np.isnan(values) | np.isnan(ratings))
     same_if_up = _nearest(values, points) == _nearest(ratings, points)
     same_if_down = _nearest(values, points, halfway_up=False) == _nearest(
-        ratings, points, halfway_up=False
+        ratings,
+        points,
+        halfway_up=False,
     )
     same = has_both * (same_if_up.astype(np.float64) + same_if_down) / 2
     return share_over_items("exact agreement", same, has_both)

@@ -84,7 +84,9 @@ class PassAgreement:
 
 
 def people_passes(
-    samples: Sequence[Sample], criterion_name: str, column: Column
+    samples: Sequence[Sample],
+    criterion_name: str,
+    column: Column,
 ) -> PeoplesVerdicts:
     """Return which of the rated texts pass by people's ratings of this criterion.
 
@@ -114,7 +116,9 @@ def people_passes(
 
 
 def _majority_verdicts(
-    rated: Sequence[Sample], criterion_name: str, column: Column
+    rated: Sequence[Sample],
+    criterion_name: str,
+    column: Column,
 ) -> dict[Text, float]:
     """Return 1 for each text that at least half of the verdicts let pass, else 0."""
     # As on the scale itself, 1 is the upper end, which may be the worse one.

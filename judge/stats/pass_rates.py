@@ -113,7 +113,11 @@ def powered_share(ratings: Floats, scores: Floats, others: Floats) -> Powered:
     lower_bound = min([*known_ends, value])
     upper_bound = max([*known_ends, value])
     estimate = replace(
-        plain.estimate, value=value, low=lower_bound, high=upper_bound, method=method
+        plain.estimate,
+        value=value,
+        low=lower_bound,
+        high=upper_bound,
+        method=method,
     )
     if _width(estimate) >= _width(people):
         return replace(plain, estimate=people, people=people, weight=0.0)

@@ -50,7 +50,9 @@ def column_from_table(column: Column, table: Table, column_name: str) -> RatedCo
 
 
 def column_from_metric(
-    column: Column, rows: Iterable[Score | Failure], column_name: str
+    column: Column,
+    rows: Iterable[Score | Failure],
+    column_name: str,
 ) -> RatedColumn:
     """Return a column under this name. `rows` may contain other columns' rows."""
     own_rows = [row for row in rows if row.column == column.name]
@@ -59,7 +61,13 @@ def column_from_metric(
     failed = frozenset(row.key for row in own_rows if isinstance(row, Failure))
     scale = column if column.kind == "criterion" else None
     return RatedColumn(
-        column_name, column.signature, values, column.criterion, scale, failed, scores
+        column_name,
+        column.signature,
+        values,
+        column.criterion,
+        scale,
+        failed,
+        scores,
     )
 
 

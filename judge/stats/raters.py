@@ -140,7 +140,10 @@ class _AgainstOthers:
 
 
 def _against(
-    ratings: Floats, mean_of_others: Floats, level: Level, bootstrap: Bootstrap
+    ratings: Floats,
+    mean_of_others: Floats,
+    level: Level,
+    bootstrap: Bootstrap,
 ) -> _AgainstOthers:
     """Compare a rater with the mean of the others (both items × systems)."""
     own_ratings, other_ratings = paired(ratings, mean_of_others)

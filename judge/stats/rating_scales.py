@@ -44,7 +44,10 @@ def votes_on(sample: Sample, criterion: str) -> list[float]:
 
 
 def on_scale(
-    samples: Sequence[Sample], criterion: str, lowest: float, highest: float
+    samples: Sequence[Sample],
+    criterion: str,
+    lowest: float,
+    highest: float,
 ) -> list[Sample]:
     """Return the samples without the ratings of a criterion that are outside its scale.
 
@@ -123,7 +126,10 @@ class LocatedRating:
 
 
 def require_on_scale(
-    criterion: str, ratings: Sequence[LocatedRating], lowest: float, highest: float
+    criterion: str,
+    ratings: Sequence[LocatedRating],
+    lowest: float,
+    highest: float,
 ) -> None:
     """Raise DataError if a few ratings are outside the scale of their criterion.
 

@@ -400,7 +400,7 @@ def _add_overall(comparable: _Comparable, before: Table, after: Table) -> None:
     column = overall_after.summary.column
     if overall_before.summary.weights == overall_after.summary.weights:
         comparable.derived.append(
-            _ComparableColumn(overall_before.table, overall_after.table, column)
+            _ComparableColumn(overall_before.table, overall_after.table, column),
         )
     else:
         comparable.refused[column.name] = "its criteria or weights differ"

@@ -98,7 +98,10 @@ def rated_above(
 
 
 def _furthest_above(
-    ratings: Floats, systems: Sequence[str], best: str, sign: int
+    ratings: Floats,
+    systems: Sequence[str],
+    best: str,
+    sign: int,
 ) -> tuple[str, float, float] | None:
     """Return the system that is furthest above the best one, with the difference and its p.
 

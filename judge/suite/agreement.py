@@ -158,7 +158,10 @@ class Agreement(Case):
         return replace(decision, reason=reason, detail=detail)
 
     def _estimates(
-        self, correlation: Correlation, level: Level, detail: str
+        self,
+        correlation: Correlation,
+        level: Level,
+        detail: str,
     ) -> dict[Coefficient, Estimate]:
         """Return the estimates of the coefficients that have a minimum. Raises Undecidable."""
         estimates: dict[Coefficient, Estimate] = {}
@@ -170,7 +173,10 @@ class Agreement(Case):
         return estimates
 
     def _decide_minima(
-        self, estimates: Mapping[Coefficient, Estimate], level: Level, n_items: int
+        self,
+        estimates: Mapping[Coefficient, Estimate],
+        level: Level,
+        n_items: int,
     ) -> Decision:
         """Decide each coefficient; the worst of these decisions counts."""
         decisions: list[Decision] = []
@@ -198,7 +204,10 @@ def _describe_units(level: Level, n_units: int) -> str:
 
 
 def _correlate(
-    rated_samples: Sequence[Sample], criterion: str, case_scores: CaseScores, context: CaseContext
+    rated_samples: Sequence[Sample],
+    criterion: str,
+    case_scores: CaseScores,
+    context: CaseContext,
 ) -> Correlation:
     """Correlate the scores of rated texts with their ratings, at all levels."""
     rating_by_text = {sample.key: sample.human[criterion] for sample in rated_samples}
@@ -258,7 +267,12 @@ class AgreementChange:
 
 
 def agreement_change(
-    result: Result, baseline: Result, criterion: str, *, criteria: int, seed: int
+    result: Result,
+    baseline: Result,
+    criterion: str,
+    *,
+    criteria: int,
+    seed: int,
 ) -> AgreementChange | None:
     """Return the change in agreement with people from the baseline to this run.
 

@@ -373,7 +373,11 @@ def compare_with_baseline(
     """
     limited_by_drift = {case.stem() for case in suite.cases if case.bounds_mean}
     changes, p_values = _mean_changes(
-        result, baseline, runs, changed=changed, limited_by_drift=limited_by_drift
+        result,
+        baseline,
+        runs,
+        changed=changed,
+        limited_by_drift=limited_by_drift,
     )
     samples = result.table.samples
     rating_names = {rating_name for sample in samples for rating_name in sample.human}
@@ -411,7 +415,10 @@ class _TestedAgreement:
 
 
 def _tested_agreements(
-    result: Result, baseline: Result, rated: Sequence[str], seed: int
+    result: Result,
+    baseline: Result,
+    rated: Sequence[str],
+    seed: int,
 ) -> dict[str, _TestedAgreement]:
     """Return the change of agreement by criterion, of those `rated` criteria that have one."""
     changes: dict[str, AgreementChange] = {}
@@ -443,7 +450,9 @@ def _without_agreement(excluded: str, scores: Decision) -> Decision:
     """Return the decision on a criterion with ratings whose mean a drift case limits."""
     reason = "agreement with people not checked: too few rated texts, or all scores equal"
     return Decision(
-        "undecided", joined(reason, excluded, f"scores {scores.found}"), "no coefficient"
+        "undecided",
+        joined(reason, excluded, f"scores {scores.found}"),
+        "no coefficient",
     )
 
 
@@ -487,7 +496,11 @@ def _mean_changes(
 
 
 def _mean_change(
-    result: Result, baseline: Result, criterion: str, texts: Sequence[Text], row: MeanChange | None
+    result: Result,
+    baseline: Result,
+    criterion: str,
+    texts: Sequence[Text],
+    row: MeanChange | None,
 ) -> _MeanChange | Undecidable:
     """Return the mean difference of a criterion in both runs, or the reason for none.
 
@@ -672,7 +685,11 @@ def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool)
 
 
 def _verdict(
-    suite: Suite, decision: Decision, title: str, criterion: str, expected: str
+    suite: Suite,
+    decision: Decision,
+    title: str,
+    criterion: str,
+    expected: str,
 ) -> Verdict:
     """Return the verdict on a criterion.
 

@@ -417,7 +417,9 @@ class Case(Keys):
         return False
 
     def select(
-        self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]
+        self,
+        by_item: Mapping[str, Sequence[Sample]],
+        systems: Collection[str],
     ) -> list[Sample]:
         """Return the chosen texts of the data. Raises ConfigError if there are none."""
         matching = self.matching(by_item, systems)
@@ -428,7 +430,9 @@ class Case(Keys):
         return matching
 
     def matching(
-        self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]
+        self,
+        by_item: Mapping[str, Sequence[Sample]],
+        systems: Collection[str],
     ) -> list[Sample]:
         """Return the texts of its items and systems. Raises ConfigError for an unknown one."""
         _check_known("item", self.item, by_item)

@@ -68,7 +68,10 @@ class CaseScores:
 
     @classmethod
     def for_criterion(
-        cls, result: Result | None, criterion: str, items: Collection[str]
+        cls,
+        result: Result | None,
+        criterion: str,
+        items: Collection[str],
     ) -> CaseScores:
         """Collect the rows of these items. Raises Undecidable if the criterion was not judged."""
         column = columns(result).get(criterion) if result else None
@@ -320,7 +323,10 @@ class PairedRuns:
 
 
 def pair_runs(
-    before: Result, after: CaseScores, criterion: str, texts: Sequence[Text]
+    before: Result,
+    after: CaseScores,
+    criterion: str,
+    texts: Sequence[Text],
 ) -> PairedRuns:
     """Pair the texts that have a score in both runs.
 

@@ -164,7 +164,10 @@ def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     first_failure = failed[0]
     cause = f"the first: {one_line(first_failure.message, _MAX_CAUSE)}"
     return Decision(
-        "failed", joined(kinds, cause), measured, detail=describe_failure(first_failure)
+        "failed",
+        joined(kinds, cause),
+        measured,
+        detail=describe_failure(first_failure),
     )
 
 
@@ -241,7 +244,10 @@ def decide_case(case: Case, context: CaseContext, failures: Limits) -> Decision:
 
 
 def _with_failures(
-    case: Case, context: CaseContext, decision: Decision, failures: Limits
+    case: Case,
+    context: CaseContext,
+    decision: Decision,
+    failures: Limits,
 ) -> Decision:
     """Return the decision, unless too many judgments failed, or the failed ones could change it."""
     case_scores = context.scored()

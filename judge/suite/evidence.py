@@ -134,7 +134,9 @@ def label_margin(score: Score, label: str, opponent_label: str) -> ScoreEvidence
 
 
 def flip_probability(
-    score: Score, is_met: Callable[[float], bool], value_by_label: Mapping[str, float]
+    score: Score,
+    is_met: Callable[[float], bool],
+    value_by_label: Mapping[str, float],
 ) -> float | None:
     """Return the share (0–1) of single replies whose label's value does not meet an expectation.
 
@@ -153,7 +155,9 @@ def flip_probability(
 
 
 def item_means(
-    texts: Iterable[Text], parts_of: Callable[[str, str], Parts], source_items: Mapping[str, str]
+    texts: Iterable[Text],
+    parts_of: Callable[[str, str], Parts],
+    source_items: Mapping[str, str],
 ) -> list[Parts]:
     """Return each item's mean over its texts, from the terms of each.
 

@@ -108,7 +108,10 @@ class Label(Case):
         return self._decide_share(shares_by_text, lacking, detail)
 
     def _decide_share(
-        self, shares_by_text: Mapping[Text, Mapping[str, float]], lacking: str, detail: str
+        self,
+        shares_by_text: Mapping[Text, Mapping[str, float]],
+        lacking: str,
+        detail: str,
     ) -> Decision:
         """Decide by the share of all texts that have the label.
 
@@ -131,7 +134,10 @@ class Label(Case):
         return Decision("failed", reason, measured, estimate=estimate, detail=detail)
 
     def _decide_single(
-        self, case_scores: CaseScores, text: Text, shares: Mapping[str, float]
+        self,
+        case_scores: CaseScores,
+        text: Text,
+        shares: Mapping[str, float],
     ) -> Decision:
         """Decide by the label's lead over the likeliest other one.
 
@@ -244,7 +250,11 @@ class Drift(Case):
         bounds = [limit.bound for limit in limits]
         # The first test is against no change; the verdict shows its estimate.
         no_change, *tests = mean(
-            runs.items(), 0.0, *bounds, n_resamples=context.n_resamples, seed=context.seed
+            runs.items(),
+            0.0,
+            *bounds,
+            n_resamples=context.n_resamples,
+            seed=context.seed,
         )
         decisions: list[Decision] = []
         for mean_test, limit in zip(tests, limits, strict=True):

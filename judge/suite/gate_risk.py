@@ -116,7 +116,10 @@ class GateRisk:
         )
 
     def _risk_of_case(
-        self, judged: JudgedCase, met_on_same_texts: Bools, met_on_other_items: Bools | None
+        self,
+        judged: JudgedCase,
+        met_on_same_texts: Bools,
+        met_on_other_items: Bools | None,
     ) -> CaseRisk:
         """Return the risk of a case, from whether it is met in each rerun."""
         verdict = judged.verdict
@@ -207,7 +210,10 @@ class GateRisk:
                 return
 
     def _samples_agree_with_items(
-        self, judged: JudgedCase, sources: Sequence[str], n_items: int
+        self,
+        judged: JudgedCase,
+        sources: Sequence[str],
+        n_items: int,
     ) -> bool:
         """Return whether two samples of this many items nearly always agree on the case."""
 
@@ -221,7 +227,9 @@ class GateRisk:
         return self._share_of_disagreeing(judged, two_samples) <= ACCEPTABLE
 
     def _share_of_disagreeing(
-        self, judged: JudgedCase, make_pair: Callable[[], tuple[_Rerun, _Rerun]]
+        self,
+        judged: JudgedCase,
+        make_pair: Callable[[], tuple[_Rerun, _Rerun]],
     ) -> float:
         """Return the share of pairs of reruns whose verdicts on a case differ."""
         # A pair is two of the reruns that a mend takes.
@@ -249,7 +257,10 @@ class GateRisk:
         return {form: redraws.posterior(self._random) for form, redraws in self._redraws.items()}
 
     def _rerun_on_other_items(
-        self, sources: Sequence[str], n_items: int | None = None, shares: Floats | None = None
+        self,
+        sources: Sequence[str],
+        n_items: int | None = None,
+        shares: Floats | None = None,
     ) -> _Rerun:
         """Return results in which cases about all items have other ones (Bayesian bootstrap).
 

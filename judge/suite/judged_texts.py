@@ -102,7 +102,11 @@ class TextSource:
             output = one_line(sample.output, _LONGEST_OUTPUT)
             request = one_line(request_text(sample), _LONGEST_OUTPUT)
             judged_text = JudgedText(
-                self._name(text), f"wins {percent(wins)}", output, reason, request
+                self._name(text),
+                f"wins {percent(wins)}",
+                output,
+                reason,
+                request,
             )
             judged.append(judged_text)
             # Both texts have the same reason, which is shown once.

@@ -139,7 +139,9 @@ def _checked_config(written: Mapping[str, Any], suite_file: YamlSource) -> RunCo
 
 
 def _check_files(
-    options: Mapping[str, Any], set_elsewhere: Collection[str], suite_file: YamlSource
+    options: Mapping[str, Any],
+    set_elsewhere: Collection[str],
+    suite_file: YamlSource,
 ) -> None:
     """Report the missing files of options that are not `set_elsewhere`."""
     if "data" in options and "data" not in set_elsewhere:
@@ -164,7 +166,9 @@ def _check_files(
 
 
 def _located_cases(
-    spec: Spec, options: Mapping[str, Any], suite_file: YamlSource
+    spec: Spec,
+    options: Mapping[str, Any],
+    suite_file: YamlSource,
 ) -> tuple[Expectation, ...]:
     """Return the valid cases in order, each with its criterion and a unique name.
 
@@ -237,7 +241,12 @@ def _numbered(sentence: str, case_names: Collection[str]) -> str:
 
 
 def _criterion_of(
-    case: Case, known_criteria: list[str], suite_file: YamlSource, number: int, *, sure: bool
+    case: Case,
+    known_criteria: list[str],
+    suite_file: YamlSource,
+    number: int,
+    *,
+    sure: bool,
 ) -> str:
     """Return a case's criterion as the file's list or another case writes it.
 
@@ -320,7 +329,9 @@ def language(suite: Suite, data: Sequence[Sample]) -> str:
 
 
 def load_criteria(
-    suite: Suite, language: str = "en", over: Sequence[str] = ()
+    suite: Suite,
+    language: str = "en",
+    over: Sequence[str] = (),
 ) -> dict[str, Criterion]:
     """Load the criteria of a suite, by their names in the cases.
 
@@ -423,7 +434,9 @@ class _CriterionLoader:
 
 
 def collect_samples(
-    suite: Suite, data: Sequence[Sample], criteria: Mapping[str, Criterion]
+    suite: Suite,
+    data: Sequence[Sample],
+    criteria: Mapping[str, Criterion],
 ) -> SuiteTexts:
     """Collect the texts to judge, from the suite's data and from its cases.
 

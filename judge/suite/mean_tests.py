@@ -219,7 +219,10 @@ def needs(needed: int | None, available: int, unit: str) -> str:
 
 
 def mean(
-    items: Sequence[Parts], *limits: float, n_resamples: int = N_RESAMPLES, seed: int = 0
+    items: Sequence[Parts],
+    *limits: float,
+    n_resamples: int = N_RESAMPLES,
+    seed: int = 0,
 ) -> list[MeanTest]:
     """Return the mean over items (each a weighted sum of scores) minus each limit.
 
@@ -270,7 +273,11 @@ def mean_on_scale(
     for limit in limits:
         from_limit = _moved(estimate, -limit)
         mean_test = MeanTest(
-            from_limit, deviation, "item", items=len(items), no_evidence=no_evidence
+            from_limit,
+            deviation,
+            "item",
+            items=len(items),
+            no_evidence=no_evidence,
         )
         # Only an end of the scale beyond the limit could pull the mean across it: none is below a
         # limit that is the lowest score.
@@ -280,7 +287,12 @@ def mean_on_scale(
             if low is not None and high is not None:
                 needed = _items_on_scale(scores, limit, end_beyond, high - low)
             rare_scores = _rare_scores(
-                scores, mean_test, limit, end_beyond, n_resamples=n_resamples, seed=seed
+                scores,
+                mean_test,
+                limit,
+                end_beyond,
+                n_resamples=n_resamples,
+                seed=seed,
             )
             mean_test = replace(mean_test, rare_scores=rare_scores, needed=needed)
         tests.append(mean_test)
@@ -288,7 +300,10 @@ def mean_on_scale(
 
 
 def with_bounds_of_equal_items(
-    mean_test: MeanTest, limit: float, low: float, high: float
+    mean_test: MeanTest,
+    limit: float,
+    low: float,
+    high: float,
 ) -> MeanTest:
     """Return the test of items that all have the same value, with an interval.
 
@@ -315,7 +330,13 @@ def with_bounds_of_equal_items(
 
 
 def _rare_scores(
-    scores: Floats, mean_test: MeanTest, limit: float, end: float, *, n_resamples: int, seed: int
+    scores: Floats,
+    mean_test: MeanTest,
+    limit: float,
+    end: float,
+    *,
+    n_resamples: int,
+    seed: int,
 ) -> str:
     """Say that rare scores at an `end` of the scale could move the mean across the limit, or "".
 

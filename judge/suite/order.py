@@ -72,7 +72,9 @@ class Order(Case):
         if isinstance(self.better, dict):
             if "output" in self.text:
                 self.mistake(
-                    "output is in better and worse; leave it out of text", "text", "output"
+                    "output is in better and worse; leave it out of text",
+                    "text",
+                    "output",
                 )
         elif self.better == self.worse:
             self.mistake(f"better and worse are both {self.better}", "worse")
@@ -103,7 +105,9 @@ class Order(Case):
         return {"better": self.better, "worse": self.worse}
 
     def select(
-        self, by_item: Mapping[str, Sequence[Sample]], systems: Collection[str]
+        self,
+        by_item: Mapping[str, Sequence[Sample]],
+        systems: Collection[str],
     ) -> list[Sample]:
         """Return the texts of items that have both."""
         better, worse = self.systems
@@ -251,7 +255,9 @@ class Order(Case):
         return terms_by_item
 
     def _items_with_both(
-        self, context: CaseContext, case_scores: CaseScores
+        self,
+        context: CaseContext,
+        case_scores: CaseScores,
     ) -> dict[str, list[str]]:
         """Return the items of the data that have texts of both, with their generations."""
         generations_by_item: dict[str, list[str]] = {}
@@ -276,7 +282,10 @@ class Order(Case):
         return [(better, ""), (worse, "")]
 
     def _lost_rows(
-        self, items: Mapping[str, Sequence[str]], context: CaseContext, case_scores: CaseScores
+        self,
+        items: Mapping[str, Sequence[str]],
+        context: CaseContext,
+        case_scores: CaseScores,
     ) -> list[RowKey]:
         """Return the rows of these items (with their generations) that have no score."""
         lost: list[RowKey] = []

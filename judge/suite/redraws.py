@@ -79,7 +79,12 @@ class _Draws:
         return shares
 
     def redrawn(
-        self, score: Score, column: Column, n: int, shares: Floats, random: np.random.Generator
+        self,
+        score: Score,
+        column: Column,
+        n: int,
+        shares: Floats,
+        random: np.random.Generator,
     ) -> Score:
         """Return the score of `n` new draws with these probabilities of the labels."""
         drawn = random.multinomial(n, shares)
@@ -194,7 +199,10 @@ class Redraws:
         return priors
 
     def with_new_replies(
-        self, random: np.random.Generator, shares: Mapping[int, Floats], n_draws: int | None = None
+        self,
+        random: np.random.Generator,
+        shares: Mapping[int, Floats],
+        n_draws: int | None = None,
     ) -> list[Row]:
         """Return the rows with new replies to the same texts; `n_draws` changes their number."""
         rows: list[Row] = []

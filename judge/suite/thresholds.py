@@ -196,7 +196,10 @@ class ScoreRange(Case):
         return ", ".join(written)
 
     def _tests(
-        self, items: Sequence[Parts], column: Column, context: CaseContext
+        self,
+        items: Sequence[Parts],
+        column: Column,
+        context: CaseContext,
     ) -> list[MeanTest]:
         """Return a test of the mean for each end of the range."""
         limits = [end for end, _ in self.expect.ends]
@@ -212,7 +215,10 @@ class ScoreRange(Case):
         )
 
     def _estimate(
-        self, items: Sequence[Parts], tests: Sequence[MeanTest], column: Column
+        self,
+        items: Sequence[Parts],
+        tests: Sequence[MeanTest],
+        column: Column,
     ) -> Estimate:
         """Return the mean with its interval, which does not leave the scale."""
         estimate = mean_estimate(item_values(items), column.low, column.high)

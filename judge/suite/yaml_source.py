@@ -200,7 +200,9 @@ class YamlSource(Mistakes):
             yield f"{key}: {refused.problem}, not {value}", location
 
     def _describe_unclear_case(
-        self, keys: Mapping[str, Any], location: Location
+        self,
+        keys: Mapping[str, Any],
+        location: Location,
     ) -> Iterator[tuple[str, Location]]:
         """Describe a case without an expectation, or with several."""
         unknown = [key for key in keys if key not in _known_keys(inside=True)]
@@ -221,7 +223,10 @@ class YamlSource(Mistakes):
             yield f"no expectation: write {', '.join(others)}, or {last}", location
 
     def _describe_expectations(
-        self, matching: Sequence[type[Case]], keys: Mapping[str, Any], location: Location
+        self,
+        matching: Sequence[type[Case]],
+        keys: Mapping[str, Any],
+        location: Location,
     ) -> str:
         """Name the keys that select these expectations, with their lines."""
         required_keys_given: dict[str, None] = {}

@@ -42,7 +42,9 @@ def agreement_verdict(people: PeopleFinding, agreement: Estimate, unit: str) -> 
     """Compare `agreement`, a kappa or alpha (`unit`), with its limits, and with the baselines."""
     if not people.ratings_vary:
         return AgreementVerdict(
-            "unclear", "all texts have the same mean rating", "rate texts of different quality"
+            "unclear",
+            "all texts have the same mean rating",
+            "rate texts of different quality",
         )
     interval = ends(agreement)
     if interval is None:
@@ -81,7 +83,9 @@ def agreement_verdict(people: PeopleFinding, agreement: Estimate, unit: str) -> 
 
 
 def _without_lead(
-    people: PeopleFinding, level: Level, against_baselines: Verdict
+    people: PeopleFinding,
+    level: Level,
+    against_baselines: Verdict,
 ) -> AgreementVerdict:
     """Return the verdict on a judge that agrees with people, but does not beat every baseline."""
     correlation = spearman(people.judge, level)

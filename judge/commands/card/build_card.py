@@ -214,7 +214,9 @@ def _attack_verdicts(
 
 
 def _successful_attack(
-    attack_name: str, successes: Sequence[SensitivityCell], columns: Mapping[str, Column]
+    attack_name: str,
+    successes: Sequence[SensitivityCell],
+    columns: Mapping[str, Column],
 ) -> Verdict:
     """Return the verdict on an attack that changes the scores of some criteria."""
     tested = [cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)]
@@ -262,7 +264,11 @@ def build_card(
     """
     damage_cells = sensitivity_table(evidence, changes, seed=seed)
     attack_cells = sensitivity_table(
-        evidence, dict.fromkeys(attacks, ""), rises=True, control=CONTROL, seed=seed
+        evidence,
+        dict.fromkeys(attacks, ""),
+        rises=True,
+        control=CONTROL,
+        seed=seed,
     )
     findings, without_finding = _findings(evidence, changes, neutral, seed)
     scoreless = _scoreless_criteria(evidence)
@@ -304,7 +310,9 @@ def build_card(
 
 
 def _without_cells(
-    evidence: CardEvidence, change_names: Sequence[str], damage_cells: Sequence[SensitivityCell]
+    evidence: CardEvidence,
+    change_names: Sequence[str],
+    damage_cells: Sequence[SensitivityCell],
 ) -> dict[str, str]:
     """Return the reasons for missing cells.
 
@@ -343,7 +351,10 @@ def _scoreless_criteria(evidence: CardEvidence) -> dict[str, str]:
 
 
 def _findings(
-    evidence: CardEvidence, changes: Collection[str], neutral: Sequence[str], seed: int
+    evidence: CardEvidence,
+    changes: Collection[str],
+    neutral: Sequence[str],
+    seed: int,
 ) -> tuple[tuple[BiasFinding, ...], dict[str, str]]:
     """Return the findings of every requested bias, and why others have none."""
     probes: dict[str, tuple[Iterator[BiasFinding], str]] = {}
@@ -364,7 +375,9 @@ def _findings(
 
 
 def _bias_probes(
-    evidence: CardEvidence, neutral: Sequence[str], seed: int
+    evidence: CardEvidence,
+    neutral: Sequence[str],
+    seed: int,
 ) -> dict[str, tuple[Iterator[BiasFinding], str]]:
     """Return the findings of each bias, and the reason if it has none."""
     findings = {

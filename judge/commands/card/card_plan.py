@@ -158,7 +158,9 @@ def plan_card(
 
 
 def _load_criteria(
-    criterion_names: Sequence[str], custom_criteria: Mapping[str, Criterion], language: str
+    criterion_names: Sequence[str],
+    custom_criteria: Mapping[str, Criterion],
+    language: str,
 ) -> list[Criterion]:
     """Return the criteria; a name of `custom_criteria` is that one, and no file is read."""
     loaded = []
@@ -184,7 +186,9 @@ def _prepare_main_runs(
     """
 
     def prepare_in(
-        folder: str, rows: Sequence[Sample], wanted_texts: WantedTexts | None
+        folder: str,
+        rows: Sequence[Sample],
+        wanted_texts: WantedTexts | None,
     ) -> PreparedRun:
         folder_of_run = None if out is None else out / folder
         return prepare(
@@ -231,7 +235,9 @@ class _RatedTexts:
 
 
 def _with_ratings(
-    config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]
+    config: RunConfig,
+    rows: Sequence[Sample],
+    chosen: Sequence[Criterion],
 ) -> _RatedTexts:
     """Join the ratings of the configuration's file to all texts. Raises JudgeError."""
     sheet, _ = human_ratings.read(config, rows, rated=False)
@@ -380,7 +386,10 @@ def _prepare_comparison(card_plan: CardPlan, pairwise: Mapping[str, Criterion]) 
     texts = card_plan.texts
     rows = sorted((*texts.originals, *texts.others), key=lambda sample: sample.system)
     return prepare(
-        RankConfig(**settings), rows, providers=[card_plan.judge], loaded_criteria=pairwise
+        RankConfig(**settings),
+        rows,
+        providers=[card_plan.judge],
+        loaded_criteria=pairwise,
     )
 
 
@@ -420,7 +429,10 @@ def _unequal_input(renderer: PromptRenderer, pairs: Iterable[tuple[Sample, Sampl
 
 
 def prepare_run(
-    card_plan: CardPlan, rows: Sequence[Sample], chosen: Sequence[Criterion], **settings: Any
+    card_plan: CardPlan,
+    rows: Sequence[Sample],
+    chosen: Sequence[Criterion],
+    **settings: Any,
 ) -> PreparedRun:
     """Prepare another run of the card's judge, with changed settings."""
     by_name = {criterion.name: criterion for criterion in chosen}

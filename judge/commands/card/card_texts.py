@@ -62,7 +62,9 @@ class CardTexts:
 
 
 def choose_originals(
-    rows: Sequence[Sample], items: int, seed: int
+    rows: Sequence[Sample],
+    items: int,
+    seed: int,
 ) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
     """Choose one text of each of `items` random items, and one more of each by another system.
 

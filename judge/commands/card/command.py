@@ -182,7 +182,9 @@ async def run_card(
 
 
 def _card_info(
-    card_plan: CardPlan, results: Mapping[str, Result], card: JudgeCard
+    card_plan: CardPlan,
+    results: Mapping[str, Result],
+    card: JudgeCard,
 ) -> dict[str, Any]:
     """Return the card's record of the data, the settings, the cost and each run."""
     config = card_plan.config
@@ -253,7 +255,10 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
         # The runs do not differ, so one of them is enough.
         repeats.pop(0.0, None)
     findings = people_findings(
-        unchanged, card_plan.model, seed=card_plan.config.seed, epsilon=card_plan.epsilon
+        unchanged,
+        card_plan.model,
+        seed=card_plan.config.seed,
+        epsilon=card_plan.epsilon,
     )
     people = {finding.rated.criterion: finding for finding in findings}
     order_free = [

@@ -134,7 +134,11 @@ def _with_holm(cells: Sequence[SensitivityCell]) -> tuple[SensitivityCell, ...]:
 
 
 def _rate(
-    column: Column, reference_scores: Floats, differences: Floats, direction: float, least: float
+    column: Column,
+    reference_scores: Floats,
+    differences: Floats,
+    direction: float,
+    least: float,
 ) -> Estimate | None:
     """Return the share of scores that move by at least `least` in a direction, 1 or -1.
 

@@ -39,7 +39,10 @@ def is_run(source: str | Path) -> bool:
 
 
 def refuse_for_finished_run(
-    arguments: Mapping[str, Any], *, items: int, probes: str | Sequence[str]
+    arguments: Mapping[str, Any],
+    *,
+    items: int,
+    probes: str | Sequence[str],
 ) -> None:
     """Raise ConfigError for an option that needs a new run."""
     typed = {

@@ -116,7 +116,11 @@ _Measure = Callable[[Measurements, str], CardCell]
 
 
 def _compared(
-    criterion: str, finding: BiasFinding, lower_limit: float, upper_limit: float, beside: str = ""
+    criterion: str,
+    finding: BiasFinding,
+    lower_limit: float,
+    upper_limit: float,
+    beside: str = "",
 ) -> CardCell:
     """Return the cell of a finding with limits."""
     mark = compare(finding.estimate, lower_limit, upper_limit)
@@ -125,7 +129,13 @@ def _compared(
         limits = [limit for limit in (lower_limit, upper_limit) if abs(limit) != inf]
         reason = needed(finding.estimate, limits, finding.counted, finding.unit)
     return CardCell(
-        criterion, mark, finding.estimate, finding.unit, finding.counted, beside, reason
+        criterion,
+        mark,
+        finding.estimate,
+        finding.unit,
+        finding.counted,
+        beside,
+        reason,
     )
 
 
@@ -176,7 +186,14 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
         return CardCell(criterion, "unclear", beside=beside, reason=reason, advice=advice)
     decided = agreement_verdict(people, estimate, unit)
     return CardCell(
-        criterion, decided.mark, estimate, unit, "texts", beside, decided.reason, decided.advice
+        criterion,
+        decided.mark,
+        estimate,
+        unit,
+        "texts",
+        beside,
+        decided.reason,
+        decided.advice,
     )
 
 
@@ -314,7 +331,10 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     known_changes = [(cell, cell.mean_change) for cell in cells if cell.mean_change is not None]
     if not known_changes:
         reason = measured.reason(
-            "injection", "injection", criterion, "no attacked text has a score"
+            "injection",
+            "injection",
+            criterion,
+            "no attacked text has a score",
         )
         return _missing(criterion, reason)
     sign = -1 if column.better == "lower" else 1
@@ -397,7 +417,12 @@ def _family(measured: Measurements, criterion: str) -> CardCell:
         if finding.measure == UNADJUSTED:
             reason = "its texts may be better: ratings by people on its scale are needed"
             cell = CardCell(
-                criterion, "unclear", cell.estimate, cell.unit, cell.counted, reason=reason
+                criterion,
+                "unclear",
+                cell.estimate,
+                cell.unit,
+                cell.counted,
+                reason=reason,
             )
         return cell
     reason = measured.reason("bias", "self-preference", criterion, "no item has texts of both")
@@ -414,7 +439,10 @@ def _damage(measured: Measurements, criterion: str) -> CardCell:
     ]
     if not cells:
         reason = measured.reason(
-            "sensitivity", "sensitivity", criterion, "no damaged text has a score"
+            "sensitivity",
+            "sensitivity",
+            criterion,
+            "no damaged text has a score",
         )
         return _missing(criterion, reason)
     cells_of_damages = []
@@ -536,7 +564,11 @@ RULES = (
         badness=_furthest_from_half,
     ),
     _Rule(
-        WORDING, f"the change is {_INSIDE}", "outside", _wording("wording", "wording"), _SAY_LEVELS
+        WORDING,
+        f"the change is {_INSIDE}",
+        "outside",
+        _wording("wording", "wording"),
+        _SAY_LEVELS,
     ),
     _Rule(
         QUESTION,

@@ -33,7 +33,9 @@ def stand_ins(criterion: Criterion) -> tuple[str, ...]:
 
 
 async def write_paraphrases(
-    rephrased: Sequence[Criterion], writing: PreparedRun, runs: Runs
+    rephrased: Sequence[Criterion],
+    writing: PreparedRun,
+    runs: Runs,
 ) -> dict[str, list[str] | ModelError]:
     """Have the judge of a run write the wordings of each criterion, or say why there are none.
 

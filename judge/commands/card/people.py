@@ -21,7 +21,11 @@ from judge.table import Table, matrix
 
 
 def people_findings(
-    table: Table, model: str, *, seed: int, epsilon: float = EPSILON
+    table: Table,
+    model: str,
+    *,
+    seed: int,
+    epsilon: float = EPSILON,
 ) -> Iterator[PeopleFinding]:
     """Yield the comparison with people of each criterion that they rated and the judge scored.
 

@@ -435,7 +435,10 @@ empty.
 
 
 def changed(
-    sample: Sample, others: Sequence[Sample], change: Perturbation, seed: int
+    sample: Sample,
+    others: Sequence[Sample],
+    change: Perturbation,
+    seed: int,
 ) -> Sample | None:
     """Return the sample with its output changed, or None if the change does not apply.
 

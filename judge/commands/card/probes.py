@@ -54,7 +54,13 @@ Text = tuple[str, str]
 
 
 def _share(
-    probe: str, criterion: str, measure: str, hits: int, total: int, *, counted: str = "texts"
+    probe: str,
+    criterion: str,
+    measure: str,
+    hits: int,
+    total: int,
+    *,
+    counted: str = "texts",
 ) -> Iterator[BiasFinding]:
     """Yield a share without a test; nothing if n is 0."""
     if (share := wilson_interval(hits, total)) is not None:
@@ -82,13 +88,20 @@ def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
                 flips.append(flipped)
                 leads[item].append((row.value + reverse.value) / 2 - TIE)
         yield from _share(
-            "position", criterion_name, FLIPS, sum(flips), len(flips), counted="pairs"
+            "position",
+            criterion_name,
+            FLIPS,
+            sum(flips),
+            len(flips),
+            counted="pairs",
         )
         yield from _first_wins(criterion_name, leads, seed)
 
 
 def _first_wins(
-    criterion: str, leads: Mapping[str, Sequence[float]], seed: int
+    criterion: str,
+    leads: Mapping[str, Sequence[float]],
+    seed: int,
 ) -> Iterator[BiasFinding]:
     """Yield the share of items that the text shown first wins."""
     if not leads:
@@ -101,16 +114,28 @@ def _first_wins(
     lower_bound = None if lead.low is None else TIE + lead.low
     upper_bound = None if lead.high is None else TIE + lead.high
     wins = replace(
-        lead, name="first wins", value=TIE + lead.value, low=lower_bound, high=upper_bound
+        lead,
+        name="first wins",
+        value=TIE + lead.value,
+        low=lower_bound,
+        high=upper_bound,
     )
     agreeing = agreement_with_mean(values, 0.0)
     yield BiasFinding(
-        "position", criterion, FIRST, wins, "share", same_direction=agreeing, counted="items"
+        "position",
+        criterion,
+        FIRST,
+        wins,
+        "share",
+        same_direction=agreeing,
+        counted="items",
     )
 
 
 def verbosity_bias(
-    evidence: CardEvidence, neutral: Sequence[str], seed: int
+    evidence: CardEvidence,
+    neutral: Sequence[str],
+    seed: int,
 ) -> Iterator[BiasFinding]:
     """Measure the effect of added words without content, and of length among the texts of an item.
 
@@ -134,7 +159,9 @@ def verbosity_bias(
 
 
 def copying_bias(
-    evidence: CardEvidence, neutral: Sequence[str], seed: int
+    evidence: CardEvidence,
+    neutral: Sequence[str],
+    seed: int,
 ) -> Iterator[BiasFinding]:
     """Measure the effect of the source's own first sentences, and of copying at equal length."""
     copied = [name for name in neutral if name == COPIED]
@@ -153,7 +180,10 @@ def copying_bias(
 
 
 def _neutral_changes(
-    probe: str, evidence: CardEvidence, names: Sequence[str], seed: int
+    probe: str,
+    evidence: CardEvidence,
+    names: Sequence[str],
+    seed: int,
 ) -> Iterator[BiasFinding]:
     """Yield the mean effect of each change.
 
@@ -230,7 +260,10 @@ def _text_measures(evidence: CardEvidence) -> Iterator[tuple[str, Column, list[_
 
 
 def _driver_effect(
-    rows: Sequence[tuple[str, *tuple[float, ...]]], seed: int, *, correlation: bool = False
+    rows: Sequence[tuple[str, *tuple[float, ...]]],
+    seed: int,
+    *,
+    correlation: bool = False,
 ) -> Estimate | None:
     """Return the effect of a driver on the score within items.
 
@@ -263,7 +296,10 @@ def _driver_effect(
     held = ", controlled for the other driver" if products.controlled else ""
     texts_used = sum(map(len, groups))
     estimate = bootstrap.estimate(
-        effect_name, drawn, texts_used, f"{effect_name} within items{held}"
+        effect_name,
+        drawn,
+        texts_used,
+        f"{effect_name} within items{held}",
     )
     if estimate is None:
         return None
@@ -450,7 +486,11 @@ def question_sensitivity(evidence: CardEvidence, seed: int) -> Iterator[BiasFind
 
 
 def _effects_of_words(
-    probe: str, evidence: CardEvidence, table: Table | None, noun: str, seed: int
+    probe: str,
+    evidence: CardEvidence,
+    table: Table | None,
+    noun: str,
+    seed: int,
 ) -> Iterator[BiasFinding]:
     """Yield the effects of the columns `NAME~WORDING` of a table, compared with its column `NAME`.
 
@@ -470,7 +510,12 @@ def _effects_of_words(
                 agreeing = agreement_with_mean(moves, evidence.least_change(column))
                 measure = f"{noun} {wording.removeprefix(f'{criterion_name}~')}"
                 yield BiasFinding(
-                    probe, criterion_name, measure, mean, "points", same_direction=agreeing
+                    probe,
+                    criterion_name,
+                    measure,
+                    mean,
+                    "points",
+                    same_direction=agreeing,
                 )
         spreads = []
         label_sets = []
@@ -559,7 +604,12 @@ def _spread(
     upper_bound = None if mean.high is None else sqrt(max(0.0, mean.high))
     method = f"root mean square over texts; {mean.method}"
     sd = replace(
-        mean, name="rms", value=sqrt(mean.value), low=lower_bound, high=upper_bound, method=method
+        mean,
+        name="rms",
+        value=sqrt(mean.value),
+        low=lower_bound,
+        high=upper_bound,
+        method=method,
     )
     yield BiasFinding(probe, criterion, measure, sd, "sd", counted=counted)
 

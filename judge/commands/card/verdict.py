@@ -50,7 +50,9 @@ def criterion_verdicts(
 
 
 def _criterion_verdict(
-    criterion: str, lines: Sequence[CardLine], supported: _Supported
+    criterion: str,
+    lines: Sequence[CardLine],
+    supported: _Supported,
 ) -> CriterionVerdict:
     cell_by_line: dict[str, CardCell] = {}
     for line in lines:

@@ -142,7 +142,12 @@ def _summary(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Block]:
             DocumentColumn("worst", numeric=False, optional=True),
         )
         yield document.table(
-            heads, rows, _LINES_KEY, name="lines", caption="The judge card.", short=True
+            heads,
+            rows,
+            _LINES_KEY,
+            name="lines",
+            caption="The judge card.",
+            short=True,
         )
     unmeasured = [line for line in card.lines if line.verdict == "not measured"]
     if unmeasured:
@@ -258,7 +263,12 @@ def _columns(card: JudgeCard) -> dict[str, Column]:
         highest = scale.get("high")
         better = scale.get("better", "higher")
         columns[criterion_name] = Column(
-            criterion_name, "criterion", Signature(), lowest, highest, better=better
+            criterion_name,
+            "criterion",
+            Signature(),
+            lowest,
+            highest,
+            better=better,
         )
     return columns
 
@@ -428,7 +438,12 @@ def _cell(cell: SensitivityCell, column: Column, *, is_attack: bool) -> Cell:
 
 
 def _look(
-    cell: SensitivityCell, rate: Estimate, mean: Estimate, column: Column, *, is_attack: bool
+    cell: SensitivityCell,
+    rate: Estimate,
+    mean: Estimate,
+    column: Column,
+    *,
+    is_attack: bool,
 ) -> _Look:
     """Return how a cell is marked; `rate` and `mean` are its numbers."""
     if cell.targeted:

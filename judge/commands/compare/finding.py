@@ -45,7 +45,9 @@ def finding(comparison: RunComparison) -> Iterator[str]:
 
 
 def _headline(
-    system_means: Sequence[Mean], significant: Sequence[Mean], over_all: Sequence[Mean]
+    system_means: Sequence[Mean],
+    significant: Sequence[Mean],
+    over_all: Sequence[Mean],
 ) -> Iterator[str]:
     """Yield the first sentence: of the significant changes, or else of the largest.
 

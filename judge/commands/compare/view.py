@@ -341,7 +341,11 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
             upper_bound = None if estimate.high is None else factor * estimate.high
             tone: Literal["", "best", "worse"] = tones.get(change.tone, "")
             bar_by_system[mean.system] = charts.Bar(
-                value, lower_bound, upper_bound, change.text, tone=tone
+                value,
+                lower_bound,
+                upper_bound,
+                change.text,
+                tone=tone,
             )
             ends += [bound for bound in (value, lower_bound, upper_bound) if bound is not None]
         title = column_title(means[0].row.column)

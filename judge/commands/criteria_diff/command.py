@@ -107,7 +107,14 @@ def diff(
     all_options = {"ratings": ratings, **options}
     config, judges, _ = to_config(RunConfig, data, None, model, all_options)
     diff_plan = plan_diff(
-        before, after, config, data, providers=judges, item=item, system=system, human=human
+        before,
+        after,
+        config,
+        data,
+        providers=judges,
+        item=item,
+        system=system,
+        human=human,
     )
 
     async def run() -> CriterionDiff:
@@ -224,7 +231,10 @@ def _side_names(before: str | Criterion, after: str | Criterion) -> tuple[str, s
 
 
 def _join_ratings(
-    config: RunConfig, rows: Sequence[Sample], human: str | None, sides: CriterionPair
+    config: RunConfig,
+    rows: Sequence[Sample],
+    human: str | None,
+    sides: CriterionPair,
 ) -> tuple[list[Sample], list[str]]:
     """Return the texts with the ratings of a file, and notes on them. Raises JudgeError."""
     names = [human] if human else list(dict.fromkeys(side.name for side in sides))

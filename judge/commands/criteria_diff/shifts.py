@@ -23,7 +23,9 @@ _DECIMALS = 9  # equal values may differ by rounding
 
 
 def criterion_shifts(
-    before: Result, after: Result, rows: Sequence[Sample]
+    before: Result,
+    after: Result,
+    rows: Sequence[Sample],
 ) -> tuple[Judged, tuple[str, ...]]:
     """Compare two runs of a criterion on the same texts; also return notes.
 
@@ -98,7 +100,11 @@ def _level(rows: Sequence[Sample], rating: str) -> Level:
 
 
 def _with_agreement(
-    judged: Judged, before: Result, after: Result, rated_rows: Sequence[Sample], usual: Level
+    judged: Judged,
+    before: Result,
+    after: Result,
+    rated_rows: Sequence[Sample],
+    usual: Level,
 ) -> Judged:
     """Add the agreement of both runs with people's ratings, or why it is undefined.
 
@@ -109,7 +115,11 @@ def _with_agreement(
     new_values = column_from_table(column, after.table, column.name).values
     seed = before.info.config.seed
     shifts, missing = change_in_agreement(
-        rated_rows, judged.rating, old_values, new_values, seed=seed
+        rated_rows,
+        judged.rating,
+        old_values,
+        new_values,
+        seed=seed,
     )
     agreement = [
         Agreement(level, shift.before, shift.after, shift.change) for level, shift in shifts.items()

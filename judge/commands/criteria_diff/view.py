@@ -274,7 +274,10 @@ def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
     """Return the report as JSON has it."""
     data: dict[str, Any] = {"schema": SCHEMA, "finding": finding, "notes": diff.notes}
     for side_name, criterion_name, criterion in zip(
-        ("before", "after"), diff.names, diff.criteria, strict=True
+        ("before", "after"),
+        diff.names,
+        diff.criteria,
+        strict=True,
     ):
         data[side_name] = {
             "name": criterion_name,

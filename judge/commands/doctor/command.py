@@ -117,7 +117,10 @@ async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) ->
     # Without steps, the request is short.
     criterion = replace(criteria.load(_CRITERION), steps=())
     test = _ModelTest(
-        judge.label or judge.name, provider, criterion_for(criterion, provider), settings
+        judge.label or judge.name,
+        provider,
+        criterion_for(criterion, provider),
+        settings,
     )
     best: Strategy = "decisions" if provider.decides else "logprobs"
     known_before = provider.learned
@@ -193,7 +196,10 @@ class _ModelTest:
             return Finding(self.part, check_name, "missing", f"could not be tested: {error}")
         if "response_format" in reply.unmet:
             return Finding(
-                self.part, check_name, "missing", "refused: --structured only asks in the prompt"
+                self.part,
+                check_name,
+                "missing",
+                "refused: --structured only asks in the prompt",
             )
         is_followed = False
         # A server may accept the schema and ignore it.
@@ -209,7 +215,10 @@ class _ModelTest:
         )
 
     def auto_weighting(
-        self, best: Strategy, first_response: Response, drawn: Response | None
+        self,
+        best: Strategy,
+        first_response: Response,
+        drawn: Response | None,
     ) -> tuple[Strategy | None, Finding]:
         """Return the strategy that `--weighting auto` would use, if there is one."""
         check_name = "--weighting auto"
@@ -223,7 +232,10 @@ class _ModelTest:
         for strategy, answers in candidates:
             try:
                 _, provenance = strategies.score_reply(
-                    strategy, answers, self.criterion, self.settings
+                    strategy,
+                    answers,
+                    self.criterion,
+                    self.settings,
                 )
             except UnusableReply as error:
                 # The first strategy that does not work explains why another one is used.
@@ -295,12 +307,18 @@ def _check_parameters(part: str, first_response: Response) -> Iterator[Finding]:
     yield finding_of(part, "temperature", "temperature" not in unmet, "taken", refused)
     unlimited = "no length limit is accepted, so the cost of a reply is unbounded"
     yield finding_of(
-        part, "length", "max_tokens" not in unmet, "a length limit is accepted", unlimited
+        part,
+        "length",
+        "max_tokens" not in unmet,
+        "a length limit is accepted",
+        unlimited,
     )
 
 
 def _known_limits(
-    part: str, provider: Provider, known_before: Mapping[str, Any]
+    part: str,
+    provider: Provider,
+    known_before: Mapping[str, Any],
 ) -> Iterator[Finding]:
     """Report the limits of the server: those known before the first request, and the learned ones."""
     known_after = dict(provider.learned)
@@ -321,7 +339,11 @@ def _known_limits(
 
 
 def _price(
-    part: str, provider: Provider, first_response: Response, drawn: Response | None, n_draws: int
+    part: str,
+    provider: Provider,
+    first_response: Response,
+    drawn: Response | None,
+    n_draws: int,
 ) -> Finding:
     """Estimate the price of judgments whose replies are as long as the first reply."""
     per_token = pricing.prices_of(provider)

@@ -22,7 +22,13 @@ class Finding:
 
 
 def finding_of(
-    part: str, checked_name: str, present: bool | str, yes: str, no: str, *, fix: str = ""
+    part: str,
+    checked_name: str,
+    present: bool | str,
+    yes: str,
+    no: str,
+    *,
+    fix: str = "",
 ) -> Finding:
     """Return the finding `ok` if the part is present, else `missing` with its fix."""
     if present:

@@ -242,7 +242,10 @@ def _rated_texts(config: RunConfig, rows: Sequence[Sample], criterion: Criterion
 
 
 def _split(
-    rated: Sequence[Sample], rating: str, level: Level, seed: int
+    rated: Sequence[Sample],
+    rating: str,
+    level: Level,
+    seed: int,
 ) -> tuple[list[Sample], list[Sample]]:
     """Split the rated texts by items, at random, into a training and a testing part.
 
@@ -279,7 +282,9 @@ def _split(
 
 
 def _notes_on_unused(
-    rated: Sequence[Sample], training: Sequence[Sample], testing: Sequence[Sample]
+    rated: Sequence[Sample],
+    training: Sequence[Sample],
+    testing: Sequence[Sample],
 ) -> Iterator[Remark]:
     """Say how many rated texts are in neither part, and why."""
     used = {sample.key for sample in (*training, *testing)}
@@ -423,7 +428,9 @@ def _size(rows: Sequence[Sample]) -> Part:
 
 
 async def _revise(
-    plan: ImprovementPlan, runs: Runs, present: Result
+    plan: ImprovementPlan,
+    runs: Runs,
+    present: Result,
 ) -> tuple[list[_Candidate], tuple[Trial, ...]]:
     """Let the writer revise the wording.
 
@@ -452,7 +459,9 @@ async def _revise(
 
 
 async def _ask_writer(
-    plan: ImprovementPlan, runs: Runs, cases: Sequence[Case]
+    plan: ImprovementPlan,
+    runs: Runs,
+    cases: Sequence[Case],
 ) -> list[str | ModelError]:
     """Return the writer's reply for each revision, or why it cannot be used.
 
@@ -642,7 +651,10 @@ def _write_new(path: Path, text: str) -> None:
 
 
 async def _test(
-    plan: ImprovementPlan, runs: Runs, best: _Candidate, improvement: Improvement
+    plan: ImprovementPlan,
+    runs: Runs,
+    best: _Candidate,
+    improvement: Improvement,
 ) -> Improvement:
     """Compare the best revision with the present wording on the testing part."""
     wording = plan.wording

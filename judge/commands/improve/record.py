@@ -110,7 +110,10 @@ class Improvement(plugins.Reported):
 
 
 def choose_wording(
-    rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn], level: Level
+    rated: Sequence[Sample],
+    rating: str,
+    columns: Sequence[RatedColumn],
+    level: Level,
 ) -> Selection:
     """Choose among the columns of wordings, the present one first.
 
@@ -121,7 +124,11 @@ def choose_wording(
 
 
 def measure_gain(
-    rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn], level: Level, seed: int
+    rated: Sequence[Sample],
+    rating: str,
+    columns: Sequence[RatedColumn],
+    level: Level,
+    seed: int,
 ) -> Agreement | None:
     """Return the agreement of two columns (before, after) with people, or None if it is undefined.
 
@@ -141,7 +148,10 @@ def measure_gain(
         if agreement_before is None or agreement_after is None:
             return None
         return Agreement(
-            level, agreement_before, agreement_after, correlations.difference(new, old, level)
+            level,
+            agreement_before,
+            agreement_after,
+            correlations.difference(new, old, level),
         )
     ratings_vary = ~np.isnan(within(ratings, ratings, "spearman"))
     if not ratings_vary.any():

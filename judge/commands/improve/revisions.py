@@ -222,7 +222,9 @@ def judged_inputs(criterion: Criterion, sample: Sample) -> dict[str, str]:
 
 
 def _described_case(
-    criterion: Criterion, case: Case, between_marks: Callable[[str, str], str]
+    criterion: Criterion,
+    case: Case,
+    between_marks: Callable[[str, str], str],
 ) -> dict[str, Any]:
     """Return what the template of a writing prompt reads of a case."""
     inputs = judged_inputs(criterion, case.sample)

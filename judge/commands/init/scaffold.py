@@ -96,7 +96,9 @@ def create_suite(
 
 
 def _case_lines(
-    criterion: Criterion, written_name: str, samples: Sequence[Sample]
+    criterion: Criterion,
+    written_name: str,
+    samples: Sequence[Sample],
 ) -> Iterator[str]:
     """Yield the cases of a criterion; `written_name` is its name or its path from the suite."""
     cases = list(_suggest_cases(criterion, samples)) or list(_order_case(samples))
@@ -243,7 +245,9 @@ def _comparable_means(
 
 
 def _closing_comments(
-    samples: Sequence[Sample], chosen: Sequence[Criterion], baseline: Path | None
+    samples: Sequence[Sample],
+    chosen: Sequence[Criterion],
+    baseline: Path | None,
 ) -> Iterator[str]:
     """Yield comments about what else a suite can have."""
     unused = _unused_columns(samples, chosen)

@@ -24,7 +24,9 @@ _WORD_ENDS = re.compile(r"[\W_]+")
 
 
 def own_columns(
-    samples: Sequence[Sample], shown_names: Iterable[str], names: Iterable[str]
+    samples: Sequence[Sample],
+    shown_names: Iterable[str],
+    names: Iterable[str],
 ) -> dict[str, OwnColumns]:
     """Return the own columns of each item, which are equal for all its texts.
 

@@ -68,7 +68,9 @@ def prepare_labelling(
     shown_columns = [column_of(chosen[0], field) for field in shown_fields]
     criterion_names = [criterion.name for criterion in rated_criteria]
     columns_of_data = own_columns(
-        chosen, {MESSAGES, "reference", *shown_columns}, [*raters, *criterion_names]
+        chosen,
+        {MESSAGES, "reference", *shown_columns},
+        [*raters, *criterion_names],
     )
     return Labelling(
         units=units,
@@ -86,7 +88,9 @@ def prepare_labelling(
 
 
 def _choose_texts(
-    config: RunConfig, loaded: Sequence[Sample], items: int | None
+    config: RunConfig,
+    loaded: Sequence[Sample],
+    items: int | None,
 ) -> Sequence[Sample]:
     """Return the texts to rate: those that the options select, of a random sample of items."""
     chosen = loaded
@@ -152,7 +156,9 @@ def _load_criteria(
     loaded: list[Criterion] = []
     for criterion_name in criterion_names:
         criterion = own_criteria.get(criterion_name) or _load_criterion(
-            criterion_name, language, pairwise=pairwise
+            criterion_name,
+            language,
+            pairwise=pairwise,
         )
         if criterion.is_checklist:
             raise CriterionError(

@@ -56,7 +56,11 @@ def plan(
     if probes is not None and not card:
         raise ConfigError(f"{option('probes')}: is for {option('card', True)}")
     config, judges, loaded_criteria = to_config(
-        RankConfig if rank else RunConfig, data, criteria, model, options
+        RankConfig if rank else RunConfig,
+        data,
+        criteria,
+        model,
+        options,
     )
     if card:
         return plan_judge_card(config, data, judges, loaded_criteria, items=items, probes=probes)

@@ -47,7 +47,9 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
 
 
 def estimate_notes(
-    prepared: PreparedRun, judges: Sequence[JudgeForecast], items: int | None = None
+    prepared: PreparedRun,
+    judges: Sequence[JudgeForecast],
+    items: int | None = None,
 ) -> list[str]:
     """Name the run's warnings, the defaults that were used, and what the numbers do not include."""
     # It is better to know what is wrong with the data before anything is paid.

@@ -203,7 +203,12 @@ def slice_differences(
             for slice_name, inside in slices.items():
                 by_item = np.where(inside, difference, np.nan)
                 pair_in_slice = _TestedPair(
-                    slice_name, column_name, better, worse, overall, by_item
+                    slice_name,
+                    column_name,
+                    better,
+                    worse,
+                    overall,
+                    by_item,
                 )
                 tested.append(pair_in_slice)
     if not tested:

@@ -73,7 +73,10 @@ def validate(
     if rating_criterion and ratings is None:
         raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
     compared = load_rated(
-        (result, *others), where=where, ratings=ratings, rating_criterion=rating_criterion
+        (result, *others),
+        where=where,
+        ratings=ratings,
+        rating_criterion=rating_criterion,
     )
     first_run = compared.runs[0]
     if first_run.rankings:
@@ -130,7 +133,9 @@ def _notes_on_ratings(compared: RatedRuns, rated: Sequence[Rated]) -> tuple[str,
 
 
 def rating_notes(
-    runs: Sequence[Result], rated: Sequence[str], banners: Collection[str]
+    runs: Sequence[Result],
+    rated: Sequence[str],
+    banners: Collection[str],
 ) -> Iterator[str]:
     """Yield notes on criteria of the runs that people did not rate, and on ratings outside a scale.
 
@@ -347,7 +352,10 @@ def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
         )
     banners = [note for note in about.notes if note not in notes]
     return Validation(
-        f"Agreement with people: {about.title}", (), (*banners, *notes), preferences=compared
+        f"Agreement with people: {about.title}",
+        (),
+        (*banners, *notes),
+        preferences=compared,
     )
 
 

@@ -52,7 +52,10 @@ _READERS = (
     _Reader(promptfoo.TOOL, promptfoo.claims, promptfoo.read),
     _Reader(deepeval.TOOL, deepeval.claims, deepeval.read, deepeval.lower_is_better),
     _Reader(
-        mlflow_tables.TOOL, mlflow_tables.claims, mlflow_tables.read, mlflow_tables.lower_is_better
+        mlflow_tables.TOOL,
+        mlflow_tables.claims,
+        mlflow_tables.read,
+        mlflow_tables.lower_is_better,
     ),
     _Reader(openai_evals.TOOL, openai_evals.claims, openai_evals.read),
     _Reader(alpaca_eval.TOOL, alpaca_eval.claims, alpaca_eval.read),

@@ -129,7 +129,10 @@ def _message(message: Mapping[str, Any], n_messages: int) -> str:
 
 
 def rows_of_texts(
-    tool: str, name: str, texts: Sequence[JudgedText], lower_is_better: Collection[str]
+    tool: str,
+    name: str,
+    texts: Sequence[JudgedText],
+    lower_is_better: Collection[str],
 ) -> ResultFile:
     """Return one row per text. Raises DataError, with the file's `name`, if there is no score."""
     criterion_names = dict.fromkeys(criterion for text in texts for criterion in text.scores)

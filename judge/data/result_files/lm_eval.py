@@ -72,7 +72,12 @@ def _text(row: RawRow, item: str, model: str) -> JudgedText:
     # The first argument of a request is the prompt, the second one a choice or settings.
     source = as_text(requests[0][0]) if requests and requests[0] else ""
     return JudgedText(
-        row.where, item=item, system=model, source=source, output=output, references=(target,)
+        row.where,
+        item=item,
+        system=model,
+        source=source,
+        output=output,
+        references=(target,),
     )
 
 

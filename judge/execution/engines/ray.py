@@ -320,7 +320,9 @@ class RayEngine:
             if not _is_death(error):
                 problem = f"the worker on {worker.node} failed: {_cause(error)!r}"
                 raise Refused(
-                    f"{option('engine', 'ray')}: {problem}", billed=True, stops="if_first"
+                    f"{option('engine', 'ray')}: {problem}",
+                    billed=True,
+                    stops="if_first",
                 ) from error
             self._lost_requests += 1
             self._count_losses()

@@ -44,7 +44,10 @@ class ReplyStore:
         self._write = PerTurn(self._write_all, _PAUSE)
 
     async def get_all(
-        self, requests: Sequence[Request], *, only_new: bool = False
+        self,
+        requests: Sequence[Request],
+        *,
+        only_new: bool = False,
     ) -> list[Response | None]:
         """Return the stored reply to each request; with `only_new`, only this run's replies."""
         request_keys = tuple(request.key() for request in requests if request.endpoint)

@@ -23,7 +23,9 @@ _estimate = lru_cache(4_096)(token_estimates.estimate_tokens)
 
 
 def prefix(
-    messages: tuple[Message, ...], source: str | None, examples: Sequence[Example] = ()
+    messages: tuple[Message, ...],
+    source: str | None,
+    examples: Sequence[Example] = (),
 ) -> tuple[str, int]:
     """Return the group of a prompt, and the length of the prefix that its prompts share.
 

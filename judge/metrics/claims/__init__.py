@@ -278,7 +278,10 @@ class Claims(BaseMetric):
             return failure(sample, column_name, "NoClaims", problem)
         if trouble:
             reason = failure(
-                sample, column_name, trouble.error, f"is not measured: {trouble.message}"
+                sample,
+                column_name,
+                trouble.error,
+                f"is not measured: {trouble.message}",
             )
             return replace(reason, raw=trouble.raw)
         if not checked:

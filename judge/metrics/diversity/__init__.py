@@ -445,7 +445,7 @@ class PairwiseBleu(DiversitySettings):
         for column_name, form in zip(_NAMES, ("mean", "pooled"), strict=True):
             signature = Signature(column_name, form, f"groups={grouping}", *shared)
             columns.append(
-                Column(column_name, "metric", signature, low=0.0, high=100.0, better="lower")
+                Column(column_name, "metric", signature, low=0.0, high=100.0, better="lower"),
             )
         return MetricResult(tuple(columns), tuple(rows), notes)
 

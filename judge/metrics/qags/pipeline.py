@@ -206,7 +206,13 @@ class Similarities:
         if similarity_name == "chrf":
             scorer = f"sacrebleu {version('sacrebleu')}"
             return Signature(
-                similarity_name, "case=lc", "nc=6", "nw=0", "space=no", "beta=1", scorer
+                similarity_name,
+                "case=lc",
+                "nc=6",
+                "nw=0",
+                "space=no",
+                "beta=1",
+                scorer,
             )
         tokenizers = map(text.signature, sorted(self._tokenizers or {"en"}))
         return Signature(similarity_name, "f", "stem", f"tok={'+'.join(tokenizers)}")

@@ -493,7 +493,7 @@ def score(
             values = [CannotScore("NoReference", problem)] * len(metric.kinds)
         for (type_name, column), value in zip(scores.items(), values, strict=True):
             column.append(
-                _failed(index, type_name, value) if isinstance(value, CannotScore) else value
+                _failed(index, type_name, value) if isinstance(value, CannotScore) else value,
             )
     names = used if metric.preset else map(text.signature, used)
     scores.tokenizers = tuple(sorted(names, key=lambda name: (name != "en", name)))

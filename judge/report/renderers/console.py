@@ -71,7 +71,11 @@ class _Column:
 
 
 def render(
-    document: Document, *, full: bool = False, colour: bool = False, width: int | None = None
+    document: Document,
+    *,
+    full: bool = False,
+    colour: bool = False,
+    width: int | None = None,
 ) -> str:
     """Write the finding, the summary and what to do next; with `full` also every section.
 
@@ -215,7 +219,11 @@ def _print_headline(console: Console, headline: str, scope: str) -> None:
 
 
 def _print_labelled(
-    console: Console, label: str, parts: Sequence[str], *, fold: bool = True
+    console: Console,
+    label: str,
+    parts: Sequence[str],
+    *,
+    fold: bool = True,
 ) -> None:
     """Print `Label    part · part`, with whole parts on a line if they fit.
 

@@ -253,7 +253,10 @@ _MOST_URGENT_FIRST = (
 
 
 def _headline(
-    criteria: Sequence[Rated], verdicts: Mapping[str, Verdict], best: str, level: Level
+    criteria: Sequence[Rated],
+    verdicts: Mapping[str, Verdict],
+    best: str,
+    level: Level,
 ) -> str:
     """Write the verdict on the best judge in one sentence.
 

@@ -132,7 +132,9 @@ class Shown:
 
 
 def _tested_columns(
-    result: Result, shown_columns: Shown, against: str
+    result: Result,
+    shown_columns: Shown,
+    against: str,
 ) -> dict[str, Comparison | Calibrated]:
     """Return the systems' comparisons by column, including pass rates and calibrated means."""
     tested: dict[str, Comparison | Calibrated] = dict(compared_columns(result))

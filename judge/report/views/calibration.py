@@ -93,7 +93,9 @@ def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -
 
 
 def _cells(
-    criteria: Sequence[Calibrated], calibrated: Calibrated, powered: Powered
+    criteria: Sequence[Calibrated],
+    calibrated: Calibrated,
+    powered: Powered,
 ) -> Sequence[Content]:
     """Write the mean of a system, or the difference of two."""
     places = _places(calibrated)

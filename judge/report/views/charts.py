@@ -85,7 +85,10 @@ def means_charts(result: Result) -> Iterator[Chart]:
 
 
 def _mean_bars(
-    result: Result, column: Column, systems: Sequence[str], comparison: Comparison | None
+    result: Result,
+    column: Column,
+    systems: Sequence[str],
+    comparison: Comparison | None,
 ) -> list[Bar | None]:
     """Return a bar for each system's mean, coloured if it differs significantly; None without."""
     decimals = places(result, column)
@@ -112,7 +115,9 @@ def _mean_bars(
 
 
 def _marks(
-    column: Column, comparison: Comparison | None, drawn_bars: Sequence[Bar]
+    column: Column,
+    comparison: Comparison | None,
+    drawn_bars: Sequence[Bar],
 ) -> Iterator[str]:
     """Explain the marks and colours of a chart of means."""
     if comparison is None:

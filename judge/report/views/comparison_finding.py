@@ -600,7 +600,9 @@ def _in_order(column: Column, difference: Difference) -> Win:
 
 
 def _find_difference(
-    comparison: Comparison, first_system: str, second_system: str
+    comparison: Comparison,
+    first_system: str,
+    second_system: str,
 ) -> Difference | None:
     """Return the difference between two systems in either order; None if they share no item."""
     for difference in comparison.differences:

@@ -48,7 +48,11 @@ def of_result(result: Result) -> tuple[Disagreements, ...]:
 
 
 def blocks(
-    compared: Sequence[Disagreements], best: str, level: Level, *, linked: bool
+    compared: Sequence[Disagreements],
+    best: str,
+    level: Level,
+    *,
+    linked: bool,
 ) -> Iterator[Block]:
     """Yield the disagreements of the judge `best`; other judges' disagreements are folded.
 
@@ -67,7 +71,11 @@ def blocks(
 
 
 def _blocks_of_judge(
-    compared: Sequence[Disagreements], suffix: str, level: Level, *, linked: bool
+    compared: Sequence[Disagreements],
+    suffix: str,
+    level: Level,
+    *,
+    linked: bool,
 ) -> Iterator[Block]:
     """Yield a judge's largest gaps on each side, the confusion tables and the raters.
 
@@ -176,7 +184,10 @@ class _ShownGap:
 
 
 def _excerpts(
-    gaps: Iterable[_ShownGap], listed: Sequence[_ShownGap], n_more: int, order: str | None
+    gaps: Iterable[_ShownGap],
+    listed: Sequence[_ShownGap],
+    n_more: int,
+    order: str | None,
 ) -> Excerpts:
     """Return the texts, the largest gap first.
 

@@ -92,7 +92,10 @@ def _chart(names: Sequence[str], correlations_by_row: Mapping[str, _Correlations
 
 
 def _line(
-    title: str, drivers: Drivers, correlations: _Correlations, names: Sequence[str]
+    title: str,
+    drivers: Drivers,
+    correlations: _Correlations,
+    names: Sequence[str],
 ) -> list[Content]:
     """Return a row of the table."""
     chance = None

@@ -57,7 +57,10 @@ class Finding:
 
 
 def build_finding(
-    row: Score | Failure, column: Column, places: int | None = None, **names: Any
+    row: Score | Failure,
+    column: Column,
+    places: int | None = None,
+    **names: Any,
 ) -> Finding:
     """Lay out a row; its value has this many decimals, or as many as it needs (`score_text`)."""
     names.setdefault("name", column.name)
@@ -165,7 +168,9 @@ class Piece(NamedTuple):
 
 
 def marked(
-    text: str, quotes: Sequence[tuple[str, str]], claims: Sequence[CheckedClaim] = ()
+    text: str,
+    quotes: Sequence[tuple[str, str]],
+    claims: Sequence[CheckedClaim] = (),
 ) -> tuple[Piece, ...]:
     """Split a text at the ends of quotations and of unsupported claims, which may overlap.
 
@@ -194,7 +199,7 @@ def marked(
         ends = [f"{claim.probability:.2f}" for span, claim in claimed if span.end == span_end]
         distinct_names = " · ".join(dict.fromkeys(names))
         pieces.append(
-            Piece(text[span_start:span_end], distinct_names, tuple(around), ", ".join(ends))
+            Piece(text[span_start:span_end], distinct_names, tuple(around), ", ".join(ends)),
         )
     return tuple(pieces)
 
@@ -323,7 +328,10 @@ def compared(
 
 
 def _pair(
-    systems: tuple[str, str], answers: _BothOrders, orders: int, label_of_tie: str | None
+    systems: tuple[str, str],
+    answers: _BothOrders,
+    orders: int,
+    label_of_tie: str | None,
 ) -> Pair:
     first_system, second_system = systems
     scores = [row if isinstance(row, Score) else None for row in answers]
@@ -350,7 +358,10 @@ def _pair(
 
 
 def _verdict(
-    first_system: str, second_system: str, row: Score | Failure | None, label_of_tie: str | None
+    first_system: str,
+    second_system: str,
+    row: Score | Failure | None,
+    label_of_tie: str | None,
 ) -> Verdict | None:
     if row is None:
         return None

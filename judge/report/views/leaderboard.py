@@ -141,7 +141,9 @@ def _notices(result: Result) -> Iterator[str]:
 
 
 def _footer(
-    result: Result, failures: Sequence[provenance.FailureKind], n_lost: int
+    result: Result,
+    failures: Sequence[provenance.FailureKind],
+    n_lost: int,
 ) -> Iterator[str]:
     """Yield the counts and the cost, the agreement of a panel, and the most common failure."""
     output = _count_values(result, n_lost)
@@ -234,17 +236,26 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         yield Section("items", title, lambda: [items.browser(result)])
     if len(board.systems) > 1 and result.comparisons:
         yield Section(
-            "differences", "System against system", lambda: difference_blocks(result), folded=True
+            "differences",
+            "System against system",
+            lambda: difference_blocks(result),
+            folded=True,
         )
     if result.rated:
         yield Section("people", "Against people", lambda: people_blocks(result), folded=True)
     if result.calibrated:
         yield Section(
-            "calibrated", "On people's scale", lambda: _on_peoples_scale(result), folded=True
+            "calibrated",
+            "On people's scale",
+            lambda: _on_peoples_scale(result),
+            folded=True,
         )
     if result.drivers:
         yield Section(
-            "drivers", "What the scores correlate with", lambda: drivers_blocks(result), folded=True
+            "drivers",
+            "What the scores correlate with",
+            lambda: drivers_blocks(result),
+            folded=True,
         )
     yield Section("charts", "Charts", lambda: list(_chart_blocks(result)), folded=True)
     yield from panel.sections(result, folded=True)

@@ -33,7 +33,10 @@ def sections(result: Result, *, folded: bool = False) -> Iterator[Section]:
     """Yield the section on a panel's agreement, if several judges judged."""
     if any(column.judge for column in result.table.columns):
         yield Section(
-            "agreement", "Agreement of the judges", lambda: _blocks(result), folded=folded
+            "agreement",
+            "Agreement of the judges",
+            lambda: _blocks(result),
+            folded=folded,
         )
 
 

@@ -108,7 +108,10 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
 
 
 def _observed_sentence(
-    power: RunPower, pair: PairPower, subject: str, in_column: str
+    power: RunPower,
+    pair: PairPower,
+    subject: str,
+    in_column: str,
 ) -> Iterator[str]:
     """Yield what it takes to detect the observed difference of the requested pair.
 

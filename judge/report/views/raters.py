@@ -160,7 +160,11 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
 
 
 def _record(
-    row_name: str, kind: str, coefficient: str, value: float | None, n: int
+    row_name: str,
+    kind: str,
+    coefficient: str,
+    value: float | None,
+    n: int,
 ) -> dict[str, Any]:
     """Return a record without an interval; `n` counts texts, or raters for the alt-test."""
     return {

@@ -108,7 +108,10 @@ def short_table(result: Result, board: Leaderboard) -> Table:
 
 
 def _table_of_systems(
-    result: Result, board: Leaderboard, columns: Sequence[Column], heads: Sequence[Head]
+    result: Result,
+    board: Leaderboard,
+    columns: Sequence[Column],
+    heads: Sequence[Head],
 ) -> Table:
     """Return a row per system; the first column of means has bars."""
     rank_heads = [Head("", name="rank")] if board.ranks and not board.against else []
@@ -179,7 +182,10 @@ def _heads(
 
 
 def _table_of_one_system(
-    result: Result, board: Leaderboard, columns: Sequence[Column], heads: Sequence[Head]
+    result: Result,
+    board: Leaderboard,
+    columns: Sequence[Column],
+    heads: Sequence[Head],
 ) -> Table:
     """Return a row per column of the only system: the mean, its interval and the number of items."""
     (system,) = board.systems

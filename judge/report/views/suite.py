@@ -167,7 +167,10 @@ def _before(outcome: Outcome, text: JudgedText) -> str:
 
 
 def _footer(
-    outcomes: Outcomes, pairs: Sequence[_Pair], failing: Sequence[_Pair], n_lines: int
+    outcomes: Outcomes,
+    pairs: Sequence[_Pair],
+    failing: Sequence[_Pair],
+    n_lines: int,
 ) -> Iterator[str]:
     if n_lines > _TOP:
         yield f"{n_lines - _TOP:,} more: {full_report()}"

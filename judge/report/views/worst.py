@@ -144,7 +144,11 @@ def _own_columns(sample: Sample) -> Iterator[tuple[str, str]]:
 
 
 def _text_data(
-    listed: WorstList, low_score: LowScore, headings: Mapping[str, str], *, same_score: int
+    listed: WorstList,
+    low_score: LowScore,
+    headings: Mapping[str, str],
+    *,
+    same_score: int,
 ) -> dict[str, Any]:
     """Return a text for JSON.
 
