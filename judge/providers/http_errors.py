@@ -39,10 +39,11 @@ _RATE_LIMIT = re.compile(
     r"rate[ _-]?limit|too many requests|\b[qrt]p[ms] (?:request )?limit|request limit reached",
     re.IGNORECASE,
 )
-# "Rate Limit Exceeded" with the status 403 (Google). "Not counted against your rate limit" is none.
+# "Rate Limit Exceeded" with the status 403 (Google), "Flex tier capacity exceeded" with 498 (Groq).
+# "Not counted against your rate limit" is none.
 _RATE_LIMIT_EXCEEDED = re.compile(
-    r"rate[ _-]?limit[ _-]?(?:exceeded|reached)|exceed[^.]{0,40} rate[ _-]?limit"
-    r"|too many requests",
+    r"(?:rate[ _-]?limit|capacity)[ _-]?(?:exceeded|reached)|exceed[^.]{0,40} rate[ _-]?limit"
+    r"|too many requests|over capacity",
     re.IGNORECASE,
 )
 # "Request too large for m on tokens per min (TPM)" with the status 429 (OpenAI): it never fits.
@@ -111,7 +112,7 @@ def status_error(
             limits=limits(headers),
         )
     is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
-    if may_retry and not is_wrong_key and _RATE_LIMIT_EXCEEDED.search(reason):
+    if may_retry and not is_wrong_key and _RATE_LIMIT_EXCEEDED.search(f"{code} {reason}"):
         return Transient(message, status=429, retry_after=retry_after(headers, content))
     named_by = named_by or option("base_url")
     is_wrong_model = not is_wrong_key and _is_about_model(status, code, param, reason)
@@ -353,7 +354,8 @@ def retry_after(headers: Any, content: bytes = b"") -> float | None:
     """
     for header_name, seconds_per_unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
-            wait = float(headers[header_name]) * seconds_per_unit
+            # "30s" is no number of HTTP, but gateways send it.
+            wait = float(headers[header_name].removesuffix("s")) * seconds_per_unit
         except (KeyError, ValueError):
             continue
         if math.isfinite(wait):

@@ -231,6 +231,7 @@ def test_transient_errors(chat_server: Any, status: int) -> None:
     [
         ({"retry-after": "3"}, 3.0),
         ({"retry-after-ms": "250", "retry-after": "3"}, 0.25),
+        ({"retry-after": "30s"}, 30.0),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-5"}, 0.0),
         ({"retry-after": "1000000000"}, 1e9),
@@ -370,7 +371,11 @@ def test_a_refusal_of_the_model_is_known_by_its_param(chat_server: Any) -> None:
 # Messages of Google and of a gateway
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(403, "Rate Limit Exceeded"), (400, "upstream error: rate limit exceeded")],
+    [
+        (403, "Rate Limit Exceeded"),
+        (400, "upstream error: rate limit exceeded"),
+        (498, "Flex tier capacity exceeded"),
+    ],
 )
 def test_a_rate_limit_is_known_by_its_words(chat_server: Any, status: int, message: str) -> None:
     limited = failure(chat_server, status, error(message))
