@@ -309,9 +309,9 @@ class Order(Case):
                 forward, backward = [
                     case_scores.score(generation, *row) for row in self._rows(pairwise=True)
                 ]
-                n_answers += 1
                 if forward is None or backward is None:
                     continue
+                n_answers += 1
                 if verdict(forward, backward, label_of_tie).flipped:
                     n_flipped += 1
         if not n_flipped:

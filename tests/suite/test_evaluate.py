@@ -17,6 +17,7 @@ from scipy import stats
 from judge.core.budget import Budget
 from judge.core.records import IDENTICAL, Column, Failure, Provenance, Score
 from judge.core.signature import Signature
+from judge.results.result import Result
 from judge.stats.bootstrap import item_means
 from judge.stats.paired_differences import mean_differences
 from judge.stats.run_differences import compare_runs
@@ -677,6 +678,23 @@ def test_comparisons_use_both_orders(make: Any) -> None:
     lacking = make.result(rows[0], make.failed("c: i", "b", "a", column=AB), columns=(AB,))
     torn = verdict(ordered("a", "b"), both, None, ranked=lacking)
     assert (torn.status, torn.reason, torn.detail[:10]) == ("error", "unreadable", "unreadable")
+
+
+def test_flips_are_a_share_of_the_pairs_that_have_both_answers(make: Any) -> None:
+    rows = [
+        make.weighed({"A": 0.9, "B": 0.1}, "i#1", "a", "b", column=AB),
+        make.weighed({"A": 0.8, "B": 0.2}, "i#1", "b", "a", column=AB),
+        make.weighed({"A": 0.9, "B": 0.1}, "i#2", "a", "b", column=AB),
+        make.failed("i#2", "b", "a", column=AB),
+    ]
+    ranked = make.result(*rows, columns=(AB,))
+    generations = [replace(sample, cluster="i") for sample in ranked.table.samples]
+    table = replace(ranked.table, samples=generations)
+    texts_of_both = [(item, system) for item in ("i#1", "i#2") for system in "ab"]
+    outcome = verdict(
+        ordered("a", "b"), texts_of_both, None, ranked=Result(table, info=ranked.info)
+    )
+    assert has_line(outcome.reason, "order", "1 of 1 answer")
 
 
 def test_identical_texts_are_a_tie(make: Any) -> None:
