@@ -103,7 +103,7 @@ def _alt_test_blocks(judge: str, test: AltTest, criterion: str) -> Iterator[Bloc
     wins = f"it wins against {n_won} of {tested_raters}"
     yield Paragraph(
         f"{_verdict(judge, test.passed)}: {wins} (ω {rate}, ε {test.epsilon:g}). "
-        f"It is as close to the others as a rater on {share} of the texts."
+        f"It is at least as close to the others as a rater on {share} of the texts."
     )
     rows: list[tuple[Content, ...]] = []
     for rater_test in test.raters:
