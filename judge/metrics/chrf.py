@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import chain
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 from judge.core.records import Sample
 from judge.metrics import MetricResult
 from judge.metrics.base import setting
 from judge.metrics.common import (
+    Rate,
     ReferenceMetric,
     format_number,
     list_function,
@@ -24,7 +25,14 @@ from judge.metrics.common import (
     references,
     whole_number,
 )
-from judge.metrics.diversity.ngrams import Ints, corpus, orders, totals
+from judge.metrics.diversity.ngrams import Grams, Ints, corpus, orders, totals
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats: TypeAlias = NDArray[np.float64]
+    Bools: TypeAlias = NDArray[np.bool_]
 
 __all__ = ["Chrf", "score"]
 
@@ -64,6 +72,14 @@ class Chrf(ReferenceMetric):
         values: dict[Pair, float] = {}
         for block in _blocks(sorted(distinct_pairs)):
             values |= zip(block, self._values(block), strict=True)
+
+        def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
+            return lambda output: values[targets, output]
+
+        return self.compare(samples, prepare, self._sign)
+
+    def _sign(self, used: set[str]) -> list[str]:
+        """Return sacrebleu's signature, which names beta only if it is not the usual 2."""
         case = "lc" if self.lowercase else "mixed"
         parts = [
             f"case={case}",
@@ -73,13 +89,10 @@ class Chrf(ReferenceMetric):
             "space=no",
         ]
         if self.beta != 2:
-            parts.append(f"beta={format_number(self.beta)}")
+            beta = format_number(self.beta)
+            parts.append(f"beta={beta}")
         parts.append(f"sacrebleu {version('sacrebleu')}")
-        return self.compare(
-            samples,
-            lambda targets, used: lambda output: values[targets, output],
-            lambda used: parts,
-        )
+        return parts
 
     def _values(self, pairs: Sequence[Pair]) -> list[float]:
         """Return each pair's F with its best reference.
@@ -92,25 +105,20 @@ class Chrf(ReferenceMetric):
         texts, group, rank = _stack(pairs)
         if self.lowercase:
             texts = [text.lower() for text in texts]
-        shape = (rank.max() + 1, len(pairs))  # references × outputs
+        characters = ["".join(text.split()) for text in texts]
+        words = [_words(text) for text in texts]
+        character_matches = _matches(characters, group, rank, self.char_order)
+        word_matches = _matches(words, group, rank, self.word_order)
+        shape = (rank.max() + 1, len(pairs))  # references × outputs, like all arrays here
         precision = np.zeros(shape)
         recall = np.zeros(shape)
         used_orders = np.zeros(shape)
-        characters = ["".join(text.split()) for text in texts]
-        words = [_words(text) for text in texts]
-        of_characters = _matches(characters, group, rank, self.char_order)
-        of_words = _matches(words, group, rank, self.word_order)
-        for matches in chain(of_characters, of_words):
-            hits = matches.hits
+        for matches in chain(character_matches, word_matches):
             # An order counts if both texts are long enough for it (sacrebleu's effective order).
-            both = (matches.in_output > 0) & (matches.in_reference > 0)
-            precision_of_order = np.zeros(shape)
-            recall_of_order = np.zeros(shape)
-            np.divide(hits, matches.in_output, out=precision_of_order, where=both)
-            np.divide(hits, matches.in_reference, out=recall_of_order, where=both)
-            precision += precision_of_order
-            recall += recall_of_order
-            used_orders += both
+            is_used = (matches.in_output > 0) & (matches.in_reference > 0)
+            precision += _quotient(matches.hits, matches.in_output, is_used)
+            recall += _quotient(matches.hits, matches.in_reference, is_used)
+            used_orders += is_used
         # Two texts without n-grams of a common order get 0/0, and ones without matches, too.
         with np.errstate(invalid="ignore", divide="ignore"):
             precision /= used_orders
@@ -159,8 +167,8 @@ def _blocks(pairs: Sequence[Pair]) -> Iterator[list[Pair]]:
     block_number = 0
     characters = 0
     for targets, output in pairs:
-        # `_matches` compares every reference with the output.
         characters += sum(map(len, targets))
+        # The output is compared with every reference.
         characters += len(targets) * len(output)
         if characters // _BLOCK != block_number:
             if block:
@@ -205,9 +213,12 @@ def _stack(pairs: Sequence[Pair]) -> _Stack:
 
 
 class _Matches(NamedTuple):
-    """Numbers of n-grams of one order, references × outputs: shared, and on each side."""
+    """Numbers of n-grams of one order, references × outputs: shared, and on each side.
 
-    hits: Ints
+    `in_output` is the same for all references and has one row.
+    """
+
+    hits: Floats
     in_output: Ints
     in_reference: Ints
 
@@ -221,31 +232,60 @@ def _matches(
     """Yield the matches of each order. Texts are compared within their `group`; see `_Stack`."""
     import numpy as np
 
-    read = corpus(texts)
-    is_reference = rank >= 0
-    outputs = np.flatnonzero(~is_reference)
+    tokens = corpus(texts)
+    is_output = rank < 0
+    outputs = np.flatnonzero(is_output)
+    output_lengths = tokens.lengths[is_output]
+    lengths_by_group = _reference_lengths(tokens.lengths, group, rank)
+    reference_lengths = lengths_by_group[:, group[is_output]]
+    for order, grams in enumerate(orders(tokens, max_order, group), start=1):
+        hits_of_texts = _hits(grams, rank)
+        in_output = totals(output_lengths, order)
+        in_reference = totals(reference_lengths, order)
+        yield _Matches(hits_of_texts[:, outputs], in_output, in_reference)
+
+
+def _reference_lengths(lengths: Ints, group: Ints, rank: Ints) -> Ints:
+    """Return the lengths of the references, ranks × groups; 0 if a group has fewer references."""
+    import numpy as np
+
     rank_count = int(rank.max()) + 1
     group_count = int(group.max()) + 1
-    lengths = np.zeros((rank_count, group_count), dtype=np.int64)
-    lengths[rank[is_reference], group[is_reference]] = read.lengths[is_reference]
-    for order, grams in enumerate(orders(read, max_order, group), start=1):
-        # One entry for each distinct n-gram of each text.
-        in_reference = is_reference[grams.text]
-        distinct_count = int(grams.gram.max(initial=-1)) + 1
-        counts = np.zeros((rank_count, distinct_count), dtype=np.int64)
-        ranks_of_grams = rank[grams.text[in_reference]]
-        reference_grams = grams.gram[in_reference]
-        counts[ranks_of_grams, reference_grams] = grams.count[in_reference]
-        # An n-gram belongs to one group, so its counts come from the output's own references.
-        output_grams = grams.gram[~in_reference]
-        output_texts = grams.text[~in_reference]
-        output_counts = grams.count[~in_reference]
-        shared = np.minimum(counts[:, output_grams], output_counts)
-        hits_by_rank = []
-        for shared_with_rank in shared:
-            hits_of_texts = np.bincount(output_texts, shared_with_rank, minlength=len(texts))
-            hits_by_rank.append(hits_of_texts[outputs])
-        hits = np.array(hits_by_rank)
-        grams_of_outputs = totals(read.lengths[outputs], order)
-        grams_of_references = totals(lengths[:, group[outputs]], order)
-        yield _Matches(hits, grams_of_outputs, grams_of_references)
+    by_group = np.zeros((rank_count, group_count), dtype=np.int64)
+    is_reference = rank >= 0
+    by_group[rank[is_reference], group[is_reference]] = lengths[is_reference]
+    return by_group
+
+
+def _hits(grams: Grams, rank: Ints) -> Floats:
+    """Count the n-grams that each text shares with each of its references, ranks × texts.
+
+    An n-gram counts at most as often as both texts have it. References have 0.
+    """
+    import numpy as np
+
+    # Grams have one entry for each distinct n-gram of each text.
+    rank_of_text = rank[grams.text]
+    in_reference = rank_of_text >= 0
+    in_output = ~in_reference
+    rank_count = int(rank.max()) + 1
+    distinct_count = int(grams.gram.max(initial=-1)) + 1
+    reference_counts = np.zeros((rank_count, distinct_count), dtype=np.int64)
+    reference_ranks = rank_of_text[in_reference]
+    reference_grams = grams.gram[in_reference]
+    reference_counts[reference_ranks, reference_grams] = grams.count[in_reference]
+    # An n-gram belongs to one group, so its counts come from the output's own references.
+    output_grams = grams.gram[in_output]
+    shared = np.minimum(reference_counts[:, output_grams], grams.count[in_output])
+    output_texts = grams.text[in_output]
+    hits = [np.bincount(output_texts, counts, minlength=len(rank)) for counts in shared]
+    return np.array(hits)
+
+
+def _quotient(hits: Floats, totals: Ints, is_used: Bools) -> Floats:
+    """Return hits / totals where the order is used, else 0; references × outputs."""
+    import numpy as np
+
+    quotient = np.zeros(hits.shape)
+    np.divide(hits, totals, out=quotient, where=is_used)
+    return quotient

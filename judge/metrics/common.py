@@ -118,24 +118,27 @@ def missing_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> li
     The text is the same for all metrics, so that a report shows it once. An installed tokenizer
     needs no note: the signature names it.
     """
-    rows = text.LANGUAGES.values()
-    language_by_tokenizer = {row.tokenizer: row for row in rows if row.tokenizer in text.TOOLS}
+    lacking = [
+        language
+        for language in text.LANGUAGES.values()
+        if language.tokenizer in text.TOOLS and not text.installed(language.tokenizer)
+    ]
+    if not lacking or "char" not in used:
+        return []
+    in_cjk = [string for string in {*strings} if text.is_cjk(string)]
+    codes = {text.detect_language([string]) for string in in_cjk}
     notes: list[str] = []
-    missing = [tokenizer for tokenizer in language_by_tokenizer if not text.installed(tokenizer)]
-    if missing and "char" in used:
-        in_cjk = [string for string in {*strings} if text.is_cjk(string)]
-        languages = {text.detect_language([string]) for string in in_cjk}
-        for tokenizer in missing:
-            row = language_by_tokenizer[tokenizer]
-            if row.code in languages:
-                modules = " and ".join(text.TOOLS[tokenizer].modules)
-                note = _BY_CHARACTER.format(
-                    language=row.name,
-                    modules=modules,
-                    rouge=option("set", {"rouge": {"tokenizer": "char"}}),
-                    bleu=option("set", {"bleu": {"tokenize": "char"}}),
-                )
-                notes.append(note)
+    for language in lacking:
+        if language.code not in codes:
+            continue
+        modules = " and ".join(text.TOOLS[language.tokenizer].modules)
+        note = _BY_CHARACTER.format(
+            language=language.name,
+            modules=modules,
+            rouge=option("set", {"rouge": {"tokenizer": "char"}}),
+            bleu=option("set", {"bleu": {"tokenize": "char"}}),
+        )
+        notes.append(note)
     return notes
 
 
@@ -275,12 +278,29 @@ def as_samples(
     """
     samples: list[Sample] = []
     for index, (output, sample_references) in enumerate(paired(outputs, targets)):
-        item = str(index if items is None else items[index])
+        item = str(index)
+        if items is not None:
+            item = str(items[index])
         where = f"text {index}"
         sample = Sample(item, "", output, references=sample_references, where=where)
         if not references(sample):
             raise DataError(f"outputs[{index}] has only blank references")
         samples.append(sample)
+    return samples
+
+
+def as_source_samples(
+    outputs: Sequence[str],
+    sources: Sequence[str | None],
+    label: str = "output",
+) -> list[Sample]:
+    """Return samples of one system from lists: each output with its source.
+
+    The lists are of one length. A message names a sample by the `label` and its number from 0.
+    """
+    samples: list[Sample] = []
+    for index, (output, source) in enumerate(zip(outputs, sources, strict=True)):
+        samples.append(Sample(str(index), "", output, source, where=f"{label} {index}"))
     return samples
 
 
@@ -292,11 +312,8 @@ def paired(
 
     Raise DataError unless these are two lists of one length.
     """
-    if (
-        isinstance(targets, str)
-        or not isinstance(targets, Sequence)
-        or len(texts("outputs", outputs)) != len(targets)
-    ):
+    is_list = isinstance(targets, Sequence) and not isinstance(targets, str)
+    if not is_list or len(texts("outputs", outputs)) != len(targets):
         raise DataError(
             "outputs and references must be lists of equal length: a text or a list of texts per "
             "output"
@@ -330,10 +347,10 @@ def values(metric: Metric, samples: Sequence[Sample]) -> Values:
     metric several columns.
     """
     result = metric.score(samples)
-    numbers: list[float] = []
     if len(result.columns) != 1:
         names = ", ".join(column.name for column in result.columns)
         raise ConfigError(f"a list has one column: ask for one of {names}")
+    numbers: list[float] = []
     for row in result.rows:
         if isinstance(row, Failure):
             raise DataError(row.message)
@@ -399,7 +416,8 @@ def number(option: str, value: Any, lowest: float, highest: float) -> float:
 def choice_option(option: str, value: Any, known_choices: Sequence[str]) -> str:
     """Return an option's value, one of the known ones. Raise ConfigError otherwise."""
     if not isinstance(value, str) or value not in known_choices:
-        raise ConfigError(f"{option} must be one of {', '.join(known_choices)}, not {value!r}")
+        known = ", ".join(known_choices)
+        raise ConfigError(f"{option} must be one of {known}, not {value!r}")
     return value
 
 
@@ -470,8 +488,8 @@ class ReferenceMetric(BaseMetric):
         used: set[str] = set()
         name = name or self.name
         rows = by_references(samples, name, lambda targets: prepare(targets, used))
-        nrefs = f"nrefs={reference_count(samples)}"
-        signature = Signature(name, level, nrefs, *sign(used))
+        nrefs = reference_count(samples)
+        signature = Signature(name, level, f"nrefs={nrefs}", *sign(used))
         highest = high or self.high
         better = self.better
         column = Column(name, "metric", signature, low=0.0, high=highest, better=better)
@@ -492,5 +510,6 @@ class WordMetric(ReferenceMetric):
     def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
         """Return how many texts the tokenizer does not suit, and which packages are missing."""
         texts = list(all_texts(samples))
+        note = tokenizer_note(self.name, self.tokenizer, texts)
         missing = [] if self.tokenizer else missing_tokenizer_notes(used, texts)
-        return (tokenizer_note(self.name, self.tokenizer, texts), *missing)
+        return (note, *missing)

@@ -29,31 +29,30 @@ class ExactMatch(ReferenceMetric):
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample. A sample without a reference is a `Failure`."""
 
-        def form(string: str) -> str:
-            stripped = string.strip()
-            return stripped.casefold() if self.ignore_case else stripped
-
         def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
-            forms = set(map(form, targets))
-            if self.contains:
+            compared_targets = set(map(self._compared, targets))
 
-                def contains_any(output: str) -> float:
-                    whole = form(output)
-                    return float(any(target in whole for target in forms))
+            def rate(output: str) -> float:
+                compared_output = self._compared(output)
+                if self.contains:
+                    matches = any(target in compared_output for target in compared_targets)
+                else:
+                    matches = compared_output in compared_targets
+                return float(matches)
 
-                return contains_any
+            return rate
 
-            def equals_any(output: str) -> float:
-                return float(form(output) in forms)
+        return self.compare(samples, prepare, self._sign)
 
-            return equals_any
+    def _compared(self, string: str) -> str:
+        """Return the form in which texts are compared."""
+        stripped = string.strip()
+        return stripped.casefold() if self.ignore_case else stripped
 
-        def sign(used: set[str]) -> list[str]:
-            kind = "contains" if self.contains else "equals"
-            case = "lc" if self.ignore_case else "mixed"
-            return [kind, f"case={case}", f"judge {__version__}"]
-
-        return self.compare(samples, prepare, sign)
+    def _sign(self, used: set[str]) -> list[str]:
+        kind = "contains" if self.contains else "equals"
+        case = "lc" if self.ignore_case else "mixed"
+        return [kind, f"case={case}", f"judge {__version__}"]
 
 
 score = list_function(

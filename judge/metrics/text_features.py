@@ -31,6 +31,7 @@ from judge.core.version import __version__
 from judge.metrics import MetricResult
 from judge.metrics.base import BaseMetric, setting
 from judge.metrics.common import (
+    as_source_samples,
     choices_option,
     failure,
     lacks_source,
@@ -88,20 +89,20 @@ def names(output: str, sentences: Sentences) -> list[str]:
     """Return each occurrence of a name in an output with these sentences, casefolded."""
     if _is_cjk(output):
         return [name.casefold() for name in _FOREIGN(fold(output))]
-    names_in_order: list[str] = []
+    capitalised: list[str] = []
     for sentence in sentences.raw:
-        # The first word of a sentence is capitalised anyway.
+        # The first word of a sentence is capitalised anyway, and "I" is no name.
         later_words = _WORD(fold(sentence))[1:]
-        capitalised = [word for word in later_words if word[0].isupper()]
-        # "I" is no name.
-        names_in_order += [word for word in capitalised if len(word) > 1]
-    return [name.casefold() for name in names_in_order]
+        capitalised += [word for word in later_words if word[0].isupper() and len(word) > 1]
+    return [name.casefold() for name in capitalised]
 
 
 def no_end(output: str, sentences: Sentences) -> int:
     """Return 1 if a text with words does not end as a sentence does."""
+    if not sentences.words:
+        return 0
     last_character = output.rstrip(_CLOSERS)[-1:]
-    return int(bool(sentences.words) and last_character not in _ENDS)
+    return int(last_character not in _ENDS)
 
 
 def doubled_words(output: str) -> int:
@@ -373,13 +374,14 @@ class Measure:
         sentences = Sentences.from_text(output, tokenizer)
         source = self._indexed_source(tokenizer)
         words = sentences.words
+        pairs = ngrams(words, 2)
+        triples = ngrams(words, 3)
         is_unfinished = no_end(output, sentences)
         doubled = doubled_words(output)
         cjk = _is_cjk(output)
-        fragments = [
-            is_fragment(raw, sentence_words, cjk)
-            for raw, sentence_words in zip(sentences.raw, sentences.word_lists, strict=True)
-        ]
+        fragments: list[bool] = []
+        for raw, sentence_words in zip(sentences.raw, sentences.word_lists, strict=True):
+            fragments.append(is_fragment(raw, sentence_words, cjk))
         compared: dict[str, float | None] = {}
         if source:
             compared = _support(output, sentences, source)
@@ -390,8 +392,8 @@ class Measure:
             words=len(words),
             sentences=len(sentences.word_lists),
             characters=len(output.strip()),
-            repeated2=_repeated(ngrams(words, 2)),
-            repeated3=_repeated(ngrams(words, 3)),
+            repeated2=_repeated(pairs),
+            repeated3=_repeated(triples),
             adjacent_duplicates=_adjacent_duplicates(sentences),
             **compared,
             no_end=is_unfinished,
@@ -439,7 +441,9 @@ def _adjacent_duplicates(sentences: Sentences) -> int:
     """Count the words that directly follow themselves in a sentence."""
     duplicates = 0
     for words in sentences.word_lists:
-        duplicates += sum(first_word == second_word for first_word, second_word in pairwise(words))
+        for word, following in pairwise(words):
+            if word == following:
+                duplicates += 1
     return duplicates
 
 
@@ -454,28 +458,35 @@ def _source_features(sentences: Sentences, source: IndexedSource) -> dict[str, f
     """Return the features that compare an output with its source; the output must have words."""
     words = sentences.words
     count = len(words)
-    copied = source.fragments(words)
-    copied_words = sum(size for _, size in copied)
-    mean_position = None
-    if copied_words:
-        # A fragment's words are at start, …, start + size - 1.
-        sums_of_positions = [size * (2 * start + size - 1) / 2 for start, size in copied]
-        sum_of_positions = sum(sums_of_positions)
-        last_position = max(len(source.words) - 1, 1)
-        mean_position = sum_of_positions / copied_words / last_position
-    squared_sizes = sum(size * size for _, size in copied)
+    fragments = source.fragments(words)
+    copied_words = sum(size for _, size in fragments)
+    squared_sizes = sum(size * size for _, size in fragments)
+    pairs = ngrams(words, 2)
+    triples = ngrams(words, 3)
     similarities = [source.nearest(sentence) for sentence in sentences.word_lists]
     return {
         "coverage": copied_words / count,
         "density": squared_sizes / count,
         "compression": len(source.words) / count,
         "novel1": _novel(words, source.first),
-        "novel2": _novel(ngrams(words, 2), source.pairs),
-        "novel3": _novel(ngrams(words, 3), source.triples),
+        "novel2": _novel(pairs, source.pairs),
+        "novel3": _novel(triples, source.triples),
         "js_divergence": _divergence(content(words), source.content),
-        "position": mean_position,
+        "position": _mean_position(fragments, source),
         "best_sentence": _mean(similarities),
     }
+
+
+def _mean_position(fragments: Sequence[tuple[int, int]], source: IndexedSource) -> float | None:
+    """Return the mean position (0–1) in the source of the words in fragments; None without any."""
+    copied_words = sum(size for _, size in fragments)
+    if not copied_words:
+        return None
+    # A fragment's words are at start, …, start + size - 1.
+    sums_of_positions = [size * (2 * start + size - 1) / 2 for start, size in fragments]
+    sum_of_positions = sum(sums_of_positions)
+    last_position = max(len(source.words) - 1, 1)
+    return sum_of_positions / copied_words / last_position
 
 
 def _repeated(grams: Sequence[object]) -> float | None:
@@ -504,9 +515,9 @@ def _divergence(first: Counter[str], second: Counter[str]) -> float | None:
     for word, count in first.items():
         p = count / first_total
         q = second.get(word, 0) / second_total
-        of_first = p * log2(2 * p / (p + q))
-        of_second = q * log2(2 * q / (p + q)) if q else 0
-        divergence += of_first + of_second
+        p_term = p * log2(2 * p / (p + q))
+        q_term = q * log2(2 * q / (p + q)) if q else 0
+        divergence += p_term + q_term
         shared += q
     # Words of the second text only: q·log2(q/m) = q, because m = q / 2.
     divergence += 1
@@ -614,16 +625,10 @@ def _column(feature_name: str, signature_parts: Sequence[str]) -> Column:
         better = "higher"
     elif feature_name in _LOWER:
         better = "lower"
+    high = None if feature_name in _UNBOUNDED else 1.0
     column = f"stats_{feature_name}"
     signature = Signature(column, *signature_parts)
-    return Column(
-        column,
-        "metric",
-        signature,
-        low=0.0,
-        high=None if feature_name in _UNBOUNDED else 1.0,
-        better=better,
-    )
+    return Column(column, "metric", signature, low=0.0, high=high, better=better)
 
 
 def score(
@@ -645,8 +650,6 @@ def score(
         )
     if not all(source is None or isinstance(source, str) for source in source_texts):
         raise DataError("sources must be a list of texts, with None for unknown ones")
-    samples = [
-        Sample(str(index), "", output, source)
-        for index, (output, source) in enumerate(zip(outputs, source_texts, strict=True))
-    ]
-    return measured(samples, tokenizer=tokenizer_option("stats.tokenizer", tokenizer))
+    samples = as_source_samples(outputs, source_texts)
+    tokenizer_name = tokenizer_option("stats.tokenizer", tokenizer)
+    return measured(samples, tokenizer=tokenizer_name)

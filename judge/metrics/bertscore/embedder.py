@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from judge.core import normalization
 from judge.core.huggingface import batches, version
@@ -21,7 +21,10 @@ from judge.metrics.bertscore.models import PACKAGE, Model, Options
 
 if TYPE_CHECKING:
     import numpy as np
-    import numpy.typing as npt
+    from numpy.typing import NDArray
+
+    TokenIds: TypeAlias = NDArray[np.int32]
+    Vectors: TypeAlias = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +34,8 @@ class Encoded:
     Both include special tokens. `length` counts the tokens before any cut.
     """
 
-    ids: npt.NDArray[np.int32]
-    vectors: npt.NDArray[np.float32]
+    ids: TokenIds
+    vectors: Vectors
     length: int
 
 
@@ -48,6 +51,10 @@ class Window(NamedTuple):
     last: int
 
 
+Piece = tuple[str, Window]
+"""A text, and one of its windows."""
+
+
 def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     """Return windows over `count` tokens, overlapping by half; the last one ends with the text.
 
@@ -60,14 +67,15 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
     step = max(size // 2, 1)
     last_start = max(count - size, 0)
     starts = [*range(0, count - size, step), last_start]
-    # The middle of token t is t + 1/2, so the earlier window has the tokens below this boundary.
-    boundaries: list[int] = []
+    # Where the vectors of each window begin, and where all end.
+    boundaries = [0]
     for start, following in pairwise(starts):
+        # The middle of token t is t + 1/2, so the earlier window has the tokens below this one.
         middle = (start + following + size + 1) // 2
         boundaries.append(n_prefix + middle)
-    edges = pairwise([0, *boundaries, n_prefix + count + n_suffix])
+    boundaries.append(n_prefix + count + n_suffix)
     all_windows: list[Window] = []
-    for start, (first_vector, last_vector) in zip(starts, edges, strict=True):
+    for start, (first_vector, last_vector) in zip(starts, pairwise(boundaries), strict=True):
         stop = min(start + size, count)
         all_windows.append(Window(start, stop, first_vector, last_vector))
     return all_windows
@@ -111,19 +119,23 @@ class Embedder:
             self._loaded = TorchEncoder(self._model, options.precision, options.device)
         return self._loaded
 
-    def ids(self, texts: Iterable[str]) -> dict[str, npt.NDArray[np.int32]]:
+    def ids(self, texts: Iterable[str]) -> dict[str, TokenIds]:
         """Return the token ids of texts, including special tokens."""
-        return {text: self._tokens(text)[0] for text in texts}
+        ids_by_text: dict[str, TokenIds] = {}
+        for text in texts:
+            ids_by_text[text], _ = self._tokens(text)
+        return ids_by_text
 
-    def _tokens(self, text: str) -> tuple[npt.NDArray[np.int32], int]:
+    def _tokens(self, text: str) -> tuple[TokenIds, int]:
         """Return a text's ids and their number before any cut. The option `long` may cut them."""
         import numpy as np
 
         content = self._encoder.tokens(text)
-        read_content = content[: self.facts.room] if self._options.long == "cut" else content
-        all_ids = [*self.facts.prefix, *read_content, *self.facts.suffix]
-        n_cut = len(content) - len(read_content)
-        return np.array(all_ids, dtype=np.int32), len(all_ids) + n_cut
+        length = len(content) + self._special_count
+        if self._options.long == "cut":
+            content = content[: self.facts.room]
+        all_ids = [*self.facts.prefix, *content, *self.facts.suffix]
+        return np.array(all_ids, dtype=np.int32), length
 
     def encode(self, texts: Sequence[str]) -> dict[str, Encoded]:
         """Return the texts' embeddings, all in memory. The texts are distinct and `clean`."""
@@ -132,54 +144,57 @@ class Embedder:
             return {}
         import numpy as np
 
-        ids_by_text: dict[str, npt.NDArray[np.int32]] = {}
+        ids_by_text: dict[str, TokenIds] = {}
         length_by_text: dict[str, int] = {}
         for text in texts:
             ids_by_text[text], length_by_text[text] = self._tokens(text)
         pieces = self._pieces(ids_by_text)
-        missing = Counter(text for text, _ in pieces)  # windows that are not embedded yet
-        vectors: dict[str, npt.NDArray[np.float32]] = {}
+        windows_left = Counter(text for text, _ in pieces)  # not embedded yet
+        vectors_by_text: dict[str, Vectors] = {}
         for batch in self._batches(pieces):
-            ids_of_windows = [self._window_ids(ids_by_text[text], window) for text, window in batch]
-            hidden = self._encoder.hidden(ids_of_windows)
-            for (text, window), rows in zip(batch, hidden, strict=True):
-                if text not in vectors:
-                    shape = (len(ids_by_text[text]), rows.shape[1])
-                    vectors[text] = np.empty(shape, dtype=np.float32)
-                vectors[text][window.first : window.last] = _unit_vectors(rows, window)
-                missing[text] -= 1
-            finished = [text for text, _ in batch if not missing[text]]
+            batch_ids = [self._window_ids(ids_by_text[text], window) for text, window in batch]
+            batch_vectors = self._encoder.hidden(batch_ids)
+            for (text, window), window_vectors in zip(batch, batch_vectors, strict=True):
+                if text not in vectors_by_text:
+                    n_tokens = len(ids_by_text[text])
+                    _, dimensions = window_vectors.shape
+                    vectors_by_text[text] = np.empty((n_tokens, dimensions), dtype=np.float32)
+                vectors = vectors_by_text[text]
+                vectors[window.first : window.last] = _unit_vectors(window_vectors, window)
+                windows_left[text] -= 1
+            finished = [text for text, _ in batch if not windows_left[text]]
             self._count(finished)
         encoded: dict[str, Encoded] = {}
         for text, ids in ids_by_text.items():
-            encoded[text] = Encoded(ids, vectors[text], length_by_text[text])
+            encoded[text] = Encoded(ids, vectors_by_text[text], length_by_text[text])
         return encoded
 
     @property
     def _special_count(self) -> int:
         return len(self.facts.prefix) + len(self.facts.suffix)
 
-    def _pieces(self, ids_by_text: Mapping[str, npt.NDArray[np.int32]]) -> list[tuple[str, Window]]:
+    def _pieces(self, ids_by_text: Mapping[str, TokenIds]) -> list[Piece]:
         """Return the windows of all texts."""
-        pieces: list[tuple[str, Window]] = []
+        pieces: list[Piece] = []
         for text, ids in ids_by_text.items():
-            windows_of_text = windows(len(ids) - self._special_count, self.facts)
-            pieces += [(text, window) for window in windows_of_text]
+            content_length = len(ids) - self._special_count
+            all_windows = windows(content_length, self.facts)
+            pieces += [(text, window) for window in all_windows]
         return pieces
 
-    def _batches(self, pieces: Sequence[tuple[str, Window]]) -> Iterator[list[tuple[str, Window]]]:
+    def _batches(self, pieces: Sequence[Piece]) -> Iterator[list[Piece]]:
         """Yield the windows in batches of similar lengths."""
         n_special = self._special_count
         lengths = [window.stop - window.start + n_special for _, window in pieces]
-        tokens = self._options.batch_tokens or self._encoder.batch_tokens
-        for batch in batches(lengths, tokens):
-            yield [pieces[index] for index in batch]
+        batch_tokens = self._options.batch_tokens or self._encoder.batch_tokens
+        for indices in batches(lengths, batch_tokens):
+            yield [pieces[index] for index in indices]
 
-    def _window_ids(self, ids: npt.NDArray[np.int32], window: Window) -> list[int]:
+    def _window_ids(self, ids: TokenIds, window: Window) -> list[int]:
         """Return a window's token ids, between the special tokens."""
         content = ids[len(self.facts.prefix) :]
-        inner = content[window.start : window.stop].tolist()
-        return [*self.facts.prefix, *inner, *self.facts.suffix]
+        window_content = content[window.start : window.stop].tolist()
+        return [*self.facts.prefix, *window_content, *self.facts.suffix]
 
     def _count(self, texts: Iterable[str]) -> None:
         """Report the progress after these texts, if one of them is new."""
@@ -189,18 +204,18 @@ class Embedder:
             self.progress(len(self._counted), self.total)
 
 
-def _unit_vectors(rows: npt.NDArray[np.float32], window: Window) -> npt.NDArray[np.float32]:
+def _unit_vectors(window_vectors: Vectors, window: Window) -> Vectors:
     """Return the vectors that a text takes from this window, each of length 1.
 
-    `rows` are the vectors of all tokens of the window.
+    `window_vectors` are those of all tokens of the window, shape (tokens, dimensions).
     """
     import numpy as np
 
     # A token in two windows has the vector with more context, see `windows`.
-    first_row = window.first - window.start
-    end_row = window.last - window.start
-    rows_of_window = rows[first_row:end_row]
+    first = window.first - window.start
+    end = window.last - window.start
+    used_vectors = window_vectors[first:end]
     # The product of two vectors of length 1 is their cosine.
-    norms = np.linalg.norm(rows_of_window, axis=1, keepdims=True)
-    unit_vectors: npt.NDArray[np.float32] = rows_of_window / norms
+    norms = np.linalg.norm(used_vectors, axis=1, keepdims=True)
+    unit_vectors: Vectors = used_vectors / norms
     return unit_vectors

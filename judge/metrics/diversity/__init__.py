@@ -31,6 +31,7 @@ from judge.metrics.bleu_options import (
 )
 from judge.metrics.common import (
     CannotScore,
+    as_source_samples,
     by_system,
     choice_option,
     failure,
@@ -101,7 +102,8 @@ class Distinct(Tokens):
             outputs = [sample.output for sample in own_samples]
             cuts[system] = cut(self, outputs)
             rows += self._rows(system, cuts[system].corpus, numbers)
-        case, tok = self.signed_tokens(system_cut.name for system_cut in cuts.values())
+        tokenizers = [system_cut.name for system_cut in cuts.values()]
+        case, tok = self.signed_tokens(tokenizers)
         parts = ["system", f"per={self.per}", case, tok, signed_version()]
         columns: list[Column] = []
         for order in numbers:
@@ -207,7 +209,8 @@ class SelfBleu(DiversitySettings):
             cuts[system] = cut(self, texts_of_groups)
             corpus = cuts[system].corpus
             try:
-                mean = _mean_over_groups(_parts(corpus, groups), self)
+                parts_of_corpus = _parts(corpus, groups)
+                mean = _mean_over_groups(parts_of_corpus, self)
             except CannotScore as error:
                 rows.append(ngrams.failure(system, _SELF_BLEU, error))
                 continue
@@ -238,7 +241,8 @@ def self_bleu(texts: Sequence[str] | Sequence[Sequence[str]], **opts: Unpack[Ble
     """
     metric = SelfBleu(**opts)
     groups = _as_groups(texts)
-    corpus = cut(metric, list(chain.from_iterable(groups))).corpus
+    all_texts = list(chain.from_iterable(groups))
+    corpus = cut(metric, all_texts).corpus
     return _mean_over_groups(_parts(corpus, groups), metric)
 
 
@@ -252,28 +256,33 @@ def self_bleu_each(texts: Sequence[str], **opts: Unpack[BleuOptions]) -> list[fl
     DataError for fewer than two texts or if none has a token, ConfigError for invalid options.
     """
     metric = SelfBleu(**opts)
-    (whole,) = _parts(cut(metric, texts).corpus, [texts])
-    return _bleu_of_each(whole, metric)
+    corpus = cut(metric, texts).corpus
+    (checked_corpus,) = _parts(corpus, [texts])
+    return _bleu_of_each(checked_corpus, metric)
 
 
 def _mean_over_groups(groups: Sequence[Corpus], settings: Settings) -> float:
     """Return the mean over the groups of the mean BLEU of their texts."""
-    return _mean([_mean(_bleu_of_each(group, settings)) for group in groups])
+    means: list[float] = []
+    for group in groups:
+        scores = _bleu_of_each(group, settings)
+        means.append(_mean(scores))
+    return _mean(means)
 
 
 def _bleu_of_each(texts: Corpus, settings: Settings) -> list[float]:
     """Return BLEU of each text against all the others."""
-    n_texts = len(texts.lengths)
-    every_order = range(1, settings.max_order + 1)
-    matches_by_order = [
-        _clipped_matches(grams, n_texts).tolist() for grams in orders(texts, settings.max_order)
-    ]
-    totals_by_order = [totals(texts.lengths, order).tolist() for order in every_order]
-    own_lengths = texts.lengths.tolist()
-    closest_lengths = _closest_lengths(texts.lengths).tolist()
+    matches_by_order: list[list[int]] = []
+    totals_by_order: list[list[int]] = []
+    for order, grams in enumerate(orders(texts, settings.max_order), start=1):
+        matches = _clipped_matches(grams, len(texts.lengths))
+        matches_by_order.append(matches.tolist())
+        totals_by_order.append(totals(texts.lengths, order).tolist())
+    output_lengths = texts.lengths.tolist()
+    reference_lengths = _closest_lengths(texts.lengths).tolist()
     # In sacrebleu's order: the lengths of output and reference, matches, n-grams.
-    statistics = zip(own_lengths, closest_lengths, *matches_by_order, *totals_by_order, strict=True)
-    return [settings.bleu(counts) for counts in statistics]
+    columns = (output_lengths, reference_lengths, *matches_by_order, *totals_by_order)
+    return [settings.bleu(counts) for counts in zip(*columns, strict=True)]
 
 
 def _closest_lengths(lengths: Ints) -> Ints:
@@ -282,6 +291,7 @@ def _closest_lengths(lengths: Ints) -> Ints:
 
     distinct_lengths, index, count = np.unique(lengths, return_inverse=True, return_counts=True)
     padded = np.concatenate(([-_FAR], distinct_lengths, [_FAR]))
+    # A length's own place in `padded` is index + 1.
     shorter = padded[index]
     longer = padded[index + 2]
     is_shorter_closest = lengths - shorter <= longer - lengths
@@ -349,19 +359,23 @@ class SourceBleu(DiversitySettings):
             bleu = self.bleu(counts)
             provenance = Provenance("metric")
             rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, bleu, provenance))
-        signature = Signature(_SOURCE_BLEU, "sentence", *self.signed_options(sorted(tokenizers)))
+        signed_options = self.signed_options(sorted(tokenizers))
+        signature = Signature(_SOURCE_BLEU, "sentence", *signed_options)
         # Neither end is better: a paraphrase should be low, a correction high.
         column = Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better="")
-        with_source = [sample for sample in samples if sample.source]
-        compared = [(sample.output, [sample.source or ""]) for sample in with_source]
+        return MetricResult((column,), tuple(rows), self._notes(samples, tokenizers))
+
+    def _notes(self, samples: Sequence[Sample], tokenizers: set[str]) -> tuple[str | Note, ...]:
+        """Return notes about texts that are not split into words, and about Unicode forms."""
+        compared: list[tuple[str, list[str]]] = []
         all_texts: list[str] = []
-        for output, sources in compared:
-            all_texts += [output, *sources]
-        note_on_tokens = self.note(all_texts, self.tokenize)
+        for sample in samples:
+            if sample.source:
+                compared.append((sample.output, [sample.source]))
+                all_texts += [sample.output, sample.source]
+        token_note = self.note(all_texts, self.tokenize)
         missing = self.missing(all_texts, tokenizers)
-        notes: list[str | Note] = [note_on_tokens, *missing]
-        notes.append(form_note(_SOURCE_BLEU, compared))
-        return MetricResult((column,), tuple(rows), tuple(notes))
+        return (token_note, *missing, form_note(_SOURCE_BLEU, compared))
 
 
 def source_bleu(
@@ -380,11 +394,7 @@ def source_bleu(
             f"{len(outputs):,} outputs and {len(sources):,} sources: "
             "give one source for each output"
         )
-    samples = [
-        Sample(str(index), "", output, source, where=f"pair {index}")
-        for index, (output, source) in enumerate(zip(outputs, sources, strict=True))
-    ]
-    return values(metric, samples)
+    return values(metric, as_source_samples(outputs, sources, "pair"))
 
 
 MOST = 20_000
@@ -440,10 +450,11 @@ class PairwiseBleu(DiversitySettings):
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         # Each system's data choose its groups, unless the option `groups` does.
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
-        shared = self.signed_options(system_cut.name for system_cut in cuts.values())
+        tokenizers = [system_cut.name for system_cut in cuts.values()]
+        signed_options = self.signed_options(tokenizers)
         columns: list[Column] = []
         for column_name, form in zip(_NAMES, ("mean", "pooled"), strict=True):
-            signature = Signature(column_name, form, f"groups={grouping}", *shared)
+            signature = Signature(column_name, form, f"groups={grouping}", *signed_options)
             columns.append(
                 Column(column_name, "metric", signature, low=0.0, high=100.0, better="lower"),
             )
@@ -452,25 +463,27 @@ class PairwiseBleu(DiversitySettings):
 
 def _groups(samples: Sequence[Sample], kind: str | None) -> tuple[str, list[list[str]]]:
     """Return how a system's texts are grouped, by `source` or all together, and the groups."""
-    by_source: dict[str, list[str]] = {}
+    outputs_by_source: dict[str, list[str]] = {}
     for sample in samples:
         if sample.source and sample.source.strip():
-            by_source.setdefault(sample.source, []).append(sample.output)
-    groups = [group for group in by_source.values() if len(group) > 1]
+            outputs_by_source.setdefault(sample.source, []).append(sample.output)
+    groups = [outputs for outputs in outputs_by_source.values() if len(outputs) > 1]
     if not kind:
         grouped_texts = sum(map(len, groups))
         # At least half of the texts share their source with another.
         kind = "source" if 0 < len(samples) <= 2 * grouped_texts else "system"
     if kind == "source":
         return kind, groups
-    return kind, [[sample.output for sample in samples]]
+    all_outputs = [sample.output for sample in samples]
+    return kind, [all_outputs]
 
 
 def _groups_note(kind: str, groups: Sequence[Sequence[str]], samples: int, texts: Corpus) -> str:
+    grouping = "all texts of the system are one group"
     if kind == "source":
-        parts = [f"within {plural(len(groups), 'source')} of two or more texts"]
-    else:
-        parts = ["all texts of the system are one group"]
+        sources = plural(len(groups), "source")
+        grouping = f"within {sources} of two or more texts"
+    parts = [grouping]
     left_out = samples - len(texts.lengths)
     if left_out:
         parts.append(f"{left_out:,} left out, because no other text has their source")
@@ -538,7 +551,8 @@ def pairwise_bleu(
     """
     metric = PairwiseBleu(**opts)
     groups = _as_groups(texts)
-    corpus = cut(metric, list(chain.from_iterable(groups))).corpus
+    all_texts = list(chain.from_iterable(groups))
+    corpus = cut(metric, all_texts).corpus
     mean, pooled_value = _pairwise(_parts(corpus, groups), metric)
     return pooled_value if pooled else mean
 
@@ -552,9 +566,10 @@ def _pairwise(groups: Sequence[Corpus], settings: Settings) -> tuple[float, floa
 
     largest = max(len(group.lengths) for group in groups)
     if largest > MOST:
+        pairs = largest * (largest - 1)
         raise CannotScore(
             "TooManyTexts",
-            f"{largest:,} texts in one group have {largest * (largest - 1):,} pairs: "
+            f"{largest:,} texts in one group have {pairs:,} pairs: "
             f"take a sample of up to {MOST:,} texts, or self_bleu, whose time is linear",
         )
     sum_of_pairs = 0.0
@@ -585,20 +600,23 @@ def _compare_pairs(group: Corpus, settings: Settings) -> tuple[float, Ints]:
     text_count = len(group.lengths)
     features = [_feature_matrix(grams, text_count) for grams in orders(group, settings.max_order)]
     sum_of_bleu = 0.0
-    matches = np.zeros(settings.max_order, dtype=np.int64)
+    total_matches = np.zeros(settings.max_order, dtype=np.int64)
     # Compare blocks of outputs with all texts, because all pairs at once may exceed the memory.
     block_size = max(_PAIRS // text_count, 1)
     for start in range(0, text_count, block_size):
         block = slice(start, start + block_size)
-        block_matches = [(matrix[block] @ matrix.T).toarray() for matrix in features]
         outputs = np.arange(text_count)[block]
-        for order_matches in block_matches:
-            order_matches[np.arange(len(outputs)), outputs] = 0  # a text with itself
-        outputs_lengths = group.lengths[block, None]
-        scores = _bleu_of_pairs(block_matches, outputs_lengths, group.lengths, settings)
+        output_rows = np.arange(len(outputs))
+        block_matches: list[Ints] = []  # of each order, outputs × texts
+        for matrix in features:
+            matches = (matrix[block] @ matrix.T).toarray()
+            matches[output_rows, outputs] = 0  # a text with itself
+            block_matches.append(matches)
+        output_lengths = group.lengths[block, None]
+        scores = _bleu_of_pairs(block_matches, output_lengths, group.lengths, settings)
         sum_of_bleu += scores.sum()
-        matches += [int(order_matches.sum()) for order_matches in block_matches]
-    return sum_of_bleu, matches
+        total_matches += [int(matches.sum()) for matches in block_matches]
+    return sum_of_bleu, total_matches
 
 
 def _feature_matrix(grams: Grams, texts: int) -> Matrix:
@@ -610,16 +628,17 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
     import numpy as np
     from scipy.sparse import csr_array
 
+    # One entry for each occurrence of an n-gram in a text.
+    text = np.repeat(grams.text, grams.count)
+    gram = np.repeat(grams.gram, grams.count)
+    # 0, 1 … c - 1 for an n-gram that occurs c times in its text
+    first_entries = np.cumsum(grams.count) - grams.count
+    entries = np.arange(grams.count.sum())
+    times_before = entries - np.repeat(first_entries, grams.count)
     largest_count = int(grams.count.max(initial=1))
-    first_feature = np.cumsum(grams.count) - grams.count
-    # 0, 1 … c - 1 for each n-gram of a text
-    position = np.arange(grams.count.sum())
-    times = position - np.repeat(first_feature, grams.count)
-    gram_of_feature = np.repeat(grams.gram, grams.count)
-    keys = gram_of_feature * largest_count + times
+    keys = gram * largest_count + times_before
     distinct_keys, feature = np.unique(keys, return_inverse=True)
     ones = np.ones(len(feature), dtype=np.int32)
-    text = np.repeat(grams.text, grams.count)
     # Texts without a token have no n-grams; one column of zeros keeps the matrix valid.
     shape = (texts, max(len(distinct_keys), 1))
     return csr_array((ones, (text, feature)), shape=shape)
@@ -627,47 +646,53 @@ def _feature_matrix(grams: Grams, texts: int) -> Matrix:
 
 def _bleu_of_pairs(
     hits: Sequence[Ints],
-    lengths: Ints,
-    closest: Ints,
+    output_lengths: Ints,
+    reference_lengths: Ints,
     settings: Settings,
 ) -> Floats:
-    """Compute BLEU for many pairs at once; `hits[n - 1]` are their matching n-grams of order n.
+    """Compute BLEU for many pairs at once, outputs × references.
 
-    Equals `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6 up to the last digits of a float.
+    `hits[n - 1]` are the pairs' matching n-grams of order n, outputs × references. The lengths are
+    of shapes (outputs, 1) and (references,). Equals `sacrebleu.metrics.bleu.BLEU.compute_bleu` 2.6
+    up to the last digits of a float.
     """
     import numpy as np
 
     sum_of_logs = np.zeros(hits[0].shape)
-    used_orders = np.zeros(lengths.shape)
-    halved = np.ones(hits[0].shape)
+    used_orders = np.zeros(output_lengths.shape)
+    powers_of_two = np.ones(hits[0].shape)
     # The logarithm of no match is -inf, and the precision of an order longer than the text NaN.
     with np.errstate(divide="ignore", invalid="ignore"):
         for order, matches in enumerate(hits, start=1):
             # sacrebleu adds k to the orders above 1 only, as Chen and Cherry do.
             added = _ADD_K if settings.smooth == "add-k" and order > 1 else 0
-            total = totals(lengths, order) + added
+            total = totals(output_lengths, order) + added
             matches_added = matches + added
-            missed = matches_added == 0
+            is_missed = matches_added == 0
             # "exp": the k-th order without a match counts 1 / 2^k matches.
-            halved[missed] *= 2
+            powers_of_two[is_missed] *= 2
             if settings.smooth == "exp":
-                smoothed = 100.0 / (halved * total)
+                smoothed = 100.0 / (powers_of_two * total)
             elif settings.smooth == "floor":
                 smoothed = 100.0 * _FLOOR / total
             else:
                 smoothed = np.zeros(())
-            precision = np.where(missed, smoothed, 100.0 * matches_added / total)
+            unsmoothed = 100.0 * matches_added / total
+            log_precision = np.log(np.where(is_missed, smoothed, unsmoothed))
             has_ngrams = total > 0
             # sacrebleu's effective order ignores orders without n-grams; otherwise BLEU is 0.
-            log_without_ngrams = 0.0 if settings.effective_order else -np.inf
-            sum_of_logs += np.where(has_ngrams, np.log(precision), log_without_ngrams)
-            used_orders += has_ngrams if settings.effective_order else 1
-        penalty = np.exp(1 - closest / lengths)
-        brevity = np.where(lengths < closest, penalty, 1.0)
+            if settings.effective_order:
+                sum_of_logs += np.where(has_ngrams, log_precision, 0.0)
+                used_orders += has_ngrams
+            else:
+                sum_of_logs += np.where(has_ngrams, log_precision, -np.inf)
+                used_orders += 1
+        penalty = np.exp(1 - reference_lengths / output_lengths)
+        brevity = np.where(output_lengths < reference_lengths, penalty, 1.0)
         mean_precision = np.exp(sum_of_logs / used_orders)
         bleu = np.minimum(brevity * mean_precision, 100.0)
     # sacrebleu gives 0 for a pair without any match, whatever the smoothing.
-    has_match = np.any([order_matches > 0 for order_matches in hits], axis=0)
+    has_match = np.any([matches > 0 for matches in hits], axis=0)
     return np.where(has_match, bleu, 0.0)
 
 

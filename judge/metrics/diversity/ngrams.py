@@ -56,16 +56,16 @@ def corpus(texts: Sequence[Sequence[str]]) -> Corpus:
     # A token that is not in the dictionary gets its length as the next id.
     id_by_token: defaultdict[str, int] = defaultdict()
     id_by_token.default_factory = id_by_token.__len__
-    n_texts = len(texts)
-    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=n_texts)
+    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
+    all_tokens = chain.from_iterable(texts)
+    all_ids = map(id_by_token.__getitem__, all_tokens)
     n_tokens = int(lengths.sum())
-    all_ids = map(id_by_token.__getitem__, chain.from_iterable(texts))
     ids = np.fromiter(all_ids, dtype=np.int64, count=n_tokens)
     return Corpus(ids, lengths, len(id_by_token))
 
 
 def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator[Grams]:
-    """Return the n-grams of order 1, 2 … max_order; none crosses texts.
+    """Yield the n-grams of order 1, 2 … max_order; none crosses texts.
 
     With `group`, one number from 0 for each text, n-grams of different groups are distinct. Memory
     and (except for sorting) time are linear in the number of tokens, for any order.
@@ -74,22 +74,21 @@ def orders(texts: Corpus, max_order: int, group: Ints | None = None) -> Iterator
 
     text_count = len(texts.lengths)
     text_of_token = np.repeat(np.arange(text_count), texts.lengths)
-    ends = np.cumsum(texts.lengths)[text_of_token]
+    end_of_text = np.cumsum(texts.lengths)[text_of_token]  # of each token's text
     starts = np.arange(len(texts.ids))  # where the n-grams start
-    gram = texts.ids if group is None else group[text_of_token]
+    # The ids of the n-grams of order 0: all are equal, or one for each group.
+    gram = np.zeros_like(texts.ids) if group is None else group[text_of_token]
     for order in range(1, max_order + 1):
-        fits = starts + order <= ends[starts]
+        fits = starts + order <= end_of_text[starts]
         starts = starts[fits]
-        # An n-gram is its first n - 1 tokens and one more: one number for any length. Without
-        # groups, `gram` already holds the only token of the first order.
-        needs_last = order > 1 or group is not None
-        last = texts.ids[starts + order - 1] if needs_last else 0
-        keys = gram[fits] * texts.kinds + last
+        # An n-gram is its first n - 1 tokens and one more: one number for any length.
+        last_token = texts.ids[starts + order - 1]
+        keys = gram[fits] * texts.kinds + last_token
         _, distinct_numbers = np.unique(keys, return_inverse=True)
         gram = distinct_numbers.astype(np.int64, copy=False)
         gram_and_text = gram * text_count + text_of_token[starts]
-        pairs, count = np.unique(gram_and_text, return_counts=True)
-        yield Grams(pairs // text_count, pairs % text_count, count)
+        distinct_pairs, count = np.unique(gram_and_text, return_counts=True)
+        yield Grams(distinct_pairs // text_count, distinct_pairs % text_count, count)
 
 
 def totals(lengths: Ints, order: int) -> Ints:
@@ -142,11 +141,12 @@ def failure(system: str, column: str, error: CannotScore) -> Failure:
 def check_texts(texts: Corpus, least: int = 1) -> None:
     """Raise CannotScore for fewer texts than `least`, or if no text has a token."""
     count = len(texts.lengths)
+    counted_texts = plural(count, "text")
     if count < least:
-        message = f"{plural(count, 'text')} given: {least} or more are needed"
+        message = f"{counted_texts} given: {least} or more are needed"
         raise CannotScore("TooFewTexts", message)
     if not texts.lengths.any():
-        message = f"{plural(count, 'text')} without any token: there is nothing to score"
+        message = f"{counted_texts} without any token: there is nothing to score"
         raise CannotScore("NoToken", message)
 
 
@@ -157,22 +157,25 @@ def blank(texts: Corpus) -> int:
 
 def notes(metric_name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
     """Return notes about texts without any token, and texts that are not split into words."""
-    empty_texts = {system: blank(system_cut.corpus) for system, system_cut in cuts.items()}
-    lines: list[str | Note] = []
-    total = sum(empty_texts.values())
-    if total:
-        counts: list[str] = []
-        for system, count in empty_texts.items():
-            if count:
-                counts.append(f"{system or 'the system'} {count:,}")
-        listed = ", ".join(counts)
-        without_token = f"{plural(total, 'text')} without any token ({listed})"
-        lines.append(f"{metric_name}: {without_token}; {effect}")
-    lines += [system_cut.note for system_cut in cuts.values() if system_cut.note.some]
-    # Systems of one language lack the same packages.
-    missing = chain.from_iterable(system_cut.missing for system_cut in cuts.values())
-    lines += dict.fromkeys(missing)
-    return tuple(lines)
+    total_empty = 0
+    counts: list[str] = []
+    uncut: list[Note] = []
+    missing: dict[str, None] = {}  # systems of one language lack the same packages
+    for system, system_cut in cuts.items():
+        empty_texts = blank(system_cut.corpus)
+        if empty_texts:
+            total_empty += empty_texts
+            label = system or "the system"
+            counts.append(f"{label} {empty_texts:,}")
+        if system_cut.note.some:
+            uncut.append(system_cut.note)
+        missing |= dict.fromkeys(system_cut.missing)
+    empty_notes: list[str] = []
+    if counts:
+        texts = plural(total_empty, "text")
+        by_system = ", ".join(counts)
+        empty_notes.append(f"{metric_name}: {texts} without any token ({by_system}); {effect}")
+    return (*empty_notes, *uncut, *missing)
 
 
 def unequal_counts_note(metric_name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
