@@ -1,7 +1,6 @@
 """The prompts of metrics that ask the judge model.
 
-They are templates in prompts/<language>/<task>/, with the words of headers.
-
+They are templates in prompts/<language>/<task>/, whose headers have the words that replies may use.
 All extend the layout qags/text.jinja, so that a prompt begins with the text and a provider's cache
 reads it once.
 """
@@ -64,16 +63,15 @@ def load(language: str, task: str, prompt_name: str) -> Prompt:
     file_name = f"{prompt_name}.jinja"
     template = read_text(folder / task / file_name)
     layout = read_text(folder / "qags" / _LAYOUT)
-    texts = {file_name: template, _LAYOUT: layout}
-    bodies = {file: template_body(text) for file, text in texts.items()}
-    environment = Sandbox(DictLoader(bodies))
     words: dict[str, tuple[str, ...]] = {}
-    for text in texts.values():
+    for text in (template, layout):
         header = yaml_lines.values(front_matter(text)) or {}
         for key, values in header.items():
             words[key] = tuple(map(str, values))
+    bodies = {file_name: template_body(template), _LAYOUT: template_body(layout)}
+    environment = Sandbox(DictLoader(bodies))
     # The digest is of both files, because the layout is part of the prompt.
-    both_files = json.dumps(list(texts.values()))
+    both_files = json.dumps([template, layout])
     digest = hashlib.sha256(both_files.encode()).hexdigest()
     return Prompt(environment.get_template(file_name), words, digest)
 
@@ -97,8 +95,12 @@ class Stage:
     @property
     def signature(self) -> str:
         """Return `model:language@digest` for the given language, or for all languages so far."""
-        digests = [f"{language}@{self.prompt(language).digest[:6]}" for language in self._used]
-        return f"{self._ask.signature or 'llm'}:{join_names(digests)}"
+        versions: list[str] = []
+        for language in self._used:
+            digest = self.prompt(language).digest[:6]
+            versions.append(f"{language}@{digest}")
+        model = self._ask.signature or "llm"
+        return f"{model}:{join_names(versions)}"
 
     def prompt(self, language: str | None = None) -> Prompt:
         """Return the prompt in a language."""
@@ -108,8 +110,8 @@ class Stage:
         """Return the request about a text, whose reply `read` reads."""
         language = self._language or detect_language([text])
         self._used.add(language)
-        prompt = self.prompt(language).render(text=text, **texts)
-        return ModelQuestion(prompt, self.most_tokens, read)
+        rendered = self.prompt(language).render(text=text, **texts)
+        return ModelQuestion(rendered, self.most_tokens, read)
 
     def ask(self, requests: Sequence[ModelQuestion]) -> list[str | ModelError]:
         """Return the replies."""

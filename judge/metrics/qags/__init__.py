@@ -24,6 +24,7 @@ from judge.metrics.base import BaseMetric, ModelError, no_progress, setting
 from judge.metrics.bertscore.languages import UNKNOWN_ADVICE
 from judge.metrics.bertscore.models import HIGH, LOW
 from judge.metrics.common import (
+    as_source_samples,
     choice_option,
     failure,
     lacks_source,
@@ -181,9 +182,11 @@ class Qags(BaseMetric):
     def stages(self) -> StageNames:
         """Return what makes themes, questions and answers."""
         defaults = _STAGES[self.backend]
-        themes = self.themes or defaults.themes
-        questions = self.questions or defaults.questions
-        return StageNames(themes, questions, self.answers or defaults.answers)
+        return StageNames(
+            themes=self.themes or defaults.themes,
+            questions=self.questions or defaults.questions,
+            answers=self.answers or defaults.answers,
+        )
 
     @property
     def asks(self) -> bool:
@@ -257,10 +260,11 @@ class Qags(BaseMetric):
         for index, sample in enumerate(samples):
             if index in outcome_by_index:
                 outcomes.append(outcome_by_index[index])
-            elif not (sample.source or "").strip():
-                outcomes.append(Outcome(trouble=ModelError("NoSource", lacks_source(sample))))
-            else:
-                outcomes.append(Outcome(trouble=ModelError("NoThemes", _NO_OUTPUT)))
+                continue
+            trouble = ModelError("NoThemes", _NO_OUTPUT)
+            if not (sample.source or "").strip():
+                trouble = ModelError("NoSource", lacks_source(sample))
+            outcomes.append(Outcome(trouble=trouble))
         # The signatures name what the answers needed, so they are read last.
         return outcomes, self._columns(stages, similarities_of_answers)
 
@@ -286,20 +290,32 @@ class Qags(BaseMetric):
             return Stages(self._nouns(), questions, answers)
         if self.context.ask is None:
             raise ConfigError(_no_judge())
-        set_language = self.language or self.context.language
-        language = set_language or text.detect_language(outputs)
-        judged = judge_model.open(self.context.ask, language)
-        themes = judged.themes if self.stages.themes == LLM else self._nouns()
-        questions, answers = self._models or (judged.questions, judged.answers)
-        return Stages(themes, questions, answers)
+        run_language = self.language or self.context.language
+        language = run_language or text.detect_language(outputs)
+        stages = judge_model.open(self.context.ask, language)
+        if self.stages.themes != LLM:
+            stages = stages._replace(themes=self._nouns())
+        if self._models is not None:
+            questions, answers = self._models
+            stages = stages._replace(questions=questions, answers=answers)
+        return stages
 
     def _nouns(self) -> Nouns:
         return Nouns(self.stages.themes, compounds=self.compounds)
 
     def _similarities(self) -> Similarities:
-        bert = {"model": self.bertscore_model, "layer": self.bertscore_layer, "device": self.device}
-        cache = self.context.cache
-        return Similarities(self.similarity, low=self.low, high=self.high, bert=bert, cache=cache)
+        bertscore_options = {
+            "model": self.bertscore_model,
+            "layer": self.bertscore_layer,
+            "device": self.device,
+        }
+        return Similarities(
+            self.similarity,
+            low=self.low,
+            high=self.high,
+            bert=bertscore_options,
+            cache=self.context.cache,
+        )
 
 
 def score(
@@ -318,21 +334,22 @@ def score(
     if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
         raise ConfigError("qags: outputs and sources must be lists of equal length")
     metric = Qags(**options)
-    samples = [
-        Sample(str(index), "", output, source=source, where=f"output {index}")
-        for index, (output, source) in enumerate(zip(outputs, sources, strict=True))
-    ]
+    samples = as_source_samples(outputs, sources)
     outcomes, _ = metric._measure(samples)
     results: list[QagsValue | Failure] = []
     for sample, outcome in zip(samples, outcomes, strict=True):
-        failed: Failure | None = None
+        failures: list[Failure] = []
         values: dict[str, float] = {}
         for row in _rows(sample, outcome, metric.similarity):
-            if isinstance(row, Score):
-                values[row.column.removeprefix("qags_")] = row.value
-            elif failed is None:
-                failed = row
-        results.append(failed or QagsValue(values, outcome.lines, outcome.note))
+            if isinstance(row, Failure):
+                failures.append(row)
+            else:
+                similarity = row.column.removeprefix("qags_")
+                values[similarity] = row.value
+        if failures:
+            results.append(failures[0])
+        else:
+            results.append(QagsValue(values, outcome.lines, outcome.note))
     return results
 
 
@@ -400,22 +417,29 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
 
 def _set_options(options: Qags, *names: str) -> dict[str, Any]:
     """Return the options of these names that are not None."""
-    values = {option_name: getattr(options, option_name) for option_name in names}
-    return {option_name: value for option_name, value in values.items() if value is not None}
+    values: dict[str, Any] = {}
+    for option_name in names:
+        value = getattr(options, option_name)
+        if value is not None:
+            values[option_name] = value
+    return values
 
 
 def _no_judge() -> str:
+    with_judge = naming_a_judge("qags")
     models = {"backend": "models", "questions": "GENERATOR", "answers": "READER"}
+    with_models = option("set", {"qags": models})
     return (
-        f"qags: no judge and no models. Name a judge with {naming_a_judge('qags')}, or two models "
-        f"that make and answer questions: {option('set', {'qags': models})}"
+        f"qags: no judge and no models. Name a judge with {with_judge}, or two models "
+        f"that make and answer questions: {with_models}"
     )
 
 
 def _no_models() -> str:
     models = {"questions": "GENERATOR", "answers": "READER"}
+    with_models = option("set", {"qags": models})
     return (
         "qags: backend=models needs two models, folders or names on the Hugging Face hub: "
-        f"{option('set', {'qags': models})}. GENERATOR generates questions for answers "
+        f"{with_models}. GENERATOR generates questions for answers "
         "(T5-style), READER answers questions from a text"
     )

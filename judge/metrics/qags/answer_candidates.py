@@ -48,9 +48,7 @@ class Nouns:
         if tool not in NOUNS and not tool.startswith(SPACY):
             raise ConfigError(unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
         self._tool = None if tool == "nouns" else tool
-        models = _ENGLISH if find_spec("spacy") else ()
-        installed = [SPACY + model for model in models if find_spec(model)]
-        self._english = installed[0] if installed else ""
+        self._english = _installed_english_finder()
         self._compounds = compounds
         self._used: set[str] = set()
         self._cache: dict[tuple[str, str], list[Span]] = {}
@@ -95,7 +93,9 @@ class Nouns:
 
     def _spans(self, cleaned: str, language: str) -> list[Span]:
         """Return where the themes are in a cleaned text, in order; results are cached."""
-        finder_name = self._tool or (self._english if language == "en" else language)
+        finder_name = self._tool or language
+        if finder_name == "en":
+            finder_name = self._english
         if not finder_name:
             raise MissingExtra(_no_english())
         self._used.add(finder_name)
@@ -119,6 +119,16 @@ class Nouns:
         return signature if self._compounds else f"{signature}-single"
 
 
+def _installed_english_finder() -> str:
+    """Return the finder with spaCy's largest installed model of English, "" if there is none."""
+    if find_spec("spacy") is None:
+        return ""
+    for model in _ENGLISH:
+        if find_spec(model):
+            return SPACY + model
+    return ""
+
+
 def _signature_of(finder_name: str) -> str:
     """Return a finder with the versions of its packages, which decide its results.
 
@@ -127,8 +137,9 @@ def _signature_of(finder_name: str) -> str:
     if finder_name.startswith(SPACY):
         meta = _spacy(finder_name).meta
         return f"spacy-{meta['lang']}_{meta['name']}{meta['version']}"
-    packages = [f"{package}{version(package)}" for package in tagger_tool(finder_name).packages]
-    return "-".join([finder_name, *packages])
+    packages = tagger_tool(finder_name).packages
+    versions = [f"{package}{version(package)}" for package in packages]
+    return "-".join([finder_name, *versions])
 
 
 _NO_FINDER = ModelError(
@@ -145,10 +156,11 @@ _NOT_ENGLISH = ModelError(
 
 
 def _no_english() -> str:
+    with_other_model = option("set", {"qags": {"themes": "spacy:MODEL"}})
     return (
         "qags: the nouns of English texts need spaCy and a model: pip install spacy, then python "
         "-m spacy download en_core_web_sm; or name another with "
-        f"{option('set', {'qags': {'themes': 'spacy:MODEL'}})}, or leave out qags.backend to ask "
+        f"{with_other_model}, or leave out qags.backend to ask "
         "the judge"
     )
 
@@ -170,12 +182,12 @@ def languages(texts: Sequence[str]) -> list[str]:
     detected = [text.detect_language([passage]) for passage in texts]
     if language_of_all != "ja":
         return detected
-    of_each: list[str] = []
+    corrected: list[str] = []
     for passage, language in zip(texts, detected, strict=True):
         # A short Japanese text may have no kana.
-        is_japanese = language == "zh" and len(passage) <= _SHORT
-        of_each.append("ja" if is_japanese else language)
-    return of_each
+        may_be_japanese = language == "zh" and len(passage) <= _SHORT
+        corrected.append("ja" if may_be_japanese else language)
+    return corrected
 
 
 def is_other_language(passage: str) -> bool:
@@ -235,14 +247,15 @@ def _compound_spans(cleaned: str, words: Words, spaced: bool) -> Iterator[Span]:
 def _runs(cleaned: str, words: Words, spaced: bool) -> list[Words]:
     """Return runs of words that may be in one compound. Words without a role separate them."""
     runs: list[Words] = [[]]
-    for span, role in words:
+    for word in words:
+        _, role = word
         last_run = runs[-1]
-        if last_run:
-            continues = role and _continues_compound(last_run[-1], (span, role), cleaned, spaced)
-            if not continues:
-                runs.append([])
-        if role:
-            runs[-1].append((span, role))
+        if not role:
+            runs.append([])
+        elif last_run and not _continues_compound(last_run[-1], word, cleaned, spaced):
+            runs.append([word])
+        else:
+            last_run.append(word)
     return runs
 
 
@@ -303,14 +316,16 @@ def _by_spacy(nlp: Any, cleaned: str, compounds: bool) -> list[Span]:
     nouns = [(token.i, token.i + 1) for token in noun_tokens]
     if not compounds:
         return [_character_span(doc, span) for span in nouns]
+    noun_phrases = _noun_chunks(nlp, doc) or _joined(nouns)
     entities = [(entity.start, entity.end) for entity in doc.ents]
     phrases: set[Span] = set()
-    for span in (*(_noun_chunks(nlp, doc) or _joined(nouns)), *entities):
+    for span in (*noun_phrases, *entities):
         trimmed = _without_function_words(doc, span)
         if trimmed:
             phrases.add(trimmed)
+    longest_first = sorted(phrases, key=lambda span: (span[0] - span[1], span))
     chosen: list[Span] = []
-    for start, end in sorted(phrases, key=lambda span: (span[0] - span[1], span)):  # longest first
+    for start, end in longest_first:
         if all(end <= longer[0] or start >= longer[1] for longer in chosen):
             chosen.append((start, end))
     return [_character_span(doc, span) for span in sorted(chosen)]

@@ -25,8 +25,22 @@ from judge.metrics.qags.pipeline import UNANSWERABLE, Stages
 Words = Mapping[str, tuple[str, ...]]
 """The words of a prompt's header, by their purpose."""
 
-# Enclose a whole line, as in **Snow** or 「雪」.
-_PAIRS = ("**", "*", "__", "_", "`", '"', "'", "“”", "‘’", "「」", "『』", "«»", "[]")
+# The marks that may enclose a whole line, as in **Snow** or 「雪」; the longer ones first.
+_ENCLOSING_MARKS = (
+    ("**", "**"),
+    ("*", "*"),
+    ("__", "__"),
+    ("_", "_"),
+    ("`", "`"),
+    ('"', '"'),
+    ("'", "'"),
+    ("“", "”"),
+    ("‘", "’"),
+    ("「", "」"),
+    ("『", "』"),
+    ("«", "»"),
+    ("[", "]"),
+)
 # "- Snow", "・交番", "1. Snow", "(4) Sunday", "1、大雪"; not "3.5 million homes"
 _BULLET = re.compile(r"[-–•*・+]\s+|・|•|\(?\d{1,3}[.)．）、](?!\d)\s*")
 # "- Snow"; not "1. FC Köln", because an answer may begin with a number
@@ -64,27 +78,29 @@ def _entries(reply: str) -> list[str]:
 
     An object that holds one list stands for this list.
     """
-    lines = [line.strip() for line in reply.splitlines()]
-    lines = [line for line in lines if line and not line.startswith("```")]
+    stripped = [line.strip() for line in reply.splitlines()]
+    lines = [line for line in stripped if line and not line.startswith("```")]
     if lines and lines[0][0] in "[{":
         # A reply such as `[see below]` is no JSON: it stays a line.
         with suppress(ValueError, RecursionError):
             decoder = json.JSONDecoder(strict=False)
             data, _ = decoder.raw_decode("\n".join(lines))
             listed = _json_lines(data)
-            lines = lines if listed is None else listed
-    return [line[:_LONGEST] for line in lines if line][:_MOST]
+            if listed is not None:
+                lines = listed
+    return [line[:_LONGEST] for line in lines][:_MOST]
 
 
 def _json_lines(data: Any) -> list[str] | None:
-    """Return the lines of the values in a JSON value; None for several lists."""
+    """Return the lines of the values in a JSON value, without blank ones; None for several lists."""
     values = list(data.values()) if isinstance(data, dict) else [data]
     lists = [value for value in values if isinstance(value, list)] or [values]
     if len(lists) > 1:
         return None
     lines: list[str] = []
     for value in lists[0]:
-        lines += [line.strip() for line in str(value).splitlines()]
+        stripped = [line.strip() for line in str(value).splitlines()]
+        lines += filter(None, stripped)
     return lines
 
 
@@ -113,14 +129,12 @@ def _without_marks(line: str) -> str:
     while line != line_before:
         line = line.strip()
         line_before = line
-        for pair in _PAIRS:
-            # A pair of one character opens and closes: straight quotes.
-            opening = pair[0] if len(set(pair)) == 2 else pair
-            closing = pair[1] if len(set(pair)) == 2 else pair
+        for opening, closing in _ENCLOSING_MARKS:
+            if not (line.startswith(opening) and line.endswith(closing)):
+                continue
             inner = line[len(opening) : -len(closing)]
-            encloses = line.startswith(opening) and line.endswith(closing)
             # In `"Yes" or "no"` the marks belong to two words.
-            if encloses and inner and opening not in inner and closing not in inner:
+            if inner and opening not in inner and closing not in inner:
                 line = inner
     return line
 
@@ -146,7 +160,7 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
     if not spelling_by_theme:
         raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
     in_order = sorted(spelling_by_theme, key=folded_output.find)
-    return "\n".join(spelling_by_theme[folded] for folded in in_order)
+    return "\n".join(spelling_by_theme[theme] for theme in in_order)
 
 
 def _themes_of(entry: str, folded_output: str) -> list[str]:
@@ -188,26 +202,31 @@ def question(reply: str, words: Words) -> str:
     Raises ParseError if there is none.
     """
     entries = _entries(reply)
-    asking: list[str] = []
+    labels = words["labels"]
+    lines: list[str] = []
     for position, entry in enumerate(entries, 1):
-        line = _bare(entry, _BULLET, words["labels"])
-        # Some models write the answer after the question.
-        for label in _label(words["labels"]).finditer(line):
-            before_label = line[: label.start()].rstrip(_OPENERS)
-            if before_label.endswith(_QUESTION_ENDS):
-                line = before_label
-                break
+        line = _without_answer(_bare(entry, _BULLET, labels), labels)
         if _refuses(line, words["refusals"]):
             break  # the rest is not a question about the text
-        if says(line) and not _announces(line, position < len(entries)):
-            asking.append(" ".join(line.split()))
-    for line in asking:
+        has_next = position < len(entries)
+        if says(line) and not _announces(line, has_next):
+            lines.append(" ".join(line.split()))
+    for line in lines:
         if line.rstrip(_CLOSERS).endswith(_QUESTION_ENDS):
             return line
-    for line in asking:
+    for line in lines:
         if "?" in line or "？" in line:
             return line
     raise ParseError(f"no question in the reply: {reply[:80]!r}", reply)
+
+
+def _without_answer(line: str, labels: Sequence[str]) -> str:
+    """Return a question without the labelled answer that some models write after it."""
+    for label in _label(labels).finditer(line):
+        before_label = line[: label.start()].rstrip(_OPENERS)
+        if before_label.endswith(_QUESTION_ENDS):
+            return before_label
+    return line
 
 
 def answer(reply: str, question: str, text: str, words: Words) -> str:
@@ -221,16 +240,11 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
     lines = [line for line in answers if says(line)]
     if any(_is_word(line, words["unanswerable"]) for line in lines):
         return UNANSWERABLE
-    phrases = [_core(word) for word in words["unanswerable"]]
-    alternatives = "|".join(map(re.escape, phrases))
-    # "Not stated: the text is about snow". An explanation begins with such a phrase and a stop, or
-    # it begins or ends with the first phrase.
-    explains = re.compile(rf"(?:{alternatives})\s*[^\w\s]")
     for position, line in enumerate(lines, 1):
-        if _announces(line, position < len(lines)):
+        has_next = position < len(lines)
+        if _announces(line, has_next):
             continue
-        core = _core(line)
-        if explains.match(core) or core.startswith(phrases[0]) or core.endswith(phrases[0]):
+        if _explains_no_answer(line, words["unanswerable"]):
             return UNANSWERABLE
         if _folded(line) in _folded(text):
             return line
@@ -240,6 +254,19 @@ def answer(reply: str, question: str, text: str, words: Words) -> str:
             break
         return line
     raise ParseError(f"no answer in the reply: {reply[:80]!r}", reply)
+
+
+def _explains_no_answer(line: str, unanswerable: Sequence[str]) -> bool:
+    """Return whether a line says more than one of these phrases: `Not stated: it is about snow`.
+
+    It begins with a phrase and a mark, or it begins or ends with the first phrase.
+    """
+    core = _core(line)
+    phrases = [_core(word) for word in unanswerable]
+    if core.startswith(phrases[0]) or core.endswith(phrases[0]):
+        return True
+    alternatives = "|".join(map(re.escape, phrases))
+    return re.match(rf"(?:{alternatives})\s*[^\w\s]", core) is not None
 
 
 def _answer_text(line: str, question: str, labels: Sequence[str]) -> str:
@@ -292,8 +319,9 @@ def _sentence(text: str) -> str:
 
     The marks stay, because a title or a quotation that begins a line is no refusal.
     """
-    text = re.sub("[。!?]", ".", _folded(text).replace("'", ""))
-    return _NON_SENTENCE.sub(" ", text).lstrip()
+    without_apostrophes = _folded(text).replace("'", "")
+    with_one_stop = re.sub("[。!?]", ".", without_apostrophes)
+    return _NON_SENTENCE.sub(" ", with_one_stop).lstrip()
 
 
 def _is_word(line: str, words: Sequence[str]) -> bool:
@@ -310,12 +338,15 @@ def _core(text: str) -> str:
 def _words_only(text: str) -> str:
     """Return the words, of letters and digits only: `doesnt say` of "It doesn't say."."""
     without_apostrophes = _folded(text).replace("'", "")
-    return " ".join(_NON_WORDS.sub(" ", without_apostrophes).split())
+    words = _NON_WORDS.sub(" ", without_apostrophes).split()
+    return " ".join(words)
 
 
 def _folded(text: str) -> str:
     """Return a text with one case, one kind of apostrophe and single spaces."""
-    return " ".join(fold(text).casefold().replace("’", "'").split())
+    casefolded = fold(text).casefold()
+    words = casefolded.replace("’", "'").split()
+    return " ".join(words)
 
 
 def open(ask: Ask, language: str) -> Stages:
@@ -323,10 +354,11 @@ def open(ask: Ask, language: str) -> Stages:
 
     The stages' signatures contain the `signature` of `ask`, if it has one: it names the model.
     """
-    themes = ModelThemes(ask, language)
-    questions = ModelQuestions(ask, language)
-    answers = ModelAnswers(ask, language)
-    return Stages(themes, questions, answers)
+    return Stages(
+        themes=ModelThemes(ask, language),
+        questions=ModelQuestions(ask, language),
+        answers=ModelAnswers(ask, language),
+    )
 
 
 class _Stage(prompts.Stage):
@@ -335,7 +367,8 @@ class _Stage(prompts.Stage):
 
     def _replies(self, requests: Sequence[ModelQuestion | None]) -> list[str | ModelError]:
         """Return the reply to each request, an empty text for None."""
-        replies = iter(self.ask([request for request in requests if request]))
+        sent = [request for request in requests if request]
+        replies = iter(self.ask(sent))
         return [next(replies) if request else "" for request in requests]
 
 
@@ -355,16 +388,21 @@ class ModelThemes(_Stage):
         nothing = self.prompt().words["nothing"]
         requests: list[ModelQuestion | None] = []
         for output in outputs:
-            read = partial(themes, output=output, nothing=nothing)
-            requests.append(self.request(read, output) if says(output) else None)
+            request = None
+            if says(output):
+                read = partial(themes, output=output, nothing=nothing)
+                request = self.request(read, output)
+            requests.append(request)
         listed: list[list[str] | ModelError] = []
         for reply, request in zip(self._replies(requests), requests, strict=True):
             if isinstance(reply, ModelError):
                 listed.append(reply)
             elif reply:
                 listed.append(reply.split("\n"))
+            elif request:
+                listed.append(_NO_THEMES)
             else:
-                listed.append(_NO_THEMES if request else [])
+                listed.append([])
         return listed
 
 
@@ -391,7 +429,9 @@ class ModelAnswers(_Stage):
         words = self.prompt().words
         requests: list[ModelQuestion | None] = []
         for question, text in pairs:
-            read = partial(answer, question=question, text=text, words=words)
-            request = self.request(read, text, question=question) if says(text) else None
+            request = None
+            if says(text):
+                read = partial(answer, question=question, text=text, words=words)
+                request = self.request(read, text, question=question)
             requests.append(request)
         return self._replies(requests)

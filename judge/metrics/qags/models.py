@@ -93,19 +93,26 @@ class _ThemedText:
     def grown(self, spans: Sequence[Span], fits: Callable[[Excerpt], bool]) -> Excerpt | None:
         """Add the spans after and before the theme in turn, on each side until one does not fit."""
         first_index, last_index = self.spans_with_theme(spans)
-        if not fits(self.excerpt(self.extent(spans, first_index, last_index))):
+        largest = self.excerpt_between(spans, first_index, last_index)
+        if not fits(largest):
             return None
-        sides = [1, -1]  # after, before
+        sides = ["after", "before"]
         while sides:
             side = sides.pop(0)
-            wider_first = first_index if side > 0 else first_index - 1
-            wider_last = last_index + 1 if side > 0 else last_index
+            wider_first = first_index - 1 if side == "before" else first_index
+            wider_last = last_index + 1 if side == "after" else last_index
             if wider_first < 0 or wider_last >= len(spans):
                 continue
-            if fits(self.excerpt(self.extent(spans, wider_first, wider_last))):
+            wider = self.excerpt_between(spans, wider_first, wider_last)
+            if fits(wider):
+                largest = wider
                 first_index = wider_first
                 last_index = wider_last
                 sides.append(side)  # a side that did not fit is not tried again
+        return largest
+
+    def excerpt_between(self, spans: Sequence[Span], first_index: int, last_index: int) -> Excerpt:
+        """Return the part from one of the spans to another, split around the theme."""
         return self.excerpt(self.extent(spans, first_index, last_index))
 
 
@@ -154,16 +161,16 @@ def excerpt(whole: str, theme: str, fits: Callable[[Excerpt], bool]) -> Excerpt 
     if fits(everything):
         return everything
     sentences = _sentence_spans(whole)
-    of_sentences = themed.grown(sentences, fits)
-    if of_sentences:
-        return of_sentences
+    whole_sentences = themed.grown(sentences, fits)
+    if whole_sentences:
+        return whole_sentences
     # Not even the sentence fits: grow from the theme word by word.
     first_index, last_index = themed.spans_with_theme(sentences)
     start, stop = themed.extent(sentences, first_index, last_index)
     words = [word.span() for word in _WORD.finditer(whole, start, stop)]
-    of_words = themed.grown(words or [themed.theme], fits)
-    if of_words:
-        return of_words
+    part_of_sentence = themed.grown(words or [themed.theme], fits)
+    if part_of_sentence:
+        return part_of_sentence
     theme_alone = themed.excerpt(themed.theme)
     return theme_alone if fits(theme_alone) else None
 
@@ -220,13 +227,10 @@ class Generator:
             # One question without sampling. Only the special tokens of the model's own settings
             # are kept.
             defaults = model.network.generation_config
-            own_settings = {
-                setting_name: getattr(defaults, setting_name, None)
-                for setting_name in _KEPT_SETTINGS
-            }
+            special_tokens = {name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}
             transformers = import_module("transformers")
             model.network.generation_config = transformers.GenerationConfig(
-                **own_settings,
+                **special_tokens,
                 num_beams=self.beams,
                 max_new_tokens=self.question_tokens,
                 early_stopping=self.beams > 1,
@@ -251,20 +255,20 @@ class Generator:
 
         ModelError `NoQuestion` if the model writes none, or if the theme is too long.
         """
-        prompts = {request: self._prompt(*request) for request in dict.fromkeys(pairs)}
-        usable = [prompt for prompt in prompts.values() if prompt is not None]
-        distinct = dict.fromkeys(usable)
-        written = self._written(list(distinct))
+        prompt_by_pair = {pair: self._prompt(*pair) for pair in dict.fromkeys(pairs)}
+        usable = [prompt for prompt in prompt_by_pair.values() if prompt is not None]
+        distinct_prompts = list(dict.fromkeys(usable))
+        reply_by_prompt = self._generate(distinct_prompts)
         too_long = ModelError("NoQuestion", "the theme is too long for the generator's input")
-        nothing = ModelError("NoQuestion", "the generator wrote nothing")
+        no_reply = ModelError("NoQuestion", "the generator wrote nothing")
         questions: dict[tuple[str, str], str | ModelError] = {}
-        for request, prompt in prompts.items():
+        for pair, prompt in prompt_by_pair.items():
             if prompt is None:
-                questions[request] = too_long
+                questions[pair] = too_long
             else:
-                question = _LABEL.sub("", written[prompt], count=1).strip()
-                questions[request] = question or nothing
-        return [questions[request] for request in pairs]
+                question = _LABEL.sub("", reply_by_prompt[prompt], count=1).strip()
+                questions[pair] = question or no_reply
+        return [questions[pair] for pair in pairs]
 
     def _prompt(self, theme: str, output: str) -> str | None:
         """Return the model's input, cut around the theme; None if the theme alone is too long."""
@@ -282,12 +286,16 @@ class Generator:
         return self._filled(theme, fitting) if fitting else None
 
     def _letters(self, text: str) -> str:
-        """Return a text with its special tokens split: `<s>` becomes `< s>`."""
+        """Return a text with its special tokens split: `</s>` becomes `< /s>`."""
         text = normalization.whole(text).strip()
         if not self._special:
             return text
-        # `</s>` becomes `< /s>`.
-        return self._special.sub(lambda token: f"{token[0][0]} {token[0][1:]}", text)
+
+        def split(match: re.Match[str]) -> str:
+            token = match[0]
+            return f"{token[0]} {token[1:]}"
+
+        return self._special.sub(split, text)
 
     def _filled(self, theme: str, part: Excerpt) -> str:
         fields = {
@@ -301,22 +309,24 @@ class Generator:
     def _ids(self, prompt: str) -> list[int]:
         return list(self._model.tokenizer.encode(prompt, verbose=False))
 
-    def _written(self, prompts: Sequence[str]) -> dict[str, str]:
+    def _generate(self, prompts: Sequence[str]) -> dict[str, str]:
+        """Return what the model writes for each of the distinct prompts."""
         if not prompts:
             return {}
-        ids = [self._ids(prompt) for prompt in prompts]
-        lengths = [len(row) for row in ids]
-        questions: dict[str, str] = {}
-        tokens = self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)
+        prompt_ids = [self._ids(prompt) for prompt in prompts]
+        lengths = [len(ids) for ids in prompt_ids]
+        batch_tokens = self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)
+        batch_size = batch_tokens // self.beams
+        replies: dict[str, str] = {}
         # Mixed lengths are fine, because padding is encoded only once.
-        for batch in huggingface.batches(lengths, tokens // self.beams, mixed=True):
-            batch_prompts = [prompts[index] for index in batch]
-            generated = self._generated([ids[index] for index in batch])
-            questions |= zip(batch_prompts, generated, strict=True)
-            self.progress(len(questions), len(prompts))
-        return questions
+        for indices in huggingface.batches(lengths, batch_size, mixed=True):
+            batch_prompts = [prompts[index] for index in indices]
+            batch_ids = [prompt_ids[index] for index in indices]
+            replies |= zip(batch_prompts, self._generate_batch(batch_ids), strict=True)
+            self.progress(len(replies), len(prompts))
+        return replies
 
-    def _generated(self, ids: Sequence[Sequence[int]]) -> list[str]:
+    def _generate_batch(self, ids: Sequence[Sequence[int]]) -> list[str]:
         torch = import_module("torch")
         model = self._model
         rows, mask = huggingface.padded(ids, model.pad)
@@ -390,22 +400,23 @@ class ExtractiveReader:
         distinct = list(dict.fromkeys(pairs))
         answers: dict[tuple[str, str], str | ModelError] = {}
         for start in range(0, len(distinct), _PAIRS):
-            some_pairs = distinct[start : start + _PAIRS]
-            windows = {pair: self._windows(*pair) for pair in some_pairs}
-            readable = [read for read in windows.values() if isinstance(read, list)]
+            block = distinct[start : start + _PAIRS]
+            windows_by_pair: dict[tuple[str, str], list[Any]] = {}
+            for pair in block:
+                windows = self._windows(*pair)
+                if isinstance(windows, list):
+                    windows_by_pair[pair] = windows
+                else:
+                    answers[pair] = windows  # it is answered without reading
             outputs = self._model.window_outputs(
-                readable,
+                list(windows_by_pair.values()),
                 self.batch_tokens,
                 "start_logits",
                 "end_logits",
             )
-            logits = iter(outputs)
-            for pair, read in windows.items():
-                if isinstance(read, list):
-                    _, whole = pair
-                    answers[pair] = self._answer(whole, read, next(logits))
-                else:
-                    answers[pair] = read
+            for (pair, windows), logits in zip(windows_by_pair.items(), outputs, strict=True):
+                _, text = pair
+                answers[pair] = self._answer(text, windows, logits)
             self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
@@ -444,13 +455,13 @@ class ExtractiveReader:
         best_score = -math.inf
         null_score = math.inf if self.null else -math.inf
         has_candidates = False
-        for window, (starts, ends) in zip(windows, logits, strict=True):
+        for window, (padded_starts, padded_ends) in zip(windows, logits, strict=True):
             allowed = _allowed_tokens(text, window)
             has_candidates = has_candidates or any(allowed)
             # Padding follows the tokens of a short window.
-            size = len(allowed)
-            own_starts = starts[:size]
-            score, first_token, last_token = best_span(own_starts, ends[:size], allowed, SPAN)
+            starts = padded_starts[: len(allowed)]
+            ends = padded_ends[: len(allowed)]
+            score, first_token, last_token = best_span(starts, ends, allowed, SPAN)
             if score > best_score:
                 best_score = score
                 start = window.offsets[first_token][0]

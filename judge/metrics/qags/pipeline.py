@@ -117,27 +117,28 @@ class Similarities:
         languages: Sequence[str] | None = None,
     ) -> list[dict[str, float]]:
         """Return the similarities of pairs, see `similarities`."""
-        keys: list[tuple[Pair, str]] = []
+        tokenized_pairs: list[tuple[Pair, str]] = []  # with the name of the tokenizer
         languages = languages or [""] * len(pairs)
         for pair, language in zip(pairs, languages, strict=True):
             tokenizer = _tokenizer_for(pair, language)
-            keys.append((pair, tokenizer))
+            tokenized_pairs.append((pair, tokenizer))
             self._tokenizers.add(tokenizer)
             self._units.add(_unit(pair, tokenizer))
         by_words: dict[tuple[Pair, str], dict[str, float]] = {}
-        for pair, tokenizer in keys:
-            # If only one text answers, every similarity is 0.
-            if all(map(str.strip, pair)):
+        for pair, tokenizer in tokenized_pairs:
+            both_answer = all(map(str.strip, pair))
+            if both_answer:
                 by_words[pair, tokenizer] = self._by_words(pair, tokenizer)
-        answered = dict.fromkeys(pair for pair, _ in by_words)
-        by_pair = self._by_pair(list(answered))
+        answered_pairs = dict.fromkeys(pair for pair, _ in by_words)
+        by_pair = self._by_pair(list(answered_pairs))
         compared: list[dict[str, float]] = []
-        for pair, tokenizer in keys:
+        for pair, tokenizer in tokenized_pairs:
+            # If only one text answers, every similarity is 0.
             values = dict.fromkeys(self.names, 0.0)
             if (pair, tokenizer) in by_words:
                 values = by_words[pair, tokenizer] | by_pair[pair]
-            known_names = [similarity for similarity in self.names if similarity in values]
-            compared.append({similarity: values[similarity] for similarity in known_names})
+            known_names = [name for name in self.names if name in values]
+            compared.append({name: values[name] for name in known_names})
         return compared
 
     def _by_pair(self, pairs: Sequence[Pair]) -> dict[Pair, dict[str, float]]:
@@ -148,8 +149,8 @@ class Similarities:
                 by_pair[pair]["chrf"] = value
         if self._bert:
             by_bertscore = self._by_bertscore(pairs, self._bert)
-            for pair, by_name in zip(pairs, by_bertscore, strict=True):
-                by_pair[pair] |= by_name
+            for pair, values in zip(pairs, by_bertscore, strict=True):
+                by_pair[pair] |= values
         return by_pair
 
     def _by_bertscore(
@@ -158,10 +159,9 @@ class Similarities:
         bert: bertscore.BertScore,
     ) -> list[dict[str, float]]:
         """Return each pair's BERTScore and corrected BERTScore; a pair without a value has none."""
-        samples = [
-            Sample(str(index), "", output, references=(source,))
-            for index, (source, output) in enumerate(pairs)
-        ]
+        samples: list[Sample] = []
+        for index, (source, output) in enumerate(pairs):
+            samples.append(Sample(str(index), "", output, references=(source,)))
         result = bert.score(samples)
         self._signed_bert = _signed_bertscore(result.columns[0].signature)
         values: list[dict[str, float]] = [{} for _ in pairs]
@@ -173,18 +173,23 @@ class Similarities:
 
     def _by_words(self, pair: Pair, tokenizer: str) -> dict[str, float]:
         """Return a pair's similarities by its words: exact match, F1 and ROUGE."""
-        source, output = map(normalised, pair)
+        source, output = pair
+        normalised_source = normalised(source)
+        normalised_output = normalised(output)
         unit = _unit(pair, tokenizer)
-        cut = _CUTS.get(unit) or text.words(unit)
-        values = {"exact": float(source == output), "f1": f1(source, output, cut)}
+        cut = str.split if unit == _SQUAD else text.words(unit)
+        values = {
+            "exact": float(normalised_source == normalised_output),
+            "f1": f1(normalised_source, normalised_output, cut),
+        }
         if not set(_ROUGE).isdisjoint(self.names):
-            # If the source's answer has no token, the value is 1 for the same answer and 0 for
-            # another, as in SQuAD.
-            source_answer, output_answer = pair
-            same = float(source_answer.strip() == output_answer.strip())
-            scores = self._rouge.compare(output_answer, (source_answer,), tokenizer)
+            scores = self._rouge.compare(output, (source,), tokenizer)
             for kind, scored in zip(self._rouge.kinds, scores, strict=True):
-                values[kind.name] = same if isinstance(scored, CannotScore) else scored.fmeasure
+                if isinstance(scored, CannotScore):
+                    # The source's answer has no token: 1 for the same answer, as in SQuAD.
+                    values[kind.name] = float(source.strip() == output.strip())
+                else:
+                    values[kind.name] = scored.fmeasure
         return values
 
     def signature(self, similarity_name: str) -> Signature:
@@ -201,8 +206,8 @@ class Similarities:
         if similarity_name == "exact":
             return Signature(similarity_name)
         if similarity_name == "f1":
-            units = sorted(self._units or {"squad"})
-            return Signature(similarity_name, f"tok={'+'.join(units)}")
+            units = "+".join(sorted(self._units or {_SQUAD}))
+            return Signature(similarity_name, f"tok={units}")
         if similarity_name == "chrf":
             scorer = f"sacrebleu {version('sacrebleu')}"
             return Signature(
@@ -214,21 +219,23 @@ class Similarities:
                 "beta=1",
                 scorer,
             )
-        tokenizers = map(text.signature, sorted(self._tokenizers or {"en"}))
-        return Signature(similarity_name, "f", "stem", f"tok={'+'.join(tokenizers)}")
+        used_tokenizers = sorted(self._tokenizers or {"en"})
+        tokenizers = "+".join(map(text.signature, used_tokenizers))
+        return Signature(similarity_name, "f", "stem", f"tok={tokenizers}")
 
 
-_CUTS = {"squad": str.split}
+_SQUAD = "squad"
+"""The unit of F1 in SQuAD: words between white space."""
 
 
-def _tokenizer_for(pair: Pair, language: str) -> str:
-    """Return the tokenizer of two answers by their script, or by the language of the pair."""
+def _tokenizer_for(pair: Pair, code: str) -> str:
+    """Return the tokenizer of two answers by their script, or by the code of the pair's language."""
     tokenizer = text.tokenizer_for(pair)
-    row = text.LANGUAGES.get(language)
+    language = text.LANGUAGES.get(code)
+    if tokenizer == "en" or language is None or not language.letters:
+        return tokenizer
     # A short answer in Han characters uses the pair's language.
-    if tokenizer != "en" and row and row.letters and text.installed(row.tokenizer):
-        return row.tokenizer
-    return tokenizer
+    return language.tokenizer if text.installed(language.tokenizer) else tokenizer
 
 
 def _unit(pair: Pair, tokenizer: str) -> str:
@@ -238,8 +245,9 @@ def _unit(pair: Pair, tokenizer: str) -> str:
     """
     if any(map(_CJK, pair)):
         return "char"
-    units = dict.fromkeys(text.ENGLISH, "squad") | {"words": "words"}
-    return units.get(tokenizer, "char")
+    if tokenizer in text.ENGLISH:
+        return _SQUAD
+    return "words" if tokenizer == "words" else "char"
 
 
 def _signed_bertscore(signature: Signature) -> tuple[str, ...]:
@@ -250,7 +258,8 @@ def _signed_bertscore(signature: Signature) -> tuple[str, ...]:
 
 def checked(option: str, names: Any) -> tuple[str, ...]:
     """Return the names in a list, or in a text with commas. Raises ConfigError."""
-    expected = f"{option} must be one or more of {', '.join(NAMES)}, each once"
+    known = ", ".join(NAMES)
+    expected = f"{option} must be one or more of {known}, each once"
     return choices_option(option, names, NAMES, expected)
 
 
@@ -259,10 +268,11 @@ def normalised(answer: str) -> str:
 
     Texts in other scripts are normalised to NFKC, and their punctuation is removed, too.
     """
-    small = unicodedata.normalize("NFKC", answer).lower()
-    letters = [character for character in small if not _is_mark(character)]
+    lowered = unicodedata.normalize("NFKC", answer).lower()
+    letters = [character for character in lowered if not _is_mark(character)]
     without_marks = "".join(letters)
-    return " ".join(_ARTICLES.sub(" ", without_marks).split())
+    words = _ARTICLES.sub(" ", without_marks).split()
+    return " ".join(words)
 
 
 def _is_mark(character: str) -> bool:
@@ -289,19 +299,20 @@ def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> 
 
 def chrf1(pairs: Sequence[Pair]) -> list[float]:
     """Return chrF1, 0–1, of normalised answers; if one is empty then, 1 if both are, else 0."""
-    plain = [(normalised(source), normalised(output)) for source, output in pairs]
-    with_both = [pair for pair in plain if all(pair)]
-    compared = list(dict.fromkeys(with_both))
-    sources = [source for source, _ in compared]
-    outputs = [output for _, output in compared]
+    normalised_pairs = [(normalised(source), normalised(output)) for source, output in pairs]
+    with_both = [pair for pair in normalised_pairs if all(pair)]
+    distinct = list(dict.fromkeys(with_both))
+    sources = [source for source, _ in distinct]
+    outputs = [output for _, output in distinct]
     percents = chrf.score(outputs, sources, beta=1)
-    percent_by_pair = dict(zip(compared, percents, strict=True))
+    percent_by_pair = dict(zip(distinct, percents, strict=True))
     values: list[float] = []
-    for pair in plain:
+    for pair in normalised_pairs:
         if pair in percent_by_pair:
             values.append(percent_by_pair[pair] / 100)
         else:
-            values.append(float(pair[0] == pair[1]))
+            source, output = pair
+            values.append(float(source == output))
     return values
 
 
@@ -407,7 +418,7 @@ class Outcome:
         return tuple(line for line in self.lines if not line.left_out)
 
 
-_Asked = dict[tuple[str, str], str | ModelError]
+_Replies = dict[tuple[str, str], str | ModelError]
 """Questions by theme and output, or answers by question and text."""
 
 
@@ -427,41 +438,42 @@ def ask(
     called after each stage and may raise, to stop. Raises what the stages raise.
     """
     outputs = list(dict.fromkeys(job.output for job in jobs))
-    listed_themes = stages.themes.themes(outputs)
-    candidates = dict(zip(outputs, listed_themes, strict=True))
+    all_themes = dict(zip(outputs, stages.themes.themes(outputs), strict=True))
     themes: dict[str, list[str]] = {}
-    for output, listed in candidates.items():
+    theme_requests: list[tuple[str, str]] = []
+    for output, listed in all_themes.items():
         themes[output] = [] if isinstance(listed, ModelError) else spread(listed, most)
+        theme_requests += [(theme, output) for theme in themes[output]]
     tell(1, 4)
-    to_question = [(theme, output) for output in outputs for theme in themes[output]]
-    questions = _ask_distinct(to_question, stages.questions.questions)
+    questions = _ask_distinct(theme_requests, stages.questions.questions)
     tell(2, 4)
-    answers = _ask_distinct(_to_answer(jobs, themes, questions), stages.answers.answers)
+    question_requests = _question_requests(jobs, themes, questions)
+    answers = _ask_distinct(question_requests, stages.answers.answers)
     tell(3, 4)
     outcomes: list[Outcome] = []
     for job in jobs:
-        own_themes = themes[job.output]
-        attempts = [_attempt(theme, job, questions, answers, consistent) for theme in own_themes]
-        outcomes.append(_outcome(candidates[job.output], attempts))
+        job_themes = themes[job.output]
+        attempts = [_attempt(theme, job, questions, answers, consistent) for theme in job_themes]
+        outcomes.append(_outcome(all_themes[job.output], attempts))
     _compare_answers(jobs, outcomes, alike)
     tell(4, 4)
     return outcomes
 
 
-def _to_answer(
+def _question_requests(
     jobs: Sequence[Job],
     themes: Mapping[str, Sequence[str]],
-    questions: _Asked,
+    questions: _Replies,
 ) -> list[tuple[str, str]]:
     """Return each question with the source and with the output; failed questions are left out."""
-    to_answer: list[tuple[str, str]] = []
+    requests: list[tuple[str, str]] = []
     for job in jobs:
         for theme in themes[job.output]:
             question = questions[theme, job.output]
             if question and not isinstance(question, ModelError):
-                to_answer.append((question, job.source))
-                to_answer.append((question, job.output))
-    return to_answer
+                requests.append((question, job.source))
+                requests.append((question, job.output))
+    return requests
 
 
 def _compare_answers(jobs: Sequence[Job], outcomes: Sequence[Outcome], alike: Similarities) -> None:
@@ -481,19 +493,22 @@ def _compare_answers(jobs: Sequence[Job], outcomes: Sequence[Outcome], alike: Si
 def _ask_distinct(
     pairs: Sequence[tuple[str, str]],
     stage: Callable[[Sequence[tuple[str, str]]], list[str | ModelError]],
-) -> _Asked:
+) -> _Replies:
     """Ask a stage about each distinct pair; replies are stripped of white space."""
     distinct = list(dict.fromkeys(pairs))
-    replies = stage(distinct) if distinct else []
-    stripped = [reply if isinstance(reply, ModelError) else reply.strip() for reply in replies]
-    return dict(zip(distinct, stripped, strict=True))
+    if not distinct:
+        return {}
+    replies: _Replies = {}
+    for pair, reply in zip(distinct, stage(distinct), strict=True):
+        replies[pair] = reply if isinstance(reply, ModelError) else reply.strip()
+    return replies
 
 
 def _attempt(
     theme: str,
     job: Job,
-    questions: _Asked,
-    answers: _Asked,
+    questions: _Replies,
+    answers: _Replies,
     consistent: bool,
 ) -> tuple[QagsLine, ModelError | None]:
     """Return a theme's line, and what went wrong with it."""
@@ -501,18 +516,24 @@ def _attempt(
     question = questions[theme, job.output] or empty
     if isinstance(question, ModelError):
         return QagsLine(theme, "", "", "", {}, _reason(question)), question
-    both = (answers[question, job.source], answers[question, job.output])
-    source, output = ("" if isinstance(answer, ModelError) else answer for answer in both)
-    troubles = [answer for answer in both if isinstance(answer, ModelError)]
-    trouble = troubles[0] if troubles else None
+    from_source = answers[question, job.source]
+    from_output = answers[question, job.output]
+    trouble: ModelError | None = None
+    # If both failed, the error is that of the source's answer.
+    if isinstance(from_output, ModelError):
+        trouble = from_output
+        from_output = ""
+    if isinstance(from_source, ModelError):
+        trouble = from_source
+        from_source = ""
     left_out = ""
     if trouble:
         left_out = _reason(trouble)
-    elif not source and not output:
+    elif not from_source and not from_output:
         left_out = NEITHER
-    elif consistent and normalised(output) != normalised(theme):
+    elif consistent and normalised(from_output) != normalised(theme):
         left_out = OTHERWISE
-    return QagsLine(theme, question, source, output, {}, left_out), trouble
+    return QagsLine(theme, question, from_source, from_output, {}, left_out), trouble
 
 
 def _reason(trouble: ModelError) -> str:

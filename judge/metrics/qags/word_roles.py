@@ -45,16 +45,15 @@ def tag_words(tagger_name: str, clean: str) -> Words:
         # Numbers and words are both in the order of the text.
         while index < len(number_spans) and number_spans[index][1] <= start:
             index += 1
-        is_outside = True
+        number_span: Span | None = None
         if index < len(number_spans):
             number_start, number_end = number_spans[index]
-            is_outside = start < number_start or end > number_end
-        if is_outside:
+            if number_start <= start and end <= number_end:
+                number_span = number_spans[index]
+        if number_span is None:
             words.append(((start, end), role))
-            continue
-        number_span = number_spans[index]
         # The parts of a number, such as `3`, `.` and `5`, become one word.
-        if not words or words[-1][0] != number_span:
+        elif not words or words[-1][0] != number_span:
             words.append((number_span, _role_of_number(clean, number_span)))
     return words
 
@@ -78,8 +77,9 @@ def _tagged_words(tagger_name: str, clean: str) -> Words:
                 if start < 0:
                     continue
                 position = start + len(surface)
-                is_word = _LETTER_OR_DIGIT.search(surface) is not None
-                tagged.append(((start, position), role if is_word else ""))
+                if not _LETTER_OR_DIGIT.search(surface):
+                    role = ""
+                tagged.append(((start, position), role))
     return tagged
 
 

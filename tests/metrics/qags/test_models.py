@@ -227,8 +227,8 @@ def test_batches_of_one_give_the_same_questions(t5: str) -> None:
 def test_equal_inputs_are_generated_once(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = generator(t5)
     rows: list[int] = []
-    generate = writer._generated
-    monkeypatch.setattr(writer, "_generated", lambda ids: rows.append(len(ids)) or generate(ids))
+    generate = writer._generate_batch
+    monkeypatch.setattr(writer, "_generate_batch", lambda ids: rows.append(len(ids)) or generate(ids))
     questions = writer.questions([*ASKED, *ASKED, (" river ", TEXTS[0])])
     assert sum(rows) == len(ASKED)
     assert questions[: len(ASKED)] == questions[len(ASKED) : -1]
@@ -357,9 +357,9 @@ def test_special_tokens_in_a_template_are_tokens_and_in_an_output_text(
 def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = generator(t5, beams=4, batch_tokens=400)
     sizes: list[int] = []
-    write = writer._generated
+    write = writer._generate_batch
     monkeypatch.setattr(
-        writer, "_generated", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids)
+        writer, "_generate_batch", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids)
     )
     writer.questions(ASKED)
     assert max(sizes) <= 400
