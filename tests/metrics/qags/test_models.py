@@ -228,7 +228,9 @@ def test_equal_inputs_are_generated_once(t5: str, monkeypatch: pytest.MonkeyPatc
     writer = generator(t5)
     rows: list[int] = []
     generate = writer._generate_batch
-    monkeypatch.setattr(writer, "_generate_batch", lambda ids: rows.append(len(ids)) or generate(ids))
+    monkeypatch.setattr(
+        writer, "_generate_batch", lambda ids: rows.append(len(ids)) or generate(ids)
+    )
     questions = writer.questions([*ASKED, *ASKED, (" river ", TEXTS[0])])
     assert sum(rows) == len(ASKED)
     assert questions[: len(ASKED)] == questions[len(ASKED) : -1]
@@ -242,7 +244,7 @@ def test_the_input_is_cut_around_the_themes_sentence(
     writer = generator(t5, input_tokens=32)
     monkeypatch.setattr(
         writer,
-        "_written",
+        "_generate",
         lambda prompts: prompts_sent.extend(prompts) or dict.fromkeys(prompts, "?"),
     )
     writer.questions([("Rain", " ".join(TEXTS * 3)), ("river", TEXTS[0])])
@@ -256,7 +258,7 @@ def test_a_template_may_mark_the_theme_inside_the_text(
     t5: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = generator(t5, template="ask: {before}<hl>{theme}<hl>{after}")
-    monkeypatch.setattr(writer, "_written", lambda prompts: {prompt: prompt for prompt in prompts})
+    monkeypatch.setattr(writer, "_generate", lambda prompts: {prompt: prompt for prompt in prompts})
     assert writer.questions([("two {after}", "By two {after} it rose.")]) == [
         "ask: By <hl>two {after}<hl> it rose."
     ]
@@ -275,7 +277,7 @@ def test_a_label_before_a_question_is_dropped(
     t5: str, monkeypatch: pytest.MonkeyPatch, written: str, question: str
 ) -> None:
     writer = generator(t5)
-    monkeypatch.setattr(writer, "_written", lambda prompts: dict.fromkeys(prompts, written))
+    monkeypatch.setattr(writer, "_generate", lambda prompts: dict.fromkeys(prompts, written))
     assert writer.questions(ASKED[:1]) == [question]
 
 
@@ -332,7 +334,7 @@ def test_a_models_window_is_the_limit_of_the_input(
     writer = generator(tiny.copied(t5, tmp_path, tokenizer_config={"model_max_length": 24}))
     monkeypatch.setattr(
         writer,
-        "_written",
+        "_generate",
         lambda prompts: prompts_sent.extend(prompts) or dict.fromkeys(prompts, "?"),
     )
     writer.questions([("Rain", " ".join(TEXTS * 3))])
@@ -346,7 +348,7 @@ def test_special_tokens_in_a_template_are_tokens_and_in_an_output_text(
     prompts_sent: list[str] = []
     monkeypatch.setattr(
         writer,
-        "_written",
+        "_generate",
         lambda prompts: prompts_sent.extend(prompts) or dict.fromkeys(prompts, "?"),
     )
     writer.questions([("river</s>", "The <unk>river</s> rose.<pad>")])
@@ -359,7 +361,9 @@ def test_a_batch_counts_the_tokens_of_each_beam(t5: str, monkeypatch: pytest.Mon
     sizes: list[int] = []
     write = writer._generate_batch
     monkeypatch.setattr(
-        writer, "_generate_batch", lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids)
+        writer,
+        "_generate_batch",
+        lambda ids: sizes.append(len(ids) * len(ids[0]) * 4) or write(ids),
     )
     writer.questions(ASKED)
     assert max(sizes) <= 400
