@@ -315,21 +315,56 @@ def test_the_finding(
     assert lines[0].startswith("small-judge ")
 
 
-@pytest.mark.parametrize("systems", [4, 5])
-def test_means_of_few_systems_are_not_compared(systems: int) -> None:
-    means = {("systems", name): estimate(-0.9, -1.0, -0.8, systems, name) for name in COEFFICIENTS}
-    judges, baselines = (
-        (replace(row(name, kind, 0.6), correlation=Correlation(36, means, {})),)
-        for name, kind in (("small-judge", "judge"), ("length", "baseline"))
+def rated_by_systems(n_systems: int, criterion: str, *, scored: bool = True) -> Rated:
+    """Return a criterion with correlations between systems' means, which have no interval."""
+    untested = {
+        ("systems", name): estimate(0.9, None, None, n_systems, name) for name in COEFFICIENTS
+    }
+    correlation = Correlation(36, untested, {})
+    unscored = Correlation(0, {}, {"systems": "no text has a score"})
+    judge = replace(
+        row("small-judge", "judge", 0.6), correlation=correlation if scored else unscored
     )
-    one = rated({}, judges=judges, baselines=baselines)
-    few = ("4 systems", "too few", "5 are needed")
-    assert has_line(sentences(one, "systems"), *few) is (systems == 4)
-    finding, *_ = plugins.document(Validation("t", (one,), level="systems")).finding
-    if systems == 4:
-        assert has_line(finding, *few)
-    else:
-        assert has_line(finding, "ranks against people", "coherence")
+    baseline = replace(row("length", "baseline", 0.6), correlation=correlation)
+    return replace(rated({}, judges=(judge,), baselines=(baseline,)), criterion=criterion)
+
+
+@pytest.mark.parametrize("n_systems", [4, 12])
+def test_the_finding_says_once_that_means_of_systems_are_not_tested(n_systems: int) -> None:
+    criteria = tuple(rated_by_systems(n_systems, f"c{n}") for n in range(4))
+    (headline,) = plugins.document(Validation("t", criteria, level="systems")).finding
+    assert has_line(headline, "could not be tested", "4 criteria", "systems' means", "no interval")
+
+
+def test_a_criterion_without_scores_has_its_own_reason_beside_untested_means() -> None:
+    criteria = (rated_by_systems(4, "c0"), rated_by_systems(4, "c1", scored=False))
+    headline, line = plugins.document(Validation("t", criteria, level="systems")).finding
+    assert has_line(headline, "1 of 2 criteria", "no interval")
+    assert has_line(line, "c1", "no text has a score")
+
+
+def test_untested_means_have_a_line_if_the_headline_is_about_another_criterion() -> None:
+    # No row has a correlation between systems' means, so this criterion is compared over all texts.
+    all_texts = replace(
+        rated({}),
+        judges=(row("small-judge", "judge", 0.6, levels=("all-texts",)),),
+        baselines=(row("length", "baseline", 0.2, levels=("all-texts",)),),
+        differences={("small-judge", "length", "all-texts"): BETTER},
+    )
+    criteria = (rated_by_systems(4, "c0"), all_texts)
+    headline, line = plugins.document(Validation("t", criteria, level="systems")).finding
+    assert has_line(headline, "better than", "1 of 2 criteria")
+    assert has_line(line, "c0", "systems' means", "no interval")
+
+
+def test_means_of_systems_have_no_sentences_by_criterion() -> None:
+    assert sentences(rated_by_systems(12, "c0"), "systems") == []
+
+
+def test_the_table_of_means_of_systems_says_why_nothing_is_tested() -> None:
+    text = Validation("t", (rated_by_systems(12, "c0"),), level="systems").report("markdown")
+    assert has_line(text.splitlines(), "Bold", "systems' means", "no interval")
+    assert "too little data" not in text
 
 
 def test_a_correlation_has_the_same_decimals_everywhere() -> None:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
 
-from judge.core.format import first_names, format_interval, listed, number, plural
+from judge.core.format import first_names, format_interval, listed, number
 from judge.core.records import Estimate
 from judge.report.format import column_title
 from judge.report.views.columns import change_text
 from judge.stats.coefficients import Level
-from judge.stats.correlation import CONCLUSIVE, INTERVAL_ITEMS, INTERVAL_ITEMS_OF_DIFFERENCES
+from judge.stats.correlation import INTERVAL_ITEMS, INTERVAL_ITEMS_OF_DIFFERENCES
 from judge.stats.human_agreement import Rated, Row
 
 _PLACES = 2
@@ -50,7 +50,7 @@ class Verdict(Enum):
     CHANCE = "holds 0"
     AGAINST = "below 0"
     UNTESTED = "a correlation without an interval"
-    UNKNOWN = "no correlation, or one between too few systems"
+    UNKNOWN = "no correlation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +60,15 @@ class Lead:
     name: str
     difference: Estimate
     level: Level
-    fewest: int | None
-    """The items that an interval needs, None if there is none between systems' means."""
 
     @property
     def side(self) -> Side:
         # Only at the level within-items, `n` counts the items, and each has its own difference. If
         # there are enough of them and still no interval, the differences do not vary.
         difference = self.difference
-        enough = difference.n >= (self.fewest or 0)
-        if self.level == "within-items" and difference.low is None and enough:
-            return Side.UNTESTED if difference.value else Side.EQUAL
+        if self.level == "within-items" and difference.low is None:
+            enough = difference.n >= INTERVAL_ITEMS_OF_DIFFERENCES[self.level]
+            return Side.EQUAL if enough and not difference.value else Side.UNTESTED
         return side(difference)
 
 
@@ -116,32 +114,24 @@ def usual_level(criteria: Sequence[Rated]) -> Level:
     return "within-items" if "within-items" in levels or not levels else "all-texts"
 
 
-def too_few_systems(rated: Rated, level: Level) -> str:
-    """Return why correlations between the systems' means cannot be compared, or ""."""
-    estimates = [spearman(row, level) for row in rated.rows]
-    most = max((estimate.n for estimate in estimates if estimate), default=CONCLUSIVE)
-    if level != "systems" or most >= CONCLUSIVE:
-        return ""
-    systems = plural(most, "system")
-    return f"{systems} are too few to compare correlations of means; {CONCLUSIVE} are needed"
-
-
 # What is compared
 
 
 def leads_over_baselines(rated: Rated, judge: str, level: Level) -> list[Lead]:
-    """Return a judge's leads over the baselines, each in its better direction."""
-    if too_few_systems(rated, level):
+    """Return a judge's leads over the baselines, each in its better direction.
+
+    There are none between systems' means: without an interval, they support no comparison.
+    """
+    if level == "systems":
         return []
     leads = []
-    fewest = INTERVAL_ITEMS_OF_DIFFERENCES.get(level)
     for row in rated.baselines:
         key = (judge, row.name, level)
         if key in rated.reversed:
             baseline_name = reversed_name(column_title(row.name))
-            leads.append(Lead(baseline_name, rated.reversed[key], level, fewest))
+            leads.append(Lead(baseline_name, rated.reversed[key], level))
         elif key in rated.differences:
-            leads.append(Lead(column_title(row.name), rated.differences[key], level, fewest))
+            leads.append(Lead(column_title(row.name), rated.differences[key], level))
     return leads
 
 
@@ -160,18 +150,20 @@ def not_compared(rated: Rated, level: Level) -> list[str]:
 
 
 def leads_over_judges(rated: Rated, judge: str, level: Level) -> list[Lead]:
-    """Return a judge's leads over the other judges, with simultaneous intervals."""
-    if too_few_systems(rated, level):
+    """Return a judge's leads over the other judges, with simultaneous intervals.
+
+    There are none between systems' means, as over baselines.
+    """
+    if level == "systems":
         return []
     leads = []
-    fewest = INTERVAL_ITEMS_OF_DIFFERENCES.get(level)
     for pair in rated.versus:
         if pair.level != level:
             continue
         if judge == pair.judge:
-            leads.append(Lead(pair.other, pair.spearman, level, fewest))
+            leads.append(Lead(pair.other, pair.spearman, level))
         elif judge == pair.other:
-            leads.append(Lead(pair.judge, pair.spearman.times(-1), level, fewest))
+            leads.append(Lead(pair.judge, pair.spearman.times(-1), level))
     return leads
 
 
@@ -182,7 +174,7 @@ def _row_of_judge(rated: Rated, judge: str) -> Row | None:
 def verdict(rated: Rated, judge: str, level: Level) -> Verdict:
     """Return what the data support for a judge's agreement with people."""
     correlation = spearman(_row_of_judge(rated, judge), level)
-    if correlation is None or too_few_systems(rated, level):
+    if correlation is None:
         return Verdict.UNKNOWN
     side_of_judge = side(correlation)
     if side_of_judge is Side.UNTESTED:
@@ -231,7 +223,10 @@ def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]
         return len(_MOST_URGENT_FIRST)
 
     lines = []
+    explained = _explained_in_headline(criteria, verdicts, level)
     for rated in sorted(criteria, key=urgency):
+        if rated.criterion in explained:
+            continue
         texts = _line(rated, verdicts[rated.criterion], best, usable_level(rated, level))
         if texts:
             lines.append(f"{rated.criterion}: {'; '.join(texts)}.")
@@ -265,15 +260,36 @@ def _headline(
     groups: dict[Verdict, list[Rated]] = {}
     for rated in criteria:
         groups.setdefault(verdicts[rated.criterion], []).append(rated)
-    unknown = groups.pop(Verdict.UNKNOWN, [])
+    groups.pop(Verdict.UNKNOWN, None)
     if not groups:
-        reason = too_few_systems(unknown[0], usable_level(unknown[0], level))
-        return reason or f"{best} could not be compared with people"
+        return f"{best} could not be compared with people"
     stated = [group for group in _CLAUSES if group in groups]
     if Verdict.BEST in groups:
         stated = [Verdict.BEST]
     clauses = [_clause(group, groups[group], len(criteria), best, level) for group in stated]
-    return f"{best} {listed(clauses)}"
+    headline = f"{best} {listed(clauses)}"
+    if _explained_in_headline(criteria, verdicts, level):
+        # The clause on untested criteria is the last one.
+        headline += f": {_untested_reason('systems')}"
+    return headline
+
+
+def _explained_in_headline(
+    criteria: Sequence[Rated],
+    verdicts: Mapping[str, Verdict],
+    level: Level,
+) -> list[str]:
+    """Return the criteria for which the headline says why they could not be tested.
+
+    These are all untested ones if they all compare systems' means. A headline with the verdict BEST
+    has no other criteria.
+    """
+    if Verdict.BEST in verdicts.values():
+        return []
+    untested = [rated for rated in criteria if verdicts[rated.criterion] is Verdict.UNTESTED]
+    if any(usable_level(rated, level) != "systems" for rated in untested):
+        return []
+    return [rated.criterion for rated in untested]
 
 
 _CLAUSES = {
@@ -368,7 +384,7 @@ def unknown_reason(rated: Rated, judge: str, level: Level) -> str:
     row = _row_of_judge(rated, judge)
     if row is None:
         return "it did not score this criterion"
-    return row.correlation.lacking.get(level, "") or too_few_systems(rated, level)
+    return row.correlation.lacking.get(level, "")
 
 
 # The sentences on one criterion
@@ -383,7 +399,7 @@ def correlation_text(correlation: Estimate, reached: Verdict, level: Level) -> s
     decimals = places(correlation)
     value = number(correlation.value, decimals)
     if reached is Verdict.UNTESTED:
-        return f"not tested against chance ({value}): {_needed(INTERVAL_ITEMS.get(level))}"
+        return f"not tested against chance ({value}): {_untested_reason(level)}"
     words = "not significantly better than chance"
     if reached is Verdict.AGAINST:
         words = "ranks against people"
@@ -391,14 +407,19 @@ def correlation_text(correlation: Estimate, reached: Verdict, level: Level) -> s
     return f"{words} ({value} {interval})"
 
 
+def _untested_reason(level: Level) -> str:
+    """Say why a correlation has no interval."""
+    if level == "systems":
+        return "correlations of systems' means have no interval"
+    return f"an interval needs {INTERVAL_ITEMS[level]} items"
+
+
 def criterion_sentences(rated: Rated, level: Level) -> Iterator[str]:
     """Compare each judge with chance and the baselines, and the best one with the other judges."""
     if not rated.judges:
         yield f"No judge scored {rated.criterion}; only baselines are shown."
         return
-    too_few = too_few_systems(rated, level)
-    if too_few:
-        yield f"{too_few}."
+    if level == "systems":  # the finding says that nothing is tested
         return
     values = []
     for row in rated.judges:
@@ -443,7 +464,7 @@ def leads_text(leads: Iterable[Lead]) -> str:
     reason = ""
     for lead in leads:
         if lead.side is Side.UNTESTED:
-            reason = _needed(lead.fewest)
+            reason = f"an interval needs {INTERVAL_ITEMS_OF_DIFFERENCES[lead.level]} items"
         numbers = change_text(lead.difference, places(lead.difference))
         leads_by_side.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
     texts = [
@@ -454,10 +475,3 @@ def leads_text(leads: Iterable[Lead]) -> str:
     if Side.UNTESTED in leads_by_side:
         texts[-1] += f": {reason}"  # untested leads come last
     return "; ".join(texts)
-
-
-def _needed(fewest: int | None) -> str:
-    """Say how many items an interval needs, or that there is none."""
-    if fewest is None:
-        return "correlations of systems' means have no interval"
-    return f"an interval needs {fewest} items"

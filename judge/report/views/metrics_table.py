@@ -18,7 +18,7 @@ from judge.report.views.agreement_finding import (
 )
 from judge.report.views.columns import estimate_cell
 from judge.stats.coefficients import Level
-from judge.stats.correlation import INTERVAL_ITEMS_OF_DIFFERENCES, OVER
+from judge.stats.correlation import OVER
 from judge.stats.human_agreement import Rated
 
 NAME = "metrics"
@@ -89,7 +89,7 @@ def _side_of_lead(rated: Rated, best: str, row_name: str, level: Level) -> Side:
     lead = _lead(rated, best, row_name, level)
     if lead is None:
         return Side.UNTESTED
-    return Lead(row_name, lead, level, INTERVAL_ITEMS_OF_DIFFERENCES.get(level)).side
+    return Lead(row_name, lead, level).side
 
 
 def _lead(rated: Rated, best: str, row_name: str, level: Level) -> Estimate | None:
@@ -112,6 +112,8 @@ def _lead(rated: Rated, best: str, row_name: str, level: Level) -> Estimate | No
 
 def _key(columns: Sequence[_CriterionColumn]) -> str:
     """Explain the bold values."""
+    if all(column.level == "systems" for column in columns):
+        return "Bold: best. None is tested: correlations of systems' means have no interval."
     sides = {side for column in columns for side in column.sides.values()}
     if sides <= {Side.UNTESTED}:
         return "Bold: best; too little data to test the differences."
