@@ -18,6 +18,7 @@ import numpy as np
 
 from judge.core.records import Estimate
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, Ints, t_quantile, too_few
+from judge.stats.exact_sign_flip import lattice_p
 
 EXACT = 12
 """Nonzero differences up to which all assignments of signs are used."""
@@ -47,17 +48,20 @@ def sign_flip(differences: Floats, *, n_resamples: int = 10_000, seed: int = 0) 
 
     `differences` are rows × items, NaN for missing values. If systems do not differ, a difference
     is equally likely with the other sign (Fisher 1935, ch. 3). p is the share of flips whose sum is
-    at least as far from 0 as the observed sum. Up to `EXACT` nonzero differences all flips are
-    used. Otherwise `n_resamples` are drawn, the same for all rows, and p is (b + 1) /
-    (n_resamples + 1) for b extreme ones (Phipson and Smyth 2010). If p is small, it is that of up
-    to 100,000 new flips. NaN for a row with fewer than two values.
+    at least as far from 0 as the observed sum. All flips are used for up to `EXACT` nonzero
+    differences, and for more if they are on a lattice (`lattice_p`). Otherwise `n_resamples` are
+    drawn, the same for all rows, and p is (b + 1) / (n_resamples + 1) for b extreme ones (Phipson
+    and Smyth 2010). If p is small, it is that of up to 100,000 new flips. NaN for a row with fewer
+    than two values.
     """
     filled_differences = np.nan_to_num(differences)
     norm = np.sqrt((filled_differences**2).sum(axis=1, keepdims=True))
     scaled = filled_differences / np.where(norm > 0, norm, 1.0)  # as for `_TOLERANCE`
-    exact = (scaled != 0).sum(axis=1) <= EXACT
-    p_values = np.empty(len(scaled))
-    p_values[exact] = _exact_p(scaled[exact])
+    has_few = (scaled != 0).sum(axis=1) <= EXACT
+    p_values = np.full(len(scaled), np.nan)
+    p_values[has_few] = _exact_p(scaled[has_few])
+    p_values[~has_few] = lattice_p(filled_differences[~has_few])
+    exact = ~np.isnan(p_values)
     if not exact.all():
         drawn = ~exact
         p_values[drawn] = _drawn_p(scaled[drawn], n_resamples, seed)

@@ -122,7 +122,7 @@ def test_simulated_power_reaches_the_promised_power(items: int, systems: int, sh
 
     pilot = differences(1, 5_000)[0, :1]
     (spread,) = scatter_of_pairs("c", "ab", [(0, 1)], pilot, systems=systems).pairs
-    drawn = differences(400, items)
+    drawn = differences(1_500, items)
     p = sign_flip(drawn.reshape(-1, items), n_resamples=2_000).p.reshape(len(drawn), -1)
     delivered = np.mean([holm(each)[0] < ALPHA for each in p])
     assert delivered == pytest.approx(spread.power_of(items), abs=0.12)
