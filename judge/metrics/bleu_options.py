@@ -82,6 +82,12 @@ def _scorer(tokenizer_name: str, *, lowercase: bool = False, max_order: int = 4)
         raise MissingExtra(
             f"the tokenizer {tokenizer_name} needs more packages: pip install {extra}"
         ) from error
+    except OSError as error:
+        # sacrebleu downloads the models of `spm` and its like.
+        raise MissingExtra(
+            f"the tokenizer {tokenizer_name} needs a model that sacrebleu could not download "
+            f"({error}): put it into ~/.sacrebleu/models, or choose another tokenizer"
+        ) from error
 
 
 # `floor` and `add-k` have sacrebleu's default values.

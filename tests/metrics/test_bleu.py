@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+from urllib.error import URLError
 
 import pytest
 from hypothesis import given, settings
@@ -401,3 +404,19 @@ def test_untokenized_texts_are_noted() -> None:
     (note,) = parallel.merge_results([CorpusBleu().score([japanese, *english])]).notes
     assert has_line(str(note), "bleu_corpus: 2 of 20 texts", "script")
     assert parallel.merge_results([Bleu().score([japanese, *english])]).notes == ()
+
+
+def test_a_model_that_cannot_be_downloaded_is_an_error_that_names_the_tokenizer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("sentencepiece")
+    from sacrebleu.tokenizers import tokenizer_spm
+
+    def unreachable(*_: Any, **__: Any) -> None:
+        raise URLError("no network")
+
+    monkeypatch.setattr(tokenizer_spm, "SACREBLEU_DIR", str(tmp_path))
+    monkeypatch.setattr(tokenizer_spm, "download_file", unreachable)
+    with pytest.raises(MissingExtra) as missing:
+        Bleu(tokenize="flores200")
+    assert has_line(str(missing.value), "flores200", "no network", "another tokenizer")
