@@ -85,7 +85,8 @@ class Result(Outlets):
     - `info`: the run (model, data, usage, templates, versions), as JSON without a key.
     - `estimates`: means, by (system, column).
     - `comparisons`: the differences between systems, for each column that has a better direction.
-    - `overall`: the weights of the overall score, which has estimates and a comparison but no rows.
+    - `overall`: the weights of the overall score, which has estimates and a comparison, and
+      values by text only in the wide frame.
     - `rankings`: take the place of the estimates if texts were compared in pairs.
     - `rated`: the judges against people, by criterion.
     - `calibrated`: means on people's scale, if requested.
@@ -141,10 +142,10 @@ class Result(Outlets):
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and
         system.
 
-        A wide row has source and output, the scores, `NAME_reason`, `NAME_quote` and `NAME_rating`
-        (the mean of people's ratings) if there are any, `failures`, and the data's own columns;
-        `score.NAME` and `data.NAME` are those whose name is taken. In a ranking, a wide row is a
-        comparison.
+        A wide row has source and output, `overall` (0–1, NaN if a criterion has no score) if there
+        is an overall score, the scores, `NAME_reason`, `NAME_quote` and `NAME_rating` (the mean of
+        people's ratings) if there are any, `failures`, and the data's own columns; `score.NAME` and
+        `data.NAME` are those whose name is taken. In a ranking, a wide row is a comparison.
         """
         return wide_frame(self.table) if wide else self.table.to_frame()
 

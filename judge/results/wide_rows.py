@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.core.records import Failure, Score
+from judge.stats.derived_columns import OVERALL, overall
 from judge.table import Table
 
 if TYPE_CHECKING:
@@ -19,8 +20,8 @@ _WORDS = ("reason", "quote")
 def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """Return the keys, and a row per item and system.
 
-    A row has the texts, all scores with their reasons, the means of people's ratings, what failed,
-    and the data's own columns.
+    A row has the texts, the overall score, all scores with their reasons, the means of people's
+    ratings, what failed, and the data's own columns.
     """
     word_keys = _word_keys(table)
     rating_keys = _rating_keys(table)
@@ -28,8 +29,11 @@ def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     if any(sample.source for sample in table.samples):
         sample_fields.insert(2, "source")
     score_keys = _score_keys(table)
+    weighted = overall(table)
+    overall_scores = weighted.table.scores if weighted else ()
+    overall_keys = [OVERALL] if weighted else []
     empty_cells = dict.fromkeys(
-        [*score_keys.values(), *word_keys, *rating_keys.values(), "failures"]
+        [*overall_keys, *score_keys.values(), *word_keys, *rating_keys.values(), "failures"]
     )
     keys = (*sample_fields, *empty_cells)
     # A column of the data that has the name of another key gets a new heading.
@@ -51,6 +55,8 @@ def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
             row = row_of_text[score.key]
             row[score_keys[score.column]] = score.value
             _add_words(row, score, word_keys)
+    for score in overall_scores:
+        row_of_text[score.key][OVERALL] = score.value
     for failure in table.failures:
         # A failure of all texts of a system together has no row.
         if failure.key in row_of_text:
@@ -70,6 +76,8 @@ def wide_frame(table: Table) -> pd.DataFrame:
         return _frame_of_pairs(table)
     keys, rows = wide_rows(table)
     numbers = {*_score_keys(table).values(), *_rating_keys(table).values()}
+    if overall(table):  # otherwise, a column `overall` is one of the data's own
+        numbers.add(OVERALL)
     columns = {}
     for key in keys:
         cells = [row[key] for row in rows]

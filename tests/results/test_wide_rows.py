@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 from io import StringIO
 
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.results.result import Result
+from judge.stats.analyze import analyze
 from judge.table import Table
 
 METRIC = Provenance("metric")
@@ -63,6 +65,49 @@ def test_the_wide_frame_and_the_wide_csv_have_the_same_columns() -> None:
     result = rated_result()
     header = next(csv.reader(StringIO(result.report("csv", wide=True))))
     assert header == list(result.to_frame(wide=True).columns)
+
+
+def result_with_overall() -> Result:
+    """Return two criteria with different scales, ends and weights; the last text lacks one of them."""
+    errors = Column("errors", "criterion", Signature("errors@1"), 0.0, 10.0, better="lower")
+    columns = (replace(FLUENCY, weight=3.0), errors)
+    scores_by_text = {
+        ("i1", "a"): {"fluency": 5.0, "errors": 10.0},
+        ("i1", "b"): {"fluency": 1.0, "errors": 0.0},
+        ("i2", "b"): {"fluency": 3.0, "errors": 5.0},
+        ("i2", "a"): {"fluency": 4.0},
+    }
+    samples = tuple(Sample(item, system, "text") for item, system in scores_by_text)
+    scores = tuple(
+        Score(item, system, column_name, value, METRIC)
+        for (item, system), values in scores_by_text.items()
+        for column_name, value in values.items()
+    )
+    analysis = analyze(samples, columns, scores)
+    return Result(analysis.table, analysis.estimates)
+
+
+def test_a_wide_row_has_the_overall_score_if_no_criterion_lacks_a_value() -> None:
+    frame = result_with_overall().to_frame(wide=True)
+    # 3/4 of fluency and 1/4 of errors, each from 0 (worst) to 1 (best).
+    assert frame.overall.tolist() == pytest.approx([0.75, 0.25, 0.5, math.nan], nan_ok=True)
+
+
+def test_the_mean_of_the_wide_overall_scores_is_that_of_the_report() -> None:
+    result = result_with_overall()
+    means = result.to_frame(wide=True).groupby("system").overall.mean()
+    assert means["a"] == pytest.approx(result.estimates["a", "overall"].value)
+    assert means["b"] == pytest.approx(result.estimates["b", "overall"].value)
+
+
+def test_the_wide_csv_has_the_overall_score() -> None:
+    rows = csv.DictReader(StringIO(result_with_overall().report("csv", wide=True)))
+    assert [row["overall"] for row in rows] == ["0.75", "0.25", "0.5", ""]
+
+
+def test_a_data_column_called_overall_is_unchanged_without_an_overall_score() -> None:
+    frame = frame_of(Table((Sample("i", "s", "o", extra={"overall": "good"}),), (FLUENCY,), ()))
+    assert frame.overall.tolist() == ["good"]
 
 
 def test_a_list_of_the_data_stays_a_list_in_the_frame_and_is_json_in_the_csv() -> None:
