@@ -43,9 +43,10 @@ class Cell:
     """A cell of a table.
 
     `note`, such as an interval, is small text below or beside the cell's text; the console's
-    summary leaves it out. `mark` is appended to the text, such as `*`. `title` is a longer text for
-    a tooltip. `shade`, from -1 (worst) to 1 (best), colours the cell on the page. `value` is the
-    number to sort by. `link` is a fragment of the page, for example from
+    summary leaves it out. `coverage`, such as `95/100`, counts the texts that have a value if some
+    have none; every format shows it, small. `mark` is appended to the text, such as `*`. `title` is
+    a longer text for a tooltip. `shade`, from -1 (worst) to 1 (best), colours the cell on the page.
+    `value` is the number to sort by. `link` is a fragment of the page, for example from
     `judge.report.views.items.link`.
     """
 
@@ -58,6 +59,17 @@ class Cell:
     bar: Bar | None = None
     value: float | None = None
     link: str = ""
+    coverage: str = ""
+
+    @property
+    def counted(self) -> str:
+        """The coverage as it is written: `(95/100)`, or ""."""
+        return f"({self.coverage})" if self.coverage else ""
+
+    @property
+    def small_text(self) -> str:
+        """The note and the coverage."""
+        return f"{self.note} {self.counted}".strip()
 
 
 Content = str | int | Cell | None

@@ -111,6 +111,14 @@ def test_marks_do_not_move_the_numbers() -> None:
     assert first.index("4.36") == second.index("4.17")
 
 
+def test_numbers_of_scored_texts_do_not_move_the_means() -> None:
+    document = _table(
+        (Cell("a"), Cell("4.36", coverage="9/10")), (Cell("b"), Cell("4.17")), heads=("fluency",)
+    )
+    _, _, _, first, second, *_ = plugins.write(document, width=80).split("\n")
+    assert first.index("4.36") == second.index("4.17")
+
+
 def test_headings_are_folded_between_words_if_the_table_does_not_fit() -> None:
     heads = ("judge − rater", "factual_consistency")
     document = _table((Cell("a"), Cell("1"), Cell("2")), heads=heads)

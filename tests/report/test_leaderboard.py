@@ -9,7 +9,8 @@ import judge
 from judge.core import plugins
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.report.document import Block, Document
+from judge.report.document import Block, Cell, Document
+from judge.report.document import Column as Head
 from judge.report.document import Table as Shown
 from judge.report.renderers.latex import escape, render
 from judge.report.table_selection import with_columns
@@ -330,12 +331,22 @@ def test_a_report_calls_a_metric_by_one_name(result: Result) -> None:
         assert set(names) == {"ROUGE-L"}, format
 
 
-def test_a_mean_and_its_coverage_stay_on_one_line(result: Result) -> None:
-    """Regression: the page broke `(27/30) 0.71*` after the slash."""
-    page = plugins.write(plugins.document(result), "html")
-    means = re.findall(r"<bdi>(\(\d+/[^<]*(?:<wbr>)?[^<]*)</bdi>", page)
-    assert means
-    assert not any("<wbr>" in mean for mean in means)
+@pytest.mark.parametrize(
+    ("format", "value"),
+    [
+        ("console", "3.51* (95/100)"),
+        ("markdown", "**3.51**\\* (95/100)"),
+        ("latex", "\\textbf{3.51}*"),
+        ("latex", "{\\scriptsize [3.18, 3.80] (95/100)}"),
+        ("html", '3.51</bdi>* <small class="coverage">(95/100)</small>'),
+    ],
+)
+def test_the_number_of_scored_texts_is_small_and_after_the_mean(format: str, value: str) -> None:
+    """Regression: `(95/100) 3.51*` began with the count, in bold."""
+    mean = Cell("3.51", "[3.18, 3.80]", tone="good", mark="*", coverage="95/100")
+    columns = (Head("", numeric=False), Head("coherence"))
+    means = Shown(columns, ((Cell("M22"), mean),), short=True)
+    assert value in plugins.write(Document("Run", summary=(means,)), format)
 
 
 @pytest.mark.parametrize(

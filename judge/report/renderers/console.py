@@ -517,13 +517,18 @@ def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = 
     column = block.columns[index]
     cells = [row[index] for row in block.rows]
     has_bars = screen.colour and not screen.full and not narrow
+    longest_count = max((cell_len(cell.counted) for cell in cells), default=0)
     lines: list[Text] = []
     for cell, text in zip(cells, _aligned_texts(cells), strict=True):
         line = _text(text, _STYLES[cell.tone])
+        if longest_count and not screen.full:
+            # Padded, so that the numbers before it stay aligned.
+            count = f"{cell.counted:{_BLANK}<{longest_count}}"
+            line = _assemble(line, _BLANK, (count, "dim"))
         if cell.bar and has_bars:
             line = _assemble(line, " ", (_drawn_bar(cell.bar), "blue"))
-        if cell.note and screen.full:
-            line = _assemble(line, (f"\n{cell.note}", "dim"))
+        if cell.small_text and screen.full:
+            line = _assemble(line, (f"\n{cell.small_text}", "dim"))
         lines.append(line)
     head = _heading(column, screen)
     printed_lines: list[str] = []

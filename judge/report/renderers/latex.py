@@ -210,7 +210,7 @@ def _n_lines(row: Sequence[blocks.Cell]) -> int:
     """Return the lines of a row: its values, and below them the intervals, or a long text."""
     longest = max(len(cell.text) for cell in row)
     n_lines = max(1, ceil(longest / (_WIDEST_TEXT * _LETTERS_PER_EM)))
-    return n_lines + any(cell.note for cell in row[1:])
+    return n_lines + any(cell.small_text for cell in row[1:])
 
 
 def _float(heading: Sequence[str], tabulars: Sequence[str]) -> str:
@@ -233,7 +233,7 @@ def _parts(table: blocks.Table) -> tuple[blocks.Table, ...]:
     """
     if len(table.rows) <= _MOST_WITH_INTERVALS:
         table = table.tall
-    has_intervals = any(cell.note for row in table.rows for cell in row)
+    has_intervals = any(cell.small_text for row in table.rows for cell in row)
     return table.parts(_MOST_WITH_INTERVALS if has_intervals else _MOST_SIDE_BY_SIDE)
 
 
@@ -252,7 +252,7 @@ def _tabular(table: blocks.Table) -> Iterator[str]:
         # The braces: LaTeX would read a `[` or `*` after the last row's `\\` as its argument.
         values = [_value(cell, column) for cell, column in zip(cells, columns, strict=True)]
         yield _row("{}" + escape(name_cell.text, _NAME), values)
-        if any(cell.note for cell in cells):
+        if any(cell.small_text for cell in cells):
             yield _row("", map(_small_note, cells))
     yield "\\bottomrule"
     yield "\\end{tabular}}"
@@ -301,7 +301,7 @@ def _value(cell: blocks.Cell, column: blocks.Column) -> str:
 
 
 def _small_note(cell: blocks.Cell) -> str:
-    return f"{{\\scriptsize {escape(cell.note)}}}" if cell.note else ""
+    return f"{{\\scriptsize {escape(cell.small_text)}}}" if cell.small_text else ""
 
 
 def _row(first_cell: str, cells: Iterable[str]) -> str:

@@ -203,8 +203,8 @@ def _cell(cell: blocks.Cell, *, short: bool) -> str:
     if cell.tone in ("strong", "good") and text:
         text = f"**{text}**"
     text = f"{text}{escape(cell.mark)}"
-    note = "" if short else escape(cell.note, _CELL)
-    return " ".join(filter(None, (text, note)))
+    small_text = cell.counted if short else cell.small_text
+    return " ".join(filter(None, (text, escape(small_text, _CELL))))
 
 
 def _fenced(text: str, language: str) -> str:

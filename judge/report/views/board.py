@@ -222,7 +222,15 @@ def mean_cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:
     interval = interval_text(column, row.low, row.high, decimals)
     mark = "*" if row.mark in TONES else ""
     tone = TONES.get(row.mark, "")
-    return Cell(mean, interval, tone=tone, mark=mark, value=row.mean, **fields)
+    return Cell(
+        mean,
+        interval,
+        tone=tone,
+        mark=mark,
+        value=row.mean,
+        coverage=row.coverage,
+        **fields,
+    )
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from shlex import quote
 from typing import Any
 
@@ -329,11 +329,7 @@ def _score_row(result: Result, board: Leaderboard, system: str) -> list[Cell]:
         cells.append(_rank_cell(board.ranks.get(system)))
     for column in board.columns:
         row = board.rows[system, column.name]
-        cell = mean_cell(result, column, row)
-        if row.coverage:
-            note = f"{cell.note} ({row.coverage})".lstrip()
-            cell = replace(cell, note=note)
-        cells.append(cell)
+        cells.append(mean_cell(result, column, row))
     return cells
 
 

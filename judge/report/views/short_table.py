@@ -200,11 +200,10 @@ def _table_of_one_system(
         note = head.note if has_several_scales or is_rate else ""
         row_name = f"{head.head} {note}".rstrip()
         # The number of items has a column of its own.
-        mean = cell.text.removeprefix(f"({row.coverage}) ")
         items_text = f"{row.n:,}"
         if row.coverage:
             items_text = f"{items_text} of {row.total:,}"
-        mean_without_interval = replace(cell, text=mean, note="")
+        mean_without_interval = replace(cell, note="", coverage="")
         rows.append((row_name, mean_without_interval, cell.note or None, items_text))
     of_system = ""
     if system != UNNAMED_SYSTEM:
@@ -255,7 +254,7 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     link = items.link(system=row.system, column=scored) if has_texts else ""
     return replace(
         cell,
-        text=f"({row.coverage}) {text}" if row.coverage else text,
+        text=text,
         note=note,
         title=" ".join(filter(None, title_parts)),
         shade=shade,
