@@ -21,9 +21,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
 from io import FileIO
+from itertools import zip_longest
+from os.path import commonprefix
 from pathlib import Path
 from sys import intern
-from textwrap import shorten
 from typing import IO, Any, NamedTuple, Self
 from weakref import finalize
 
@@ -40,8 +41,8 @@ from judge.providers import Provider, recorded_call
 from judge.providers.recorded_call import Call, RecordedCall, call_of, digest, encoded
 
 _MAX_DIFFERENCES = 5
-# Words of context before and after a difference.
-_CONTEXT_WORDS = 4
+# Characters of a line before its first difference, and of the whole line.
+_CONTEXT = 60
 _MAX_CHARACTERS = 160
 # `<output 3f9ac2d1>`: the digest of a fence, which differs for each text.
 _FENCE_DIGEST = re.compile(r" [0-9a-f]{8}(?=>)")
@@ -91,27 +92,42 @@ class _Requested:
 
 
 def _differences(recorded: str, requested: str) -> str:
-    """Return where two texts differ, word by word, with the words around each difference."""
-    before = recorded.split()
-    after = requested.split()
-    changes = []
+    """Return the lines in which two texts differ, each recorded one above the new one.
+
+    Lines are whole, because half a sentence of each text would read as one that nobody wrote.
+    """
+    before = recorded.splitlines()
+    after = requested.splitlines()
+    pairs: list[tuple[str | None, str | None]] = []
     matcher = SequenceMatcher(None, before, after, autojunk=False)
     for kind, start, end, new_start, new_end in matcher.get_opcodes():
-        if kind == "equal":
-            continue
-        words_before = " ".join(before[max(0, start - _CONTEXT_WORDS) : start])
-        words_after = " ".join(before[end : end + _CONTEXT_WORDS])
-        removed = _shortened(before[start:end])
-        added = _shortened(after[new_start:new_end])
-        changes.append(f"\n  … {words_before} [- {removed}] [+ {added}] {words_after} …")
-    text = "".join(changes[:_MAX_DIFFERENCES])
-    if len(changes) > _MAX_DIFFERENCES:
-        text += f"\n… {len(changes) - _MAX_DIFFERENCES} more places"
+        if kind != "equal":
+            pairs += zip_longest(before[start:end], after[new_start:new_end])
+    text = "".join(_changed_line(*pair) for pair in pairs[:_MAX_DIFFERENCES])
+    if len(pairs) > _MAX_DIFFERENCES:
+        text += f"\n… {len(pairs) - _MAX_DIFFERENCES} more lines"
     return text
 
 
-def _shortened(words: Sequence[str]) -> str:
-    return shorten(" ".join(words) or "(nothing)", _MAX_CHARACTERS, placeholder="…")
+def _changed_line(recorded: str | None, requested: str | None) -> str:
+    """Return a line of each text with its sign, None for one that the text does not have.
+
+    Long lines are cut around the first difference, at the same position.
+    """
+    both = [recorded or "", requested or ""]
+    is_long = max(map(len, both)) > _MAX_CHARACTERS
+    n_equal = len(commonprefix(both))
+    start = max(0, n_equal - _CONTEXT) if is_long else 0
+    end = start + _MAX_CHARACTERS
+    lines = ""
+    for sign, line in (("-", recorded), ("+", requested)):
+        if line is None:
+            continue
+        cut_before = "…" if start else ""
+        cut_after = "…" if len(line) > end else ""
+        shown = f"{cut_before}{line[start:end]}{cut_after}" if line.strip() else "(empty line)"
+        lines += f"\n  {sign} {shown}"
+    return lines
 
 
 class _Span(NamedTuple):

@@ -111,7 +111,7 @@ def test_draws_are_found_together_as_far_as_they_go(tmp_path: Path) -> None:
         (user_request("one", model="other"), ("replies of m", "none of other")),
         (
             user_request("zwei – 三", temperature=0.0, max_tokens=64),
-            ("… user: zwei – [- 二] [+ 三]",),
+            ("- user: zwei – 二", "+ user: zwei – 三"),
         ),
     ],
 )
@@ -120,6 +120,25 @@ def test_a_miss_explains_the_difference(
 ) -> None:
     explanation = RecordingFile(recorded(tmp_path)).explain(request_sent)
     assert has_line([explanation], *facts)
+
+
+def test_long_lines_are_cut_around_their_first_difference(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    same_start = "as before " * 100
+    same_end = " and so on" * 100
+    record(path, "", (user_request(f"{same_start}the parcel left{same_end}"), PLAIN))
+    request_sent = user_request(f"{same_start}the parcel came{same_end}")
+    _, old, new = RecordingFile(path).explain(request_sent).splitlines()
+    assert has_line([old], "- …", "the parcel left and so on", "…")
+    assert has_line([new], "+ …", "the parcel came and so on", "…")
+    assert max(len(old), len(new)) < 200
+
+
+def test_a_line_that_only_one_prompt_has_is_shown_alone(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    record(path, "", (user_request("first\nlast"), PLAIN))
+    _, *lines = RecordingFile(path).explain(user_request("first\nsecond\nlast")).splitlines()
+    assert [line.strip() for line in lines] == ["+ second"]
 
 
 def test_a_long_difference_is_cut(tmp_path: Path) -> None:
@@ -131,8 +150,8 @@ def test_a_long_difference_is_cut(tmp_path: Path) -> None:
     explanation = RecordingFile(tmp_path / "calls.jsonl").explain(
         user_request("\n".join(f"row {n}" for n in range(40)))
     )
-    assert explanation.endswith("35 more places")
-    assert len(explanation.splitlines()) == 7
+    assert explanation.endswith("35 more lines")
+    assert len(explanation.splitlines()) == 12
 
 
 @pytest.mark.parametrize(
