@@ -61,17 +61,11 @@ class Cider(WordMetric):
         references, because every idf is then 0; and a sample whose references have no n-gram that
         another item's references lack.
         """
-        reference_texts_by_item: dict[str, dict[str, None]] = {}
-        for sample in samples:
-            own_references = usable(sample)
-            if own_references:
-                item_texts = reference_texts_by_item.setdefault(sample.item, {})
-                item_texts.update(dict.fromkeys(own_references))
-        items = len(reference_texts_by_item)
-        texts_by_item = [tuple(item_texts) for item_texts in reference_texts_by_item.values()]
-        idf = self._idf(texts_by_item)
+        references_by_item = _references_by_item(samples)
+        items = len(references_by_item)
+        idf = self._idf(references_by_item)
 
-        def prepare(reference_texts: tuple[str, ...], used: set[str]) -> Rate:
+        def prepare(targets: tuple[str, ...], used: set[str]) -> Rate:
             """Return the rating of outputs with these references, and note the tokenizer."""
             if items < 2:
                 raise CannotScore(
@@ -79,13 +73,13 @@ class Cider(WordMetric):
                     "CIDEr-D needs references of at least 2 items: with one, the idf of every "
                     "n-gram is 0; use rouge",
                 )
-            tokenizer_name = self._tokenizer_for(reference_texts)
+            tokenizer_name = self._tokenizer_for(targets)
             used.add(tokenizer_name)
-            targets: list[_Vectors] = []
-            for reference in reference_texts:
-                counts = self._counts(tokenizer_name, reference)
-                targets.append(self._vectors(counts, idf, items))
-            has_weight = any(any(target.norms) for target in targets)
+            target_vectors: list[_Vectors] = []
+            for target in targets:
+                counts = self._counts(tokenizer_name, target)
+                target_vectors.append(self._vectors(counts, idf, items))
+            has_weight = any(any(vectors.norms) for vectors in target_vectors)
             if not has_weight:
                 raise CannotScore(
                     "NoIdf",
@@ -94,20 +88,24 @@ class Cider(WordMetric):
                 )
 
             def rate(output: str) -> float:
-                vectors = self._vectors(self._counts(tokenizer_name, output), idf, items)
-                similarities = [self._similarity(vectors, target) for target in targets]
-                mean = sum(similarities) / len(targets)
+                counts = self._counts(tokenizer_name, output)
+                output_vectors = self._vectors(counts, idf, items)
+                similarities = [
+                    self._similarity(output_vectors, vectors) for vectors in target_vectors
+                ]
+                mean = sum(similarities) / len(similarities)
                 return min(10 * mean, 10.0)  # rounding may exceed the limit
 
             return rate
 
         def sign(used: set[str]) -> list[str]:
             sigma = format_number(self.sigma)
+            stem = "stem" if self.stem else "nostem"
             return [
                 f"items={items}",
                 f"n={self.max_order}",
                 f"sigma={sigma}",
-                "stem" if self.stem else "nostem",
+                stem,
                 *signed_words(used),
                 "refs=mean",
                 f"judge {__version__}",
@@ -115,10 +113,10 @@ class Cider(WordMetric):
 
         return self.compare(samples, prepare, sign, level="D")
 
-    def _idf(self, references_by_item: Sequence[tuple[str, ...]]) -> dict[Ngram, float]:
+    def _idf(self, references_by_item: Mapping[str, Sequence[str]]) -> dict[Ngram, float]:
         """Return log(items / items whose references contain the n-gram), of every n-gram."""
         items_with_ngram: Counter[Ngram] = Counter()
-        for item_texts in references_by_item:
+        for item_texts in references_by_item.values():
             tokenizer_name = self._tokenizer_for(item_texts)
             ngrams_of_item: set[Ngram] = set()
             for string in item_texts:
@@ -148,7 +146,7 @@ class Cider(WordMetric):
         for ngram, times in counts.items():
             weights_of_order = weights[len(ngram) - 1]
             weights_of_order[ngram] = times * idf.get(ngram, highest_idf)
-        norms = [_norm(of_order.values()) for of_order in weights]
+        norms = [_norm(weights_of_order.values()) for weights_of_order in weights]
         # The authors' code uses the number of bigrams as the length: words minus one, 0 without
         # words.
         words = sum(times for ngram, times in counts.items() if len(ngram) == 1)
@@ -164,17 +162,29 @@ class Cider(WordMetric):
             norm = output.norms[order] * target.norms[order]
             if not norm:
                 continue
-            ours = output.weights[order]
-            theirs = target.weights[order]
-            shared = ours.keys() & theirs.keys()
+            output_weights = output.weights[order]
+            target_weights = target.weights[order]
+            products: list[float] = []
+            for ngram in output_weights.keys() & target_weights.keys():
+                clipped = min(output_weights[ngram], target_weights[ngram])
+                products.append(clipped * target_weights[ngram])
             # fsum, because the order of a set of n-grams differs between processes.
-            products = [min(ours[ngram], theirs[ngram]) * theirs[ngram] for ngram in shared]
-            product = math.fsum(products)
-            sum_of_cosines += product / norm
+            scalar_product = math.fsum(products)
+            sum_of_cosines += scalar_product / norm
         difference = output.length - target.length
         double_variance = 2 * self.sigma**2
         penalty = math.exp(-(difference**2) / double_variance)
         return sum_of_cosines / self.max_order * penalty
+
+
+def _references_by_item(samples: Iterable[Sample]) -> dict[str, tuple[str, ...]]:
+    """Return the distinct references of each item that has any, of all its samples."""
+    distinct: dict[str, dict[str, None]] = {}
+    for sample in samples:
+        targets = usable(sample)
+        if targets:
+            distinct.setdefault(sample.item, {}).update(dict.fromkeys(targets))
+    return {item: tuple(texts) for item, texts in distinct.items()}
 
 
 def _norm(weights: Iterable[float]) -> float:

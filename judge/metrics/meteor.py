@@ -92,24 +92,26 @@ class Meteor(WordMetric):
                 used.add(tokenizer)
                 words = text.words(tokenizer)(output)
                 # Porter's stems and WordNet are of English.
-                english = tokenizer in text.ENGLISH
-                use_synonyms = english and synonyms
+                use_stems = tokenizer in text.ENGLISH
+                use_synonyms = use_stems and synonyms
                 return max(
-                    self._value(words, reference, english, use_synonyms)
+                    self._value(words, reference, use_stems, use_synonyms)
                     for reference in reference_words(tokenizer)
                 )
 
             return rate
 
         def sign(used: set[str]) -> list[str]:
-            stages = "stages=exact+stem"
+            stages = "exact+stem"
             if synonyms:
-                stages += f"+wordnet{_reader().get_version()}-nltk{version('nltk')}"
+                wordnet = _reader().get_version()
+                nltk = version("nltk")
+                stages += f"+wordnet{wordnet}-nltk{nltk}"
             alpha = format_number(self.alpha)
             beta = format_number(self.beta)
             gamma = format_number(self.gamma)
             return [
-                stages,
+                f"stages={stages}",
                 f"alpha={alpha}",
                 f"beta={beta}",
                 f"gamma={gamma}",
@@ -182,8 +184,8 @@ def _match_stage(
         positions_by_word.setdefault(word, []).append(reference_index)
     pairs: list[tuple[int, int]] = []
     for output_index, word in reversed(list(output_words.items())):
-        known_forms = [form for form in forms(word) if positions_by_word.get(form)]
-        candidates = [positions_by_word[form] for form in known_forms]
+        positions_of_forms = [positions_by_word.get(form) for form in forms(word)]
+        candidates = [positions for positions in positions_of_forms if positions]
         if not candidates:
             continue
         latest = max(candidates, key=lambda positions: positions[-1])

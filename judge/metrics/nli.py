@@ -47,8 +47,9 @@ class Nli(BaseMetric):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.model is None:
+            with_model = option("set", {"nli": {"model": "MODEL"}})
             raise ConfigError(
-                f"nli needs a model: {option('set', {'nli': {'model': 'MODEL'}})}, a folder or a "
+                f"nli needs a model: {with_model}, a folder or a "
                 "name on the Hugging Face hub, such as "
                 "MoritzLaurer/mDeBERTa-v3-base-xnli-multilingual-nli-2mil7"
             )

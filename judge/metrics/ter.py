@@ -71,7 +71,8 @@ class Ter(ReferenceMetric):
             scorer = cached_scorer(normalized, self.no_punct, asian, self.case_sensitive)
 
             def count_words(string: str) -> int:
-                return len(scorer.tokenizer(string.rstrip()).split())
+                tokenized = scorer.tokenizer(string.rstrip())
+                return len(tokenized.split())
 
             longest = max(map(count_words, targets))
             if not longest:
@@ -107,12 +108,12 @@ class Ter(ReferenceMetric):
         normalized = [self._is_normalized(answer == "yes") for answer in used]
         norm = join_names(map(_yes_or_no, normalized))
         asian = join_names(used)
-        punctuation = _yes_or_no(not self.no_punct)
+        punct = _yes_or_no(not self.no_punct)
         return [
             f"case={case}",
             "tok=tercom",
             f"norm={norm}",
-            f"punct={punctuation}",
+            f"punct={punct}",
             f"asian={asian}",
             f"sacrebleu {version('sacrebleu')}",
         ]

@@ -51,6 +51,8 @@ RECALL = "claims_recall"
 F1 = "claims_f1"
 COLUMNS = (PRECISION, RECALL, F1)
 THRESHOLD = 0.5
+Parts = list[Part] | ModelError
+"""The claims of a text before they are checked, or why there are none."""
 Side = tuple[Claim, ...] | ModelError
 """The checked claims of a text, or why there are none."""
 
@@ -170,19 +172,21 @@ class Claims(BaseMetric):
         if self.unit == "claim":
             splitter = Splitter(self._judge(), self._prompt_language)
         verifier = self._verifier()
-        texts = dict.fromkeys(pair.claimed for pair in pairs)
-        listed = _listed(list(texts), splitter)
+        claimed_texts = dict.fromkeys(pair.claimed for pair in pairs)
+        all_claims = _list_claims(list(claimed_texts), splitter)
         # A cross-encoder reports its own progress, pair by pair.
         tell = no_progress if self._encoder else self.context.progress
         tell(1, 2)
-        parts_by_text: dict[str, list[Part] | ModelError] = {}
-        for whole, claims in listed:
-            parts_by_text[whole] = claims
+        counted_claims: dict[str, Parts] = {}
+        silent: set[str] = set()
+        for whole, claims in all_claims.items():
+            counted_claims[whole] = claims
             if not isinstance(claims, ModelError):
-                parts_by_text[whole] = spread(claims, self.most)
-        # An output without claims has no value, neither 0 nor 1 (decision 87).
-        silent = {whole for whole, claims in parts_by_text.items() if claims == []}
-        sides = _verified(verifier, pairs, parts_by_text, silent)
+                counted_claims[whole] = spread(claims, self.most)
+                # An output without claims has no value, neither 0 nor 1 (decision 87).
+                if not claims:
+                    silent.add(whole)
+        sides = _verify(verifier, pairs, counted_claims, silent)
         tell(2, 2)
         has_references = any(references(sample) for sample in samples)
         names = COLUMNS if has_references else COLUMNS[:1]
@@ -196,7 +200,7 @@ class Claims(BaseMetric):
         for column_name in names:
             signature = Signature(column_name, *signed)
             columns.append(Column(column_name, "metric", signature, low=0.0, high=1.0))
-        return MetricResult(tuple(columns), tuple(rows), self._notes(listed))
+        return MetricResult(tuple(columns), tuple(rows), self._notes(all_claims.values()))
 
     def _verifier(self) -> Verifier:
         """Return the user's object, the cross-encoder or the judge model as the verifier."""
@@ -220,11 +224,11 @@ class Claims(BaseMetric):
             f"judge {__version__}",
         ]
 
-    def _notes(self, listed: Sequence[tuple[str, list[Part] | ModelError]]) -> tuple[Note, Note]:
+    def _notes(self, claims_of_texts: Collection[Parts]) -> tuple[Note, Note]:
         """Return how many texts have more claims than count, or claims whose words they lack."""
         with_too_many = 0
         with_unplaced = 0
-        for _, claims in listed:
+        for claims in claims_of_texts:
             if isinstance(claims, ModelError):
                 continue
             if len(claims) > self.most:
@@ -238,9 +242,10 @@ class Claims(BaseMetric):
         unplaced = (
             "lack words that a claim quotes from them; such claims are not marked in the text"
         )
+        text_count = len(claims_of_texts)
         return (
-            Note("claims", with_too_many, len(listed), too_many),
-            Note("claims", with_unplaced, len(listed), unplaced),
+            Note("claims", with_too_many, text_count, too_many),
+            Note("claims", with_unplaced, text_count, unplaced),
         )
 
     def _rows(
@@ -291,7 +296,8 @@ class Claims(BaseMetric):
         if len(checked) > 1:
             # A span does not say in which of several references it is.
             claims = [replace(claim, span=None) for claim in claims]
-        value = value_of(claims, self.threshold if self.value == "share" else None)
+        threshold = self.threshold if self.value == "share" else None
+        value = value_of(claims, threshold)
         raw = encode(tuple(claims))
         provenance = Provenance("metric", n=len(claims), raw=raw)
         return Score(sample.item, sample.system, column_name, value, provenance)
@@ -328,19 +334,16 @@ def _distinct_pairs(samples: Sequence[Sample]) -> list[_Pair]:
     return list(distinct)
 
 
-def _listed(
-    texts: Sequence[str],
-    splitter: Splitter | None,
-) -> list[tuple[str, list[Part] | ModelError]]:
-    """Return each text with its claims: without a splitter, its sentences."""
+def _list_claims(texts: Sequence[str], splitter: Splitter | None) -> dict[str, Parts]:
+    """Return the claims of each of the distinct texts: without a splitter, its sentences."""
     # A text without a letter or digit has no claims and costs no request.
+    claims_by_text: dict[str, Parts] = {whole: [] for whole in texts}
     speaking = [whole for whole in texts if says(whole)]
-    claims: dict[str, list[Part] | ModelError] = {}
     if splitter:
-        claims |= zip(speaking, splitter.split(speaking), strict=True)
+        claims_by_text |= zip(speaking, splitter.split(speaking), strict=True)
     else:
-        claims |= {whole: _sentences(whole) for whole in speaking}
-    return [(whole, claims.get(whole, [])) for whole in texts]
+        claims_by_text |= {whole: _sentences(whole) for whole in speaking}
+    return claims_by_text
 
 
 def _sentences(whole: str) -> list[Part]:
@@ -353,10 +356,10 @@ def _sentences(whole: str) -> list[Part]:
     return sentences
 
 
-def _verified(
+def _verify(
     verifier: Verifier,
     pairs: Sequence[_Pair],
-    parts_by_text: Mapping[str, list[Part] | ModelError],
+    claims_by_text: Mapping[str, Parts],
     silent: Collection[str],
 ) -> dict[_Pair, Side]:
     """Return the checked claims of each pair; none if a text or the output is `silent`.
@@ -366,7 +369,7 @@ def _verified(
     sides: dict[_Pair, Side] = {}
     jobs: dict[_Pair, Job] = {}
     for pair in pairs:
-        claims = parts_by_text[pair.claimed]
+        claims = claims_by_text[pair.claimed]
         if isinstance(claims, ModelError):
             sides[pair] = claims
         elif not claims or pair.output in silent:
@@ -374,31 +377,37 @@ def _verified(
         else:
             texts = tuple(claim for claim, _ in claims)
             jobs[pair] = Job(pair.against, texts)
-    replies = list(verifier.verify(list(jobs.values()))) if jobs else []
+    if not jobs:
+        return sides
+    replies = list(verifier.verify(list(jobs.values())))
     if len(replies) != len(jobs):
         raise ConfigError(
             f"claims.verify: gave {len(replies)} replies to {len(jobs)} jobs; give one for each"
         )
     for (pair, job), reply in zip(jobs.items(), replies, strict=True):
-        parts = parts_by_text[pair.claimed]
-        sides[pair] = _side(job, parts, reply)
+        claims = claims_by_text[pair.claimed]
+        sides[pair] = _side(job, claims, reply)
     return sides
 
 
-def _side(job: Job, parts: list[Part] | ModelError, reply: Any) -> Side:
+def _side(job: Job, claims: Parts, reply: Any) -> Side:
     """Return a job's claims with their probabilities and evidence.
 
     The reply is not trusted, because a user's own verifier may have given it.
     """
-    if isinstance(reply, ModelError) or isinstance(parts, ModelError):
+    if isinstance(reply, ModelError) or isinstance(claims, ModelError):
         return reply  # type: ignore[no-any-return]
     values = list(reply) if isinstance(reply, Iterable) else []
-    if len(values) != len(parts) or not all(map(_is_probability, values)):
-        expected = f"a probability from 0 to 1 for each of {plural(len(parts), 'claim')}"
-        message = f"the verifier gave {one_line(repr(reply), 60)}, not {expected}"
-        return ModelError("NoProbability", message)
+    if len(values) != len(claims) or not all(map(_is_probability, values)):
+        short_reply = one_line(repr(reply), 60)
+        counted_claims = plural(len(claims), "claim")
+        return ModelError(
+            "NoProbability",
+            f"the verifier gave {short_reply}, not a probability from 0 to 1 for each of "
+            f"{counted_claims}",
+        )
     checked: list[Claim] = []
-    for (claim, span), probability in zip(parts, values, strict=True):
+    for (claim, span), probability in zip(claims, values, strict=True):
         evidence = most_similar(claim, job.text)
         checked.append(Claim(claim, float(probability), span, evidence))
     return tuple(checked)
@@ -415,11 +424,12 @@ def most_similar(claim: str, whole: str) -> Span | None:
     A word in n of the N sentences counts log(1 + N / n). The first of several equal sentences wins.
     """
     sentences, sentences_by_word = _sentence_words(whole)
+    shared_words = sentences_by_word.keys() & {*text.tokens(claim)}
     shared_weight: dict[int, float] = {}
-    for word in sentences_by_word.keys() & {*text.tokens(claim)}:
-        numbers = sentences_by_word[word]
-        weight = math.log1p(len(sentences) / len(numbers))
-        for index in numbers:
+    for word in shared_words:
+        indices = sentences_by_word[word]
+        weight = math.log1p(len(sentences) / len(indices))
+        for index in indices:
             shared_weight[index] = shared_weight.get(index, 0.0) + weight
     if not shared_weight:
         return None
@@ -499,12 +509,13 @@ def score(
     if len(texts("sources", sources)) != len(outputs):
         raise DataError("claims: outputs and sources must be lists of equal length")
     metric = Claims(**options)
-    targets = references if references is not None else [()] * len(outputs)
+    if references is None:
+        references = [()] * len(outputs)
     samples: list[Sample] = []
-    for (output, listed), source in zip(paired(outputs, targets), sources, strict=True):
-        index = len(samples)
+    for index, (output, targets) in enumerate(paired(outputs, references)):
+        source = sources[index]
         where = f"output {index}"
-        sample = Sample(str(index), "", output, source=source, references=listed, where=where)
+        sample = Sample(str(index), "", output, source, references=targets, where=where)
         samples.append(sample)
     result = metric.score(samples)
     width = len(result.columns)

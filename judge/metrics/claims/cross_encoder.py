@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,20 +42,22 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
     It is the class that `label` names, otherwise the one with a usual name. If the classes are
     named 0 and 1, 1 means support, as in MiniCheck.
     """
-    names = {number: _plain_name(class_name) for number, class_name in labels.items()}
     if label is not None:
-        chosen = str(label)
-        matches = [
-            number for number, class_name in labels.items() if class_name.lower() == chosen.lower()
-        ]
-        if not matches:
-            matches = [number for number in labels if str(number) == chosen]
-    elif len(names) == 1 or names == {0: "0", 1: "1"}:
-        matches = [max(names)]
+        matches = _classes_called(str(label), labels)
     else:
-        matches = [number for number, class_name in names.items() if class_name in _ENTAILMENT]
+        plain_names = {number: _plain_name(class_name) for number, class_name in labels.items()}
+        if len(labels) == 1 or plain_names == {0: "0", 1: "1"}:
+            return max(labels)
+        matches = [number for number, name in plain_names.items() if name in _ENTAILMENT]
     # A wrong guess would reverse every score unnoticed, so several matches are none (decision 88).
     return matches[0] if len(matches) == 1 else None
+
+
+def _classes_called(label: str, labels: Mapping[int, str]) -> list[int]:
+    """Return the numbers of the classes with a name, or else the class with this number."""
+    lowered = label.lower()
+    matches = [number for number, class_name in labels.items() if class_name.lower() == lowered]
+    return matches or [number for number in labels if str(number) == label]
 
 
 def _plain_name(class_name: str) -> str:
@@ -86,8 +89,8 @@ class CrossEncoder:
         labels = self._labels()
         index = entailment_label(labels, self.label)
         if index is None:
-            numbered = [f"{number} {class_name!r}" for number, class_name in sorted(labels.items())]
-            listed = ", ".join(numbered)
+            in_order = sorted(labels.items())
+            listed = ", ".join(f"{number} {class_name!r}" for number, class_name in in_order)
             raise self.files.error(
                 f"its labels are {listed}: set {self.files.who}.label to the one that means that "
                 "the text entails the claim"
@@ -124,15 +127,24 @@ class CrossEncoder:
         over all windows of the text. ModelError `ClaimTooLong` for a claim of more than half a
         window, `UnknownText` if the model does not know the words, `NoTokens`, `NotFinite`.
         """
-        pairs = [(text, claim) for text, claims in jobs for claim in claims]
-        remaining = iter(self._probabilities(pairs))
+        pairs: list[tuple[str, str]] = []
+        for text, claims in jobs:
+            pairs += [(text, claim) for claim in claims]
+        values = iter(self._probabilities(pairs))
         replies: list[list[float] | ModelError] = []
         for _, claims in jobs:
-            values_of_job = [next(remaining) for _ in claims]
-            errors = [value for value in values_of_job if isinstance(value, ModelError)]
-            probabilities = [value for value in values_of_job if not isinstance(value, ModelError)]
+            probabilities: list[float] = []
+            errors: list[ModelError] = []
+            for value in islice(values, len(claims)):
+                if isinstance(value, ModelError):
+                    errors.append(value)
+                else:
+                    probabilities.append(value)
             # A text has no score if one of its claims has no probability.
-            replies.append(errors[0] if errors else probabilities)
+            if errors:
+                replies.append(errors[0])
+            else:
+                replies.append(probabilities)
         return replies
 
     def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float | ModelError]:
@@ -140,14 +152,14 @@ class CrossEncoder:
         values: list[float | ModelError] = []
         for start in range(0, len(pairs), _BLOCK):
             block = pairs[start : start + _BLOCK]
-            windows = [self._windows(*pair) for pair in block]
-            readable = [read for read in windows if isinstance(read, list)]
+            windows_of_pairs = [self._windows(*pair) for pair in block]
+            readable = [windows for windows in windows_of_pairs if isinstance(windows, list)]
             logits = iter(self.model.window_outputs(readable, self.batch_tokens, "logits"))
-            for read in windows:
-                if isinstance(read, list):
-                    values.append(self._probability(next(logits)))
+            for windows in windows_of_pairs:
+                if isinstance(windows, ModelError):
+                    values.append(windows)
                 else:
-                    values.append(read)
+                    values.append(self._probability(next(logits)))
             self.progress(len(values), len(pairs))
         return values
 
@@ -197,13 +209,14 @@ class CrossEncoder:
         """Return the highest probability of all windows from their logits."""
         import numpy as np
 
-        logits = np.array([row for (row,) in windows])
+        logits = np.array([row for (row,) in windows])  # windows × classes
         index = self._index
         if logits.shape[1] == 1:  # the sigmoid of a single logit is its softmax beside a logit of 0
             logits = np.hstack([np.zeros_like(logits), logits])
             index = 1
         # Softmax; without the maximum, large logits would overflow.
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        largest = logits.max(axis=1, keepdims=True)
+        powers = np.exp(logits - largest)
         probabilities = powers[:, index] / powers.sum(axis=1)
         if not np.isfinite(probabilities).all():
             return ModelError("NotFinite", "a probability is no number: use another model")

@@ -18,6 +18,7 @@ from judge.core.label_spellings import fold
 from judge.metrics import prompts
 from judge.metrics.base import ModelError
 from judge.metrics.claims.verifier import Job
+from judge.metrics.common import says
 from judge.scoring import json_reply
 from judge.scoring.quotes import locate
 
@@ -48,7 +49,8 @@ class Splitter(prompts.Stage):
             claims: list[Part] = []
             for claim, quote in json.loads(reply):
                 ends = locate(quote, whole, ignore_case=True)
-                claims.append((claim, Span(*ends) if ends else None))
+                span = Span(*ends) if ends else None
+                claims.append((claim, span))
             parts.append(claims)
         return parts
 
@@ -67,8 +69,13 @@ class ModelVerifier(prompts.Stage):
             read = partial(read_probabilities, count=len(job.claims))
             numbered = _numbered(job.claims)
             requests.append(self.request(read, job.text, claims=numbered))
-        replies = self.ask(requests)
-        return [reply if isinstance(reply, ModelError) else json.loads(reply) for reply in replies]
+        probabilities: list[list[float] | ModelError] = []
+        for reply in self.ask(requests):
+            if isinstance(reply, ModelError):
+                probabilities.append(reply)
+            else:
+                probabilities.append(json.loads(reply))
+        return probabilities
 
 
 def _numbered(claims: Sequence[str]) -> str:
@@ -86,22 +93,19 @@ def read_claims(reply: str) -> str:
     The claims may also be plain strings: `{"claims": ["He left.", …]}`. The result is
     `[[claim, quote], …]` with each claim once; a missing quote is "". Raises ParseError.
     """
-    lists = [member for member in _object(reply) if member.key == "claims"]
-    if len(lists) != 1 or lists[0].kind != "container" or reply[lists[0].start] != "[":
-        raise ParseError(f'the reply has no list "claims": {reply[:80]!r}', reply)
-    end = lists[0].end
-    position = lists[0].start  # the end of what has been read
-    plain_claims = _strings(reply[position:end])
+    start, end = _span_of_list(reply)
+    plain_claims = _strings(reply[start:end])
     if plain_claims:
         return json.dumps([(claim, "") for claim in dict.fromkeys(plain_claims)])
     quote_by_claim: dict[str, str] = {}
-    for entry in json_reply.objects(reply[:end], position):
+    position = start  # the end of what has been read
+    for entry in json_reply.objects(reply[:end], start):
         text_members = [member for member in entry.members if member.kind == "words"]
         words = {member.key: member.words for member in text_members}
         claim = words.get("claim", "")
         # Words between two entries would be a claim that is lost.
         follows = _BETWEEN.fullmatch(reply, position, entry.start)
-        if not any(map(str.isalnum, claim)) or not follows:
+        if not says(claim) or not follows:
             break
         quote_by_claim.setdefault(claim, words.get("quote", ""))
         position = entry.end
@@ -114,6 +118,14 @@ def read_claims(reply: str) -> str:
     return json.dumps(list(quote_by_claim.items()))
 
 
+def _span_of_list(reply: str) -> tuple[int, int]:
+    """Return the start and the end of the list "claims" in a reply. Raises ParseError."""
+    lists = [member for member in _object(reply) if member.key == "claims"]
+    if len(lists) != 1 or lists[0].kind != "container" or reply[lists[0].start] != "[":
+        raise ParseError(f'the reply has no list "claims": {reply[:80]!r}', reply)
+    return lists[0].start, lists[0].end
+
+
 def _strings(written: str) -> list[str]:
     """Return the entries of a JSON list, none if any of them is no string with words."""
     try:
@@ -121,7 +133,7 @@ def _strings(written: str) -> list[str]:
     except (ValueError, RecursionError):
         return []
     for entry in entries:
-        if not isinstance(entry, str) or not any(map(str.isalnum, entry)):
+        if not isinstance(entry, str) or not says(entry):
             return []
     return list(entries)
 
@@ -160,12 +172,13 @@ def read_probabilities(reply: str, count: int) -> str:
 def _object(reply: str) -> tuple[json_reply.Member, ...]:
     """Return the members of the one object in a reply. Raises ParseError."""
     objects = json_reply.objects(reply, 0)
-    if len(objects) != 1 or objects[0].broken:
-        if not objects:
-            problem = "has no JSON object"
-        elif len(objects) > 1:
-            problem = "has several JSON objects"
-        else:
-            problem = "is cut off or is not JSON"
+    problem = ""
+    if not objects:
+        problem = "has no JSON object"
+    elif len(objects) > 1:
+        problem = "has several JSON objects"
+    elif objects[0].broken:
+        problem = "is cut off or is not JSON"
+    if problem:
         raise ParseError(f"the reply {problem}: {reply[:80]!r}", reply)
     return objects[0].members
