@@ -22,13 +22,13 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from io import FileIO
 from itertools import zip_longest
-from os.path import commonprefix
 from pathlib import Path
 from sys import intern
 from typing import IO, Any, NamedTuple, Self
 from weakref import finalize
 
 from rapidfuzz import fuzz
+from rapidfuzz.distance import Prefix
 
 from judge.core import files, merge_conflicts
 from judge.core.errors import ConfigError, DataError, StorageError, Unrecorded
@@ -114,9 +114,10 @@ def _changed_line(recorded: str | None, requested: str | None) -> str:
 
     Long lines are cut around the first difference, at the same position.
     """
-    both = [recorded or "", requested or ""]
-    is_long = max(map(len, both)) > _MAX_CHARACTERS
-    n_equal = len(commonprefix(both))
+    old = recorded or ""
+    new = requested or ""
+    is_long = max(len(old), len(new)) > _MAX_CHARACTERS
+    n_equal = Prefix.similarity(old, new)
     start = max(0, n_equal - _CONTEXT) if is_long else 0
     end = start + _MAX_CHARACTERS
     lines = ""
