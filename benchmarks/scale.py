@@ -7,8 +7,7 @@ a limit of requests a minute leaves.
 
 from __future__ import annotations
 
-import re
-import sqlite3
+import json
 import subprocess
 import sys
 import tempfile
@@ -47,20 +46,15 @@ def measured(url: str, folder: Path) -> tuple[float, float, float]:
         "--cache",
         str(folder / "cache"),
     ]
-    config = judge("plan", *data)
-    read = int(
-        re.findall(r"^all +[\d,]+ +[\d,]+ +[\d,]+ +[\d,]+ +([\d,]+)", config, re.M)[0].replace(
-            ",", ""
-        )
-    )
+    plan = json.loads(judge("plan", *data, "--format", "json"))
+    total = plan["judges"][0]["total"]
+    replies = total["requests"]
     judge("run", *data, "--out", str(folder / "out"), "--quiet")
-    with sqlite3.connect(folder / "cache/responses/cache.db") as cache:
-        ((replies,),) = cache.execute("SELECT count(*) FROM Cache").fetchall()
     kept = sum(path.stat().st_size for path in (folder / "cache/responses").iterdir())
     rows = sum(
         (folder / "out" / name).stat().st_size for name in ("scores.parquet", "samples.parquet")
     )
-    return kept / replies, rows / (TEXTS * len(CRITERIA)), read / replies
+    return kept / replies, rows / (TEXTS * len(CRITERIA)), total["read"] / replies
 
 
 def main() -> None:
