@@ -11,7 +11,7 @@ from judge.config import DEFAULT_CRITERIA
 from judge.core.criterion_entry import is_name
 from judge.core.errors import ConfigError, CriterionError, DataError
 from judge.core.format import listed, plural
-from judge.core.messages import in_python, option
+from judge.core.messages import command, in_python, option
 from judge.core.records import Criterion, Sample
 from judge.criteria.loading import Task, builtin, task_of
 from judge.criteria.sample_checks import check_samples
@@ -31,7 +31,7 @@ _PROPOSED: dict[Task, tuple[str, ...]] = {
 }
 _PURPOSES: dict[Task, str] = {
     "answers": "for answers",
-    "summaries": "for summaries, translations and other versions",
+    "summaries": "for summaries, translations and other versions of a source",
 }
 # The proposal for texts that have neither a source nor a request.
 _PROPOSED_ALONE = ("fluency",)
@@ -92,11 +92,13 @@ def no_default_of_unwritten() -> ConfigError:
     return _no_default("the outputs of these systems are not written yet", choices)
 
 
-def _no_default(reason: str, choices: str) -> ConfigError:
-    return ConfigError(
-        f"no criteria: {listed(DEFAULT_CRITERIA)} are the default for summaries only, "
-        f"and {reason}. Name criteria: {choices}"
-    )
+def _no_default(reason: str, choices: Sequence[str]) -> ConfigError:
+    all_of_them = "" if in_python() else f" ({command('criteria list')} shows all)"
+    lines = [
+        f"no criteria: only summaries have default ones, and {reason}. Name criteria{all_of_them}:",
+        *choices,
+    ]
+    return ConfigError("\n  ".join(lines))
 
 
 def _answer_columns(rows: Sequence[Sample]) -> list[str]:
@@ -156,9 +158,8 @@ def _why_no_summaries(rows: Sequence[Sample]) -> str:
     # Rounded down, so that 1.999 does not read as the 2 that it does not reach.
     rounded = math.floor(100 * ratio) / 100
     return (
-        "these texts look like answers, translations or other versions of their sources: the "
-        f"median source is {rounded:g} times as long as its output, and that of a summary at least "
-        f"{_SUMMARY_RATIO:g} times"
+        f"the median source is {rounded:g} times as long as its output "
+        f"(that of a summary: at least {_SUMMARY_RATIO:g} times)"
     )
 
 
@@ -168,11 +169,11 @@ def _choices(
     pairwise: bool,
     metrics: bool,
     rated: Collection[str],
-) -> str:
+) -> list[str]:
     """Return the ways to name criteria, with the option or the argument that the reader writes.
 
-    For example `--criteria correct (built in for answers, like polite and safe); or
-    --criteria "helpful: Does the answer help?" for a question of your own`.
+    For example `--criteria answers_request,complete (for answers)` and
+    `--criteria "helpful: Does the answer help?" (your own question)`.
     """
     builtin_criteria = builtin(pairwise=pairwise)
     builtin_names = {criterion.name for criterion in builtin_criteria}
@@ -187,10 +188,10 @@ def _choices(
     quoted_question = question if in_python() else f'"{question}"'
     no_criteria = [] if in_python() else "none"
     choices = list(_builtin_choices(rows, fitting, rated))
-    choices.append(f"{option('criteria', quoted_question)} for a question of your own")
+    choices.append(f"{option('criteria', quoted_question)} (your own question)")
     if metrics:
-        choices.append(f"{option('criteria', no_criteria)} for metrics alone")
-    return "; or ".join(choices)
+        choices.append(f"{option('criteria', no_criteria)} (metrics alone)")
+    return choices
 
 
 def _builtin_choices(
@@ -202,22 +203,18 @@ def _builtin_choices(
 
     Criteria that people rated come instead of the proposed ones.
     """
-    names_by_task: dict[Task, list[str]] = {"answers": [], "summaries": []}
-    for criterion in fitting:
-        names_by_task[task_of(criterion)].append(criterion.name)
-    rated_names = [criterion.name for criterion in fitting if criterion.name in rated]
+    names = [criterion.name for criterion in fitting]
+    rated_names = [criterion_name for criterion_name in names if criterion_name in rated]
     if rated_names:
-        others = [criterion.name for criterion in fitting if criterion.name not in rated]
-        yield _proposal(rated_names, [*rated_names, *others], "and rated by people")
+        yield _proposal(rated_names, names, "rated by people")
         return
     tasks = _possible_tasks(rows)
     if not tasks:
-        names = [*names_by_task["summaries"], *names_by_task["answers"]]
         yield _proposal(_PROPOSED_ALONE, names, "for texts alone")
     for task in tasks:
-        names = names_by_task[task]
-        proposal = _proposal(_PROPOSED[task], names, _PURPOSES[task])
-        yield proposal + _missing_reference(rows, task, names)
+        names_of_task = [criterion.name for criterion in fitting if task_of(criterion) == task]
+        proposal = _proposal(_PROPOSED[task], names_of_task, _PURPOSES[task])
+        yield proposal + _missing_reference(rows, task, names_of_task)
 
 
 def _possible_tasks(rows: Sequence[Sample]) -> tuple[Task, ...]:
@@ -229,14 +226,9 @@ def _possible_tasks(rows: Sequence[Sample]) -> tuple[Task, ...]:
 
 
 def _proposal(proposed: Sequence[str], fitting: Sequence[str], purpose: str) -> str:
-    """Write an option with the proposed criteria that fit, their purpose, and the others that fit.
-
-    For example `--criteria fluency (built in for texts alone, like polite and safe)`.
-    """
+    """Write an option with the proposed criteria that fit, and their purpose."""
     chosen = [criterion_name for criterion_name in proposed if criterion_name in fitting]
-    others = [criterion_name for criterion_name in fitting if criterion_name not in proposed]
-    like = f", like {listed(others)}" if others else ""
-    return f"{option('criteria', chosen)} (built in {purpose}{like})"
+    return f"{option('criteria', chosen)} ({purpose})"
 
 
 def _missing_reference(rows: Sequence[Sample], task: Task, names: Sequence[str]) -> str:

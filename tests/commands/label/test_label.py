@@ -756,7 +756,7 @@ def test_only_summaries_have_default_criteria(
         return CliRunner().invoke(app, words, catch_exceptions=False)
 
     assert label("The council will mend the bridge. " * 20, "They mend it.").exit_code == 0
-    with pytest.raises(ConfigError, match=r"no criteria: .*Name criteria: --criteria "):
+    with pytest.raises(ConfigError, match=r"no criteria: .*\n  --criteria "):
         label("Where is my parcel?", "Sorry, it comes soon.")
 
 
