@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -283,7 +284,7 @@ def _with_folder(document: Document, folder: Path) -> Document:
 def print_message(message: str) -> None:
     """Print a message on standard error, with control characters escaped and long words cut.
 
-    If standard error cannot be written, the message is dropped, because the run may be paid.
+    On a terminal, its lines fit into the window. If standard error cannot be written, the message is dropped, because the run may be paid.
     """
     from judge.core.format import escape_controls
 
@@ -292,9 +293,13 @@ def print_message(message: str) -> None:
 
     # A reply or a value from a file may be a word of millions of characters. The pattern is
     # r"\S{1000,}".
-    shortened = re.sub(rf"\S{{{_LONGEST_WORD},}}", cut, message)
+    shortened = escape_controls(re.sub(rf"\S{{{_LONGEST_WORD},}}", cut, message))
     with suppress(OSError):
-        click.echo(escape_controls(shortened), err=True)
+        if sys.stderr.isatty():
+            from judge.cli.message_lines import wrapped  # it loads rich
+
+            shortened = wrapped(shortened, shutil.get_terminal_size((80, 24)).columns)
+        click.echo(shortened, err=True)
 
 
 def print_json(data: Any) -> None:
