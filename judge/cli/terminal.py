@@ -284,7 +284,8 @@ def _with_folder(document: Document, folder: Path) -> Document:
 def print_message(message: str) -> None:
     """Print a message on standard error, with control characters escaped and long words cut.
 
-    On a terminal, its lines fit into the window. If standard error cannot be written, the message is dropped, because the run may be paid.
+    On a terminal, its lines fit into the window. If standard error cannot be written, the message
+    is dropped, because the run may be paid.
     """
     from judge.core.format import escape_controls
 
