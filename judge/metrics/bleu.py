@@ -177,11 +177,12 @@ class CorpusBleu(Parts):
         left_out = 0
         used: set[str] = set()
         texts_by_tokenizer: dict[str, set[str]] = {}
-        for system, own_samples in by_system(samples).items():
-            tokenizer = self.tokenizer_for(chain.from_iterable(map(usable, own_samples)))
+        for system, system_samples in by_system(samples).items():
+            all_references = chain.from_iterable(map(usable, system_samples))
+            tokenizer = self.tokenizer_for(all_references)
             texts = texts_by_tokenizer.setdefault(tokenizer, set())
             stats: list[list[int]] = []
-            for sample in own_samples:
+            for sample in system_samples:
                 targets = usable(sample)
                 texts.update((sample.output, *targets))
                 if targets:
@@ -191,7 +192,7 @@ class CorpusBleu(Parts):
             # A system without any reference is a failure, not a text that is left out.
             if stats:
                 used.add(tokenizer)
-                left_out += len(own_samples) - len(stats)
+                left_out += len(system_samples) - len(stats)
         notes: list[str | Note] = [
             Note("bleu_corpus", left_out, len(samples), "have no reference and are left out"),
         ]
@@ -236,9 +237,10 @@ class CorpusBleu(Parts):
             return Failure("", system, column_name, stage="metric", error=error, message=message)
 
         if not stats:
+            with_other_name = option("map")
             message = (
                 f"no text of {label} has a reference: add a column `references`, or name yours "
-                f"with {option('map')}"
+                f"with {with_other_name}"
             )
             return failed("NoReference", message)
         total = _sum_of_counts(stats)

@@ -136,7 +136,8 @@ class Tokens(BaseMetric):
             if self.lowercase:
                 string = string.lower()
             # sacrebleu removes white space at the end before it calls the tokenizer.
-            tokenized: str = tokenize(_readable(string, tokenizer).rstrip())
+            readable = _readable(string, tokenizer).rstrip()
+            tokenized: str = tokenize(readable)
             return tokenized.split()
 
         return words
@@ -144,9 +145,12 @@ class Tokens(BaseMetric):
     def signed_tokens(self, tokenizers: Iterable[str]) -> tuple[str, str]:
         """Return the signature parts for case and tokenizers, as sacrebleu writes them."""
         case = "lc" if self.lowercase else "mixed"
-        signatures = [str(_scorer(tokenizer).tokenizer.signature()) for tokenizer in tokenizers]
-        signed = join_names(signatures)
-        return f"case={case}", f"tok={signed}"
+        names: list[str] = []
+        for tokenizer in tokenizers:
+            sacrebleu_tokenizer = _scorer(tokenizer).tokenizer
+            names.append(str(sacrebleu_tokenizer.signature()))
+        tok = join_names(names)
+        return f"case={case}", f"tok={tok}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,9 +168,10 @@ class Settings(Tokens):
         order.
         """
         scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order)
+        readable_output = _readable(output, tokenizer)
         readable_references = [_readable(reference, tokenizer) for reference in references]
-        counted = scorer.sentence_score(_readable(output, tokenizer), readable_references)
-        return [counted.sys_len, counted.ref_len, *counted.counts, *counted.totals]
+        score = scorer.sentence_score(readable_output, readable_references)
+        return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 
     def bleu(self, counts: Sequence[int]) -> float:
         """Return BLEU (0–100) of the counts of one text, or of their sum over several texts."""

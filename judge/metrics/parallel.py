@@ -156,7 +156,8 @@ def share_notes(notes: Iterable[str | Note]) -> list[str]:
     shared: list[str | Note] = []
     for note, metrics in metrics_by_note.items():
         if isinstance(note, Note):
-            shared.append(replace(note, metric=", ".join(dict.fromkeys(metrics))))
+            distinct_metrics = dict.fromkeys(metrics)
+            shared.append(replace(note, metric=", ".join(distinct_metrics)))
         else:
             shared.append(note)
     return [str(note) for note in shared]

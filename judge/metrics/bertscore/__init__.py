@@ -10,8 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from threadpoolctl import threadpool_limits
 
@@ -36,7 +37,11 @@ from judge.metrics.common import (
 
 if TYPE_CHECKING:
     import numpy as np
-    import numpy.typing as npt
+    from numpy.typing import NDArray
+
+    from judge.metrics.bertscore.embedder import TokenIds, Vectors
+
+    TokenWeights: TypeAlias = NDArray[np.float64]
 
 __all__ = ["BertScore", "BertScoreValue", "ConfigError", "rescale_linear", "score"]
 
@@ -74,7 +79,7 @@ class Weights:
     def from_documents(
         cls,
         weightless: frozenset[int],
-        documents: Iterable[npt.NDArray[np.int32]],
+        documents: Iterable[TokenIds],
     ) -> Weights:
         """Return the weights idf(w) = log((M + 1) / (df(w) + 1)) over M documents.
 
@@ -87,7 +92,7 @@ class Weights:
             count += 1
         return cls(weightless, count, frequencies)
 
-    def __call__(self, ids: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
+    def __call__(self, ids: TokenIds) -> TokenWeights:
         """Return one weight per token, shape (n,). A token in no document weighs most."""
         import numpy as np
 
@@ -104,21 +109,19 @@ class Weights:
 
 def greedy_match(
     output: Encoded,
-    output_weights: npt.NDArray[np.float64],
+    output_weights: TokenWeights,
     reference: Encoded,
-    weights: npt.NDArray[np.float64],
+    reference_weights: TokenWeights,
 ) -> BertScoreValue:
     """Match tokens greedily by cosine (eq. 1 and 2 of the paper), also special tokens.
 
     The weights of either text must not add up to 0. F is 0 if precision and recall are; NaN if they
     cancel out.
     """
-    best_output, best_reference = _best_products(output.vectors, reference.vectors)
+    output_cosines, reference_cosines = _best_products(output.vectors, reference.vectors)
     # Rounding may put the cosine of equal vectors a little above 1.
-    output_mean = float(best_output @ output_weights) / float(output_weights.sum())
-    reference_mean = float(best_reference @ weights) / float(weights.sum())
-    precision = min(output_mean, 1.0)
-    recall = min(reference_mean, 1.0)
+    precision = min(_weighted_mean(output_cosines, output_weights), 1.0)
+    recall = min(_weighted_mean(reference_cosines, reference_weights), 1.0)
     if precision == recall == 0:
         return BertScoreValue(precision, recall, 0.0)
     total = precision + recall
@@ -126,11 +129,18 @@ def greedy_match(
     return BertScoreValue(precision, recall, fmeasure)
 
 
+def _weighted_mean(cosines: NDArray[np.float32], weights: TokenWeights) -> float:
+    return float(cosines @ weights) / float(weights.sum())
+
+
 def _best_products(
-    rows: npt.NDArray[np.float32],
-    columns: npt.NDArray[np.float32],
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """Return, for each vector of each matrix, its greatest product with a vector of the other."""
+    rows: Vectors,
+    columns: Vectors,
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return, for each vector of each matrix, its greatest product with a vector of the other.
+
+    The matrices are of shape (tokens, dimensions), the results of shape (tokens,).
+    """
     import numpy as np
 
     if len(rows) < len(columns):
@@ -142,16 +152,17 @@ def _best_products(
     best_rows = np.empty(len(rows), dtype=np.float32)
     best_columns = np.full(len(columns), -np.inf, dtype=np.float32)
     for start in range(0, len(rows), height):
-        some_rows = rows[start : start + height]
-        table = some_rows @ columns.T
-        best_rows[start : start + height] = table.max(axis=1)
-        np.maximum(best_columns, table.max(axis=0), out=best_columns)
+        part = slice(start, start + height)
+        products = rows[part] @ columns.T
+        best_rows[part] = products.max(axis=1)
+        np.maximum(best_columns, products.max(axis=0), out=best_columns)
     return best_rows, best_columns
 
 
 def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
     """Return the best precision, recall and F over references, each independently (bert-score)."""
-    return BertScoreValue(*map(max, zip(*values, strict=True)))
+    precisions, recalls, fmeasures = zip(*values, strict=True)
+    return BertScoreValue(max(precisions), max(recalls), max(fmeasures))
 
 
 def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> BertScoreValue:
@@ -206,21 +217,18 @@ class Measured:
         """
         usable: dict[int, Pair] = {}
         for number, job in jobs.items():
-            usable_references = [
-                text for text in job.references if not (troubles[text] or text in self.unfit)
-            ]
-            known_references = tuple(usable_references)
-            trouble = troubles[job.output] or self.unfit.get(job.output)
+            trouble_by_text = {text: troubles[text] or self.unfit.get(text) for text in job.texts}
+            usable_references = [text for text in job.references if not trouble_by_text[text]]
+            trouble = trouble_by_text[job.output]
             text_kind = "an output"
-            if not known_references and not trouble:
-                first_reference = job.references[0]
-                trouble = troubles[first_reference] or self.unfit.get(first_reference)
+            if not usable_references and not trouble:
+                trouble = trouble_by_text[job.references[0]]
                 text_kind = "a reference"
             if trouble:
                 message = f"has {text_kind} {trouble.message}"
                 self.values[number] = replace(trouble, message=message)
                 continue
-            pair = Pair(job.output, known_references)
+            pair = Pair(job.output, tuple(usable_references))
             usable[number] = pair
             longer = {text for text in pair.texts if lengths[text] > self.limit}
             if longer:
@@ -265,8 +273,8 @@ def _cleaned(job: Pair) -> Pair:
 
 def _distinct_texts(jobs: Iterable[Pair]) -> list[str]:
     """Return the outputs and references of all jobs, each once."""
-    texts = dict.fromkeys(text for job in jobs for text in job.texts)
-    return list(texts)
+    texts = chain.from_iterable(job.texts for job in jobs)
+    return list(dict.fromkeys(texts))
 
 
 def _measure_with_embeddings(
@@ -287,31 +295,33 @@ def _measure_with_embeddings(
         ids_of_documents = (ids[text] for text in documents)
         weights = Weights.from_documents(weights.weightless, ids_of_documents)
     for block in _split_into_blocks(jobs):
-        rows = embedder.encode(_distinct_texts(block.values()))
+        encoded_texts = embedder.encode(_distinct_texts(block.values()))
         # For texts of usual length, threads mostly wait for each other.
         with threadpool_limits(1, "blas"):
-            _match_block(block, rows, weights, facts, measured)
+            _match_block(block, encoded_texts, weights, facts, measured)
 
 
 def _match_block(
     block: Mapping[int, Pair],
-    rows: Mapping[str, Encoded],
+    encoded_texts: Mapping[str, Encoded],
     weights: Weights,
     facts: TokenizerInfo,
     measured: Measured,
 ) -> None:
     """Compute BERTScore of the jobs of a block from their embedded texts."""
-    weights_by_text = {text: weights(row.ids) for text, row in rows.items()}
+    weights_by_text: dict[str, TokenWeights] = {}
     troubles: dict[str, ModelError | None] = {}
-    for text, row in rows.items():
-        total = float(weights_by_text[text].sum())
-        troubles[text] = _trouble(row, total, weights, facts, measured.model)
-    lengths = {text: row.length for text, row in rows.items()}
+    lengths: dict[str, int] = {}
+    for text, encoded in encoded_texts.items():
+        weights_by_text[text] = weights(encoded.ids)
+        total_weight = float(weights_by_text[text].sum())
+        troubles[text] = _trouble(encoded, total_weight, weights, facts, measured.model)
+        lengths[text] = encoded.length
     for number, pair in measured.usable(block, troubles, lengths).items():
-        output = rows[pair.output]
+        output = encoded_texts[pair.output]
         output_weights = weights_by_text[pair.output]
         values = [
-            greedy_match(output, output_weights, rows[text], weights_by_text[text])
+            greedy_match(output, output_weights, encoded_texts[text], weights_by_text[text])
             for text in pair.references
         ]
         # A sum with NaN or infinity is not finite.
@@ -328,8 +338,8 @@ _NOT_FINITE_BY_PACKAGE = ModelError(
 
 
 def _trouble(
-    row: Encoded,
-    weight: float,
+    encoded: Encoded,
+    total_weight: float,
     weights: Weights,
     facts: TokenizerInfo,
     model: models.Model,
@@ -338,21 +348,23 @@ def _trouble(
 
     The message follows `an output`.
     """
-    ids = [token for token in row.ids.tolist() if token not in weights.weightless]
-    unknown = languages.unknown_text(huggingface.unknown_share(ids, facts.unknown), model)
+    ids = [token_id for token_id in encoded.ids.tolist() if token_id not in weights.weightless]
+    unknown_share = huggingface.unknown_share(ids, facts.unknown)
+    unknown = languages.unknown_text(unknown_share, model)
     if unknown:
         return unknown
-    if weight > 0:
+    if total_weight > 0:
         return None
-    if ids and weights.frequencies is not None:
-        is_one = weights.documents == 1
-        documents = "the one document" if is_one else f"each of the {weights.documents:,} documents"
-        return ModelError(
-            "NoWeight",
-            f"whose tokens are all in {documents} for idf, so that their weights are 0: give more "
-            "references, or set idf to false",
-        )
-    return ModelError("NoTokens", "without words that the model's tokenizer knows: add words")
+    if not ids or weights.frequencies is None:
+        return ModelError("NoTokens", "without words that the model's tokenizer knows: add words")
+    documents = f"each of the {weights.documents:,} documents"
+    if weights.documents == 1:
+        documents = "the one document"
+    return ModelError(
+        "NoWeight",
+        f"whose tokens are all in {documents} for idf, so that their weights are 0: give more "
+        "references, or set idf to false",
+    )
 
 
 def _measure_with_package(
@@ -377,25 +389,34 @@ def _measure_with_package(
         tokenizer.model_max_length = measured.limit
         if scorer.idf:
             scorer.compute_idf(list(documents))
-        n_special = tokenizer.num_special_tokens_to_add()
-        troubles: dict[str, ModelError | None] = {}
-        lengths: dict[str, int] = {}
-        for text in _distinct_texts(jobs.values()):
-            # `verbose` would warn of a text that is longer than the limit.
-            ids = tokenizer.encode(text, add_special_tokens=False, verbose=False)
-            unknown_share = huggingface.unknown_share(ids, tokenizer.unk_token_id)
-            troubles[text] = languages.unknown_text(unknown_share, measured.model)
-            lengths[text] = len(ids) + n_special
-        usable = measured.usable(jobs, troubles, lengths)
+        usable = _usable_by_tokenizer(jobs, tokenizer, measured)
         if not usable:
             return
         outputs = [pair.output for pair in usable.values()]
         references = [list(pair.references) for pair in usable.values()]
-        columns = scorer.score(outputs, references)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    for number, row in zip(usable, rows, strict=True):
-        is_finite = all(map(math.isfinite, row))
-        measured.values[number] = BertScoreValue(*row) if is_finite else _NOT_FINITE_BY_PACKAGE
+        tensors = scorer.score(outputs, references)
+    precisions, recalls, fmeasures = (tensor.tolist() for tensor in tensors)
+    for number, *parts in zip(usable, precisions, recalls, fmeasures, strict=True):
+        is_finite = all(map(math.isfinite, parts))
+        measured.values[number] = BertScoreValue(*parts) if is_finite else _NOT_FINITE_BY_PACKAGE
+
+
+def _usable_by_tokenizer(
+    jobs: Mapping[int, Pair],
+    tokenizer: Any,
+    measured: Measured,
+) -> dict[int, Pair]:
+    """Return the jobs that can be measured (`Measured.usable`) with a tokenizer of transformers."""
+    n_special = tokenizer.num_special_tokens_to_add()
+    troubles: dict[str, ModelError | None] = {}
+    lengths: dict[str, int] = {}
+    for text in _distinct_texts(jobs.values()):
+        # `verbose` would warn of a text that is longer than the limit.
+        ids = tokenizer.encode(text, add_special_tokens=False, verbose=False)
+        unknown_share = huggingface.unknown_share(ids, tokenizer.unk_token_id)
+        troubles[text] = languages.unknown_text(unknown_share, measured.model)
+        lengths[text] = len(ids) + n_special
+    return measured.usable(jobs, troubles, lengths)
 
 
 def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
@@ -409,9 +430,9 @@ def _split_into_blocks(jobs: Mapping[int, Pair]) -> Iterator[dict[int, Pair]]:
     for number in sorted(jobs, key=lambda number: jobs[number].references):
         job = jobs[number]
         new_texts = {*job.texts} - seen
-        # A token is about four bytes of English and three of Chinese, Japanese or Korean.
-        bytes_of_texts = [len(text.encode()) for text in new_texts]
-        tokens += sum(size // 4 + 2 for size in bytes_of_texts)
+        for text in new_texts:
+            # A token is about four bytes of English and three of Chinese, Japanese or Korean.
+            tokens += len(text.encode()) // 4 + 2
         if block and tokens > _BLOCK_TOKENS:
             yield block
             block = {}
@@ -476,7 +497,7 @@ class BertScore(Options):
             targets = references(sample)
             if targets and sample.output.strip():
                 jobs[number] = Pair(sample.output, targets)
-        documents = [text for sample in samples for text in references(sample)]
+        documents = list(chain.from_iterable(map(references, samples)))
         measured = measure(jobs, self, self.context, documents)
         rows: list[Score | Failure] = []
         for number, sample in enumerate(samples):
@@ -485,11 +506,7 @@ class BertScore(Options):
                 continue
             value = measured.values.get(number) or ModelError("EmptyOutput", _EMPTY)
             if isinstance(value, ModelError):
-                failures = [
-                    failure(sample, column_name, value.error, value.message)
-                    for column_name in COLUMNS
-                ]
-                rows += failures
+                rows += [failure(sample, column, value.error, value.message) for column in COLUMNS]
             else:
                 is_long = number in measured.long
                 rows += self._scores(sample, value, measured, is_long)
@@ -557,29 +574,30 @@ def score(
     whose item is its index, from 0. Raise ConfigError, and DataError unless there are as many
     references as outputs.
     """
-    samples = [
-        Sample(str(index), "", output, references=targets, where=f"pair {index}")
-        for index, (output, targets) in enumerate(paired(outputs, references))
-    ]
+    samples: list[Sample] = []
+    for index, (output, targets) in enumerate(paired(outputs, references)):
+        where = f"pair {index}"
+        samples.append(Sample(str(index), "", output, references=targets, where=where))
     folder = None if cache is None else Path(cache)
     context = MetricContext(folder, progress or no_progress)
-    rows = BertScore(**options, context=context).score(samples).rows
-    values: list[BertScoreValue | Failure] = []
-    for start in range(0, len(rows), len(COLUMNS)):
-        value_by_column: dict[str, float] = {}
-        failures: list[Failure] = []
-        for row in rows[start : start + len(COLUMNS)]:
-            if isinstance(row, Failure):
-                failures.append(row)
-            else:
-                value_by_column[row.column] = row.value
-        if failures:
-            values.append(failures[0])
-        else:
-            precision = value_by_column[_P]
-            recall = value_by_column[_R]
-            values.append(BertScoreValue(precision, recall, value_by_column[_F]))
-    return values
+    metric = BertScore(**options, context=context)
+    rows = metric.score(samples).rows
+    starts = range(0, len(rows), len(COLUMNS))
+    return [_value(rows[start : start + len(COLUMNS)]) for start in starts]
+
+
+def _value(rows: Sequence[Score | Failure]) -> BertScoreValue | Failure:
+    """Return a sample's value from its row in each column, or its first failure."""
+    value_by_column: dict[str, float] = {}
+    for row in rows:
+        if isinstance(row, Failure):
+            return row
+        value_by_column[row.column] = row.value
+    return BertScoreValue(
+        precision=value_by_column[_P],
+        recall=value_by_column[_R],
+        fmeasure=value_by_column[_F],
+    )
 
 
 def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, ...]:

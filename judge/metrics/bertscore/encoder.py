@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# bert-score's rule for a space before the first word, by past names of these classes, such as
-# RobertaTokenizerFast.
+# bert-score's rule for a space before the first word, by past names of these classes.
 _SPACED = frozenset(
-    f"{name}Tokenizer{fast}"
-    for name in ("Roberta", "GPT2", "Bart", "Longformer")
-    for fast in ("", "Fast")
+    [
+        "RobertaTokenizer",
+        "RobertaTokenizerFast",
+        "GPT2Tokenizer",
+        "GPT2TokenizerFast",
+        "BartTokenizer",
+        "BartTokenizerFast",
+        "LongformerTokenizer",
+        "LongformerTokenizerFast",
+    ]
 )
 _SPACED_MODELS = frozenset({"roberta", "bart", "gpt2", "longformer"})
 
@@ -75,15 +81,19 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
     special = (tokenizer.cls_token_id, tokenizer.sep_token_id)
     weightless = tuple(token_id for token_id in special if token_id is not None)
     pad = tokenizer.pad_token_id
+    if pad is None:
+        pad = 0
     unknown = tokenizer.unk_token_id
+    if unknown is None:
+        unknown = -1
     return TokenizerInfo(
         limit=limit(tokenizer, config),
         prefix=tuple(prefix),
         suffix=tuple(suffix),
         weightless=weightless,
-        pad=0 if pad is None else pad,
+        pad=pad,
         spaced=_needs_space(tokenizer, config),
-        unknown=-1 if unknown is None else unknown,
+        unknown=unknown,
     )
 
 
@@ -152,7 +162,8 @@ class TorchEncoder:
     """A model on a device: a GPU if there is one and none was named."""
 
     def __init__(self, model: Model, precision: str, device: str | None) -> None:
-        loaded = load(model, device, dtype="bfloat16" if precision == "bf16" else "float32")
+        dtype = "bfloat16" if precision == "bf16" else "float32"
+        loaded = load(model, device, dtype=dtype)
         self._loaded = loaded
         self.facts: TokenizerInfo = facts(loaded.tokenizer, loaded.network.config)
         self.tokens = from_transformers(loaded.tokenizer, self.facts)
@@ -160,8 +171,9 @@ class TorchEncoder:
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         """Return the layer's output for texts read together, each of shape (tokens, dimensions)."""
-        (vectors,) = self._loaded.outputs(ids, "last_hidden_state")
-        return [vectors[index, : len(row)] for index, row in enumerate(ids)]
+        (vectors,) = self._loaded.outputs(ids, "last_hidden_state")  # texts × tokens × dimensions
+        # Padding follows the tokens of a shorter text.
+        return [vectors[index, : len(text_ids)] for index, text_ids in enumerate(ids)]
 
 
 def load(model: Model, device: str | None, **load_options: Any) -> huggingface.LoadedModel:

@@ -175,20 +175,20 @@ def _foreign_texts(latin: Sequence[str], pairs: Iterable[Texts]) -> set[str]:
     A text that is too short to tell is in English if a text of its pair is.
     """
     language_by_text = {string: text.latin_language(string) for string in latin}
-    language_of_all = "unknown"
     if "English" not in language_by_text.values():
         language_of_all = text.latin_language("\n".join(latin))
-    if language_of_all == "other":
-        return set(latin)
+        if language_of_all == "other":
+            return set(latin)
     foreign = {string for string, language in language_by_text.items() if language == "other"}
     for output, references in pairs:
-        texts = (output, *references)
-        pair = [string for string in texts if string in language_by_text]
+        texts_of_pair = (output, *references)
+        latin_texts = [string for string in texts_of_pair if string in language_by_text]
         # One English text decides for its pair.
-        if any(language_by_text[string] == "English" for string in pair):
+        if any(language_by_text[string] == "English" for string in latin_texts):
             continue
-        if text.latin_language("\n".join(pair)) == "other":
-            foreign.update(pair)
+        language_of_pair = text.latin_language("\n".join(latin_texts))
+        if language_of_pair == "other":
+            foreign.update(latin_texts)
     return foreign
 
 

@@ -88,9 +88,10 @@ class Options(BaseMetric):
         if self.batch_tokens is not None:
             unsupported.append("bertscore.batch_tokens")
         if unsupported:
+            listed = ", ".join(unsupported)
             raise ConfigError(
-                f"bertscore.implementation: {PACKAGE} does not support "
-                f"{', '.join(unsupported)}: omit that, or use implementation=judge"
+                f"bertscore.implementation: {PACKAGE} does not support {listed}: omit that, or "
+                "use implementation=judge"
             )
 
     @property
@@ -104,7 +105,8 @@ class Options(BaseMetric):
         if isinstance(self.idf, bool):
             return "references" if self.idf else "no"
         texts = "\0".join(self.idf).encode("utf-8", "surrogatepass")
-        return f"own@{hashlib.sha256(texts).hexdigest()[:8]}"
+        digest = hashlib.sha256(texts).hexdigest()
+        return f"own@{digest[:8]}"
 
 
 def _model_of_language(language: str) -> str:
@@ -230,8 +232,12 @@ def baseline(options: Options, layer: int) -> Baseline | None:
     """
     if not options.rescale:
         return None
-    user_file = options.baseline
-    path = Path(user_file).expanduser() if user_file else _package_baseline(options)
+    if options.baseline:
+        path = Path(options.baseline).expanduser()
+        origin = "own"
+    else:
+        path = _package_baseline(options)
+        origin = str(options.lang)
     try:
         table = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -240,9 +246,8 @@ def baseline(options: Options, layer: int) -> Baseline | None:
         if (row.get("LAYER") or "").strip() == str(layer):
             subject = f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F"
             values = _baseline_values(row, subject)
-            origin = "own" if user_file else options.lang
-            digest = hashlib.sha256(table.encode()).hexdigest()[:8]
-            return Baseline(values, f"{origin}@{digest}")
+            digest = hashlib.sha256(table.encode()).hexdigest()
+            return Baseline(values, f"{origin}@{digest[:8]}")
     raise ConfigError(
         f"bertscore: baseline {path} has no row for layer {layer} (columns LAYER,P,R,F, commas "
         "between)"

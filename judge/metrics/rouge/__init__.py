@@ -165,15 +165,16 @@ class Rouge(BaseMetric):
     def _refuse_unsupported_options(self) -> None:
         """Raise ConfigError for options that the package rouge-score does not have."""
         options = ("preset", "tokenizer", "stopwords", "exceptions", "alpha", "beta")
-        is_set = {option_name: getattr(self, option_name) is not None for option_name in options}
-        unsupported = [f"rouge.{option_name}" for option_name in options if is_set[option_name]]
+        set_options = [name for name in options if getattr(self, name) is not None]
+        unsupported = [f"rouge.{name}" for name in set_options]
         if self.multi not in (None, "best_f"):
             unsupported.append("rouge.multi")
         other_kinds = [kind for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
         unsupported += [f"the type {kind.name}" for kind in other_kinds]
         if unsupported:
+            listed = ", ".join(unsupported)
             raise ConfigError(
-                f"rouge.implementation: {PACKAGE} does not support {', '.join(unsupported)}: "
+                f"rouge.implementation: {PACKAGE} does not support {listed}: "
                 "omit that, or use implementation=judge"
             )
 
@@ -190,7 +191,8 @@ class Rouge(BaseMetric):
     @property
     def combination(self) -> str:
         """How the scores of several references are combined."""
-        return self.multi or ("pooled" if self.script else "best_f")
+        default = "pooled" if self.script else "best_f"
+        return self.multi or default
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
@@ -287,7 +289,7 @@ class Rouge(BaseMetric):
         rules = Rules(tokenizer, self.stem, self._stopwords, self._exceptions)
         words = vocabulary(rules)
         try:
-            read = self._read_references(words, targets, empty)
+            references = self._read_references(words, targets, empty)
             if self.package:
                 return self._by_package(output, targets)
             candidate = words.read(output)
@@ -298,7 +300,7 @@ class Rouge(BaseMetric):
                 )
         except CannotScore as error:
             return [error] * len(self.kinds)
-        return [self._score_kind(kind, read, candidate) for kind in self.kinds]
+        return [self._score_kind(kind, references, candidate) for kind in self.kinds]
 
     def _read_references(
         self,
@@ -307,11 +309,11 @@ class Rouge(BaseMetric):
         empty: bool,
     ) -> list[Text]:
         """Return the references that count. Raises CannotScore, see `compare`."""
-        read = [words.read(target) for target in targets]
-        with_words = [reference for reference in read if reference.whole]
+        references = [words.read(target) for target in targets]
+        with_words = [reference for reference in references if reference.whole]
         if not with_words and not empty:
             raise CannotScore("NoTokens", self._no_tokens(targets, words.rules.tokenizer))
-        return read if self.script else with_words
+        return references if self.script else with_words
 
     def _no_tokens(self, targets: Sequence[str], tokenizer: str) -> str:
         """Return what is wrong with references without a token, and the advice."""
@@ -319,9 +321,13 @@ class Rouge(BaseMetric):
         rules = f"the tokenizer {tokenizer}"
         if self._stopwords:
             rules += " and the stopwords"
-        advice = "leave out the preset" if self.preset else "set rouge.tokenizer=char"
-        if tokenizer == "char" or not any(map(text.tokens, targets)):
+        has_any_token = any(map(text.tokens, targets))
+        if tokenizer == "char" or not has_any_token:
             advice = "there is nothing to compare; chrf compares punctuation and emoji too"
+        elif self.preset:
+            advice = "leave out the preset"
+        else:
+            advice = "set rouge.tokenizer=char"
         return f"has {subject} without any token by {rules}: {advice}"
 
     def _by_package(self, output: str, targets: Sequence[str]) -> list[RougeScore | CannotScore]:
@@ -329,9 +335,13 @@ class Rouge(BaseMetric):
         names = tuple(kind.name for kind in self.kinds)
         candidate = "\n".join(text.sentences(output))
         references = ["\n".join(text.sentences(target)) for target in targets]
-        score_by_name = _package_scorer(names, self.stem).score_multi(references, candidate)
-        values = [score_by_name[name] for name in names]
-        return [RougeScore(*map(float, value)) for value in values]
+        scorer = _package_scorer(names, self.stem)
+        score_by_name = scorer.score_multi(references, candidate)
+        scores: list[RougeScore | CannotScore] = []
+        for name in names:
+            precision, recall, fmeasure = map(float, score_by_name[name])
+            scores.append(RougeScore(precision, recall, fmeasure))
+        return scores
 
     def _score_kind(
         self,
@@ -397,7 +407,8 @@ class Rouge(BaseMetric):
 
     def _note(self, compared: Collection[str]) -> Note:
         """Return how many of the texts the tokenizer does not suit."""
-        note = tokenizer_note("rouge", "spaces" if self.preset else self.tokenizer, compared)
+        tokenizer_name = "spaces" if self.preset else self.tokenizer
+        note = tokenizer_note("rouge", tokenizer_name, compared)
         if self.script or self.package:
             some = sum(map(text.has_letter_beyond_ascii, compared))
             reader = f"the preset {SCRIPT}" if self.script else f"the package {PACKAGE}"
@@ -421,18 +432,21 @@ class Rouge(BaseMetric):
         chooses_by_f = self.combination in ("best_f", "jackknife") and not self.script
         depends_on_f = column.value == "f" or (nrefs != "1" and chooses_by_f)
         if self._alpha is not None and depends_on_f:
-            parts.append(f"alpha={format_number(self._alpha)}")
+            alpha = format_number(self._alpha)
+            parts.append(f"alpha={alpha}")
         if self._stopwords:
-            parts.append(f"stop={_digest(sorted(self._stopwords))}")
+            digest = _digest(sorted(self._stopwords))
+            parts.append(f"stop={digest}")
         if self._exceptions:
-            lines = map(" ".join, self._exceptions)
-            parts.append(f"exc={_digest(lines)}")
+            digest = _digest(map(" ".join, self._exceptions))
+            parts.append(f"exc={digest}")
         if self.preset:
             parts.append(f"preset={self.preset}")
-        maker = f"judge {__version__}"
         if self.package:
-            maker = f"implementation={PACKAGE} {version(PACKAGE)}"
-        signature = Signature(column.name, *parts, maker)
+            parts.append(f"implementation={PACKAGE} {version(PACKAGE)}")
+        else:
+            parts.append(f"judge {__version__}")
+        signature = Signature(column.name, *parts)
         return Column(column.name, "metric", signature, low=0.0, high=1.0)
 
     def _signed_stem(self, used: Collection[str]) -> str:
@@ -444,7 +458,8 @@ class Rouge(BaseMetric):
     def _signed_tokens(self, used: Collection[str]) -> list[str]:
         """Return the tokenizers that cut the texts, and the Unicode form that they cut."""
         if self.preset:
-            return [f"tok={self.preset}" if used else "tok=-"]
+            tokenizer_name = self.preset if used else "-"
+            return [f"tok={tokenizer_name}"]
         tokens, form = signed_words(used)
         # rouge-score does not normalise texts.
         return [tokens] if self.package else [tokens, form]
@@ -491,16 +506,18 @@ def score(
         else:
             problem = "has only blank references" if targets else "has no reference"
             values = [CannotScore("NoReference", problem)] * len(metric.kinds)
-        for (type_name, column), value in zip(scores.items(), values, strict=True):
-            column.append(
-                _failed(index, type_name, value) if isinstance(value, CannotScore) else value,
-            )
-    names = used if metric.preset else map(text.signature, used)
-    scores.tokenizers = tuple(sorted(names, key=lambda name: (name != "en", name)))
+        for (type_name, type_scores), value in zip(scores.items(), values, strict=True):
+            if isinstance(value, CannotScore):
+                type_scores.append(_failure(index, type_name, value))
+            else:
+                type_scores.append(value)
+    tokenizers = used if metric.preset else map(text.signature, used)
+    # English comes first.
+    scores.tokenizers = tuple(sorted(tokenizers, key=lambda name: (name != "en", name)))
     return scores
 
 
-def _failed(index: int, column_name: str, reason: CannotScore) -> Failure:
+def _failure(index: int, column_name: str, reason: CannotScore) -> Failure:
     """Return the failure of an output in a list."""
     message = f"output {index} {reason}"
     return Failure(str(index), "", column_name, stage="metric", error=reason.error, message=message)

@@ -85,7 +85,8 @@ class Text:
 
         The first word is the lowest bit.
         """
-        if sum(len(line) * len(set(line)) for line in self.lines) > _MOST_BITS:
+        bit_count = sum(len(line) * len(set(line)) for line in self.lines)
+        if bit_count > _MOST_BITS:
             raise too_long("an LCS of each two sentences")
         positions_by_line: list[dict[str, int]] = []
         for line in self.lines:
@@ -108,7 +109,7 @@ class Vocabulary:
         }
         own_tokenizer = presets.get(rules.tokenizer)
         self._tokenize = own_tokenizer or text.words(rules.tokenizer)
-        self._kept: dict[str, Text] = {}
+        self._texts: dict[str, Text] = {}
         self._size = 0
 
     @property
@@ -121,16 +122,17 @@ class Vocabulary:
 
         It is kept, because every system is compared with the same references.
         """
-        if string not in self._kept:
-            character = self._words.__getitem__
-            lines = []
+        if string not in self._texts:
+            character_of = self._words.__getitem__
+            lines: list[str] = []
             for sentence in self._sentences(string):
-                line = "".join(map(character, self._tokenize(sentence)))
+                words = self._tokenize(sentence)
+                line = "".join(map(character_of, words))
                 if line:
                     lines.append(line)
-            self._kept[string] = Text(tuple(lines))
-            self._size += len(self._kept[string]) + 1
-        return self._kept[string]
+            self._texts[string] = Text(tuple(lines))
+            self._size += len(self._texts[string]) + 1
+        return self._texts[string]
 
     def _sentences(self, string: str) -> list[str]:
         tokenizer = self.rules.tokenizer
@@ -167,7 +169,7 @@ def _current_vocabulary(rules: Rules) -> _CurrentVocabulary:
 
 def script_words(string: str) -> list[str]:
     """Return the tokens of ROUGE-1.5.5."""
-    return " ".join(_WORD.findall(string)).lower().split()
+    return [word.lower() for word in _WORD.findall(string)]
 
 
 def pltrdy_words(string: str) -> list[str]:
@@ -264,7 +266,7 @@ def union_words(reference: Text, candidate: Text) -> list[str]:
     longest = max(map(len, reference.lines), default=0)
     if steps > _MOST_STEPS or longest > _MAX_SENTENCE_WORDS:
         raise too_long("an LCS of each two sentences")
-    hits: list[str] = []
+    in_union: list[str] = []
     for line in reference.lines:
         union = 0  # words of the sentence on its LCS with any sentence of the candidate, as bits
         for candidate_line, positions in zip(candidate.lines, candidate.positions, strict=True):
@@ -276,8 +278,8 @@ def union_words(reference: Text, candidate: Text) -> list[str]:
                 union |= _lcs_words(rows, len(candidate_line))
         # "0b101" reversed begins with the bit of the first word.
         bits = reversed(bin(union))
-        hits += compress(line, map("1".__eq__, bits))
-    return hits
+        in_union += compress(line, map("1".__eq__, bits))
+    return in_union
 
 
 def _lcs_words(rows: Sequence[tuple[int, int]], size: int) -> int:

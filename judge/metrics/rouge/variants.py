@@ -82,8 +82,10 @@ def kinds(names: str | Sequence[str], preset: str | None) -> tuple[Kind, ...]:
         raise ConfigError(
             f"rouge.types must be a list of names, not {names!r} (known: {_KNOWN[preset]})"
         )
-    if len(set(map(str, names))) < len(names):
-        raise ConfigError(f"rouge.types repeats a name: {', '.join(map(str, names))}")
+    written_names = list(map(str, names))
+    if len(set(written_names)) < len(names):
+        listed = ", ".join(written_names)
+        raise ConfigError(f"rouge.types repeats a name: {listed}")
     return tuple(_parse_kind(type_name, preset) for type_name in names)
 
 
@@ -92,8 +94,9 @@ def _parse_kind(type_name: str, preset: str | None) -> Kind:
         return Kind(type_name, "mead")
     match = re.fullmatch(_NAMES[preset], str(type_name))
     if match is None:
+        hint = _hint(type_name, preset)
         raise ConfigError(
-            f"rouge.types: unknown type {str(type_name)!r}{_hint(type_name, preset)} (known, "
+            f"rouge.types: unknown type {str(type_name)!r}{hint} (known, "
             f"with any gap or weight: {_KNOWN[preset]})"
         )
     if match["n"]:
@@ -104,7 +107,8 @@ def _parse_kind(type_name: str, preset: str | None) -> Kind:
         return Kind(type_name, "l")
     if match["s"]:
         gap = None if match["gap"] in {None, "*"} else int(match["gap"])
-        return Kind(type_name, "su" if match["s"] == "SU" else "s", gap=gap)
+        family: Family = "su" if match["s"] == "SU" else "s"
+        return Kind(type_name, family, gap=gap)
     weight = float(match["w"] or _WEIGHT)
     if not 1 <= weight <= 100:
         raise ConfigError(
@@ -174,8 +178,10 @@ class Variant:
             # Radev's own mean of both, which is F1 if both texts have the same matches
             hits = tally.recall_hits + tally.precision_hits
             base = tally.recall_base + tally.precision_base
-            return RougeScore(precision, recall, hits / base if base else 0.0)
-        return RougeScore(precision, recall, fmeasure(precision, recall, self.alpha))
+            f = hits / base if base else 0.0
+        else:
+            f = fmeasure(precision, recall, self.alpha)
+        return RougeScore(precision, recall, f)
 
     def recall(self, kind: Kind, tally: MatchCounts) -> float:
         """Return the recall by which `best_recall` picks a reference."""
@@ -204,12 +210,13 @@ class Rouge155(Variant):
         return super().tally(kind, reference, output)
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
-        weight = kind.weight
-        recall = round(_share(tally.recall_hits, tally.recall_base, weight), _DECIMALS)
-        precision = round(_share(tally.precision_hits, tally.precision_base, weight), _DECIMALS)
+        exact_recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
+        exact_precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
+        recall = round(exact_recall, _DECIMALS)
+        precision = round(exact_precision, _DECIMALS)
         alpha = 0.5 if self.alpha is None else self.alpha
-        f = round(fmeasure(precision, recall, alpha), _DECIMALS)
-        return RougeScore(precision, recall, f)
+        exact_f = fmeasure(precision, recall, alpha)
+        return RougeScore(precision, recall, round(exact_f, _DECIMALS))
 
     def recall(self, kind: Kind, tally: MatchCounts) -> float:
         base = tally.choice_base or tally.recall_base
@@ -253,14 +260,14 @@ class Pltrdy(Variant):
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises CannotScore."""
         if kind.family == "n":
-            reference_grams = set(reference.grams(kind.n))
-            output_grams = set(output.grams(kind.n))
-            hits = reference_grams & output_grams
+            in_reference = set(reference.grams(kind.n))
+            in_output = set(output.grams(kind.n))
+            hits = in_reference & in_output
         else:
-            reference_grams = set(reference.whole)
-            output_grams = set(output.whole)
+            in_reference = set(reference.whole)
+            in_output = set(output.whole)
             hits = set(sequences.union_words(output, reference))
-        return _symmetric_counts(len(hits), len(reference_grams), len(output_grams))
+        return _symmetric_counts(len(hits), len(in_reference), len(in_output))
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         precision, recall, _ = super().score(kind, tally)
@@ -355,9 +362,9 @@ def _skip_counts(
     longest = max(len(reference), len(output))
     if gap is None or gap >= longest - 2:  # any two words: only shared ones matter
         gap = None
-        shared = set(reference_words) & set(output_words)
-        reference_words = "".join(filter(shared.__contains__, reference_words))
-        output_words = "".join(filter(shared.__contains__, output_words))
+        is_shared = (set(reference_words) & set(output_words)).__contains__
+        reference_words = "".join(filter(is_shared, reference_words))
+        output_words = "".join(filter(is_shared, output_words))
         longest = max(len(reference_words), len(output_words))
     if skip_count(longest, gap) > _MOST_PAIRS:
         distance = "" if gap is None else f" up to {gap} words apart"
@@ -384,17 +391,18 @@ def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
     if gap is None:
         return Counter(map("".join, combinations(whole, 2)))
     pairs: Counter[str] = Counter()
-    for apart in range(1, min(gap + 1, len(whole) - 1) + 1):
-        pairs.update(map(add, whole, whole[apart:]))
+    farthest = min(gap + 1, len(whole) - 1)
+    for distance in range(1, farthest + 1):
+        pairs.update(map(add, whole, whole[distance:]))
     return pairs
 
 
 def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     """Return the size of the multiset intersection."""
     shared = counts.keys() & others.keys()
-    own_counts = map(counts.__getitem__, shared)
-    other_counts = map(others.__getitem__, shared)
-    return sum(map(min, own_counts, other_counts))
+    counts_of_shared = map(counts.__getitem__, shared)
+    others_of_shared = map(others.__getitem__, shared)
+    return sum(map(min, counts_of_shared, others_of_shared))
 
 
 def _weigh_runs(line: str, marks: int, weight: float, budgets: Sequence[Counter[str]]) -> float:

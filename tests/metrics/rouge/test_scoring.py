@@ -346,7 +346,7 @@ def test_full_caches_are_emptied_without_changing_values(monkeypatch: pytest.Mon
     }
     vocabulary = sequences.vocabulary(sequences.Rules("en", True, frozenset({"q3"})))
     assert len(vocabulary._words) <= 5 + 4
-    assert len(vocabulary._kept) <= 4
+    assert len(vocabulary._texts) <= 4
 
 
 @pytest.mark.parametrize(
