@@ -50,12 +50,13 @@ def chart(
         n_more = len(values) - _ALT
         alt = f"{alt}; and {plural(n_more, 'more value')}"
     alt = one_line(alt)
-    label = escaped(f"{title}: {alt}" if alt else title)
+    description = f"{title}: {alt}" if alt else title
+    label = escaped(description)
     box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     described = f'role="img" aria-label="{label}"'
+    content = "".join(elements)
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-size="13" {described}>'
-        f"{''.join(elements)}</svg>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-size="13" {described}>{content}</svg>'
     )
     return Chart(chart_name, title, svg, alt, width, height, caption)
 
@@ -64,7 +65,8 @@ def _first(total: int, drawn_count: int, noun: str) -> str:
     """Say that only the first ones are drawn, if there are more than `drawn_count`."""
     if total <= drawn_count:
         return ""
-    return f"The first {drawn_count} of {plural(total, noun)}. "
+    all_of_them = plural(total, noun)
+    return f"The first {drawn_count} of {all_of_them}. "
 
 
 def text(
@@ -129,13 +131,16 @@ def line(
 
 def dot(x: float, y: float, radius: float) -> str:
     """Draw a dot."""
-    return f'<circle class="dot"{place(cx=x, cy=y, r=radius)}/>'
+    circle = place(cx=x, cy=y, r=radius)
+    return f'<circle class="dot"{circle}/>'
 
 
 def group(title: str, *elements: str) -> str:
     """Group elements under one tooltip."""
     inner = "".join(elements)
-    return f"<g><title>{escaped(title)}</title>{inner}</g>" if title else inner
+    if not title:
+        return inner
+    return f"<g><title>{escaped(title)}</title>{inner}</g>"
 
 
 def label_width(row_names: Iterable[str]) -> float:
@@ -157,13 +162,17 @@ def shorten(name: str, limit: int = _NAME) -> str:
 
 def place(**numbers: float) -> str:
     """Write attributes with at most one decimal."""
-    rounded = {attribute: round(value, 1) for attribute, value in numbers.items()}
-    return "".join(f' {attribute}="{value:g}"' for attribute, value in rounded.items())
+    attributes = ""
+    for attribute, value in numbers.items():
+        rounded = round(value, 1)
+        attributes += f' {attribute}="{rounded:g}"'
+    return attributes
 
 
 def escaped(content: str) -> str:
     """Return the text on one line, as XML, with names of a right-to-left script isolated."""
-    return escape(isolate(one_line(content).translate(_NONCHARACTERS)))
+    allowed = one_line(content).translate(_NONCHARACTERS)
+    return escape(isolate(allowed))
 
 
 # Linear axes, with ticks at round numbers
@@ -280,7 +289,8 @@ def intervals(
     caption: str = "",
 ) -> Chart:
     """Draw bars with intervals: a row per name, and the panels side by side."""
-    caption = f"{_first(len(rows), MAX_ROWS, 'row')}{caption}".rstrip()
+    rows_cut = _first(len(rows), MAX_ROWS, "row")
+    caption = f"{rows_cut}{caption}".rstrip()
     rows = rows[:MAX_ROWS]
     plot_width = _WIDE if len(panels) == 1 else _NARROW
     top = _HEAD if any(panel.head for panel in panels) else 4
@@ -541,7 +551,7 @@ def histograms(
     ends: tuple[float | None, float | None],
 ) -> Chart:
     """Draw a histogram per system; `scale` has the value of each label, if it has any."""
-    all_scores = list(chain.from_iterable(values.values()))
+    all_scores = [score for scores in values.values() for score in scores]
     binning = bins(scale, ends, all_scores)
     caption = _first(len(values), MAX_ROWS, "system")
     if binning.is_by_label and not set(all_scores) <= set(scale.values()):
@@ -559,8 +569,10 @@ def histograms(
         row, column = divmod(index, _PER_ROW)
         upper_left = ((_WIDTH + _GUTTER) * column, _ROW_PITCH * row)
         elements += _histogram(system, counts, binning.labels, upper_left, tallest)
-        labelled = zip(binning.labels, counts, strict=True)
-        in_words = [f"{count} × {label}" for label, count in labelled if count]
+        in_words = []
+        for label, count in zip(binning.labels, counts, strict=True):
+            if count:
+                in_words.append(f"{count} × {label}")
         description = ", ".join(in_words)
         descriptions.append(f"{system} {description}")
     n_across = min(_PER_ROW, len(counts_by_system)) or 1
@@ -654,7 +666,10 @@ def bins(
     """
     if 2 <= len(scale) <= 11:
         labels = sorted(scale, key=scale.__getitem__)
-        edges = [(scale[below] + scale[above]) / 2 for below, above in pairwise(labels)]
+        edges = []
+        for below, above in pairwise(labels):
+            midpoint = (scale[below] + scale[above]) / 2
+            edges.append(midpoint)
         return Bins(edges, [minus(label) for label in labels], is_by_label=True)
     low, high = ends
     if low is None:

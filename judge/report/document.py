@@ -16,6 +16,8 @@ from typing import Any, Literal
 Tone = Literal["", "strong", "good", "bad", "warning", "muted"]
 """The meaning of a text, which each format shows in its own way: colour, weight, or not at all."""
 Better = Literal["higher", "lower", ""]
+WideRecords = tuple[Iterable[str], Iterable[Mapping[str, Any]]]
+"""The keys and the rows of a CSV file with a row per item and system."""
 ARROWS: Mapping[Better, str] = {"higher": " ↑", "lower": " ↓", "": ""}
 """The better end of a column, as its heading shows it."""
 _MAX_SIDE_BY_SIDE = 9  # columns of a table in text or LaTeX before it is turned
@@ -141,9 +143,9 @@ class Table:
     @property
     def n_naming(self) -> int:
         """The number of columns that name the rows: one, or two if both are text."""
-        if len(self.columns) > 1 and not any(column.numeric for column in self.columns[:2]):
-            return 2
-        return 1
+        first_columns = self.columns[:2]
+        are_texts = not any(column.numeric for column in first_columns)
+        return 2 if len(first_columns) == 2 and are_texts else 1
 
     @property
     def _naming(self) -> tuple[int, ...]:
@@ -157,8 +159,11 @@ class Table:
     @property
     def row_names(self) -> list[str]:
         """The name of each row: in a leaderboard its system, and not its rank."""
-        naming = self._naming
-        return [" ".join(row[position].text for position in naming) for row in self.rows]
+        names = []
+        for row in self.rows:
+            texts = [row[position].text for position in self._naming]
+            names.append(" ".join(texts))
+        return names
 
     @property
     def pages(self) -> tuple[Table, ...]:
@@ -179,11 +184,15 @@ class Table:
         parts = []
         for start_column in range(naming, len(self.columns), size):
             end_column = start_column + size
-            columns = (*self.columns[:naming], *self.columns[start_column:end_column])
-            rows = [(*row[:naming], *row[start_column:end_column]) for row in self.rows]
+            positions = [*range(naming), *range(len(self.columns))[start_column:end_column]]
+            columns = [self.columns[position] for position in positions]
+            rows = []
+            for row in self.rows:
+                cells = [row[position] for position in positions]
+                rows.append(tuple(cells))
             partial_table = replace(
                 self,
-                columns=columns,
+                columns=tuple(columns),
                 rows=tuple(rows),
                 name="",  # the page also has the whole table, and an anchor may occur only once
                 sorts=False,
@@ -207,10 +216,12 @@ class Table:
         heads += [Column(heading) for heading in self.row_names]
         rows = []
         for position, column in enumerate(self.columns):
-            if position not in self._naming:
-                heading = ", ".join(filter(None, (column.group, column.head or column.name)))
-                cells = [row[position] for row in self.rows]
-                rows.append((Cell(heading + ARROWS[column.better]), *cells))
+            if position in self._naming:
+                continue
+            heading = ", ".join(filter(None, (column.group, column.head or column.name)))
+            cells = [row[position] for row in self.rows]
+            name_cell = Cell(heading + ARROWS[column.better])
+            rows.append((name_cell, *cells))
         key = _joined((self.key, *self._about_columns))
         return replace(self, columns=tuple(heads), rows=tuple(rows), key=key)
 
@@ -235,7 +246,10 @@ def table(
 
     The first column is text. The others are numbers, unless a Column says otherwise.
     """
-    all_columns = [head if isinstance(head, Column) else Column(head) for head in heads]
+    all_columns = []
+    for head in heads:
+        column = Column(head) if isinstance(head, str) else head
+        all_columns.append(column)
     all_columns[0] = replace(all_columns[0], numeric=False)
     all_rows = [tuple(map(_cell, row)) for row in rows]
     is_kept = [True]  # the first column names the rows
@@ -501,7 +515,7 @@ class Document:
     data: Any = None
     records: tuple[Mapping[str, Any], ...] = ()
     header: tuple[str, ...] = ()
-    wide_records: Callable[[], tuple[Iterable[str], Iterable[Mapping[str, Any]]]] | None = None
+    wide_records: Callable[[], WideRecords] | None = None
     tests: tuple[TestSuite, ...] = ()
     tone: Tone = ""
     language: str = ""

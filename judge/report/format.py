@@ -125,9 +125,9 @@ def score_text(column: Column, value: float, places: int | None = None) -> str:
     many (`shortest_places`).
     """
     if in_words(column):
-        levels = zip(column.labels, column.values, strict=True)
-        nearest, _ = min(levels, key=lambda level: abs(level[1] - value))
-        return nearest
+        distances = [abs(value_of_label - value) for value_of_label in column.values]
+        nearest = distances.index(min(distances))
+        return column.labels[nearest]
     if places is None:
         places = shortest_places([value])
     return number(value, places)
@@ -138,7 +138,8 @@ def shortest_places(values: Iterable[float], most: int = 2) -> int:
     needed = 0
     for value in values:
         _, _, decimal_digits = number(value, most).partition(".")
-        needed = max(needed, len(decimal_digits.rstrip("0")))
+        significant_digits = decimal_digits.rstrip("0")
+        needed = max(needed, len(significant_digits))
     return needed
 
 
@@ -155,11 +156,13 @@ def scale_text(column: Column) -> str:
         levels = sorted(zip(column.values, column.labels, strict=True))
         low, lowest = levels[0]
         high, highest = levels[-1]
-        low_end = f"{lowest} {minus(f'{low:g}')}"
-        high_end = f"{highest} {minus(f'{high:g}')}"
-        return f"{low_end} – {high_end}"
+        low_number = minus(f"{low:g}")
+        high_number = minus(f"{high:g}")
+        return f"{lowest} {low_number} – {highest} {high_number}"
     if column.low % 1 == column.high % 1 == 0:
-        return f"{number(column.low, 0)}–{number(column.high, 0)}"
+        low_end = number(column.low, 0)
+        high_end = number(column.high, 0)
+        return f"{low_end}–{high_end}"
     return ""
 
 

@@ -46,9 +46,9 @@ def with_columns(table: Table, column_names: Sequence[str]) -> Table:
     """
     all_names = [*_headings(table).values(), *_row_names(table).values()]
     column_names = _separated(column_names, all_names)
-    repeated = [column_name for column_name in column_names if column_names.count(column_name) > 1]
-    if repeated:
-        raise ConfigError(f"{_FLAG}: {repeated[0]!r} is named twice")
+    for column_name in column_names:
+        if column_names.count(column_name) > 1:
+            raise ConfigError(f"{_FLAG}: {column_name!r} is named twice")
     headings = _headings(table)
     positions = _positions(column_names, headings)
     if positions is not None:
@@ -59,7 +59,8 @@ def with_columns(table: Table, column_names: Sequence[str]) -> Table:
         turned = table.turned
         turned_positions = [position + turned.n_naming for position in positions]
         return _selected(turned, turned_positions)
-    raise ConfigError(_unknown(column_names, [*headings.values()], [*row_names.values()]))
+    message = _unknown(column_names, list(headings.values()), list(row_names.values()))
+    raise ConfigError(message)
 
 
 def _separated(typed_names: Sequence[str], known_names: Sequence[str]) -> list[str]:
@@ -69,7 +70,8 @@ def _separated(typed_names: Sequence[str], known_names: Sequence[str]) -> list[s
         parts = [typed_name] if typed_name in known_names else typed_name.split(",")
         separated += [part.strip() for part in parts if part.strip()]
     if not separated:
-        raise ConfigError(f"{_FLAG}: no column is named (known: {', '.join(known_names)})")
+        known = ", ".join(known_names)
+        raise ConfigError(f"{_FLAG}: no column is named (known: {known})")
     return separated
 
 
@@ -100,9 +102,8 @@ def _headings(table: Table) -> dict[int, str]:
     for position, column in enumerate(table.columns):
         if position < table.n_naming or not column.head:
             continue
-        is_only_one = heads.count(column.head) == 1
         heading = column.head
-        if not is_only_one:
+        if heads.count(heading) > 1:
             heading = f"{column.group} {heading}".strip()
         headings[position] = heading
     return headings
@@ -115,20 +116,17 @@ def _row_names(table: Table) -> dict[int, str]:
 
 def _positions(column_names: Sequence[str], name_by_position: dict[int, str]) -> list[int] | None:
     """Return where these names are, None if one is unknown."""
-    position_of_name = {
-        _folded(column_name): position
-        for position, column_name in reversed(name_by_position.items())
-    }
+    # In reverse, so that the first of equal names counts.
+    last_to_first = list(reversed(name_by_position.items()))
+    position_of_name = {_folded(name): position for position, name in last_to_first}
     # The exact spelling takes precedence: `a-b` and `a_b` may both be there.
-    position_of_name |= {
-        column_name: position for position, column_name in reversed(name_by_position.items())
-    }
+    position_of_name |= {name: position for position, name in last_to_first}
     positions: list[int] = []
     for column_name in column_names:
-        position = position_of_name.get(column_name, position_of_name.get(_folded(column_name)))
-        if position is None:
+        known_name = column_name if column_name in position_of_name else _folded(column_name)
+        if known_name not in position_of_name:
             return None
-        positions.append(position)
+        positions.append(position_of_name[known_name])
     return positions
 
 
@@ -147,15 +145,14 @@ def _unknown(typed_names: Sequence[str], columns: list[str], rows: list[str]) ->
     unknown = [typed_name for typed_name in typed_names if _folded(typed_name) not in known_names]
     if not unknown:
         folded_rows = set(map(_folded, rows))
-        first_rows = [
-            typed_name for typed_name in typed_names if _folded(typed_name) in folded_rows
-        ]
+        typed_rows = [name for name in typed_names if _folded(name) in folded_rows]
         return (
-            f"{_FLAG}: {first_rows[0]!r} is a row, and others are columns; name only columns, or "
+            f"{_FLAG}: {typed_rows[0]!r} is a row, and others are columns; name only columns, or "
             "only rows to transpose the table"
         )
     message = unknown_name_message("column", unknown[0], columns)
-    return f"{_FLAG}: {message}. The names of rows transpose the table: {', '.join(rows)}"
+    row_names = ", ".join(rows)
+    return f"{_FLAG}: {message}. The names of rows transpose the table: {row_names}"
 
 
 def _tables_of(document: Document) -> Iterator[Table]:

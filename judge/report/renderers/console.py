@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatch
 from io import StringIO
 from itertools import takewhile
+from typing import Literal
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -84,12 +85,13 @@ def render(
     """
     text = StringIO()
     columns_of_terminal = shutil.get_terminal_size((80, 24)).columns
+    color_system: Literal["standard"] | None = "standard" if colour else None
     console = Console(
         file=text,
         width=width or columns_of_terminal,
         force_terminal=colour,
         force_jupyter=False,  # Jupyter mode writes nothing into the file
-        color_system="standard" if colour else None,
+        color_system=color_system,
         legacy_windows=False,
         highlight=False,
         markup=False,
@@ -119,7 +121,8 @@ def _print_finding(document: Document, screen: _Screen) -> None:
     console = screen.console
     headline, *details = document.finding or (document.title,)
     if screen.full and document.finding:
-        console.print(_text(one_line(document.title), "bold"))
+        title = one_line(document.title)
+        console.print(_text(title, "bold"))
         about = " · ".join(map(one_line, document.about))
         console.print(_text(about, "dim"))
     _print_headline(console, one_line(headline), one_line(document.scope))
@@ -151,8 +154,10 @@ def _print_footer(document: Document, screen: _Screen) -> None:
     """Print the last lines, and the commands that help now."""
     console = screen.console
     commands = _commands(document, screen)
-    # The full report has no use for lines such as "9 more: --full".
-    lines = [line for line in document.footer if not (screen.full and line.endswith(full_report()))]
+    lines = document.footer
+    if screen.full:
+        # The full report has no use for lines such as "9 more: --full".
+        lines = tuple(line for line in lines if not line.endswith(full_report()))
     if lines or commands:
         console.print()
     for line in lines:
@@ -201,9 +206,10 @@ def _assemble(*parts: str | Text | tuple[str, str]) -> Text:
     joined = Text()
     for part in parts:
         if isinstance(part, tuple):
-            joined.append_text(_text(*part))
-        else:
-            joined.append_text(part if isinstance(part, Text) else _text(part))
+            part = _text(*part)
+        elif isinstance(part, str):
+            part = _text(part)
+        joined.append_text(part)
     return joined
 
 
@@ -213,7 +219,8 @@ def _print_headline(console: Console, headline: str, scope: str) -> None:
         space = " " * gap
         console.print(_assemble((headline, "bold"), space, (scope, "dim")))
     else:
-        console.print(_folded(_text(headline, "bold"), console.width))
+        bold_headline = _text(headline, "bold")
+        console.print(_folded(bold_headline, console.width))
         if scope:
             console.print(_text(f"  {scope}", "dim"))
 
@@ -237,7 +244,10 @@ def _print_labelled(
         else:
             lines.append(part)
     if fold:
-        lines = [part for line in lines for part in wrapped(_text(line).plain, room, cell_len)]
+        folded_lines: list[str] = []
+        for line in lines:
+            folded_lines += wrapped(_text(line).plain, room, cell_len)
+        lines = folded_lines
     for index, line in enumerate(lines):
         shown_label = label if index == 0 else ""
         begin = (f"{shown_label:<{_LABEL}}", "dim")
@@ -276,7 +286,8 @@ def _(block: blocks.Facts, screen: _Screen) -> None:
     longest_name = max(name_lengths, default=0)
     room = max(_FOLDED, screen.console.width - longest_name - _GAP)
     for name, text in block.pairs:
-        grid.add_row(_assemble(name), _folded(_text(text), room))
+        folded_text = _folded(_text(text), room)
+        grid.add_row(_assemble(name), folded_text)
     screen.console.print(grid)
 
 
@@ -287,7 +298,8 @@ def _(block: blocks.Bullets, screen: _Screen) -> None:
         grid.add_column()
         grid.add_column(overflow="fold")
         room = screen.console.width - 2
-        grid.add_row("-", _folded(_text(item), room))
+        folded_item = _folded(_text(item), room)
+        grid.add_row("-", folded_item)
         screen.console.print(grid)
 
 
@@ -309,8 +321,9 @@ def _(block: blocks.Diff, screen: _Screen) -> None:
 def _(block: blocks.Excerpts, screen: _Screen) -> None:
     parts = []
     for excerpt in block.excerpts:
-        names = (excerpt.item, excerpt.system, excerpt.column, excerpt.score)
-        parts.append(" ".join(one_line(name, 30) for name in names if name))
+        names = filter(None, (excerpt.item, excerpt.system, excerpt.column, excerpt.score))
+        part = " ".join(one_line(name, 30) for name in names)
+        parts.append(part)
     if not screen.full:
         printed = parts[:_EXCERPTS]
         if block.n_more is not None:
@@ -325,12 +338,15 @@ def _(block: blocks.Excerpts, screen: _Screen) -> None:
         lines = [excerpt.reason]
         if excerpt.text:
             lines += [excerpt.note, f"Text: {excerpt.text}"]
-        below = [f"\n{one_line(line, 300)}" for line in lines if line]
-        text = _assemble(part, ("".join(below), "dim"))
+        below = ""
+        for line in filter(None, lines):
+            below += f"\n{one_line(line, 300)}"
+        text = _assemble(part, (below, "dim"))
         folded = _folded(text, screen.console.width - _INDENT)
         screen.console.print(Padding(folded, (0, 0, 0, _INDENT)))
     if block.rest:
-        screen.console.print(Padding(_text(block.rest, "dim"), (0, 0, 0, 2)))
+        rest = _text(block.rest, "dim")
+        screen.console.print(Padding(rest, (0, 0, 0, _INDENT)))
 
 
 @_print.register
@@ -368,8 +384,8 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     if are_all_text:
         n_names = len(columns)
     else:
-        names = takewhile(lambda column: not column.numeric, block.columns[:2])
-        n_names = max(1, len(list(names)))
+        names = list(takewhile(lambda column: not column.numeric, block.columns[:2]))
+        n_names = max(1, len(names))
     values = columns[n_names:]
     named = _fitted_names(columns[:n_names], values, console.width)
     room = console.width - _total_width(named)
@@ -399,7 +415,9 @@ def _hidden_note(n_hidden: int, block: blocks.Table) -> str:
         hidden.append(block.omitted)
     if block.short:
         hidden.append("intervals and details")
-    return f"{', '.join(hidden)}: {full_report()}" if hidden else ""
+    if not hidden:
+        return ""
+    return ", ".join(hidden) + f": {full_report()}"
 
 
 def _total_width(columns: Sequence[_Column]) -> int:
@@ -420,7 +438,11 @@ def _widths_beside(names: Sequence[_Column], others: Sequence[_Column], width: i
 
     Each gets at most `_NAME` cells, or those of its longest word. Only the last one is folded more.
     """
-    *first_widths, last_width = (min(column.width, max(_NAME, column.least)) for column in names)
+    widths = []
+    for column in names:
+        most = max(_NAME, column.least)
+        widths.append(min(column.width, most))
+    *first_widths, last_width = widths
     last = names[-1]
     width_of_first_names = sum(first_width + _GAP for first_width in first_widths)
     others_width = sum(column.width + _GAP for column in others)
@@ -484,17 +506,15 @@ def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, wid
     )
     width_of_names = sum(name_column.width + _GAP for name_column in names)
     room = max(_FOLDED, width - width_of_names)
-    others = [replace(column, width=min(column.width, room)) for column in columns]
-    shown_columns = [*names, *others]
+    shown_columns = [*names]
+    for column in columns:
+        fitting_width = min(column.width, room)
+        shown_columns.append(replace(column, width=fitting_width))
     for index, column in enumerate(shown_columns):
         is_right = column.numeric and index >= len(names)
         head = _folded(column.head, column.width)
-        grid.add_column(
-            head,
-            justify="right" if is_right else "left",
-            width=column.width,
-            overflow="fold",
-        )
+        justify: Literal["left", "right"] = "right" if is_right else "left"
+        grid.add_column(head, justify=justify, width=column.width, overflow="fold")
     for index in range(n_rows):
         cells = [_folded(column.cells[index], column.width) for column in shown_columns]
         grid.add_row(*cells)
@@ -535,7 +555,8 @@ def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = 
     for line in lines:
         printed_lines += line.plain.split("\n")
     cells_width = max(map(cell_len, printed_lines), default=0)
-    head_width = max(map(cell_len, head.split("\n")))
+    lines_of_head = head.split("\n")
+    head_width = max(map(cell_len, lines_of_head))
     if narrow:
         longest_word_of_head = longest_piece(head, cell_len)
         head_width = min(head_width, max(_FOLDED, longest_word_of_head))
@@ -556,8 +577,8 @@ def _aligned_texts(cells: Sequence[blocks.Cell]) -> list[str]:
     longest_mark = max(mark_lengths, default=0)
     texts: list[str] = []
     for cell in cells:
-        mark = f"{cell.mark:{_BLANK}<{longest_mark}}"
-        texts.append(f"{one_line(cell.text)}{mark}")
+        padded_mark = f"{cell.mark:{_BLANK}<{longest_mark}}"
+        texts.append(one_line(cell.text) + padded_mark)
     if not any(cell.bar for cell in cells):
         return texts
     # Bars begin at the same place only if the texts before them are equally long.
@@ -576,6 +597,6 @@ def _heading(column: blocks.Column, screen: _Screen) -> str:
     """Return the heading of a column; in full, with its group above and its better direction."""
     if not screen.full:
         return one_line(column.head, _HEAD)
-    names = [heading_part for heading_part in (column.group, column.head) if heading_part]
-    lines = "\n".join(one_line(heading_part, _HEAD) for heading_part in names)
-    return lines + blocks.ARROWS[column.better]
+    names = filter(None, (column.group, column.head))
+    lines = [one_line(name, _HEAD) for name in names]
+    return "\n".join(lines) + blocks.ARROWS[column.better]

@@ -39,9 +39,10 @@ def render(document: Document, *, wide: bool = False) -> str:
         rows.append(header)
     rows += [record.values() for record in records]
     lines = []
-    for values in rows:
-        cells = map(_cell, to_json(list(values)))
-        lines.append(",".join(cells) + "\n")
+    for row in rows:
+        values = to_json(list(row))
+        line = ",".join(map(_cell, values))
+        lines.append(f"{line}\n")
     return "".join(lines)
 
 

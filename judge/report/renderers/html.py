@@ -136,13 +136,15 @@ def _cleaned(value: Any) -> Any:
 
 def _line(text: str, limit: int = 0) -> Markup:
     """Return the text on one line for an attribute, with marks around right-to-left names."""
-    return Markup(escape(isolate(one_line(text, limit))))  # noqa: S704  (escaped)
+    isolated = isolate(one_line(text, limit))
+    return Markup(escape(isolated))  # noqa: S704  (escaped)
 
 
 def _names(text: str) -> Markup:
     """Return the text with a <bdi> around names of a right-to-left script."""
-    escaped = str(escape(escape_controls(text)))
-    return Markup(isolate(escaped, "<bdi>", "</bdi>"))  # noqa: S704  (escaped)
+    printable = escape_controls(text)
+    isolated = isolate(str(escape(printable)), "<bdi>", "</bdi>")
+    return Markup(isolated)  # noqa: S704  (escaped)
 
 
 def _breakable(text: str) -> Markup:
@@ -157,8 +159,8 @@ def _breakable(text: str) -> Markup:
         starts = range(0, len(piece), _LONGEST_WORD)
         parts = []
         for part_start in starts:
-            part = piece[part_start : part_start + _LONGEST_WORD]
-            parts.append(str(escape(part)))
+            part = escape(piece[part_start : part_start + _LONGEST_WORD])
+            parts.append(str(part))
         written += "<wbr>".join(parts)
     return Markup(written)  # noqa: S704  (escaped)
 

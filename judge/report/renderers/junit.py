@@ -25,47 +25,61 @@ def render(document: Document) -> str:
     tests, which a CI server would count as passed.
     """
     if not document.tests:
-        raise ConfigError(
-            f"{option('format', 'junit')}: only a report of {command('test')} has tests"
-        )
+        format_option = option("format", "junit")
+        test_command = command("test")
+        raise ConfigError(f"{format_option}: only a report of {test_command} has tests")
     title = _text(one_line(document.title))
-    root = Element("testsuites", {"name": title, **_counts(document.tests)})
+    attributes = {"name": title, **_counts(document.tests)}
+    root = Element("testsuites", attributes)
     for suite in document.tests:
         _add_suite(root, suite)
     indent(root)
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{tostring(root, encoding="unicode")}\n'
+    xml = tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
 
 
 def _add_suite(root: Element, suite: TestSuite) -> None:
     suite_name = _text(one_line(suite.name, _NAME))
     file = _text(suite.file)
     attributes_of_suite = {"name": suite_name, "file": file, **_counts([suite])}
-    node = SubElement(root, "testsuite", attributes_of_suite)
+    suite_element = SubElement(root, "testsuite", attributes_of_suite)
     for case in suite.cases:
-        attributes = {"name": _text(one_line(case.name, _NAME)), "classname": suite_name}
+        case_name = _text(one_line(case.name, _NAME))
+        attributes = {"name": case_name, "classname": suite_name}
         if case.line:
-            attributes |= {"file": file, "line": str(case.line)}
-        _add_message(SubElement(node, "testcase", attributes), case)
+            attributes["file"] = file
+            attributes["line"] = str(case.line)
+        case_element = SubElement(suite_element, "testcase", attributes)
+        _add_message(case_element, case)
 
 
-def _add_message(node: Element, case: TestCase) -> None:
+def _add_message(case_element: Element, case: TestCase) -> None:
+    """Add the message of a case as an element, whose tag says how the case ended."""
     if not case.message:
         return
     message = _text(case.message)
     attributes: dict[str, str] = {}
     if case.status != "passed":
-        first_line = message.partition("\n")[0]
+        first_line, _, _ = message.partition("\n")
         attributes = {"message": first_line, "type": _text(case.kind)}
-    SubElement(node, _TAGS[case.status], attributes).text = message
+    message_element = SubElement(case_element, _TAGS[case.status], attributes)
+    message_element.text = message
 
 
 def _text(text: str) -> str:
     """Return a text with only characters that XML allows; the others become escapes."""
     printable = escape_controls(text)
-    return _FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", printable)
+    return _FORBIDDEN.sub(_escape_of, printable)
+
+
+def _escape_of(match: re.Match[str]) -> str:
+    """Return the escape of the character that was matched, such as `\\ufffe`."""
+    code_point = ord(match[0])
+    return f"\\u{code_point:04x}"
 
 
 def _counts(suites: Sequence[TestSuite]) -> dict[str, str]:
+    """Return the attributes with the number of cases by status, and the seconds of all suites."""
     statuses = [case.status for suite in suites for case in suite.cases]
     seconds = sum(suite.seconds for suite in suites)
     return {

@@ -98,17 +98,20 @@ def render(document: Document, *, full: bool = False) -> str:
     """
     tables = _all_tables(document)
     if not tables:
+        latex_option = option("format", "latex")
+        markdown_option = option("format", "markdown")
         raise ConfigError(
-            f"{option('format', 'latex')}: this report has no table of numbers; "
-            f"{option('format', 'markdown')} has its texts"
+            f"{latex_option}: this report has no table of numbers; {markdown_option} has its texts"
         )
-    notes = (*document.notices, *document.remarks)
-    comments = "".join(f"% {one_line(note)}\n" for note in notes)
+    comments = ""
+    for note in (*document.notices, *document.remarks):
+        comments += f"% {one_line(note)}\n"
     chosen = tables
     if not full:
         main, *_ = [*_tables(document.summary), *tables]
         chosen = [main]
-        comments += _note_on_others(table.name for table in tables if table.name != main.name)
+        names_of_others = [table.name for table in tables if table.name != main.name]
+        comments += _note_on_others(names_of_others)
     labels = _labels(chosen)
     floats = [_floats(table, label) for table, label in zip(chosen, labels, strict=True)]
     text = "\n".join(chain.from_iterable(floats))
@@ -125,7 +128,8 @@ def escape(text: str, limit: int = 0) -> str:
 
 def _note_on_others(table_names: Iterable[str]) -> str:
     """Return a comment that says how to get the tables of these names; "" for none."""
-    names = ", ".join(one_line(name, _NAME) for name in table_names if name)
+    named = filter(None, table_names)
+    names = ", ".join(one_line(name, _NAME) for name in named)
     if not names:
         return ""
     if in_python():
@@ -162,11 +166,16 @@ def _is_numeric(table: blocks.Table) -> bool:
 
 def _labels(tables: Sequence[blocks.Table]) -> list[str]:
     """Return a label for each table: its name in ASCII, and its number if another has the same."""
-    names = [re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-") for table in tables]
-    labels = []
-    for number, label_name in enumerate(names, 1):
-        is_first = label_name and label_name not in names[: number - 1]
-        labels.append(label_name if is_first else f"{label_name}-{number}".strip("-"))
+    names: list[str] = []
+    labels: list[str] = []
+    for number, table in enumerate(tables, 1):
+        # `Agreement: fluency` becomes `Agreement-fluency`.
+        label_name = re.sub("[^a-zA-Z0-9]+", "-", table.name).strip("-")
+        label = label_name
+        if not label_name or label_name in names:
+            label = f"{label_name}-{number}".strip("-")
+        names.append(label_name)
+        labels.append(label)
     return labels
 
 
@@ -175,7 +184,8 @@ def _floats(table: blocks.Table, label_name: str) -> Iterator[str]:
 
     A float holds several parts if they fit on its page.
     """
-    caption = escape(" ".join(filter(None, (table.caption, table.longest_key))))
+    texts = filter(None, (table.caption, table.longest_key))
+    caption = escape(" ".join(texts))
     heading = [f"\\caption{{{caption}}}", f"\\label{{tab:judge-{label_name}}}"]
     pages: list[list[str]] = []
     room = 0
@@ -185,7 +195,8 @@ def _floats(table: blocks.Table, label_name: str) -> Iterator[str]:
             if n_lines > room:
                 pages.append([])
                 room = _LINES_OF_PAGE
-            pages[-1].append("\n".join(_tabular(page_of_part)))
+            tabular = "\n".join(_tabular(page_of_part))
+            pages[-1].append(tabular)
             room -= n_lines
     for tabulars in pages:
         yield _float(heading, tabulars)
@@ -234,7 +245,8 @@ def _parts(table: blocks.Table) -> tuple[blocks.Table, ...]:
     if len(table.rows) <= _MOST_WITH_INTERVALS:
         table = table.tall
     has_intervals = any(cell.small_text for row in table.rows for cell in row)
-    return table.parts(_MOST_WITH_INTERVALS if has_intervals else _MOST_SIDE_BY_SIDE)
+    most_columns = _MOST_WITH_INTERVALS if has_intervals else _MOST_SIDE_BY_SIDE
+    return table.parts(most_columns)
 
 
 def _tabular(table: blocks.Table) -> Iterator[str]:
@@ -246,16 +258,20 @@ def _tabular(table: blocks.Table) -> Iterator[str]:
     yield "\\toprule"
     yield from _group_headings(columns)
     heads = [_column_head(column) for column in columns]
-    yield _row("{}" + escape(title.head, _NAME) if title.head else "", heads)
+    yield _row(_row_name(title.head) if title.head else "", heads)
     yield "\\midrule"
     for name_cell, *cells in table.rows:
-        # The braces: LaTeX would read a `[` or `*` after the last row's `\\` as its argument.
         values = [_value(cell, column) for cell, column in zip(cells, columns, strict=True)]
-        yield _row("{}" + escape(name_cell.text, _NAME), values)
+        yield _row(_row_name(name_cell.text), values)
         if any(cell.small_text for cell in cells):
             yield _row("", map(_small_note, cells))
     yield "\\bottomrule"
     yield "\\end{tabular}}"
+
+
+def _row_name(text: str) -> str:
+    # The braces: LaTeX would read a `[` or `*` after the last row's `\\` as its argument.
+    return "{}" + escape(text, _NAME)
 
 
 def _group_headings(columns: Iterable[blocks.Column]) -> Iterator[str]:
@@ -266,8 +282,10 @@ def _group_headings(columns: Iterable[blocks.Column]) -> Iterator[str]:
     for group, members in groupby(columns, key=lambda column: column.group):
         width = len(list(members))
         if group:
-            headings.append(f"\\multicolumn{{{width}}}{{c}}{{{escape(group, _NAME)}}}")
-            rules.append(f"\\cmidrule(lr){{{first_column}-{first_column + width - 1}}}")
+            last_column = first_column + width - 1
+            group_name = escape(group, _NAME)
+            headings.append(f"\\multicolumn{{{width}}}{{c}}{{{group_name}}}")
+            rules.append(f"\\cmidrule(lr){{{first_column}-{last_column}}}")
         else:
             headings += [""] * width
         first_column += width
@@ -301,8 +319,12 @@ def _value(cell: blocks.Cell, column: blocks.Column) -> str:
 
 
 def _small_note(cell: blocks.Cell) -> str:
-    return f"{{\\scriptsize {escape(cell.small_text)}}}" if cell.small_text else ""
+    if not cell.small_text:
+        return ""
+    note = escape(cell.small_text)
+    return f"{{\\scriptsize {note}}}"
 
 
 def _row(first_cell: str, cells: Iterable[str]) -> str:
-    return " & ".join([first_cell, *cells]) + " \\\\"
+    all_cells = " & ".join([first_cell, *cells])
+    return f"{all_cells} \\\\"

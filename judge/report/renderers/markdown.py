@@ -41,25 +41,33 @@ def render(document: Document) -> str:
     texts = [f"## {escape(document.title, 200)}"]
     if document.finding:
         headline, *details = document.finding
-        texts.append(" ".join([f"**{escape(headline)}**", *map(escape, details)]))
+        sentences = [escape(sentence) for sentence in details]
+        texts.append(" ".join([_bold(escape(headline)), *sentences]))
     texts += map(_notice, document.notices[:20])
     texts += [escape(remark, 500) for remark in document.remarks[:20]]
-    texts.append(escape(" · ".join(document.about)))
+    about = " · ".join(document.about)
+    texts.append(escape(about))
     texts += map(_text, document.summary)
     for section in sorted(document.sections, key=lambda section: section.folded):
         if section.folded:
-            texts.append(_text(blocks.Details(section.title, section.blocks)))
+            details_block = blocks.Details(section.title, section.blocks)
+            texts.append(_text(details_block))
             continue
-        inner = list(filter(None, map(_text, section.blocks)))
+        texts_of_blocks = map(_text, section.blocks)
+        inner = list(filter(None, texts_of_blocks))
         if inner:
-            texts += [f"### {escape(section.title, 200)}", *inner]
+            heading = escape(section.title, 200)
+            texts.append(f"### {heading}")
+            texts += inner
     return _join(texts, LIMIT)
 
 
 def _notice(text: str) -> str:
     """Return a notice as a quotation that keeps its lines: the last one often says what to do."""
+    lines = [escape(line, 500) for line in text.split("\n")]
     # A backslash keeps the end of a line.
-    return "> " + "\\\n> ".join(escape(line, 500) for line in text.split("\n"))
+    quoted = "\\\n> ".join(lines)
+    return f"> {quoted}"
 
 
 def escape(text: str, limit: int = _TEXT) -> str:
@@ -70,6 +78,10 @@ def escape(text: str, limit: int = _TEXT) -> str:
     without_marks = _SPECIAL.sub(r"\\\1", one_line(text, limit))
     literal = _BLOCK.sub(r"\1\\", without_marks)
     return _LINKED.sub(r"\g<0>&#8203;", literal)
+
+
+def _bold(text: str) -> str:
+    return f"**{text}**"
 
 
 def _join(texts: Iterable[str], room: int) -> str:
@@ -98,7 +110,10 @@ def _list(lines: Iterable[str]) -> str:
     fitting = _fitting(items, _LIST)
     text = "\n".join(fitting)
     n_missing = len(items) - len(fitting)
-    return f"{text}\n\n… {plural(n_missing, 'more line')}. {_REST}" if n_missing else text
+    if not n_missing:
+        return text
+    missing = plural(n_missing, "more line")
+    return f"{text}\n\n… {missing}. {_REST}"
 
 
 @singledispatch
@@ -109,7 +124,9 @@ def _text(block: blocks.Block) -> str:
 
 @_text.register
 def _(block: blocks.Heading) -> str:
-    return f"{'#' * (block.level + 1)} {escape(block.text, 200)}"
+    marks = "#" * (block.level + 1)
+    heading = escape(block.text, 200)
+    return f"{marks} {heading}"
 
 
 @_text.register
@@ -124,13 +141,22 @@ def _(block: blocks.Notice) -> str:
 
 @_text.register
 def _(block: blocks.Facts) -> str:
-    return _list(f"{escape(name, _NAME)}: {escape(text, 500)}" for name, text in block.pairs)
+    lines = []
+    for name, text in block.pairs:
+        escaped_name = escape(name, _NAME)
+        escaped_text = escape(text, 500)
+        lines.append(f"{escaped_name}: {escaped_text}")
+    return _list(lines)
 
 
 @_text.register
 def _(block: blocks.Bullets) -> str:
-    # A backslash keeps the end of a line.
-    return _list("\\\n  ".join(map(escape, item.split("\n"))) for item in block.items)
+    items = []
+    for item in block.items:
+        lines = map(escape, item.split("\n"))
+        # A backslash keeps the end of a line.
+        items.append("\\\n  ".join(lines))
+    return _list(items)
 
 
 @_text.register
@@ -147,18 +173,25 @@ def _(block: blocks.Diff) -> str:
 def _(block: blocks.Excerpts) -> str:
     lines = []
     for excerpt in block.excerpts:
-        names = (excerpt.item, excerpt.system, excerpt.column)
-        name = " ".join(escape(part, _NAME) for part in names if part)
+        names = filter(None, (excerpt.item, excerpt.system, excerpt.column))
+        name = " ".join(escape(part, _NAME) for part in names)
         texts = [excerpt.reason]
         if excerpt.text:
             texts += [excerpt.note, f"Text: {excerpt.text}"]
-        why = " · ".join(escape(text, _CELL) for text in texts if text)
-        line = f"{name} **{escape(excerpt.score)}**"
-        lines.append(f"{line}: {why}" if why else line)
+        explanations = [escape(text, _CELL) for text in filter(None, texts)]
+        score = _bold(escape(excerpt.score))
+        line = f"{name} {score}"
+        if explanations:
+            explanation = " · ".join(explanations)
+            line = f"{line}: {explanation}"
+        lines.append(line)
     if block.rest:
         lines.append(block.rest)
-    label = f"{escape(block.label)}:\n\n" if block.label else ""
-    return f"{label}{_list(lines)}"
+    text = _list(lines)
+    if not block.label:
+        return text
+    label = escape(block.label)
+    return f"{label}:\n\n{text}"
 
 
 @_text.register
@@ -167,42 +200,61 @@ def _(block: blocks.Details) -> str:
         return ""  # prompts fill a comment; the page has them
     inner = _join(map(_text, block.blocks), _FOLDED)
     title = html.escape(one_line(block.title, 2 * _NAME), quote=False)
-    title = _ADDRESS.sub(r"\g<0>&#8203;", _LINKED.sub(r"\g<0>&#8203;", title))
-    return f"<details>\n<summary>{title}</summary>\n\n{inner}\n</details>" if inner else ""
+    title = _LINKED.sub(r"\g<0>&#8203;", title)
+    title = _ADDRESS.sub(r"\g<0>&#8203;", title)
+    if not inner:
+        return ""
+    return f"<details>\n<summary>{title}</summary>\n\n{inner}\n</details>"
 
 
 @_text.register
 def _(block: blocks.Table) -> str:
     """Write a table that loses columns and rows if it is too large, and says so."""
-    block = block if block.short else block.tall
+    if not block.short:
+        block = block.tall
     columns = block.columns[:_MAX_COLUMNS]
     heads = []
     rule = []
     for index, column in enumerate(columns):
         title = ", ".join(filter(None, (column.group, column.head)))
-        heads.append(f"{escape(title, _NAME)}{blocks.ARROWS[column.better]}")
-        rule.append("---:" if column.numeric and index else "---")
+        heads.append(escape(title, _NAME) + blocks.ARROWS[column.better])
+        is_right_aligned = column.numeric and index > 0
+        rule.append("---:" if is_right_aligned else "---")
     rows = [heads, rule]
     for row in block.rows:
         cells = [_cell(cell, short=block.short) for cell in row[:_MAX_COLUMNS]]
         rows.append(cells)
-    lines = [f"| {' | '.join(cells)} |" for cells in rows]
+    lines = []
+    for cells in rows:
+        line = " | ".join(cells)
+        lines.append(f"| {line} |")
     fitting = _fitting(lines, _TABLE)
-    missing = []
-    if len(block.columns) > len(columns):
-        missing.append(plural(len(block.columns) - len(columns), "more column"))
-    if len(lines) > len(fitting):
-        missing.append(plural(len(lines) - len(fitting), "more row"))
-    note = f"… {' and '.join(missing)}. {_REST}" if missing else ""
+    note = _note_on_missing(
+        n_columns=len(block.columns) - len(columns),
+        n_rows=len(lines) - len(fitting),
+    )
     texts = ["\n".join(fitting), note, escape(block.caption), escape(block.whole_key)]
     return "\n\n".join(filter(None, texts))
+
+
+def _note_on_missing(*, n_columns: int, n_rows: int) -> str:
+    """Say how many columns and rows a table has lost; "" if it is whole."""
+    missing = []
+    if n_columns:
+        missing.append(plural(n_columns, "more column"))
+    if n_rows:
+        missing.append(plural(n_rows, "more row"))
+    if not missing:
+        return ""
+    counts = " and ".join(missing)
+    return f"… {counts}. {_REST}"
 
 
 def _cell(cell: blocks.Cell, *, short: bool) -> str:
     text = escape(cell.text, _CELL)
     if cell.tone in ("strong", "good") and text:
-        text = f"**{text}**"
-    text = f"{text}{escape(cell.mark)}"
+        text = _bold(text)
+    text += escape(cell.mark)
     small_text = cell.counted if short else cell.small_text
     return " ".join(filter(None, (text, escape(small_text, _CELL))))
 
@@ -211,6 +263,7 @@ def _fenced(text: str, language: str) -> str:
     """Return a code block with a fence that is longer than any in the text."""
     text = escape_controls(text)
     # CommonMark ends a block at a fence that is at least as long as the first one.
-    longest_run = max(map(len, re.findall("`+", text)), default=0)
+    runs = re.findall("`+", text)
+    longest_run = max(map(len, runs), default=0)
     fence = "`" * max(3, longest_run + 1)
     return f"{fence}{language}\n{text}\n{fence}"

@@ -66,21 +66,21 @@ def embedded_font(letters: str, language: str) -> EmbeddedFont | None:
     """
     if any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in letters):
         return None
-    # The charts of a report then share more fonts.
-    letters = "".join(sorted({*letters, *printable.strip()}))
+    # With all printable ASCII, the charts of a report share more fonts.
+    embedded_letters = {*letters, *printable.strip()}
+    letters = "".join(sorted(embedded_letters))
     path_by_name = _font_files()
     for font_name in _names(language):
         if font_name not in path_by_name:
             continue
         regular = _subset(path_by_name[font_name], letters, language)
-        if regular is not None:
-            bold_names = [
-                bold_name for bold_name in _bold_names(font_name) if bold_name in path_by_name
-            ]
-            bold = None
-            if bold_names:
-                bold = _subset(path_by_name[bold_names[0]], letters, language)
-            return EmbeddedFont(regular, bold or regular)
+        if regular is None:
+            continue
+        bold = None
+        bold_names = [name for name in _bold_names(font_name) if name in path_by_name]
+        if bold_names:
+            bold = _subset(path_by_name[bold_names[0]], letters, language)
+        return EmbeddedFont(regular, bold or regular)
     return None
 
 
@@ -173,7 +173,9 @@ def _rename(font: Any, letters: str) -> None:
     names = font["name"]
     base_name = names.getDebugName(6) or "font"
     names.names = []
-    names.setName(f"{base_name}-{crc32(letters.encode()):08x}", 6, 3, 1, 0x409)
+    checksum = crc32(letters.encode())
+    # 6: the PostScript name, on Windows (3), in Unicode (1) and American English (0x409).
+    names.setName(f"{base_name}-{checksum:08x}", 6, 3, 1, 0x409)
 
 
 def _make_truetype(font: Any) -> None:

@@ -82,12 +82,10 @@ def plot(document: Document, chart_name: str = "", usual: Collection[str] = ()) 
     if not all_charts:
         raise ConfigError("this report has no charts")
     if not chart_name:
-        chosen = [chart for chart in all_charts if chart.name in usual]
-        return standalone(chosen or list(_charts(document.summary)) or all_charts[:1])
-    prefix = f"{chart_name}-"
-    chosen = [
-        chart for chart in all_charts if chart.name == chart_name or chart.name.startswith(prefix)
-    ]
+        usual_charts = [chart for chart in all_charts if chart.name in usual]
+        charts_of_summary = list(_charts(document.summary))
+        return standalone(usual_charts or charts_of_summary or all_charts[:1])
+    chosen = [chart for chart in all_charts if f"{chart.name}-".startswith(f"{chart_name}-")]
     if not chosen:
         chart_names = [chart.name for chart in all_charts]
         raise ConfigError(unknown_name_message("chart", chart_name, chart_names))
@@ -128,7 +126,8 @@ def pdf(svg: str, language: str = "") -> bytes:
     _register(font.bold, "bold")
     svg = svg.replace('font-weight="700"', 'font-weight="bold"')
     svg = svg.replace(_FONTS, _PDF_FONT)
-    drawing: Any = svg2rlg(io.StringIO(_without_nested(svg)))
+    flat_svg = io.StringIO(_without_nested(svg))
+    drawing: Any = svg2rlg(flat_svg)
     # A file lists its initial font, Helvetica by default, even if no text has it.
     drawing.initialFontName = regular
     return bytes(renderPDF.drawToString(drawing))
@@ -157,8 +156,9 @@ def _without_nested(svg: str) -> str:
 
 def _font_of(svg: str, language: str) -> EmbeddedFont:
     """Return a font that has the letters of a picture. Raises ConfigError if none has them all."""
-    drawn_text = unescape("".join(_DRAWN_TEXT.findall(svg)))
-    letters = "".join(sorted(set(drawn_text)))
+    texts = _DRAWN_TEXT.findall(svg)
+    different_letters = set(unescape("".join(texts)))
+    letters = "".join(sorted(different_letters))
     # Fonts share many letters: the script says whose shapes are meant, else the language.
     if _KANA.search(letters):
         language = "ja"
@@ -181,7 +181,8 @@ def figure(document: Document, chart_name: str, format: str) -> bytes:
     if not chart_by_name:
         raise ConfigError("--figure: this report has no charts")
     require_known("figure", [chart_name], chart_by_name, "--figure")
-    return drawn(standalone([chart_by_name[chart_name]], titles=False), format, document.language)
+    svg = standalone([chart_by_name[chart_name]], titles=False)
+    return drawn(svg, format, document.language)
 
 
 def drawn(svg: str, format: str, language: str = "") -> bytes:
@@ -208,13 +209,14 @@ def write(document: Document, output: Path, format: str) -> tuple[Path, ...]:
         charts_by_file = {output.name: all_charts}
     else:
         folder = output
-        stems = _file_stems(all_charts)
-        charts_by_file = {
-            f"{stem}.{format}": [chart] for stem, chart in zip(stems, all_charts, strict=True)
-        }
+        file_names = [f"{stem}.{format}" for stem in _file_stems(all_charts)]
+        charts_by_file = {}
+        for file_name, chart in zip(file_names, all_charts, strict=True):
+            charts_by_file[file_name] = [chart]
     contents = {}
     for file_name, group in charts_by_file.items():
-        contents[file_name] = drawn(standalone(group), format, document.language)
+        svg = standalone(group)
+        contents[file_name] = drawn(svg, format, document.language)
     store(folder, contents)
     return tuple(folder / file_name for file_name in charts_by_file)
 
@@ -252,31 +254,37 @@ def standalone(charts: Iterable[Chart], *, titles: bool = True) -> str:
         head = _HEAD if titles else _MARGIN
         if titles:
             title = shorten(chart.title, _MAX_TITLE)
-            elements.append(f'<g font-size="15">{text(_MARGIN, top + 26, title, bold=True)}</g>\n')
+            drawn_title = text(_MARGIN, top + 26, title, bold=True)
+            elements.append(f'<g font-size="15">{drawn_title}</g>\n')
             # CELL is for 13 px and regular weight; titles are bold and have 15 px.
             title_width = round(2 * _MARGIN + 1.2 * CELL * cell_len(title))
             width = max(width, title_width)
-        placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{top + head}" ', 1)
+        top_of_plot = top + head
+        placed = chart.svg.replace("<svg ", f'<svg x="{_MARGIN}" y="{top_of_plot}" ', 1)
         elements.append(f"{placed}\n")
         width = max(width, chart.width + 2 * _MARGIN)
         top += head + chart.height + _MARGIN
         if titles:
             for line in _caption_lines(chart):
-                elements.append(f"{text(_MARGIN, top, line, 'tick')}\n")
+                drawn_line = text(_MARGIN, top, line, "tick")
+                elements.append(f"{drawn_line}\n")
                 top += _CAPTION_LINE
     height = max(top, 1)
-    accessible_name = escaped(drawn_charts[0].title if len(drawn_charts) == 1 else "Charts")
+    title_of_all = drawn_charts[0].title if len(drawn_charts) == 1 else "Charts"
+    accessible_name = escaped(title_of_all)
     captions = dict.fromkeys(chart.caption for chart in drawn_charts if chart.caption)
     about = escaped(" ".join(captions))
     rules = [f".judge {selector} {{ {colour} }}\n" for selector, colour in _COLOURS.items()]
+    style = "".join(rules)
+    content = "".join(elements)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
         f'viewBox="0 0 {width} {height}" '
         f'class="judge" font-family="{_FONTS}" role="img" aria-label="{accessible_name}">\n'
         f"<desc>{about}</desc>\n"
-        f"<style>\n{''.join(rules)}</style>\n"
+        f"<style>\n{style}</style>\n"
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>\n'
-        f"{''.join(elements)}</svg>\n"
+        f"{content}</svg>\n"
     )
 
 

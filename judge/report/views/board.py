@@ -81,6 +81,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
     rates = shown_pass_rates(result)
     calibrated = calibrated_columns(result)
     main = main_order(result)
+    ranked_by = main.column if main else ""
     against = main.against if main else ""
     groups = []
     for group in in_display_order(result):
@@ -100,7 +101,7 @@ def build_leaderboard(result: Result) -> Leaderboard:
     systems = dict.fromkeys([*ranks, *count_texts(result)])
     of_texts = tuple(column for column in with_values if column.name not in corpus)
     return Leaderboard(
-        ranked_by=main.column if main else "",
+        ranked_by=ranked_by,
         ranks=ranks,
         printed_ranks=ranks_to_print,
         systems=tuple(systems),
@@ -139,8 +140,9 @@ def _tested_columns(
     """Return the systems' comparisons by column, including pass rates and calibrated means."""
     tested: dict[str, Comparison | Calibrated] = dict(compared_columns(result))
     for calibrated in result.calibrated:
-        if calibrated.column in shown_columns.calibrated:
-            tested[shown_columns.calibrated[calibrated.column].name] = calibrated
+        column = shown_columns.calibrated.get(calibrated.column)
+        if column is not None:
+            tested[column.name] = calibrated
     if shown_columns.rates and tested:
         seed = result.info.config.seed
         passing = compare(pass_table(result.table), seed=seed, against=against)

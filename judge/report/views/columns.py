@@ -57,7 +57,8 @@ def groups(result: Result) -> tuple[Group, ...]:
         for column in columns:
             whole = f"panel {column.panel}" if len(columns) > 1 else ""
             part_by_column[column.name] = column.judge or whole
-        column_groups.append(Group(group_name, tuple(columns), part_by_column))
+        group = Group(group_name, tuple(columns), part_by_column)
+        column_groups.append(group)
     return tuple(column_groups)
 
 
@@ -116,9 +117,11 @@ def main_comparison(result: Result) -> Comparison | None:
     first with values. Metrics count only if no criterion has values.
     """
     by_column = compared_columns(result)
-    columns = [column for column in display_columns(result) if not column.judge]
-    columns = [column for column in columns if column.name in by_column]
-    columns = [column for column in columns if by_column[column.name].ranks]
+    columns = []
+    for column in display_columns(result):
+        comparison = by_column.get(column.name)
+        if comparison is not None and comparison.ranks and not column.judge:
+            columns.append(column)
     judged = [column for column in columns if column.kind == "criterion"]
     candidates = [by_column[column.name] for column in judged or columns]
     for candidate in candidates:
@@ -147,19 +150,14 @@ def calibrated_columns(result: Result) -> dict[str, Column]:
 
 def _on_peoples_scale(result: Result, column: Column) -> Column:
     """Return the column of means on people's scale, without ends if it is not the judge's scale."""
-    column_name = f"{column.name} on people's scale"
-    ratings_by_text = [sample.human for sample in result.table.samples]
-    criterion = column.criterion
-    ratings = [human[criterion] for human in ratings_by_text if criterion in human]
-    lowest = column.low
-    highest = column.high
-    if (
-        lowest is not None
-        and highest is not None
-        and all(lowest <= rating <= highest for rating in ratings)
-    ):
-        return replace(column, name=column_name, pass_at=None)
-    return replace(column, name=column_name, pass_at=None, low=None, high=None)
+    renamed = replace(column, name=f"{column.name} on people's scale", pass_at=None)
+    if column.low is None or column.high is None:
+        return replace(renamed, low=None, high=None)
+    for sample in result.table.samples:
+        rating = sample.human.get(column.criterion)
+        if rating is not None and not column.low <= rating <= column.high:
+            return replace(renamed, low=None, high=None)
+    return renamed
 
 
 def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
@@ -174,10 +172,8 @@ def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
 
 def _is_tested_against(comparison: Comparison) -> bool:
     """Return whether some system was tested against the one that all are compared with."""
-    tested = [
-        difference for difference in comparison.differences if difference.adjusted is not None
-    ]
-    return bool(comparison.against and tested)
+    was_tested = any(difference.adjusted is not None for difference in comparison.differences)
+    return was_tested and comparison.against != ""
 
 
 def marks_against(
@@ -204,10 +200,10 @@ def compared_columns(result: Result) -> Mapping[str, Comparison]:
 
 def places(result: Result, column: Column) -> int:
     """Return the number of decimals of a column's means."""
-    estimates = result.estimates.items()
-    means = [
-        estimate.value for (_, column_name), estimate in estimates if column_name == column.name
-    ]
+    means = []
+    for (_, column_name), estimate in result.estimates.items():
+        if column_name == column.name:
+            means.append(estimate.value)
     return decimal_places(column, means)
 
 
@@ -246,8 +242,9 @@ def share_cell(estimate: Estimate | None, **fields: Any) -> Cell:
 
 def change_text(estimate: Estimate, places: int) -> str:
     """Write a difference with its interval: `+0.31 [0.10, 0.52]`."""
+    change = signed(estimate.value, places)
     interval = format_interval(estimate.low, estimate.high, places)
-    return f"{signed(estimate.value, places)} {interval}".rstrip()
+    return f"{change} {interval}".rstrip()
 
 
 def change_tone(change: float, better: str) -> Tone:
@@ -291,5 +288,7 @@ def p_cell(p_value: float | None) -> str:
     """Return a p-value for a table: `<.001`, `.012`, `–` for none."""
     if p_value is None:
         return "–"
+    if p_value < 0.001:
+        return "<.001"
     # As APA style writes p, which cannot exceed 1: without the zero before the point.
-    return "<.001" if p_value < 0.001 else number(p_value, 3).removeprefix("0")
+    return number(p_value, 3).removeprefix("0")

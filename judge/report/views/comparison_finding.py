@@ -70,11 +70,10 @@ class _Tests:
 
         The headline can then say that all of them `beat` the rest.
         """
-        best = (self.leader, *self.others)
-        all_pairs = product(best, self.behind)
-        all_won = all(pair in self.wins for pair in all_pairs)
-        among_best = any(winner in best and loser in best for winner, loser in self.wins)
-        return all_won and not among_best
+        best = {self.leader, *self.others}
+        wins_over_the_rest = set(product(best, self.behind))
+        wins_among_best = [win for win in self.wins if best.issuperset(win)]
+        return wins_over_the_rest <= self.wins and not wins_among_best
 
 
 def comparison_finding(result: Result, comparison: Comparison) -> list[str]:
@@ -122,12 +121,12 @@ def _wins(column: Column, comparison: Comparison) -> frozenset[Win]:
 
 def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
     """Say whom the leader beats, and how far the best of these trails."""
-    leader = tests.leader
-    others = tests.others
+    leader = short_name(tests.leader)
     behind = tests.behind
     on = _on_column(result, comparison)
-    if not others:
-        yield f"{short_name(leader)} beats {all_others(behind)}{on}"
+    if not tests.others:
+        beaten = all_others(behind)
+        yield f"{leader} beats {beaten}{on}"
     elif tests.best_beat_the_rest:
         # "Between them" could also be the beaten systems.
         between = f"among the best {len(comparison.best)}"
@@ -139,15 +138,15 @@ def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[
         best = first_listed(comparison.best)
         yield f"{best} beat {beaten}{on}; no significant difference {between}"
     else:
-        not_beaten = listed(others, "or")
-        subject = f"{short_name(leader)} beats {listed(behind)}{on}"
-        yield f"{subject}, but not significantly {not_beaten}"
+        beaten = listed(behind)
+        not_beaten = listed(tests.others, "or")
+        yield f"{leader} beats {beaten}{on}, but not significantly {not_beaten}"
     yield _trailing(result, comparison, tests)
     yield from _tie_behind(comparison, tests)
     yield from _leader_by_mean(result, comparison, tests)
-    if leader in comparison.partly_scored:
-        coverage = _coverage(result, comparison, leader)
-        yield f"{short_name(leader)} has {coverage}."
+    if tests.leader in comparison.partly_scored:
+        coverage = _coverage(result, comparison, tests.leader)
+        yield f"{leader} has {coverage}."
 
 
 def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
@@ -160,13 +159,16 @@ def _trailing(result: Result, comparison: Comparison, tests: _Tests) -> str:
     if difference.adjusted is not None:
         p_value_text = f" ({format_p(difference.adjusted)})"
     leader = f" {short_name(tests.leader)}" if tests.others else ""
-    subject = f"{short_name(first_system)}{_apposition(comparison, tests)}"
+    subject = short_name(first_system) + _apposition(comparison, tests)
     gap = _gap(result, comparison, difference)
     n_items = difference.estimate.n
-    means = [result.estimates[system, comparison.column] for system in (tests.leader, first_system)]
-    # The means of the table are over more items, so their difference is another one.
-    shared = "shared " if any(n_items < mean.n for mean in means) else ""
-    items = f"{worse:,} of {n_items:,} {shared}items"
+    mean_of_leader = result.estimates[tests.leader, comparison.column]
+    mean_of_first = result.estimates[first_system, comparison.column]
+    noun = "items"
+    if n_items < max(mean_of_leader.n, mean_of_first.n):
+        # The means of the table are over more items, so their difference is another one.
+        noun = "shared items"
+    items = f"{worse:,} of {n_items:,} {noun}"
     return f"{subject} trails{leader} by {gap}{p_value_text} and is worse on {items}."
 
 
@@ -204,7 +206,8 @@ def _leader_by_mean(result: Result, comparison: Comparison, tests: _Tests) -> It
         return
     mean = _highest_mean(result, comparison, top)
     if top[0] in comparison.partly_scored:
-        yield f"{mean}, but {_coverage(result, comparison, top[0])}."
+        coverage = _coverage(result, comparison, top[0])
+        yield f"{mean}, but {coverage}."
     elif (tests.leader, top[0]) in tests.wins:
         yield f"{mean}, but is worse on the items that both have."
 
@@ -226,8 +229,13 @@ def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> 
         n_tested = sum(difference.adjusted is not None for difference in comparison.differences)
         yield f"{len(pairs)} of {n_tested:,} pairs of systems differ significantly on {title}"
     else:
-        wins = [f"{short_name(winner)} beats {short_name(loser)}" for winner, loser in pairs]
-        yield f"{sentence_list(wins)} on {title}"
+        clauses = []
+        for winner, loser in pairs:
+            winner_name = short_name(winner)
+            loser_name = short_name(loser)
+            clauses.append(f"{winner_name} beats {loser_name}")
+        wins = sentence_list(clauses)
+        yield f"{wins} on {title}"
     yield _untested_lead(result, comparison, tests)
     if tests.leader_is_beaten:
         yield "These differences form a cycle: no system is the best."
@@ -240,7 +248,8 @@ def _untested_lead(result: Result, comparison: Comparison, tests: _Tests) -> str
     scored_items, items = _items(result, comparison, top[0])
     if len(top) == 1 and scored_items < items:
         sentence += f" over {scored_items:,} of {items:,} items"
-    if not any(system in win for system in top for win in tests.wins):
+    systems_that_differ = {system for win in tests.wins for system in win}
+    if systems_that_differ.isdisjoint(top):
         differs = "differs" if len(top) == 1 else "differ"
         sentence += f", but {differs} significantly from no system"
     return f"{sentence}."
@@ -258,7 +267,8 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     top = _first_by_mean(comparison)
     lead = _highest_mean(result, comparison, top)
     if len(top) == 1 and top[0] in comparison.partly_scored:
-        lead += f", but {_coverage(result, comparison, top[0])}"
+        coverage = _coverage(result, comparison, top[0])
+        lead += f", but {coverage}"
     sizes = [difference.estimate.n for difference in comparison.differences]
     most_items = max(sizes, default=0)
     if TOO_FEW in comparison.note or most_items < MIN_ITEMS:
@@ -312,9 +322,10 @@ def _highest_mean(result: Result, comparison: Comparison, systems: Sequence[str]
     estimate = result.estimates[systems[0], column.name]
     best = estimate.value
     mean = mean_text(column, best, decimals)
+    names = listed(systems)
     has = "has" if len(systems) == 1 else "have"
     extreme = "lowest" if column.better == "lower" else "highest"
-    return f"{listed(systems)} {has} the {extreme} mean ({mean})"
+    return f"{names} {has} the {extreme} mean ({mean})"
 
 
 def _items(result: Result, comparison: Comparison, system: str) -> tuple[int, int]:
@@ -341,20 +352,23 @@ def _contradictions(result: Result, tests: _Tests) -> Iterator[str]:
     clauses = []
     for further, reversed_wins in contradicting:
         title = column_title(further.column)
-        clauses.append(f"on {title}, {_won(result, further, reversed_wins)}")
+        wins = _won(result, further, reversed_wins)
+        clauses.append(f"on {title}, {wins}")
     if clauses:
         named = clauses[:_MAX_CONTRADICTING]
         n_more = len(clauses) - len(named)
         if n_more:
             named.append(f"{n_more} more criteria do so, too")
-        yield f"The criteria contradict each other: {'; '.join(named)}."
+        examples = "; ".join(named)
+        yield f"The criteria contradict each other: {examples}."
 
 
 def criteria_contradict(result: Result, comparison: Comparison) -> bool:
     """Return whether a system that the headline puts first is significantly worse on a criterion."""
     if comparison.against or not comparison.best:
         return False
-    return bool(_contradicting(result, _read(result, comparison)))
+    tests = _read(result, comparison)
+    return bool(_contradicting(result, tests))
 
 
 def _contradicting(result: Result, tests: _Tests) -> list[tuple[Comparison, list[Win]]]:
@@ -368,15 +382,18 @@ def _contradicting(result: Result, tests: _Tests) -> list[tuple[Comparison, list
 def _opposed(result: Result) -> list[tuple[Comparison, list[Win]]]:
     """Return the criteria on which a system beats one that beats it on another criterion."""
     by_criterion = _wins_by_criterion(result)
-    return _with_reversed_wins(by_criterion, {win for _, wins in by_criterion for win in wins})
+    all_wins = {win for _, wins in by_criterion for win in wins}
+    return _with_reversed_wins(by_criterion, all_wins)
 
 
 def _with_reversed_wins(
-    by_criterion: Sequence[tuple[Comparison, frozenset[Win]]], claimed: Set[Win]
+    by_criterion: Sequence[tuple[Comparison, frozenset[Win]]],
+    claimed: Set[Win],
 ) -> list[tuple[Comparison, list[Win]]]:
+    """Return the comparisons in which the loser of a `claimed` win beats its winner."""
     contradicting = []
     for further, wins in by_criterion:
-        reversed_wins = [win for win in wins if win[::-1] in claimed]
+        reversed_wins = [(winner, loser) for winner, loser in wins if (loser, winner) in claimed]
         if reversed_wins:
             contradicting.append((further, reversed_wins))
     return contradicting
@@ -402,12 +419,14 @@ def _won(result: Result, comparison: Comparison, wins: Sequence[Win]) -> str:
 
     def sentence(win: Win) -> str:
         winner, loser = win
-        gap = _gap(result, comparison, _difference(comparison, winner, loser))
+        difference = _difference(comparison, winner, loser)
+        gap = _gap(result, comparison, difference)
         return f"{short_name(winner)} beats {short_name(loser)} by {gap}"
 
     if len(wins) > MAX_NAMED:
         count = f"{len(wins)} of these differences are the other way round"
-        return f"{count}, the largest: {sentence(max(wins, key=size))}"
+        largest = max(wins, key=size)
+        return f"{count}, the largest: {sentence(largest)}"
     return sentence_list([sentence(win) for win in sorted(wins)])
 
 
@@ -424,14 +443,18 @@ def _metric_disagrees(result: Result, comparison: Comparison) -> Iterator[str]:
     ranks_in_table = printed_ranks(comparison)
     for metric_name in REFERENCE_METRICS:
         metric = by_column.get(metric_name)
-        if metric is None or not metric.best or not set(metric.best).isdisjoint(comparison.best):
+        if metric is None or not metric.best:
+            continue
+        shared_best = set(metric.best).intersection(comparison.best)
+        if shared_best:
             continue
         top = metric.best[0]
         is_alone = _first_by_mean(metric) == [top]
         if is_alone and top in ranks_in_table:
-            judged = f"{_rank_in_words(top, ranks_in_table)}{_lowest_criterion(result, top)}"
+            rank = _rank_in_words(top, ranks_in_table)
+            weakness = _lowest_criterion(result, top)
             title = column_title(metric_name)
-            yield f"{title} ranks {short_name(top)} first; the judge ranks it {judged}."
+            yield f"{title} ranks {short_name(top)} first; the judge ranks it {rank}{weakness}."
             return
 
 
@@ -469,17 +492,16 @@ def _difference_text(column: Column, difference: Difference, decimals: int) -> s
     estimate = difference.estimate
     if not share_label(column):
         return change_text(estimate, decimals)
+    points = signed(100 * estimate.value, 0)
     interval = format_interval(estimate.low, estimate.high, 0, 100)
-    return f"{signed(100 * estimate.value, 0)} points {interval}".rstrip()
+    return f"{points} points {interval}".rstrip()
 
 
 def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     """Say which systems are better than the one that all are compared with, and which are worse."""
     opponent_name = short_name(comparison.against)
     title = _title(result, comparison)
-    tested = [
-        difference for difference in comparison.differences if difference.adjusted is not None
-    ]
+    tested = _tested_differences(comparison)
     if not tested:
         return [
             f"The systems cannot be compared with {opponent_name} on {title}: {comparison.note}"
@@ -516,12 +538,13 @@ def split_against(
     `marks` are the significant differences from `opponent_name`, `texts` all that were tested in
     numbers, by system. `opponents` counts the other systems, tested or not.
     """
-    better = [system for system in texts if marks.get(system, "") == "better"]
-    worse = [system for system in texts if marks.get(system, "") == "worse"]
-    others = [system for system in texts if marks.get(system, "") == ""]
+    better = [system for system in texts if marks.get(system) == "better"]
+    worse = [system for system in texts if marks.get(system) == "worse"]
+    others = [system for system in texts if not marks.get(system)]
     if better:
+        winners = first_listed(better)
         verb = "beats" if len(better) == 1 else "beat"
-        yield f"{first_listed(better)} {verb} {opponent_name} on {title}"
+        yield f"{winners} {verb} {opponent_name} on {title}"
     elif others:
         yield f"No system beats {opponent_name} on {title}"
     else:
@@ -533,8 +556,11 @@ def split_against(
         ("No significant difference", others),
     )
     for words, systems in named:
-        if systems:
-            in_numbers = [f"{short_name(system)} ({texts[system]})" for system in systems]
+        in_numbers = []
+        for system in systems:
+            difference_text = texts[system]
+            in_numbers.append(f"{short_name(system)} ({difference_text})")
+        if in_numbers:
             yield f"{words}: {first_names(in_numbers, MAX_NAMED)}."
 
 
@@ -549,14 +575,12 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
     """
     comparison = main_comparison(result)
     if comparison is not None and comparison.against:
-        best = [rank.system for rank in comparison.ranks]
-        tested = [
-            difference for difference in comparison.differences if difference.adjusted is not None
-        ]
+        tested = _tested_differences(comparison)
         undecided = [difference for difference in tested if not difference.apart]
         if not undecided:
             return None
-        closest = min(undecided, key=lambda difference: best.index(difference.system))
+        order = [rank.system for rank in comparison.ranks]
+        closest = min(undecided, key=lambda difference: order.index(difference.system))
         first_system = closest.system
         second_system = closest.other
     elif comparison is None or len(comparison.best) < 2:
@@ -564,7 +588,9 @@ def closest_pair(result: Result) -> tuple[str, str, int] | None:
     else:
         first_system, second_system = comparison.best[:2]
     (scatter,) = result.scatters(comparison.column, pair=(first_system, second_system))
-    needed = scatter.pairs[0].needed() if scatter.pairs else None
+    if not scatter.pairs:
+        return None
+    needed = scatter.pairs[0].needed()
     return (first_system, second_system, needed) if needed else None
 
 
@@ -586,17 +612,21 @@ def _too_few(result: Result, comparison: Comparison, n_items: int, subject: str)
     """Say how many items the `subject` needs: `no difference between 4 systems`."""
     (scatter,) = result.scatters(comparison.column)
     least = max(MIN_ITEMS, scatter.least)
-    return (
-        f"With {plural(n_items, 'item')}, {subject} can be significant: you need at least {least}."
-    )
+    items = plural(n_items, "item")
+    return f"With {items}, {subject} can be significant: you need at least {least}."
+
+
+def _tested_differences(comparison: Comparison) -> list[Difference]:
+    return [difference for difference in comparison.differences if difference.adjusted is not None]
 
 
 def _in_order(column: Column, difference: Difference) -> Win:
     """Return the better system on the items of both, and the other one."""
     sign = -1 if column.better == "lower" else 1
-    pair = difference.system, difference.other
     is_ahead = sign * difference.estimate.value > 0
-    return pair if is_ahead else pair[::-1]
+    if is_ahead:
+        return difference.system, difference.other
+    return difference.other, difference.system
 
 
 def _find_difference(
@@ -613,11 +643,10 @@ def _find_difference(
 
 def _difference(comparison: Comparison, first_system: str, second_system: str) -> Difference:
     """Return the difference between two systems that share items."""
-    pair = {first_system, second_system}
-    differences = comparison.differences
-    return next(
-        difference for difference in differences if {difference.system, difference.other} == pair
-    )
+    difference = _find_difference(comparison, first_system, second_system)
+    if difference is None:
+        raise LookupError(f"{first_system} and {second_system} share no item")
+    return difference
 
 
 def _column(result: Result, comparison: Comparison) -> Column:
@@ -648,4 +677,5 @@ def _gap(result: Result, comparison: Comparison, difference: Difference) -> str:
     if share_label(column):
         return f"{100 * size:.0f} points"
     text = mean_text(column, size, decimals)
-    return text if text.strip("0. %") else mean_text(column, size, 3)
+    is_zero = not text.strip("0. %")
+    return mean_text(column, size, 3) if is_zero else text

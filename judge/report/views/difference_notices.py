@@ -26,7 +26,8 @@ def few_items_notice(result: Result, comparison: Comparison) -> str:
     table = result.table
     if comparison.column not in {column.name for column in table.columns}:
         return ""  # the overall score has no values of items
-    rows = dict(zip(table.systems, table.matrix(comparison.column), strict=True))
+    values_by_item = table.matrix(comparison.column)  # systems × items
+    rows = dict(zip(table.systems, values_by_item, strict=True))
     sentence = ""
     fewest = _MAX_ITEMS + 1
     for difference in comparison.differences:
@@ -50,12 +51,14 @@ def _carrying_items(by_item: Floats) -> list[int]:
     total = float(filled_differences.sum())
     if not total:
         return []
-    largest_first = np.argsort(-filled_differences * np.sign(total), kind="stable")
+    in_direction_of_total = filled_differences * np.sign(total)
+    largest_first = np.argsort(-in_direction_of_total, kind="stable")
     most = min(_MAX_ITEMS, int(n_items * _MAX_SHARE_OF_ITEMS))
     for number in range(1, most + 1):
         indices = largest_first[:number]
+        share = filled_differences[indices].sum() / total
         # Exactly half is not more than half, also after rounding.
-        if filled_differences[indices].sum() / total > 0.5 + 1e-9:
+        if share > 0.5 + 1e-9:
             return [int(index) for index in indices]
     return []
 
@@ -70,14 +73,15 @@ def _sentence(
     n_items = int((~np.isnan(by_item)).sum())
     share = float(by_item[carrying].sum() / np.nansum(by_item))
     names = [one_line(items[index], _MAX_NAME) for index in carrying]
-    carrying_items = f"{len(carrying):,} of {plural(n_items, 'item')}"
+    listed_items = first_names(names, _MAX_ITEMS)
+    all_items = plural(n_items, "item")
     verb = "makes" if len(carrying) == 1 else "make"
     # If the other items favour the other system, these few carry more than the whole difference.
     share_text = "more than all" if share > 1 else percent(share)
     first_system = one_line(difference.system, _MAX_NAME)
     second_system = one_line(difference.other, _MAX_NAME)
+    title = column_title(column)
     return (
-        f"{carrying_items} ({first_names(names, _MAX_ITEMS)}) {verb} up {share_text} of the "
-        f"difference between {first_system} and {second_system} on "
-        f"{column_title(column)}; look at these texts."
+        f"{len(carrying):,} of {all_items} ({listed_items}) {verb} up {share_text} of the "
+        f"difference between {first_system} and {second_system} on {title}; look at these texts."
     )

@@ -8,7 +8,7 @@ from dataclasses import replace
 from judge.core.format import listed, percent, signed
 from judge.core.records import Estimate
 from judge.report.charts import Bar, Panel, even, intervals
-from judge.report.document import Block, Cell, Chart, Content, Paragraph, table
+from judge.report.document import Block, Cell, Chart, Content, Paragraph, Tone, table
 from judge.report.views.columns import estimate_cell, groups, share_cell
 from judge.results.result import Result
 from judge.stats.score_drivers import NAMES, Drivers
@@ -29,7 +29,8 @@ _Correlations = Mapping[str, Estimate]
 def drivers_blocks(result: Result) -> Iterator[Block]:
     """Yield how far scores correlate with length, copying and position; nothing if unknown."""
     rows = _rows(result)
-    if not any(drivers.each for drivers in rows.values() if not drivers.people):
+    of_judges = [drivers for drivers in rows.values() if not drivers.people]
+    if not any(drivers.each for drivers in of_judges):
         return
     yield Paragraph(_ABOUT)
     correlations: dict[str, _Correlations] = {}
@@ -43,35 +44,40 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     yield _chart(names, correlations_by_row)
     lines = []
     for title, drivers in rows.items():
-        lines.append(_line(title, drivers, correlations[title], names))
+        line = _line(title, drivers, correlations[title], names)
+        lines.append(line)
     heads = ("scores", "explained", "by chance", *names, "texts")
     yield table(heads, lines, _KEY, name="drivers")
 
 
 def _rows(result: Result) -> dict[str, Drivers]:
     """Return the drivers of each judge's and of people's scores by the heading of their row."""
-    drivers_by_key = {(drivers.column, drivers.people): drivers for drivers in result.drivers}
+    drivers_of_judge: dict[str, Drivers] = {}
+    drivers_of_people: dict[str, Drivers] = {}
+    for drivers in result.drivers:
+        if drivers.people:
+            drivers_of_people[drivers.column] = drivers
+        else:
+            drivers_of_judge[drivers.column] = drivers
     rows: dict[str, Drivers] = {}
     for group in groups(result):
-        judged = [
-            column_name for column_name in group.parts if (column_name, False) in drivers_by_key
-        ]
+        judged = [column_name for column_name in group.parts if column_name in drivers_of_judge]
         for column_name in judged:
-            parts = (group.name, group.parts[column_name])
-            title = ", ".join(filter(None, parts))
-            rows[title] = drivers_by_key[column_name, False]
-        if judged and (group.name, True) in drivers_by_key:
-            rows[f"{group.name}, people"] = drivers_by_key[group.name, True]
+            parts = filter(None, (group.name, group.parts[column_name]))
+            title = ", ".join(parts)
+            rows[title] = drivers_of_judge[column_name]
+        if judged and group.name in drivers_of_people:
+            rows[f"{group.name}, people"] = drivers_of_people[group.name]
     return rows
 
 
 def _chart(names: Sequence[str], correlations_by_row: Mapping[str, _Correlations]) -> Chart:
     """Draw a panel of correlations for each driver, all on the same symmetric axis."""
-    ends = []
+    values_and_ends: list[float | None] = []
     for by_name in correlations_by_row.values():
         for estimate in by_name.values():
-            ends += [estimate.value, estimate.low, estimate.high]
-    largest = max(abs(bound) for bound in ends if bound is not None)
+            values_and_ends += [estimate.value, estimate.low, estimate.high]
+    largest = max(abs(number) for number in values_and_ends if number is not None)
     # Correlations are often below 0.5 and would be hard to compare on an axis up to 1.
     limit = 0.5 if largest <= 0.5 else 1.0
     panels = []
@@ -101,8 +107,10 @@ def _line(
     chance = None
     if drivers.chance is not None:
         chance = Cell(percent(drivers.chance), value=drivers.chance)
-    level = "within items" if drivers.within else "pooled"
-    scores = Cell(title, drivers.note, tone="muted" if drivers.people else "")
+    tone: Tone = "muted" if drivers.people else ""
+    scores = Cell(title, drivers.note, tone)
+    explained = share_cell(drivers.together)
     cells = [estimate_cell(correlations.get(driver_name), 2, signed) for driver_name in names]
+    level = "within items" if drivers.within else "pooled"
     texts = Cell(f"{drivers.texts:,}", level, value=drivers.texts)
-    return [scores, share_cell(drivers.together), chance, *cells, texts]
+    return [scores, explained, chance, *cells, texts]

@@ -40,8 +40,8 @@ def failure_notice(result: Result) -> str:
     spread = max(shares) - min(shares)
     if not spread:
         return ""
-    headline = next(iter(finding(result)), "")
-    worst_headline = next(iter(finding(failures_as_worst(result))), "")
+    headline = _headline(result)
+    worst_headline = _headline(failures_as_worst(result))
     if worst_headline == headline and spread < _LARGE_DIFFERENCE:
         return ""
     outcome = "the headline stays"
@@ -49,6 +49,11 @@ def failure_notice(result: Result) -> str:
         outcome = f"the headline is: {worst_headline}"
     counts = _counts(failed, systems, n_items)
     return f"Failures differ between systems: {counts}. With the worst score for each, {outcome}."
+
+
+def _headline(result: Result) -> str:
+    sentences = finding(result)
+    return sentences[0] if sentences else ""
 
 
 def failed_criteria_notice(result: Result) -> str:
@@ -70,8 +75,11 @@ def failed_criteria_notice(result: Result) -> str:
 def _failed_items(result: Result) -> Counter[str]:
     """Return on how many items at least one judgment of a criterion failed, by system."""
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
-    failed = {(row.system, row.item) for row in result.failures if row.column in criteria}
-    return Counter(system for system, _ in failed)
+    failed_texts = set()
+    for failure in result.failures:
+        if failure.column in criteria:
+            failed_texts.add((failure.system, failure.item))
+    return Counter(system for system, _ in failed_texts)
 
 
 def _counts(failed: Mapping[str, int], systems: list[str], n_items: int) -> str:
@@ -82,11 +90,16 @@ def _counts(failed: Mapping[str, int], systems: list[str], n_items: int) -> str:
     with_failures = [system for system in systems if failed[system]]
     with_failures.sort(key=lambda system: -failed[system])
     first_system, *others = with_failures[:_MAX_NAMED]
-    of_items = f"{failed[first_system]:,} of {plural(n_items, 'item')}"
-    phrases = [f"judgments failed for {short_name(first_system)} on {of_items}"]
-    phrases += [f"for {short_name(system)} on {failed[system]:,}" for system in others]
-    if len(with_failures) > _MAX_NAMED:
-        phrases.append(f"for {plural(len(with_failures) - _MAX_NAMED, 'more system')}")
+    n_failed = failed[first_system]
+    items = plural(n_items, "item")
+    phrases = [f"judgments failed for {short_name(first_system)} on {n_failed:,} of {items}"]
+    for system in others:
+        n_failed = failed[system]
+        phrases.append(f"for {short_name(system)} on {n_failed:,}")
+    n_more = len(with_failures) - _MAX_NAMED
+    if n_more > 0:
+        more_systems = plural(n_more, "more system")
+        phrases.append(f"for {more_systems}")
     without = [system for system in systems if not failed[system]]
     if without:
         system_name = short_name(without[0]) if len(without) == 1 else "the others"

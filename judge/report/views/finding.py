@@ -72,11 +72,12 @@ def _all_failed(result: Result, judged: set[str]) -> str:
     counts = Counter[str]()
     for kind in build_provenance(result).failures:
         if names & set(kind.columns):
-            counts[one_line(failure_kind(kind.error), MAX_NAME)] += kind.count
+            error = one_line(failure_kind(kind.error), MAX_NAME)
+            counts[error] += kind.count
     if not counts:
         return ""
-    errors = [f"{count:,} {error}" for error, count in counts.most_common()]
-    return f"No {noun} succeeded ({', '.join(errors)})"
+    errors = ", ".join(f"{count:,} {error}" for error, count in counts.most_common())
+    return f"No {noun} succeeded ({errors})"
 
 
 def _means(result: Result) -> list[str]:
@@ -107,7 +108,9 @@ def _means(result: Result) -> list[str]:
         items = plural(estimate.n, "item")
         sentences.append(f"{subject}: {text} over {items}")
     # The headline has no full stop.
-    return [*sentences[:1], *(f"{sentence}." for sentence in sentences[1:])]
+    for index in range(1, len(sentences)):
+        sentences[index] += "."
+    return sentences
 
 
 def _passing_share(column: Column, rate: Estimate) -> str:

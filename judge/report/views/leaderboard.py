@@ -116,7 +116,9 @@ def _facts(result: Result, n_lost: int) -> Iterator[str]:
     if n_criteria:
         noun = "criterion" if n_criteria == 1 else "criteria"
         yield f"{n_criteria} {noun}"
-    texts = plural(sum(count_texts(result).values()), "text")
+    n_texts = sum(count_texts(result).values())
+    texts = plural(n_texts, "text")
+    # Without repeats, so that a run whose texts are items states their number once.
     yield from dict.fromkeys([number_of_items(result), texts])
     yield f"{n_lost:,} failed"
     if info.started:
@@ -131,12 +133,14 @@ def _has_given_scores(result: Result) -> bool:
 
 def _notices(result: Result) -> Iterator[str]:
     """Yield what weakens the comparison of the systems."""
+    notices = [failed_criteria_notice(result), failure_notice(result)]
     main = main_comparison(result)
-    notices = [failed_criteria_notice(result)]
-    notices += [failure_notice(result), few_items_notice(result, main) if main else ""]
+    if main:
+        notices.append(few_items_notice(result, main))
     yield from filter(None, notices)
     n_items = len({sample.source_item for sample in result.table.samples})
-    if any(n_texts < n_items for n_texts in count_texts(result, generations=False).values()):
+    items_by_system = count_texts(result, generations=False)
+    if min(items_by_system.values(), default=n_items) < n_items:
         yield _UNEVEN
 
 
@@ -154,13 +158,16 @@ def _footer(
         counts.append(f"{result.abstained:,} skipped by metrics")
     cost = result.info.cost
     if cost is not None and cost.usd:
-        writing = provenance.generation_cost(result.info)
-        generation = f" (generation ${writing:,.2f})" if writing else ""
-        counts.append(f"${cost.usd:,.2f}{generation}")
+        cost_text = f"${cost.usd:,.2f}"
+        cost_of_generation = provenance.generation_cost(result.info)
+        if cost_of_generation:
+            cost_text += f" (generation ${cost_of_generation:,.2f})"
+        counts.append(cost_text)
     yield ", ".join(counts)
     yield from panel.summary_lines(result)
     if failures and n_lost:
-        yield f"Failed   {provenance.failure_text(failures[0], 120)}"
+        most_common = provenance.failure_text(failures[0], 120)
+        yield f"Failed   {most_common}"
 
 
 def _tone(result: Result) -> Tone:
@@ -186,18 +193,16 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
     closest = closest_pair(result)
     if closest:
         first_system, second_system, n_needed = closest
-        pair = f"{one_line(first_system, 30)} and {one_line(second_system, 30)}"
-        label = f"items needed to separate {pair} (80% power)"
+        first_name = one_line(first_system, 30)
+        second_name = one_line(second_system, 30)
+        label = f"items needed to separate {first_name} and {second_name} (80% power)"
         tile = Tile(f"≈ {n_needed:,}", label, link="differences")
         tiles.append(tile)
     values = _count_values(result, n_lost)
     n_values = values.succeeded + values.failed
-    failures = Tile(
-        value=f"{values.failed:,} / {n_values:,}",
-        label=f"{values.noun} failed",
-        tone="bad" if n_lost else "",
-        link="failures" if n_lost else "",
-    )
+    failures = Tile(f"{values.failed:,} / {n_values:,}", f"{values.noun} failed")
+    if n_lost:
+        failures = replace(failures, tone="bad", link="failures")
     tiles.append(failures)
     yield Tiles(tuple(tiles))
     if board.systems:
@@ -257,7 +262,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
             lambda: drivers_blocks(result),
             folded=True,
         )
-    yield Section("charts", "Charts", lambda: list(_chart_blocks(result)), folded=True)
+    yield Section("charts", "Charts", lambda: _chart_blocks(result), folded=True)
     yield from panel.sections(result, folded=True)
     yield Section("method", "Method", lambda: provenance.method_blocks(result), folded=True)
 
@@ -304,19 +309,33 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
             about = tuple(abouts[column.name])
             head = Head(title, group_name, better=column.better, note=note, about=about)
             heads.append(head)
-    rank_heads = [Head("rank", about=(_about_ranks(board),))] if board.ranks else []
+    if board.ranks:
+        rank_head = Head("rank", about=(_about_ranks(board),))
+        heads.insert(0, rank_head)
+    naming_head = "" if board.systems == (UNNAMED_SYSTEM,) else "system"
     rows = [_score_row(result, board, system) for system in board.systems]
     totals = [row.total for row in board.rows.values()]
-    n_items = max(totals, default=0)
-    caption = " ".join([f"Means over {plural(n_items, 'item')}.", *_interval_sentences(result)])
-    naming_head = "" if board.systems == (UNNAMED_SYSTEM,) else "system"
-    all_heads: list[str | Head] = [naming_head, *rank_heads, *heads]
+    n_items = plural(max(totals, default=0), "item")
+    caption = " ".join([f"Means over {n_items}.", *_interval_sentences(result)])
+    yield table(
+        [naming_head, *heads],
+        rows,
+        star=_star_text(board),
+        caption=caption,
+        name="scores",
+        sorts=True,
+    )
+
+
+def _star_text(board: Leaderboard) -> str:
+    """Say what the star of a mean means, and which test it is based on."""
     which = "better than every other system"
     if board.against:
         which = f"different from {one_line(board.against)}"
-    test = f"{TEST_NAME}; on people's scale a t test" if board.calibrated else TEST_NAME
-    star = f"* significantly {which} ({test}, p < 0.05 after Holm)."
-    yield table(all_heads, rows, star=star, caption=caption, name="scores", sorts=True)
+    test = TEST_NAME
+    if board.calibrated:
+        test = f"{TEST_NAME}; on people's scale a t test"
+    return f"* significantly {which} ({test}, p < 0.05 after Holm)."
 
 
 def _score_row(result: Result, board: Leaderboard, system: str) -> list[Cell]:
@@ -326,7 +345,8 @@ def _score_row(result: Result, board: Leaderboard, system: str) -> list[Cell]:
         row_name = "mean"
     cells = [Cell(row_name)]
     if board.ranks:
-        cells.append(_rank_cell(board.ranks.get(system)))
+        rank = board.ranks.get(system)
+        cells.append(_rank_cell(rank))
     for column in board.columns:
         row = board.rows[system, column.name]
         cells.append(mean_cell(result, column, row))
@@ -344,16 +364,19 @@ def _rank_cell(rank: Rank | None) -> Cell:
 
 def _about_ranks(board: Leaderboard) -> str:
     """Say by which column the systems are ranked, and what a range is if one is shown."""
-    has_ranges = any(rank.low < rank.high for rank in board.ranks.values())
-    note = "; the range is the 95% interval of the rank" if has_ranges else ""
-    scale = " on people's scale" if board.ranked_by in board.calibrated else ""
-    return f"Ranked by {column_title(board.ranked_by)}{scale}{note}."
+    sentence = f"Ranked by {column_title(board.ranked_by)}"
+    if board.ranked_by in board.calibrated:
+        sentence += " on people's scale"
+    if any(rank.low < rank.high for rank in board.ranks.values()):
+        sentence += "; the range is the 95% interval of the rank"
+    return f"{sentence}."
 
 
 def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
     """Say of each column what its counts mean, and how its values were computed."""
     corpus = result.table.corpus_columns
-    of_all_texts = [column.name for column in result.table.columns if column.name in corpus]
+    corpus_names = [column.name for column in result.table.columns if column.name in corpus]
+    of_all_texts = ", ".join(corpus_names)
     # A single system needs no note that there is nothing to compare it with.
     notes = _comparison_notes(result) if len(board.systems) > 1 else {}
     abouts: dict[str, list[str]] = {}
@@ -361,9 +384,7 @@ def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
         rows = [board.rows[system, column.name] for system in board.systems]
         about = abouts.setdefault(column.name, [])
         if column.name in corpus:
-            about.append(
-                f"Computed over all texts of a system together: {', '.join(of_all_texts)}."
-            )
+            about.append(f"Computed over all texts of a system together: {of_all_texts}.")
         if any(row.coverage for row in rows):
             about.append("(a/b): a of b texts have a score.")
         if column.name in notes:
@@ -394,18 +415,19 @@ def _interval_sentences(result: Result) -> Iterator[str]:
     for (_, column_name), estimate in result.estimates.items():
         if column_name not in corpus:
             estimates.append(estimate)
-    # An interval has equal ends if the values have no spread. Its method says so.
-    with_width = [
-        estimate
-        for estimate in estimates
-        if estimate.low is not None and estimate.low != estimate.high
-    ]
-    methods = Counter(estimate.method for estimate in with_width)
+    without_interval = [estimate for estimate in estimates if estimate.low is None]
+    methods: Counter[str] = Counter()
+    for estimate in estimates:
+        # An interval has equal ends if the values have no spread. Its method says so.
+        if estimate.low is not None and estimate.low != estimate.high:
+            methods[estimate.method] += 1
     if methods:
         usual, *others = [method for method, _ in methods.most_common()]
-        further = f"; for some columns {', '.join(others)}" if others else ""
-        yield f"Intervals: {usual}{further}."
-    if any(estimate.low is None and estimate.n < MIN_INTERVAL_ITEMS for estimate in estimates):
+        sentence = f"Intervals: {usual}"
+        if others:
+            sentence += "; for some columns " + ", ".join(others)
+        yield f"{sentence}."
+    if any(estimate.n < MIN_INTERVAL_ITEMS for estimate in without_interval):
         yield f"Means over fewer than {MIN_INTERVAL_ITEMS} items have no interval."
 
 
@@ -441,7 +463,7 @@ _FIELDS = (
 
 def _records(result: Result, board: Leaderboard) -> Iterator[Mapping[str, Any]]:
     """Yield a row per column and system for CSV."""
-    ranks = {}
+    ranks: dict[tuple[str, str], Rank] = {}
     for comparison in result.comparisons:
         for system_rank in comparison.ranks:
             ranks[comparison.column, system_rank.system] = system_rank

@@ -80,11 +80,12 @@ def _preferred_metric(board: Leaderboard) -> list[Column]:
 def _omitted(board: Leaderboard, shown_columns: Sequence[Column]) -> str:
     """Count what the short table leaves out: `3 more metrics`; "" for nothing."""
     in_table = set(shown_columns)
-    kinds = [group.columns[0].kind for group in board.groups if in_table.isdisjoint(group.columns)]
-    if not kinds:
+    omitted = [group for group in board.groups if in_table.isdisjoint(group.columns)]
+    if not omitted:
         return ""
-    noun = "metric" if set(kinds) == {"metric"} else "column"
-    return plural(len(kinds), f"more {noun}")
+    are_metrics = all(group.columns[0].kind == "metric" for group in omitted)
+    noun = "metric" if are_metrics else "column"
+    return plural(len(omitted), f"more {noun}")
 
 
 def short_table(result: Result, board: Leaderboard) -> Table:
@@ -114,7 +115,10 @@ def _table_of_systems(
     heads: Sequence[Head],
 ) -> Table:
     """Return a row per system; the first column of means has bars."""
-    rank_heads = [Head("", name="rank")] if board.ranks and not board.against else []
+    all_heads = [Head("", numeric=False), *heads]
+    with_ranks = bool(board.ranks) and not board.against
+    if with_ranks:
+        all_heads.insert(0, Head("", name="rank"))
     star = "* significantly best"
     if board.against:
         star = f"* significantly different from {one_line(board.against, 30)}"
@@ -125,13 +129,12 @@ def _table_of_systems(
         for index, column in enumerate(columns):
             row = board.rows[system, column.name]
             cells.append(_short_cell(result, board, row, column, bar=index == 0))
-        if rank_heads:
+        if with_ranks:
             rank = board.place(system)
             tone: Tone = "strong" if rank in ("1", "1=") else ""
             cells.insert(0, Cell(rank, tone=tone))
         rows.append(cells)
-    all_heads: tuple[str | Head, ...] = (*rank_heads, Head("", numeric=False), *heads)
-    leaderboard = table(
+    return table(
         all_heads,
         rows,
         star=star,
@@ -139,8 +142,8 @@ def _table_of_systems(
         name="leaderboard",
         sorts=True,
         short=True,
+        small_print=_small_print(rows, with_ranks=with_ranks),
     )
-    return replace(leaderboard, small_print=_small_print(rows, with_ranks=bool(rank_heads)))
 
 
 def _small_print(rows: Sequence[Sequence[Cell]], *, with_ranks: bool) -> str:
@@ -249,14 +252,18 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     # A pass rate and a mean on people's scale link to the scores that they were computed from.
     scored_by_name = Shown(board.rates, board.calibrated).scored_by_name()
     scored = scored_by_name.get(column.name, column.name)
-    has_texts = scored in {column.name for column in board.of_texts}
-    title_parts = (cell.text, cell.note, f"n = {row.n:,}")
-    link = items.link(system=row.system, column=scored) if has_texts else ""
+    link = ""
+    if scored in {column.name for column in board.of_texts}:
+        link = items.link(system=row.system, column=scored)
+    title_parts = filter(None, (cell.text, cell.note, f"n = {row.n:,}"))
+    title = " ".join(title_parts)
+    if row.coverage:
+        text = f"({row.coverage}) {text}"
     return replace(
         cell,
         text=text,
         note=note,
-        title=" ".join(filter(None, title_parts)),
+        title=title,
         shade=shade,
         bar=drawn_bar,
         link=link,
@@ -289,16 +296,19 @@ def _about_columns(
 ) -> dict[str, list[str]]:
     """Explain the marks that each column has."""
     limits = set(limit_by_rate.values())
-    which_pass = f"at {next(iter(limits))} or better" if len(limits) == 1 else "that pass"
+    passing_texts = "texts that pass"
+    if len(limits) == 1:
+        passing_texts = f"texts at {limits.pop()} or better"
     scales = _scales(columns)
-    lower = [column_title(column.name) for column in columns if column.better == "lower"]
+    lower_is_better = [column for column in columns if column.better == "lower"]
+    titles_of_lower = ", ".join(column_title(column.name) for column in lower_is_better)
     calibrated = {column.name for column in board.calibrated.values()}
     abouts: dict[str, list[str]] = {}
     for column in columns:
         about = abouts.setdefault(column.name, [])
         rows = [board.rows[system, column.name] for system in board.systems]
         if column.name in limit_by_rate:
-            about.append(f"pass: share of texts {which_pass}")
+            about.append(f"pass: share of {passing_texts}")
         elif share_label(column):
             # A judge's values are probabilities. Scores from the data are verdicts, so that their
             # mean is a share.
@@ -310,8 +320,9 @@ def _about_columns(
             overall_scale = "overall 0–1, " if has_overall else ""
             about.append(f"{overall_scale}criteria {scale_text(column)}")
         if column.better == "lower":
-            about.append(f"lower is better: {', '.join(lower)}")
+            about.append(f"lower is better: {titles_of_lower}")
         # The table of one system has a column for the number of items.
-        if len(board.systems) > 1 and any(row.n and row.coverage for row in rows):
+        is_partly_scored = any(row.n and row.coverage for row in rows)
+        if len(board.systems) > 1 and is_partly_scored:
             about.append("(a/b) a of b texts have a score")
     return abouts
