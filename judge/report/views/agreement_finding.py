@@ -90,8 +90,9 @@ def places(estimate: Estimate | None) -> int:
     """
     if estimate is None or side(estimate) not in (Side.ABOVE, Side.BELOW):
         return _PLACES
-    rounded_ends = (round(estimate.low or 0.0, _PLACES), round(estimate.high or 0.0, _PLACES))
-    return _TESTED_PLACES if 0.0 in rounded_ends else _PLACES
+    ends = (estimate.low or 0.0, estimate.high or 0.0)
+    seems_to_reach_zero = any(round(end, _PLACES) == 0.0 for end in ends)
+    return _TESTED_PLACES if seems_to_reach_zero else _PLACES
 
 
 def spearman(row: Row | None, level: Level) -> Estimate | None:
@@ -110,8 +111,10 @@ def usable_level(rated: Rated, level: Level) -> Level:
 
 def usual_level(criteria: Sequence[Rated]) -> Level:
     """Return the level that a report on these criteria shows unless another one is requested."""
-    levels = [rated.usual_level for rated in criteria]
-    return "within-items" if "within-items" in levels or not levels else "all-texts"
+    levels = {rated.usual_level for rated in criteria}
+    if not levels or "within-items" in levels:
+        return "within-items"
+    return "all-texts"
 
 
 # What is compared
@@ -127,11 +130,13 @@ def leads_over_baselines(rated: Rated, judge: str, level: Level) -> list[Lead]:
     leads = []
     for row in rated.baselines:
         key = (judge, row.name, level)
+        baseline_name = column_title(row.name)
+        difference = rated.differences.get(key)
         if key in rated.reversed:
-            baseline_name = reversed_name(column_title(row.name))
-            leads.append(Lead(baseline_name, rated.reversed[key], level))
-        elif key in rated.differences:
-            leads.append(Lead(column_title(row.name), rated.differences[key], level))
+            baseline_name = reversed_name(baseline_name)
+            difference = rated.reversed[key]
+        if difference is not None:
+            leads.append(Lead(baseline_name, difference, level))
     return leads
 
 
@@ -163,7 +168,8 @@ def leads_over_judges(rated: Rated, judge: str, level: Level) -> list[Lead]:
         if judge == pair.judge:
             leads.append(Lead(pair.other, pair.spearman, level))
         elif judge == pair.other:
-            leads.append(Lead(pair.judge, pair.spearman.times(-1), level))
+            reversed_difference = pair.spearman.times(-1)
+            leads.append(Lead(pair.judge, reversed_difference, level))
     return leads
 
 
@@ -229,12 +235,14 @@ def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]
             continue
         texts = _line(rated, verdicts[rated.criterion], best, usable_level(rated, level))
         if texts:
-            lines.append(f"{rated.criterion}: {'; '.join(texts)}.")
+            line = "; ".join(texts)
+            lines.append(f"{rated.criterion}: {line}.")
     yield from lines[:_MAX_LINES]
     not_first = (Verdict.NOT_BEST, Verdict.WORSE)
     unbeaten = [rated for rated in criteria if verdicts[rated.criterion] in not_first]
     if unbeaten and len(lines) > _MAX_LINES:
-        yield f"{best} does not significantly beat {_not_beaten(unbeaten, best, level)}."
+        baselines = _not_beaten(unbeaten, best, level)
+        yield f"{best} does not significantly beat {baselines}."
 
 
 _MOST_URGENT_FIRST = (
@@ -266,7 +274,10 @@ def _headline(
     stated = [group for group in _CLAUSES if group in groups]
     if Verdict.BEST in groups:
         stated = [Verdict.BEST]
-    clauses = [_clause(group, groups[group], len(criteria), best, level) for group in stated]
+    clauses = []
+    for group in stated:
+        clause = _clause(group, groups[group], len(criteria), best, level)
+        clauses.append(clause)
     headline = f"{best} {listed(clauses)}"
     if _explained_in_headline(criteria, verdicts, level):
         # The clause on untested criteria is the last one.
@@ -319,7 +330,8 @@ def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level
     if total == 1:
         words += f" on {rated[0].criterion}"
     elif len(rated) == total:
-        words += f" on {'any of' if group in _NEGATED else 'all'} {total} criteria"
+        quantifier = "any of" if group in _NEGATED else "all"
+        words += f" on {quantifier} {total} criteria"
     else:
         words += f" on {len(rated)} of {total} criteria"
     return words
@@ -338,18 +350,18 @@ def _compared_baselines(criteria: Sequence[Rated], judge: str, level: Level) -> 
 
 def _not_beaten(criteria: Sequence[Rated], best: str, level: Level) -> str:
     """List the baselines that a judge does not beat, those on most criteria first."""
-    names: dict[str, list[str]] = {}
+    criteria_by_baseline: dict[str, list[str]] = {}
     for rated in criteria:
         for lead in leads_over_baselines(rated, best, usable_level(rated, level)):
             if lead.side is not Side.ABOVE:
-                names.setdefault(lead.name, []).append(rated.criterion)
-    most_first = sorted(names, key=lambda baseline_name: -len(names[baseline_name]))
+                criteria_by_baseline.setdefault(lead.name, []).append(rated.criterion)
+    most_first = sorted(criteria_by_baseline, key=lambda name: -len(criteria_by_baseline[name]))
     if len(criteria) == 1:
         return first_names(most_first, _MAX_NAMED)
-    descriptions = [
-        f"{baseline_name} ({first_names(names[baseline_name], _MAX_NAMED)})"
-        for baseline_name in most_first
-    ]
+    descriptions = []
+    for baseline_name in most_first:
+        criteria_names = first_names(criteria_by_baseline[baseline_name], _MAX_NAMED)
+        descriptions.append(f"{baseline_name} ({criteria_names})")
     return first_names(descriptions, _MAX_NAMED)
 
 
@@ -399,7 +411,8 @@ def correlation_text(correlation: Estimate, reached: Verdict, level: Level) -> s
     decimals = places(correlation)
     value = number(correlation.value, decimals)
     if reached is Verdict.UNTESTED:
-        return f"not tested against chance ({value}): {_untested_reason(level)}"
+        reason = _untested_reason(level)
+        return f"not tested against chance ({value}): {reason}"
     words = "not significantly better than chance"
     if reached is Verdict.AGAINST:
         words = "ranks against people"
@@ -424,7 +437,9 @@ def criterion_sentences(rated: Rated, level: Level) -> Iterator[str]:
     values = []
     for row in rated.judges:
         correlation = spearman(row, level)
-        values.append(correlation.value if correlation else -1.0)
+        # An undefined correlation counts as the worst one.
+        value = correlation.value if correlation else -1.0
+        values.append(value)
     best = rated.judges[values.index(max(values))].name
     for judge in rated.judges:
         if level not in judge.correlation.lacking:
@@ -444,8 +459,12 @@ def _sentence_on_judge(rated: Rated, judge: Row, level: Level) -> str:
     if correlation is not None and reached in _WITHOUT_BASELINE:
         texts.append(correlation_text(correlation, reached, level))
     leads = leads_over_baselines(rated, judge.name, level)
-    texts.append(leads_text(leads) if leads else "could not be compared with a baseline")
-    return f"{judge.name}: {'; '.join(texts)}."
+    if leads:
+        texts.append(leads_text(leads))
+    else:
+        texts.append("could not be compared with a baseline")
+    sentence = "; ".join(texts)
+    return f"{judge.name}: {sentence}."
 
 
 _LEADS_BY_SIDE = {
@@ -467,11 +486,11 @@ def leads_text(leads: Iterable[Lead]) -> str:
             reason = f"an interval needs {INTERVAL_ITEMS_OF_DIFFERENCES[lead.level]} items"
         numbers = change_text(lead.difference, places(lead.difference))
         leads_by_side.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
-    texts = [
-        f"{words} {', '.join(leads_by_side[lead_side])}"
-        for lead_side, words in _LEADS_BY_SIDE.items()
-        if lead_side in leads_by_side
-    ]
+    texts = []
+    for lead_side, words in _LEADS_BY_SIDE.items():
+        if lead_side in leads_by_side:
+            leads_of_side = ", ".join(leads_by_side[lead_side])
+            texts.append(f"{words} {leads_of_side}")
     if Side.UNTESTED in leads_by_side:
         texts[-1] += f": {reason}"  # untested leads come last
     return "; ".join(texts)

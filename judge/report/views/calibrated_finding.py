@@ -37,20 +37,23 @@ def calibrated_finding(result: Result, calibrated: Calibrated) -> list[str]:
 def _winners(result: Result, calibrated: Calibrated) -> Iterator[str]:
     """Say whom the leader beats, and how far the best of these trails."""
     leader, *others = calibrated.best
+    leader_name = short_name(leader)
     systems = [mean.system for mean in calibrated.means]
     behind = [system for system in systems if system not in calibrated.best]
     on_column = _on_column(result, calibrated)
     if others:
+        beaten = listed(behind)
         not_beaten = listed(others, "or")
-        beats = f"{short_name(leader)} beats {listed(behind)}{on_column}"
+        beats = f"{leader_name} beats {beaten}{on_column}"
         yield f"{_SCALE}, {beats}, but not significantly {not_beaten}"
     else:
-        yield f"{_SCALE}, {short_name(leader)} beats {all_others(behind)}{on_column}"
+        beaten = all_others(behind)
+        yield f"{_SCALE}, {leader_name} beats {beaten}{on_column}"
     difference = _difference(calibrated, leader, behind[0])
     if difference is not None:
         system_name = short_name(behind[0])
         size = _size(calibrated, difference)
-        yield f"{system_name} trails {short_name(leader)} by {size}."
+        yield f"{system_name} trails {leader_name} by {size}."
 
 
 def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
@@ -66,31 +69,34 @@ def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
     first_system, second_system = (mean.system for mean in calibrated.means[:2])
     difference = _difference(calibrated, first_system, second_system)
     if difference is not None:
-        names = f"{short_name(first_system)} and {short_name(second_system)}"
-        yield f"{names} differ by {_size(calibrated, difference)}."
+        first_name = short_name(first_system)
+        second_name = short_name(second_system)
+        size = _size(calibrated, difference)
+        yield f"{first_name} and {second_name} differ by {size}."
 
 
 def _against(calibrated: Calibrated) -> Iterator[str]:
     """Name the systems that differ significantly from the one that all are compared with."""
-    apart = [
-        short_name(difference.system) for difference in calibrated.differences if difference.apart
-    ]
+    apart = [difference.system for difference in calibrated.differences if difference.apart]
     opponent = short_name(calibrated.against)
     if not apart:
         yield f"{_SCALE}, no system differs significantly from {opponent}"
         return
+    systems = sentence_list([short_name(system) for system in apart])
     verb = "differs" if len(apart) == 1 else "differ"
-    yield f"{_SCALE}, {sentence_list(apart)} {verb} significantly from {opponent}"
+    yield f"{_SCALE}, {systems} {verb} significantly from {opponent}"
 
 
 def _highest_mean(result: Result, calibrated: Calibrated) -> str:
     highest = calibrated.means[0]
     places = decimals([mean.estimate.value for mean in calibrated.means])
     estimate = highest.estimate
+    value = number(estimate.value, places)
     interval = format_interval(estimate.low, estimate.high, places)
-    mean = f"{number(estimate.value, places)} {interval}".rstrip()
+    mean = f"{value} {interval}".rstrip()
+    system = short_name(highest.system)
     on_column = _on_column(result, calibrated)
-    return f"{_SCALE}, {short_name(highest.system)} has the highest mean{on_column}: {mean}"
+    return f"{_SCALE}, {system} has the highest mean{on_column}: {mean}"
 
 
 def _raw_order(result: Result, calibrated: Calibrated) -> Iterator[str]:
@@ -120,7 +126,8 @@ def _size(calibrated: Calibrated, difference: Powered) -> str:
     if difference.adjusted is not None:
         p_value_text = f" ({format_p(difference.adjusted)})"
     rated = plural(estimate.n, "rated item")
-    size = f"{number(estimate.value, _PLACES)} {interval}".rstrip()
+    value = number(estimate.value, _PLACES)
+    size = f"{value} {interval}".rstrip()
     return (
         f"{size}{p_value_text}, from {rated} and {difference.judged:,} that only the judge scored"
     )

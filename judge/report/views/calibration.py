@@ -44,15 +44,12 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
     blocks: list[Block] = [*calibration_summary(criteria, short=False)]
     rows = []
     for calibrated in criteria:
-        differences = calibrated.differences
-        if len(differences) > _MAX_DIFFERENCES:
-            best = calibrated.means[0].system
-            differences = tuple(
-                difference for difference in differences if difference.system == best
-            )
-        for difference in differences:
-            cells = _cells(criteria, calibrated, difference)
-            rows.append((*cells, p_cell(difference.adjusted)))
+        best = calibrated.means[0].system if calibrated.means else ""
+        shows_all = len(calibrated.differences) <= _MAX_DIFFERENCES
+        for difference in calibrated.differences:
+            if shows_all or difference.system == best:
+                cells = _cells(criteria, calibrated, difference)
+                rows.append((*cells, p_cell(difference.adjusted)))
     if rows:
         caption = "Differences on people's scale; of many, only those from the best system."
         table_name = "calibrated-differences"
@@ -62,7 +59,8 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
             text = one_line(f"{calibrated.column}: {calibrated.note}", NOTE)
             blocks.append(Notice(text))
     if blocks:
-        blocks.append(Details("How to read these tables", (Bullets(_HELP),)))
+        explanation = Bullets(_HELP)
+        blocks.append(Details("How to read these tables", (explanation,)))
     return tuple(blocks)
 
 
@@ -107,11 +105,12 @@ def _cells(
     if len(criteria) > 1:
         row_name = f"{calibrated.column} · {row_name}"
     value = write(estimate.value, places)
+    mark = STAR if powered.apart else ""
     interval = format_interval(estimate.low, estimate.high, places)
     # In the order of _HEADS.
     return [
         row_name,
-        Cell(value, mark=STAR if powered.apart else ""),
+        Cell(value, mark=mark),
         interval or None,
         estimate_cell(powered.people, places, write),
         estimate.n,
@@ -129,8 +128,9 @@ def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> I
     """Yield the calibration of a judge: a sentence, and its bins folded."""
     places = decimals([calibration.low, calibration.high])
     error = calibration.error
+    percentage = percent(error.value)
     interval = format_interval(error.low, error.high, 1, 100)
-    percent_error = f"{percent(error.value)} {interval}".rstrip()
+    percent_error = f"{percentage} {interval}".rstrip()
     bias = change_text(calibration.bias, places)
     yield Paragraph(
         f"Calibration of {judge}: error {percent_error} of the scale, bias {bias} points."
@@ -143,11 +143,12 @@ def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> I
         rating = number(people.value, places)
         texts = plural(people.n, "text")
         note = f"judge {mean}, people {rating}, {texts}"
-        ends_of_mean = (people.low, people.high)
-        points.append(charts.Bin(bin.value, people.value, *ends_of_mean, people.n, note))
-        scores = f"{number(bin.low, 1)}–{number(bin.high, 1)}"
+        point = charts.Bin(bin.value, people.value, people.low, people.high, people.n, note)
+        points.append(point)
+        lowest = number(bin.low, 1)
+        highest = number(bin.high, 1)
         rating_cell = estimate_cell(people, places)
-        rows.append((scores, people.n, mean, rating_cell))
+        rows.append((f"{lowest}–{highest}", people.n, mean, rating_cell))
     block_name = f"calibration-{criterion}-{judge}"
     caption = f"{criterion}: mean score and rating by {judge}'s score."
     bins = table(("scores", "texts", "judge", "people"), rows, caption=caption, name=block_name)

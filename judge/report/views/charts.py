@@ -67,21 +67,20 @@ def means_charts(result: Result) -> Iterator[Chart]:
         known_bars = [bar for bar in drawn_bars if bar is not None]
         if not known_bars:
             continue
-        axis = _around(known_bars)
-        lowest = column.low
-        highest = column.high
-        if (
-            column.kind == "criterion"
-            and lowest is not None
-            and highest is not None
-            and lowest < highest
-        ):
-            axis = scale(lowest, highest)  # the whole scale
         caption = " · ".join(_marks(column, comparison, known_bars))
-        title = f"{title_by_column[column.name]}{ARROWS[column.better]}"
-        panel = Panel(axis, drawn_bars)
+        title = title_by_column[column.name] + ARROWS[column.better]
+        panel = Panel(_axis_of_means(column, known_bars), drawn_bars)
         chart = intervals(column.name, title, _row_labels(systems), [panel], caption=caption)
         yield replace(chart, tabled=True)
+
+
+def _axis_of_means(column: Column, drawn_bars: Sequence[Bar]) -> Axis:
+    """Return the whole scale of a criterion; of any other column an axis that holds the bars."""
+    if column.kind != "criterion" or column.low is None or column.high is None:
+        return _around(drawn_bars)
+    if column.low >= column.high:
+        return _around(drawn_bars)
+    return scale(column.low, column.high)
 
 
 def _mean_bars(
@@ -143,17 +142,20 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
         for score in result.table.column_scores(column.name):
             values[score.system].append(score.value)
         if any(values.values()):
-            values = dict(zip(_row_labels(list(values)), values.values(), strict=True))
+            row_labels = _row_labels(list(values))
+            values_by_label = dict(zip(row_labels, values.values(), strict=True))
             title = f"Distribution: {title_by_column[column.name]}"
             # A column that an older version stored may have labels without values.
             labels = dict(zip(column.labels, column.values, strict=False))
             ends = (column.low, column.high)
-            yield histograms(f"scores-{column.name}", title, values, labels, ends)
+            yield histograms(f"scores-{column.name}", title, values_by_label, labels, ends)
 
 
 def _row_labels(systems: Sequence[str]) -> list[str]:
     """Return what a chart calls the systems: by their names, if the data has any."""
-    return ["all texts"] if list(systems) == [UNNAMED_SYSTEM] else list(systems)
+    if list(systems) == [UNNAMED_SYSTEM]:
+        return ["all texts"]
+    return list(systems)
 
 
 def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
@@ -173,8 +175,8 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
         yield replace(chart, tabled=True)
     if strengths:
         bars_of_systems = [strengths.get(system) for system in systems]
-        axis = _around(list(strengths.values()))
-        panels = [Panel(axis, bars_of_systems)]
+        known_bars = list(strengths.values())
+        panels = [Panel(_around(known_bars), bars_of_systems)]
         chart_name = f"strength-{ranking.column}"
         chart = intervals(chart_name, f"Strength: {label}", systems, panels)
         yield replace(chart, tabled=True)
@@ -205,7 +207,8 @@ def matrix_chart(table: Table, title: str) -> Chart:
     cells = [row[1:] for row in table.rows]
     names = [row[0].text for row in table.rows]
     heads = [column.head for column in table.columns[1:]]
-    return replace(heat_map(table.name, title, names, heads, cells), tabled=True)
+    chart = heat_map(table.name, title, names, heads, cells)
+    return replace(chart, tabled=True)
 
 
 def metric_chart(result: Result) -> Iterator[Chart]:
@@ -221,24 +224,23 @@ def metric_chart(result: Result) -> Iterator[Chart]:
         if level not in matrices:
             continue
         matrix = matrices[level]
-        names = matrix.names
         judged = [
-            index
-            for index, column_name in enumerate(names)
-            if kinds.get(column_name) == "criterion"
+            column_name for column_name in matrix.names if kinds.get(column_name) == "criterion"
         ]
         if not judged:
             continue
-        judge = judged[0]
+        judge = matrix.names.index(judged[0])
         bar_by_title: dict[str, Bar] = {}
         sizes: list[int] = []
         for index, column_name in enumerate(matrix.names):
             value = matrix.values[index][judge]
             lower_bound = matrix.low[index][judge]
             upper_bound = matrix.high[index][judge]
-            if kinds.get(column_name) == "metric" and value is not None and lower_bound is not None:
+            is_metric = kinds.get(column_name) == "metric"
+            if is_metric and value is not None and lower_bound is not None:
                 title = column_title(column_name)
-                bar_by_title[title] = Bar(value, lower_bound, upper_bound, number(value, 2))
+                text = number(value, 2)
+                bar_by_title[title] = Bar(value, lower_bound, upper_bound, text)
                 sizes.append(matrix.n[index][judge])
         if bar_by_title:
             name_of_judge = one_line(matrix.names[judge])

@@ -17,10 +17,12 @@ from judge.results.claims import claim_rows
 def view(listed: ClaimList) -> Document:
     """Lay out the unsupported claims of outputs; JSON and CSV have all claims."""
     keys, rows = claim_rows(listed.result.table, listed.claims)
+    n_claims = sum(count.claims for count in listed.counts)
+    title_of_run = build_provenance(listed.result).title
     return Document(
         title="Claims",
-        scope=plural(sum(count.claims for count in listed.counts), "claim"),
-        about=(build_provenance(listed.result).title,),
+        scope=plural(n_claims, "claim"),
+        about=(title_of_run,),
         sections=tuple(_sections(listed)),
         data={"counts": listed.counts, "claims": rows},
         records=tuple(rows),

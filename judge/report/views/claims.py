@@ -55,12 +55,8 @@ def claims_summary(result: Result) -> Iterator[Table]:
     counts = claim_counts(result.table, claims)
     # Without a value in any row, the table has no column of evidence.
     rows = [[*_row(entry), None] for entry in unsupported[:_MOST_IN_SUMMARY]]
-    yield _table(
-        rows,
-        f"{_how_many(claims, column)}{_by_system(counts)}.",
-        caption="Least supported claims",
-        short=True,
-    )
+    sentence = _how_many(claims, column) + _by_system(counts)
+    yield _table(rows, f"{sentence}.", caption="Least supported claims", short=True)
 
 
 def has_unsupported_claims(result: Result) -> bool:
@@ -82,15 +78,16 @@ def claim_blocks(
     unsupported = unsupported_claims(claims)
     if not unsupported:
         threshold = support_threshold(column)
+        all_claims = plural(len(claims), "claim")
         yield Paragraph(
-            f"None of {plural(len(claims), 'claim')} is unsupported: all have a probability of "
-            f"{threshold:g} or more."
+            f"None of {all_claims} is unsupported: all have a probability of {threshold:g} or more."
         )
         return
     listed = unsupported[:most]
     table_key = f"{_how_many(claims, column)}."
-    if len(listed) < len(unsupported):
-        table_key += f" {len(unsupported) - len(listed):,} more: judge report RUN --claims"
+    n_more = len(unsupported) - len(listed)
+    if n_more:
+        table_key += f" {n_more:,} more: judge report RUN --claims"
     rows = [[*_row(entry), _evidence(entry)] for entry in listed]
     yield _table(rows, table_key, sorts=True)
 
@@ -111,8 +108,9 @@ def _blocks(result: Result, column: ScoreColumn) -> Iterator[Block]:
 
 def _how_many(claims: Sequence[ClaimOfText], column: ScoreColumn) -> str:
     threshold = support_threshold(column)
-    share = f"{len(unsupported_claims(claims)):,} of {plural(len(claims), 'claim')}"
-    return f"{share} have a probability of support below {threshold:g}"
+    n_unsupported = len(unsupported_claims(claims))
+    all_claims = plural(len(claims), "claim")
+    return f"{n_unsupported:,} of {all_claims} have a probability of support below {threshold:g}"
 
 
 def _by_system(counts: Sequence[ClaimCount]) -> str:
@@ -136,11 +134,12 @@ def _counts_table(counts: Sequence[ClaimCount], column: ScoreColumn) -> Table:
         system = one_line(count.system, _MAX_TEXT)
         rows.append([system, count.claims, count.unsupported, share_cell(count.share)])
     heads = ("system", "claims", "unsupported", Column("share", better="lower"))
+    threshold = support_threshold(column)
     return table(
         heads,
         rows,
-        f"Unsupported: probability of support below {support_threshold(column):g}. Share: "
-        "unsupported claims of all claims.",
+        f"Unsupported: probability of support below {threshold:g}. Share: unsupported claims of "
+        "all claims.",
         caption="Claims of outputs by system.",
         name="claims-by-system",
         sorts=True,

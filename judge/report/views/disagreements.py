@@ -21,6 +21,7 @@ from judge.report.document import (
     Excerpts,
     Heading,
     Table,
+    Tone,
     table,
 )
 from judge.report.format import column_title, mean_text, score_text, share_label, shortest_places
@@ -117,13 +118,14 @@ def _rater_table(compared: Sequence[Disagreements], level: Level) -> Table:
         for rater in comparison.raters:
             spearman = estimate_cell(rater.spearman.get(usable), 2)
             difference = estimate_cell(rater.difference, 2, signed)
-            rows.append((comparison.criterion, rater.rater, spearman, difference, rater.texts))
+            row = (comparison.criterion, rater.rater, spearman, difference, rater.texts)
+            rows.append(row)
     heads = ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts")
-    spearman_note = f"Spearman's correlation {'; or '.join(correlations)}."
+    levels = "; or ".join(correlations)
     return table(
         heads,
         rows,
-        f"{spearman_note} Judge − rater: mean difference in points.",
+        f"Spearman's correlation {levels}. Judge − rater: mean difference in points.",
         caption="Judge against each rater.",
         name="each-rater",
     )
@@ -154,8 +156,10 @@ class _ShownGap:
     def size_text(self) -> str:
         """The size in points of the scale, or in percent for the probability of a label."""
         if share_label(self.compared.column):
-            return f"{signed(100 * self.gap.size, 0)}%"
-        return signed(self.gap.size, 1 if self.span > 1 else 2)
+            percentage = signed(100 * self.gap.size, 0)
+            return f"{percentage}%"
+        places = 1 if self.span > 1 else 2
+        return signed(self.gap.size, places)
 
     def scores_text(self, listed: Sequence[_ShownGap]) -> str:
         """Return both sides in points of the scale, or in percent for the probability of a label.
@@ -175,7 +179,8 @@ class _ShownGap:
         """Each rater's rating and comment."""
         ratings = []
         for rater, vote in self.gap.ratings:
-            rating = f"{rater}: {score_text(self.compared.column, vote)}"
+            vote_text = score_text(self.compared.column, vote)
+            rating = f"{rater}: {vote_text}"
             if rater in self.gap.comments:
                 comment = one_line(self.gap.comments[rater], _MAX_COMMENT)
                 rating += f" “{comment}”"
@@ -195,7 +200,8 @@ def _excerpts(
     an `order`, a text links to the items in this order of the gaps.
     """
     largest_first = sorted(gaps, key=lambda gap: -gap.share)
-    return Excerpts("", tuple(_excerpt(gap, listed, order) for gap in largest_first), n_more)
+    excerpts = [_excerpt(gap, listed, order) for gap in largest_first]
+    return Excerpts("", tuple(excerpts), n_more)
 
 
 def _excerpt(text: _ShownGap, listed: Sequence[_ShownGap], order: str | None) -> Excerpt:
@@ -207,16 +213,17 @@ def _excerpt(text: _ShownGap, listed: Sequence[_ShownGap], order: str | None) ->
         link = items.link(item=gap.item, system=gap.system, column=column, order=order)
     quote = f"“{gap.quote}”" if gap.quote else ""
     reason = " ".join(filter(None, (gap.reason, quote)))
-    note = " · ".join(filter(None, (text.scores_text(listed), text.ratings_text)))
+    notes = filter(None, (text.scores_text(listed), text.ratings_text))
+    tone: Tone = "bad" if text.share >= _LARGE_GAP else ""
     return Excerpt(
-        text.size_text,
-        "" if gap.system == UNNAMED_SYSTEM else gap.system,
-        gap.item,
-        column_title(criterion),
+        score=text.size_text,
+        system="" if gap.system == UNNAMED_SYSTEM else gap.system,
+        item=gap.item,
+        column=column_title(criterion),
         reason=reason,
-        note=note,
+        note=" · ".join(notes),
         text=one_line(gap.output, _MAX_TEXT),
-        tone="bad" if text.share >= _LARGE_GAP else "",
+        tone=tone,
         link=link,
     )
 
@@ -231,8 +238,10 @@ def finding(compared: Iterable[Disagreements], judge: str) -> Iterator[str]:
     if gaps:
         largest = max(gaps, key=lambda gap: gap.share)
         system = "" if largest.gap.system == UNNAMED_SYSTEM else largest.gap.system
-        text = ", ".join(filter(None, (largest.gap.item, system, largest.compared.criterion)))
-        yield f"Largest disagreement: {text}: {largest.scores_text([largest])}."
+        names = filter(None, (largest.gap.item, system, largest.compared.criterion))
+        text = ", ".join(names)
+        scores = largest.scores_text([largest])
+        yield f"Largest disagreement: {text}: {scores}."
 
 
 def _confusion_table(criterion: str, confusion: Confusion) -> Table:
@@ -252,15 +261,17 @@ def _confusion_table(criterion: str, confusion: Confusion) -> Table:
                 shade = _STRONGEST_SHADE * count / most * sign
             row.append(Cell(f"{count:,}", value=count, shade=shade))
         rows.append(row)
-    table_key = f"Same level {confusion.share(0):.0%}."
+    share_of_same = confusion.share(0)
+    table_key = f"Same level {share_of_same:.0%}"
     if len(names) > 2:  # with two levels, all are at most one level apart
-        share_near = f"{confusion.share(1):.0%}"
-        table_key = f"{table_key.removesuffix('.')}, at most one level apart {share_near}."
+        share_of_near = confusion.share(1)
+        table_key += f", at most one level apart {share_of_near:.0%}"
     ratings = plural(confusion.n, "rating")
+    heads = [Column(level_name, group="judge") for level_name in names]
     return table(
-        ("", *(Column(level_name, group="judge") for level_name in names)),
+        ("", *heads),
         rows,
-        table_key,
+        f"{table_key}.",
         caption=f"Confusion by level: {ratings} of {criterion}, the judge's likeliest level.",
         name=f"confusion-{criterion}",
     )

@@ -11,12 +11,14 @@ from judge.suite.risk import ACCEPTABLE, CaseRisk, SuiteRisk
 
 def blocks(risk: SuiteRisk, suite_name: str) -> Iterator[Block]:
     """Yield a sentence about the suite and a table of its cases; `suite_name` names the suite."""
-    yield Paragraph(" ".join(_sentences(risk, suite_name)))
+    sentences = _sentences(risk, suite_name)
+    yield Paragraph(" ".join(sentences))
     rows = []
     for case in risk.cases:
         same_texts = _rate(case.same_texts, "unknown")
         other_items = _rate(case.other_items, "–")
-        rows.append((Cell(case.name), case.status, same_texts, other_items, _mend(case)))
+        mend = _mend(case)
+        rows.append((Cell(case.name), case.status, same_texts, other_items, mend))
     yield text_table(
         ("case", "verdict", "same texts", "other items", "mend"),
         rows,
@@ -41,7 +43,8 @@ def _sentences(risk: SuiteRisk, suite_name: str) -> Iterator[str]:
             f"would {then}."
         )
         if risk.n_unknown:
-            yield f"This leaves out {plural(risk.n_unknown, 'case')}: {reason}."
+            unknown_cases = plural(risk.n_unknown, "case")
+            yield f"This leaves out {unknown_cases}: {reason}."
     if risk.other_items is not None:
         on_other_items = _rate(risk.other_items, "")
         yield f"On other items of the same kind, {on_other_items} would {then}."

@@ -108,7 +108,9 @@ def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
         if failed.scored_ratings is not None:
             ratings = number(failed.ratings, SHORT)
             scored = number(failed.scored_ratings, SHORT)
-            test = "" if failed.p is None else f" ({format_p(failed.p)})"
+            test = ""
+            if failed.p is not None:
+                test = f" ({format_p(failed.p)})"
             note += (
                 f" People's mean rating of these texts is {ratings}, "
                 f"of the scored ones {scored}{test}."
@@ -130,12 +132,12 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
     headline = next(finding_sentences(result.rated, level))
     blocks: list[Block] = [Paragraph(f"{headline}.", "strong")]
     if _validate_measures_rouge(result):
-        blocks.append(
-            Paragraph("judge validate also measures ROUGE: the run has no metric of texts.")
-        )
+        hint = "judge validate also measures ROUGE: the run has no metric of texts."
+        blocks.append(Paragraph(hint))
     for rated in result.rated:
         blocks += map(Notice, failure_notes(rated, level))
-    best = best_judge([rated for rated in result.rated if rated.judges], level)
+    judged = [rated for rated in result.rated if rated.judges]
+    best = best_judge(judged, level)
     gaps = disagreements.of_result(result)
     blocks += disagreements.blocks(gaps, best, level, linked=True)
     return (*blocks, *criteria_blocks(result.rated, level))
@@ -144,24 +146,22 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
 def _validate_measures_rouge(result: Result) -> bool:
     """Return whether `judge validate` has further baselines: ROUGE, if the run has no metric."""
     table = result.table
-    own_metrics = [
-        column
-        for column in table.columns
-        if column.kind == "metric"
-        and not column.signature.is_external
-        and column.name not in table.corpus_columns
-    ]
-    return not own_metrics and any(sample.references for sample in table.samples)
+    for column in table.columns:
+        is_of_texts = column.kind == "metric" and column.name not in table.corpus_columns
+        if is_of_texts and not column.signature.is_external:
+            return False
+    return any(sample.references for sample in table.samples)
 
 
 def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
     """Yield the tables of each criterion, and how to read them."""
     for rated in criteria:
-        yield Heading(f"{rated.criterion}: {plural(rated.texts, 'rated text')}")
+        texts = plural(rated.texts, "rated text")
+        yield Heading(f"{rated.criterion}: {texts}")
         yield from _criterion_blocks(rated, level)
     if criteria:
-        texts = tuple(_help_texts(criteria, level))
-        yield Details("How to read these tables", (Bullets(texts),))
+        help_texts = tuple(_help_texts(criteria, level))
+        yield Details("How to read these tables", (Bullets(help_texts),))
 
 
 def _help_texts(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
@@ -178,9 +178,11 @@ def _help_texts(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
             estimate = spearman(row, usable_level(rated, level))
             if estimate:
                 # `Spearman's rho over all texts; 95% expanded percentile bootstrap ...`
-                method = estimate.method.rpartition("; ")[2]
-                texts = reasons if estimate.low is None else methods
-                texts[method] = None
+                _, _, method = estimate.method.rpartition("; ")
+                if estimate.low is None:
+                    reasons[method] = None
+                else:
+                    methods[method] = None
     shared = "a difference uses the texts with both values, and the same resamples."
     for method in methods:
         yield f"[low, high]: {method}; {shared}"
@@ -218,15 +220,19 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
         estimates = [
             row.correlation.estimates.get((level, coefficient)) for coefficient in COEFFICIENTS
         ]
-        tone: Tone = "" if row.kind == "judge" else "muted"
         title = row.name
-        if row.kind != "judge":
-            title = "one rater" if row.kind == "rater" else f"{column_title(row.name)} (baseline)"
+        if row.kind == "rater":
+            title = "one rater"
+        elif row.kind == "baseline":
+            title = f"{column_title(row.name)} (baseline)"
+        tone: Tone = "" if row.kind == "judge" else "muted"
+        title_cell = Cell(title, tone=tone)
         cells = [estimate_cell(estimate, places(estimate), tone=tone) for estimate in estimates]
-        n = next((estimate.n for estimate in estimates if estimate), None)
+        sizes = [estimate.n for estimate in estimates if estimate]
+        n = sizes[0] if sizes else None
         # At level all-texts, n is the number of texts.
         n_texts = None if level == "all-texts" else row.correlation.texts
-        rows.append((Cell(title, tone=tone), *cells, failed_cell(row), n, n_texts))
+        rows.append((title_cell, *cells, failed_cell(row), n, n_texts))
     heads: list[str | Column] = [
         "",
         *(Column(head, better="higher") for head in _HEADS),
@@ -252,7 +258,8 @@ def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
             note = ("No agreement and calibration for", row.no_calibration)
             names_by_note.setdefault(note, []).append(row.name)
     for (beginning, reason), names in names_by_note.items():
-        yield f"{beginning} {', '.join(names)}: {reason}."
+        listed_names = ", ".join(names)
+        yield f"{beginning} {listed_names}: {reason}."
 
 
 def other_level_note(rated: Rated, level: Level) -> str:
@@ -270,13 +277,10 @@ def other_level_note(rated: Rated, level: Level) -> str:
 
 def _missing_level_note(rated: Rated, level: Level, usable: Level) -> str:
     """Say why a level has no values, and which one is shown."""
-    correlations = [row.correlation for row in rated.rows]
+    lacking = [row.correlation for row in rated.rows if level in row.correlation.lacking]
     # A row that has texts gives the better reason.
-    correlations.sort(key=lambda correlation: not correlation.texts)
-    reasons = [
-        correlation.lacking[level] for correlation in correlations if level in correlation.lacking
-    ]
-    reason = reasons[0] if reasons else ""
+    lacking.sort(key=lambda correlation: not correlation.texts)
+    reason = lacking[0].lacking[level] if lacking else ""
     return f"No values at level {level}: {reason}. The table is {OVER[usable]}."
 
 
@@ -358,10 +362,11 @@ def best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | No
     for row, correlation in charted_rows(rated, level):
         if row.kind != "baseline":
             continue
+        baseline_name = column_title(row.name)
         if not row.directed and correlation.value < 0:
-            correlations.append((reversed_name(column_title(row.name)), correlation.times(-1)))
-        else:
-            correlations.append((column_title(row.name), correlation))
+            baseline_name = reversed_name(baseline_name)
+            correlation = correlation.times(-1)
+        correlations.append((baseline_name, correlation))
     return max(correlations, key=lambda pair: pair[1].value, default=(None, None))
 
 
@@ -371,13 +376,11 @@ def agreement_chart(rated: Rated, level: Level | None = None) -> Chart:
     shown_level = usable_level(rated, level or rated.usual_level)
     for row, estimate in charted_rows(rated, shown_level):
         row_name = "one rater" if row.kind == "rater" else column_title(row.name)
-        bar_by_row[row_name] = charts.Bar(
-            estimate.value,
-            estimate.low,
-            estimate.high,
-            number(estimate.value, SHORT),
-            tone="best" if row.kind == "judge" else "",
-        )
+        text = number(estimate.value, SHORT)
+        bar = charts.Bar(estimate.value, estimate.low, estimate.high, text)
+        if row.kind == "judge":
+            bar = replace(bar, tone="best")
+        bar_by_row[row_name] = bar
     chart = charts.bars(
         f"people-{rated.criterion}",
         f"Judge against people: {rated.criterion}",
@@ -403,8 +406,10 @@ def agreement_tiles(result: Result) -> Iterator[Tile]:
         if rated.rater:
             raters = f"your {rated.rater.signature}"  # `3 raters`
         label = f"agreement of the judge with {raters} ({rated.criterion})"
-        yield Tile(f"ρ {number(judges[0].value, SHORT)}", label, link="people")
+        rho = number(judges[0].value, SHORT)
+        yield Tile(f"ρ {rho}", label, link="people")
     baseline_name, correlation = best_baseline(rated, level)
     if correlation is not None:
         label = f"agreement of {baseline_name} with people, the best baseline"
-        yield Tile(f"ρ {number(correlation.value, SHORT)}", label, "muted", "people")
+        rho = number(correlation.value, SHORT)
+        yield Tile(f"ρ {rho}", label, "muted", "people")

@@ -57,15 +57,21 @@ def view(item: ResultItem) -> Document:
     columns = {column.name: column for column in item.result.table.columns}
     scored = chain.from_iterable(item.rows.values())
     rows = [*scored, *item.unwritten]
+    records = [_record(row) for row in rows]
     n_failed = sum(isinstance(row, Failure) for row in rows)
+    footer = []
+    if n_failed:
+        footer.append(f"{n_failed:,} failed")
+    item_name = one_line(item.item)
+    title_of_run = build_provenance(item.result).title
     return Document(
-        title=f"Item {one_line(item.item)}",
+        title=f"Item {item_name}",
         scope=plural(len(item.samples), "text"),
-        about=(build_provenance(item.result).title,),
+        about=(title_of_run,),
         sections=tuple(_sections(item, columns)),
-        footer=(f"{n_failed:,} failed",) if n_failed else (),
+        footer=tuple(footer),
         data=_data(item, columns),
-        records=tuple(_record(row) for row in rows),
+        records=tuple(records),
     )
 
 
@@ -96,7 +102,8 @@ def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
     # A text that could not be written has a failure in every column; one of them tells the reason.
     unwritten = {row.key: row for row in item.unwritten}
     for index, row in enumerate(unwritten.values()):
-        reason = Paragraph(f"No output; {failure_kind(row.error)}: {row.message}")
+        error = failure_kind(row.error)
+        reason = Paragraph(f"No output; {error}: {row.message}")
         title = one_line(item.name(row))
         yield Section(f"unwritten-{index}", title, partial(tuple, [reason]))
     if item.prompts:
@@ -140,10 +147,12 @@ def _shared_messages(item: ResultItem) -> Turns:
 
 def _data(item: ResultItem, columns: Columns) -> dict[str, Any]:
     """Return an item for JSON."""
-    samples = item.samples
-    outputs = [_output_record(sample, item.rows[sample.key], columns) for sample in samples]
+    outputs = []
+    for sample in item.samples:
+        rows = item.rows[sample.key]
+        outputs.append(_output_record(sample, rows, columns))
     # About the first text; `--system NAME` shows the prompts about another.
-    prompts = [_prompt_record(samples[0], prompt) for prompt in item.prompts]
+    prompts = [_prompt_record(item.samples[0], prompt) for prompt in item.prompts]
     return {
         "item": item.item,
         "source": _source(item),
@@ -194,9 +203,8 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
     rows = item.rows[sample.key]
     text_name = item.name(sample)
     # The scores of metrics have no reason, so they are facts and not rows of the table.
-    table_rows = [
-        row for row in rows if isinstance(row, Failure) or columns[row.column].kind != "metric"
-    ]
+    metrics = {column.name for column in columns.values() if column.kind == "metric"}
+    table_rows = [row for row in rows if isinstance(row, Failure) or row.column not in metrics]
     if table_rows:
         yield _score_table(item, table_rows, columns)
     facts = _facts(item, sample, columns)
@@ -225,7 +233,9 @@ def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[st
             value = number(row.value, places(item.result, column))
             title = column_title(row.column)
             metrics.append(f"{title} {value}")
-    ratings = [f"{rating_name} {value:.3g}" for rating_name, value in sample.human.items()]
+    ratings = []
+    for rating_name, rating in sample.human.items():
+        ratings.append(f"{rating_name} {rating:.3g}")
     facts = []
     if metrics:
         facts.append(("metrics", " · ".join(metrics)))
@@ -248,11 +258,9 @@ def _claim_table(claims: Sequence[CheckedClaim], column: str, table_name: str) -
 def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
     """Yield what the judges were asked about the item's first text."""
     if len(item.samples) > 1:
-        yield Paragraph(
-            f"As sent for {item.name(item.samples[0])}; "
-            "--system NAME shows those of another system.",
-            "muted",
-        )
+        first_text = item.name(item.samples[0])
+        about = f"As sent for {first_text}; --system NAME shows those of another system."
+        yield Paragraph(about, "muted")
     for prompt in item.prompts:
         titles = map(column_title, prompt.columns)
         title = one_line(", ".join(titles))
@@ -294,7 +302,6 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
     for row in rows:
         column = columns[row.column]
         title = f"{column.criterion} ({column.judge})" if column.judge else column.name
-        opponent = [one_line(row.opponent)] if is_ranking else []
         if isinstance(row, Failure):
             value = Cell("failed", tone="bad")
             reason = f"{failure_kind(row.error)}: {row.message}"
@@ -303,7 +310,10 @@ def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Col
             value = _score_cell(row, finding, tie_label(column))
             quote = f"“{finding.quote}”" if finding.quote else ""
             reason = " ".join(filter(None, (finding.reason, quote)))
-        lines.append([column_title(title), *opponent, value, reason])
+        line: list[Content] = [column_title(title), value, reason]
+        if is_ranking:
+            line.insert(1, one_line(row.opponent))
+        lines.append(line)
     return text_table(heads, lines, name="scores")
 
 

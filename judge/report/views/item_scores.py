@@ -81,6 +81,7 @@ def build_finding(
         just = "just " if _without_zeros(text) == limit else ""
         side = "above" if column.better == "lower" else "below"
         fails = f"{just}{side} {limit}"
+    places_of_bounds = max(2, places or 0)
     return Finding(
         value=text,
         replies=stored_replies(provenance),
@@ -88,7 +89,7 @@ def build_finding(
         bars=distribution.bars,
         shares=distribution.shares,
         labels=distribution.n_labels,
-        method=_method_text(provenance, max(2, places or 0)),
+        method=_method_text(provenance, places_of_bounds),
         reason=provenance.reason or "",
         fails=fails,
         answers=_answers(provenance),
@@ -160,10 +161,11 @@ class Piece(NamedTuple):
         """Each claim's probability and most similar sentence, and its words if they differ."""
         notes = []
         for claim in self.claims:
-            same = claim.text.strip() == self.text.strip()
-            words = "." if same else f": “{one_line(claim.text, MAX_SENTENCE)}”"
-            support = f"{claim.probability:.2f}"
-            notes.append(f"Support {support}{words} {claim.nearest}")
+            words = "."
+            if claim.text.strip() != self.text.strip():
+                claim_text = one_line(claim.text, MAX_SENTENCE)
+                words = f": “{claim_text}”"
+            notes.append(f"Support {claim.probability:.2f}{words} {claim.nearest}")
         return " · ".join(notes)
 
 
@@ -178,29 +180,29 @@ def marked(
     """
     quoted: list[tuple[Span, str]] = []
     for quote, title in quotes:
-        span_start = text.find(quote)
-        if span_start >= 0:
-            quoted.append((Span(span_start, span_start + len(quote)), title))
+        start = text.find(quote)
+        if start >= 0:
+            span = Span(start, start + len(quote))
+            quoted.append((span, title))
     unsupported = [claim for claim in claims if not claim.supported]
     claimed = [(claim.span, claim) for claim in unsupported if claim.span]
-    spans = [span for span, _ in quoted] + [span for span, _ in claimed]
     cuts = {0, len(text)}
-    for span in spans:
+    for span, _ in (*quoted, *claimed):
         cuts |= {span.start, span.end}
     pieces: list[Piece] = []
-    for span_start, span_end in pairwise(sorted(cuts)):
-        # A piece has no cut inside, so a span that overlaps it contains it.
-        names = [
-            title for span, title in quoted if span.start <= span_start and span_end <= span.end
-        ]
-        around = [
-            claim for span, claim in claimed if span.start <= span_start and span_end <= span.end
-        ]
-        ends = [f"{claim.probability:.2f}" for span, claim in claimed if span.end == span_end]
-        distinct_names = " · ".join(dict.fromkeys(names))
-        pieces.append(
-            Piece(text[span_start:span_end], distinct_names, tuple(around), ", ".join(ends)),
+    # A piece has no cut inside, so a span that overlaps it contains it.
+    for start, end in pairwise(sorted(cuts)):
+        names = [title for span, title in quoted if span.start <= start and end <= span.end]
+        around = [claim for span, claim in claimed if span.start <= start and end <= span.end]
+        ending = [claim for span, claim in claimed if span.end == end]
+        ends = [f"{claim.probability:.2f}" for claim in ending]
+        piece = Piece(
+            text[start:end],
+            quoted=" · ".join(dict.fromkeys(names)),
+            claims=tuple(around),
+            ends=", ".join(ends),
         )
+        pieces.append(piece)
     return tuple(pieces)
 
 
@@ -228,11 +230,12 @@ def _method_text(provenance: Provenance, places: int) -> str:
         phrases.append(draws)
     elif mass is not None:
         phrases.append(f"mass {mass:.2f}")
-    bounds = [bound for bound in (provenance.low, provenance.high) if bound is not None]
-    ends = [number(bound, places) for bound in bounds]
-    # Bounds that are the same after rounding say nothing.
-    if len(set(ends)) > 1:
-        phrases.append(f"bounds {'–'.join(ends)}")
+    if provenance.low is not None and provenance.high is not None:
+        low = number(provenance.low, places)
+        high = number(provenance.high, places)
+        # Bounds that are the same after rounding say nothing.
+        if low != high:
+            phrases.append(f"bounds {low}–{high}")
     if provenance.entropy is not None:
         phrases.append(f"entropy {provenance.entropy:.2f}")
     note = f"; {provenance.note}" if provenance.note else ""
@@ -283,14 +286,18 @@ class Compared:
         """Return the mean preference for a system over its pairs."""
         values = []
         for pair in self.pairs:
-            if system in (pair.first, pair.second) and pair.preference is not None:
-                is_first = pair.first == system
-                values.append(pair.preference if is_first else 1 - pair.preference)
+            if pair.preference is None:
+                continue
+            if system == pair.first:
+                values.append(pair.preference)
+            elif system == pair.second:
+                values.append(1 - pair.preference)
         return sum(values) / len(values) if values else None
 
 
 _BothOrders = list[Score | Failure | None]
 """The rows of a pair: with its first and with its second system shown first."""
+_AnswersByPair = dict[tuple[str, str], _BothOrders]
 
 
 def compared(
@@ -302,27 +309,30 @@ def compared(
 ) -> tuple[Compared, ...]:
     """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair."""
     index_of = {system: index for index, system in enumerate(systems)}
-    by_column: dict[str, dict[tuple[str, str], _BothOrders]] = {}
-    for column in labels:
-        by_column[column] = {}
+    by_column: dict[str, _AnswersByPair] = {column: {} for column in labels}
     for row in rows:
-        if row.column in by_column and {row.system, row.opponent} <= index_of.keys():
-            # A pair is named in the order of the systems, whichever was shown first.
-            is_swapped = index_of[row.system] > index_of[row.opponent]
-            names = (row.system, row.opponent)
-            if is_swapped:
-                names = (row.opponent, row.system)
-            answers = by_column[row.column].setdefault(names, [None, None])
-            answers[1 if is_swapped else 0] = row
+        if row.column not in by_column or not {row.system, row.opponent} <= index_of.keys():
+            continue
+        answers_by_pair = by_column[row.column]
+        # A pair is named in the order of the systems, whichever was shown first.
+        if index_of[row.system] <= index_of[row.opponent]:
+            answers = answers_by_pair.setdefault((row.system, row.opponent), [None, None])
+            answers[0] = row
+        else:
+            answers = answers_by_pair.setdefault((row.opponent, row.system), [None, None])
+            answers[1] = row
 
     def order(names: tuple[str, str]) -> tuple[int, int]:
-        return index_of[names[0]], index_of[names[1]]
+        first_system, second_system = names
+        return index_of[first_system], index_of[second_system]
 
     contests = []
     for column, answers_by_pair in by_column.items():
-        in_order = sorted(answers_by_pair, key=order)
         label_of_tie = tie_labels.get(column)
-        pairs = [_pair(names, answers_by_pair[names], orders, label_of_tie) for names in in_order]
+        pairs = []
+        for names in sorted(answers_by_pair, key=order):
+            pair = _pair(names, answers_by_pair[names], orders, label_of_tie)
+            pairs.append(pair)
         contests.append(Compared(labels[column], tuple(pairs)))
     return tuple(contests)
 
@@ -439,7 +449,8 @@ def question_table(lines: Sequence[Line], table_name: str) -> Table:
     for line in lines:
         counted = line.value(first_similarity)
         if not line.similarity:
-            counted = f"not counted: {line.left_out or 'no reason recorded'}"
+            reason = line.left_out or "no reason recorded"
+            counted = f"not counted: {reason}"
         answers = (line.from_source, line.from_output)
         other_similarities = map(line.value, others)
         texts = (line.theme, line.question, *answers, counted, *other_similarities)

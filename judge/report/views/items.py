@@ -133,8 +133,10 @@ class Output:
     @property
     def human(self) -> str:
         """People's ratings: `coherence 4`."""
-        ratings = self.sample.human.items()
-        texts = [f"{rating_name} {minus(f'{value:.3g}')}" for rating_name, value in ratings]
+        texts = []
+        for rating_name, rating in self.sample.human.items():
+            value = minus(f"{rating:.3g}")
+            texts.append(f"{rating_name} {value}")
         return ", ".join(texts)
 
 
@@ -257,8 +259,8 @@ class Item:
         column = first_column(sample, REQUEST_COLUMNS)
         request = request_in_cell(sample.extra[column]) if column else sample.source
         request = request or _first_request(self.messages or worst.messages)
-        texts = (request, sample.output)
-        return tuple(text[:_MAX_PEEK] for text in texts if text)
+        texts = filter(None, (request, sample.output))
+        return tuple(text[:_MAX_PEEK] for text in texts)
 
 
 def _first_request(messages: Pairs) -> str:
@@ -331,9 +333,7 @@ _TextRows = Mapping[tuple[str, str, str], Score | Failure]
 
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
-    rows: dict[tuple[str, str, str], Score | Failure] = {}
-    for stored in result.table.rows():
-        rows[stored.item, stored.system, stored.column] = stored
+    rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
     measure_by_column = _measures_of_columns(result, rows)
     measures = _with_leads(measure_by_column)
     measures += _spreads(measures)
@@ -344,14 +344,16 @@ def _scored(result: Result) -> Items:
         outputs = []
         n_lost = 0
         for text in texts[item]:
-            sample = text.sample
+            text_key = text.sample.key
             rows_of_text: dict[str, Score | Failure] = {}
             for column_name, measure in measure_by_column.items():
-                row = rows.get((*sample.key, column_name))
+                row = rows.get((*text_key, column_name))
                 if row is not None:
                     rows_of_text[column_name] = row
-                n_lost += measure.values[sample.key] is False
-            outputs.append(_scored_output(text, rows_of_text, measure_by_column))
+                if measure.values[text_key] is False:
+                    n_lost += 1
+            output = _scored_output(text, rows_of_text, measure_by_column)
+            outputs.append(output)
         items.append(_item(item, outputs, n_lost, lowest))
     return _items(result, items, measures, texts)
 
@@ -381,24 +383,25 @@ def _with_leads(measure_by_column: Mapping[str, Measure]) -> list[Measure]:
 
     These are the criteria, or without any the first column that has a better direction.
     """
-    leads = []
+    criteria = []
+    directed = []
     for column_name, measure in measure_by_column.items():
         if measure.column.kind == "criterion" and not measure.judge:
-            leads.append(column_name)
-    if not leads:
-        directed = [
-            column_name for column_name, each in measure_by_column.items() if each.column.better
-        ]
-        leads = directed[:1]
+            criteria.append(column_name)
+        if measure.column.better:
+            directed.append(column_name)
+    leads = criteria or directed[:1]
     measures = []
     for column_name, measure in measure_by_column.items():
         column = measure.column
         numbers = measure.numbers.values()
         # A metric without a scale is shaded from its lowest to its highest value.
-        lowest = min(numbers, default=None) if column.low is None else column.low
-        highest = max(numbers, default=None) if column.high is None else column.high
-        scaled = replace(column, low=lowest, high=highest)
-        measures.append(replace(measure, column=scaled, leads=column_name in leads))
+        if column.low is None:
+            column = replace(column, low=min(numbers, default=None))
+        if column.high is None:
+            column = replace(column, high=max(numbers, default=None))
+        scaled = replace(measure, column=column, leads=column_name in leads)
+        measures.append(scaled)
     return measures
 
 
@@ -416,8 +419,14 @@ def _scored_output(
     for column_name, row in rows.items():
         measure = measure_by_column[column_name]
         if measure.column.kind == "criterion":
-            names = {"name": measure.title, "judge": measure.judge}
-            findings.append(build_finding(row, measure.column, measure.places, **names))
+            finding = build_finding(
+                row,
+                measure.column,
+                measure.places,
+                name=measure.title,
+                judge=measure.judge,
+            )
+            findings.append(finding)
         elif isinstance(row, Score):
             value = number(row.value, measure.places)
             metrics.append((measure.title, value))
@@ -430,14 +439,15 @@ def _scored_output(
         title = column_title(failure.column)
         if more:
             title = f"{title} and {len(more)} more"
-        findings.append(Finding(title, "", Replies(), failure=failure))
-    claims_of_output = (claims[column_name] for column_name in CLAIMS if claims.get(column_name))
+        finding = Finding(title, value="", replies=Replies(), failure=failure)
+        findings.append(finding)
+    claims_by_metric = (claims.get(column_name, ()) for column_name in CLAIMS)
     return replace(
         text,
         findings=tuple(findings),
         metrics=tuple(metrics),
         qags=qags,
-        claims=next(claims_of_output, ()),
+        claims=next(filter(None, claims_by_metric), ()),
         reference_claims=claims.get(REFERENCE_CLAIMS, ()),
     )
 
@@ -446,7 +456,9 @@ def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
     """Return the value of a row, False if it failed, None if it is missing or a metric declined."""
     if isinstance(row, Score):
         return row.value
-    return False if failed(row) and not abstained(column, row) else None
+    if failed(row) and not abstained(column, row):
+        return False
+    return None
 
 
 def spread_name(criterion: str) -> str:
@@ -469,8 +481,9 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
         scores_of_judges = [measure.numbers for measure in judged]
         for text in judged[0].values:
             numbers = [scores[text] for scores in scores_of_judges if text in scores]
-            is_complete = len(numbers) == len(judged)
-            values[text] = max(numbers) - min(numbers) if is_complete else None
+            values[text] = None
+            if len(numbers) == len(judged):
+                values[text] = max(numbers) - min(numbers)
         column = Column(spread_name(criterion), "metric", Signature(), 0.0, width, better="lower")
         title = f"{column_title(criterion)}: judges apart"
         spreads.append(_difference_measure(title, column, values))
@@ -503,7 +516,8 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
 def _difference_measure(title: str, column: Column, values: _Values) -> Measure:
     """Return a measure with as many decimals as its values need."""
     measure = Measure(title, column, 0, values)
-    return replace(measure, places=shortest_places(measure.numbers.values()))
+    numbers = measure.numbers.values()
+    return replace(measure, places=shortest_places(numbers))
 
 
 def _ranked(result: Result) -> Items:
@@ -511,9 +525,9 @@ def _ranked(result: Result) -> Items:
     rows_by_item: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
         rows_by_item.setdefault(row.item, []).append(row)
-    texts = _texts_by_item(result)
+    all_texts = _texts_by_item(result)
     texts = {
-        item_name: outputs for item_name, outputs in texts.items() if item_name in rows_by_item
+        item_name: all_texts[item_name] for item_name in all_texts if item_name in rows_by_item
     }
     labels = _ranking_labels(result)
     tie_labels = {column.name: tie_label(column) for column in result.table.columns}
@@ -544,7 +558,10 @@ def _ranking_labels(result: Result) -> dict[str, str]:
     labels: dict[str, str] = {}
     for group in groups(result):
         for column_name, part_heading in group.parts.items():
-            labels[column_name] = f"{group.name}: {part_heading}" if part_heading else group.name
+            label = group.name
+            if part_heading:
+                label = f"{group.name}: {part_heading}"
+            labels[column_name] = label
     return {ranking.column: labels[ranking.column] for ranking in result.rankings}
 
 
@@ -643,13 +660,15 @@ def _lowest(worst: _TextScore | None) -> Lowest | None:
     measure = worst.measure
     value = float(measure.values[worst.text] or 0)
     text = score_text(measure.column, value, measure.places)
+    # From −1, the worst end of the scale, to 1.
     shade = round(2 * worst.share - 1, 2)
+    _, worst_system = worst.text
     return Lowest(
         text=text,
         shade=shade,
-        system="" if measure.per_item else worst.text[1],
+        system="" if measure.per_item else worst_system,
         column=measure.name,
-        worst_system=worst.text[1],
+        worst_system=worst_system,
     )
 
 
@@ -663,10 +682,11 @@ def _items(
     note = ""
     if len(items) < len(texts):
         n_listed = sum(len(item.outputs) for item in items)
-        n_texts = sum(map(len, texts.values()))
-        listed_items = f"These are the {len(items):,} lowest of {len(texts):,} items"
-        listed_texts = f"({n_listed:,} of {n_texts:,} texts)"
-        note = f"{listed_items} {listed_texts}. All are in scores.parquet."
+        n_texts = sum(len(outputs) for outputs in texts.values())
+        note = (
+            f"These are the {len(items):,} lowest of {len(texts):,} items "
+            f"({n_listed:,} of {n_texts:,} texts). All are in scores.parquet."
+        )
     facets = islice(_facets(items), _MOST_FACETS)
     return Items(
         items=tuple(items),
@@ -720,18 +740,16 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
                 if column_name == "request":
                     value = request_in_cell(value)
                 others[column] = _shown_value(value, is_list=column_name == "passages")
+        columns_read = tuple(others.items())
         tags = tuple(_tags(sample, others))
-        output = Output(sample, tuple(others.items()), tags=tags)
+        output = Output(sample, columns_read, tags=tags)
         by_item.setdefault(sample.item, []).append(output)
     return by_item
 
 
 def _request_first(column_names: Collection[str]) -> list[str]:
     """Return the names in order; the request says what the other columns are about."""
-    request_names = [column_name for column_name in column_names if column_name == "request"]
-    return request_names + sorted(
-        column_name for column_name in column_names if column_name != "request"
-    )
+    return sorted(column_names, key=lambda column_name: (column_name != "request", column_name))
 
 
 def _shown_value(value: Any, *, is_list: bool) -> str:
@@ -772,6 +790,7 @@ def _item(item_name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest
         own_outputs.append(own_output)
     sources = (sample.source for sample in samples if sample.source is not None)
     references = (sample.references for sample in samples if sample.references)
+    shared_messages = conversations[0] if is_shared else ()
     return Item(
         name=item_name,
         source=next(sources, None),
@@ -779,7 +798,7 @@ def _item(item_name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest
         others=shared_columns,
         outputs=tuple(own_outputs),
         failed=n_lost,
-        messages=conversations[0] if is_shared else (),
+        messages=shared_messages,
         tags=shared_tags,
         lowest=lowest,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from judge.core.format import one_line
 from judge.core.records import Score
-from judge.report.document import Excerpt
+from judge.report.document import Excerpt, Tone
 from judge.report.format import column_title, score_text
 from judge.report.views import items
 from judge.report.views.columns import score_places
@@ -27,19 +27,21 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
         if other_score.item == score.item and other_score.system != score.system:
             value = score_text(column, other_score.value, places)
             notes.append(f"{other_score.system} {value}")
-    if len(notes) > _MAX_SYSTEMS:
-        notes[_MAX_SYSTEMS:] = [f"{len(notes) - _MAX_SYSTEMS:,} more"]
+    n_more = len(notes) - _MAX_SYSTEMS
+    if n_more > 0:
+        notes = [*notes[:_MAX_SYSTEMS], f"{n_more:,} more"]
     is_bad = column.passes(score.value) is False or lowest.share < NEUTRAL
+    tone: Tone = "bad" if is_bad else ""
     reason = score.provenance.reason or score.provenance.quote or _output(result, score)
     has_several_systems = len(result.table.systems) > 1
     return Excerpt(
-        score_text(column, score.value, places),
-        score.system if has_several_systems else "",
-        score.item,
-        column_title(column.name),
+        score=score_text(column, score.value, places),
+        system=score.system if has_several_systems else "",
+        item=score.item,
+        column=column_title(column.name),
         reason=reason,
         note=" · ".join(notes),
-        tone="bad" if is_bad else "",
+        tone=tone,
         link=items.link(item=score.item, system=score.system, column=column.name),
     )
 

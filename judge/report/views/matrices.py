@@ -60,13 +60,13 @@ def difference_blocks(result: Result) -> Iterator[Block]:
 
 def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: str) -> Table:
     differences = comparison.differences
+    sides = "first minus second"
     if len(differences) > _MAX_PAIRS and not comparison.against:
+        sides = "first minus second, pairs with the first system"
         first_system = comparison.ranks[0].system
         differences = tuple(
             difference for difference in differences if difference.system == first_system
         )
-    are_all = len(differences) == len(comparison.differences)
-    only = "" if are_all else ", pairs with the first system"
     rows: list[list[Content]] = []
     for difference in differences:
         mark = "*" if difference.apart else ""
@@ -88,7 +88,8 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
     if comparison.detectable is not None:
         detectable = number(factor * comparison.detectable, decimals)
         sentences.append(f"Detectable difference: {detectable} (80% power).")
-    if any(_excludes_zero(difference) and not difference.apart for difference in differences):
+    not_significant = [difference for difference in differences if not difference.apart]
+    if any(_excludes_zero(difference) for difference in not_significant):
         sentences.append("Intervals are Student's t, of each pair alone; p decides.")
     if comparison.note:
         sentences.append(_as_sentence(comparison.note))
@@ -97,7 +98,7 @@ def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: 
         rows,
         " ".join(sentences),
         star=f"* p < {ALPHA:g} ({test}, Holm-corrected).",
-        caption=f"{head}: first minus second{only}.",
+        caption=f"{head}: {sides}.",
         name=f"differences-{comparison.column}",
         sorts=True,
     )
@@ -129,8 +130,9 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
             cells.append(line)
         # The diagonal has values even if no two columns can be compared.
         if any(cell and cell.text != "–" for row in cells for cell in row):
-            note = f" {_as_sentence(matrix.note)}" if matrix.note else ""
-            caption = f"Spearman's rho {OVER[level]}.{note}"
+            caption = f"Spearman's rho {OVER[level]}."
+            if matrix.note:
+                caption = f"{caption} {_as_sentence(matrix.note)}"
             title = f"Correlation of the columns, {_TITLES[level]}"
             chart_name = f"correlations-{level}"
             heads = [title_by_column[column_name] for column_name in matrix.names]
@@ -139,7 +141,8 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
 
 def _as_sentence(note: str) -> str:
     """Return a note with a capital letter and a full stop."""
-    return f"{note[0].upper()}{note[1:]}."
+    capital = note[0].upper()
+    return f"{capital}{note[1:]}."
 
 
 def _correlation(matrix: Matrix, row: int, column: int) -> Cell:

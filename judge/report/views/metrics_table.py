@@ -57,13 +57,14 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
         rows.append((column_title(row_name), *cells))
     heads = [Column(column.rated.criterion, better="higher") for column in columns]
     levels = dict.fromkeys(OVER[column.level] for column in columns)
+    levels_in_words = "; or ".join(levels)
     return table(
         ("", *heads),
         rows,
         _key(columns),
         star="* significantly above all others.",
         name=NAME,
-        caption=f"Spearman's correlation with people's ratings, {'; or '.join(levels)}.",
+        caption=f"Spearman's correlation with people's ratings, {levels_in_words}.",
         sorts=True,
     )
 
@@ -86,10 +87,10 @@ def _side_of_lead(rated: Rated, best: str, row_name: str, level: Level) -> Side:
 
     Both the interval and its rounding are those of the sentences: a star must not contradict them.
     """
-    lead = _lead(rated, best, row_name, level)
-    if lead is None:
+    difference = _lead(rated, best, row_name, level)
+    if difference is None:
         return Side.UNTESTED
-    return Lead(row_name, lead, level).side
+    return Lead(row_name, difference, level).side
 
 
 def _lead(rated: Rated, best: str, row_name: str, level: Level) -> Estimate | None:

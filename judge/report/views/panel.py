@@ -48,7 +48,8 @@ def summary_lines(result: Result) -> Iterator[str]:
         for row in splits:
             title = column_title(row.criterion)
             counts.append(f"{title} {row.split:,} of {row.n:,}")
-        yield f"Panel    split on {', '.join(counts)}"
+        counts_of_criteria = ", ".join(counts)
+        yield f"Panel    split on {counts_of_criteria}"
 
 
 def _blocks(result: Result) -> Iterator[Block]:
@@ -84,10 +85,13 @@ def _blocks(result: Result) -> Iterator[Block]:
 
 def _excerpt(column: Column, split: Split, places: int) -> Excerpt:
     """Return a text with the lowest and the highest score, and that of each judge."""
-    values = split.values
-    lowest = score_text(column, min(values.values()), places)
-    highest = score_text(column, max(values.values()), places)
-    scores = [f"{judge} {score_text(column, value, places)}" for judge, value in values.items()]
+    values = split.values.values()
+    lowest = score_text(column, min(values), places)
+    highest = score_text(column, max(values), places)
+    scores = []
+    for judge, value in split.values.items():
+        score = score_text(column, value, places)
+        scores.append(f"{judge} {score}")
     system = split.system
     if split.opponent:
         system = f"{system} against {split.opponent}"

@@ -41,8 +41,10 @@ def pass_fail_summary(criteria: Sequence[Rated]) -> tuple[Table, ...]:
             rows.append((name_and_mark, *_cells(row.passes)))
     if not rows:
         return ()
-    table_key = "Pass and fail, judge against people. TPR: share of people's passes that the judge "
-    table_key += "passes. TNR: share of their fails that it fails."
+    table_key = (
+        "Pass and fail, judge against people. TPR: share of people's passes that the judge passes. "
+        "TNR: share of their fails that it fails."
+    )
     return (_rates_table(rows, table_key, name="pass-fail", short=True),)
 
 
@@ -55,7 +57,8 @@ def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
                 continue
             n_failed = passes.judge_only + passes.neither
             n_passed = passes.both + passes.people_only
-            subject = f"On {rated.criterion}, {one_line(row.name)}"
+            judge_name = one_line(row.name)
+            subject = f"On {rated.criterion}, {judge_name}"
             texts_failed = plural(n_failed, "text")
             on_failed = f"passes {passes.judge_only:,} of the {texts_failed} that people fail"
             if not n_failed:
@@ -132,11 +135,12 @@ def pass_rate_blocks(
             name="calibrated-pass-rates",
             short=short,
         )
-    if not short:
-        notes = [
-            f"{calibrated.column}: {calibrated.note}" for calibrated in criteria if calibrated.note
-        ]
-        yield from (Notice(one_line(note, _NOTE)) for note in notes)
+    if short:
+        return
+    for calibrated in criteria:
+        if calibrated.note:
+            note = f"{calibrated.column}: {calibrated.note}"
+            yield Notice(one_line(note, _NOTE))
 
 
 def pass_fail_records(rated: Rated) -> Iterator[dict[str, Any]]:
@@ -173,7 +177,9 @@ def _cells(passes: PassAgreement) -> list[Content]:
 
 
 def _rate_cell(rate: Estimate | None) -> Cell:
-    return Cell("n/a") if rate is None else share_cell(rate)
+    if rate is None:
+        return Cell("n/a")
+    return share_cell(rate)
 
 
 def _rates_table(rows: Sequence[Sequence[Content]], table_key: str, **fields: Any) -> Table:

@@ -22,15 +22,21 @@ def view(power: RunPower) -> Document:
     items = []
     for column in power.columns:
         items += [pair.items for pair in column.pairs]
-    method = Bullets(tuple(_method(power)))
-    sections = (Section("method", "Method", lambda: [method]),)
+    scope = ""
+    summary = []
+    if items:
+        scope = plural(max(items), "item")
+        summary.append(_power_table(power))
+    run_name = power.run or "the run"
+    headline, *details = sentences
+    methods = tuple(_method(power))
     return Document(
-        title=f"Power of {power.run or 'the run'}",
-        finding=(sentences[0].rstrip("."), *sentences[1:]),
-        scope=plural(max(items), "item") if items else "",
+        title=f"Power of {run_name}",
+        finding=(headline.rstrip("."), *details),
+        scope=scope,
         notices=power.notes,
-        summary=(_power_table(power),) if items else (),
-        sections=sections,
+        summary=tuple(summary),
+        sections=(Section("method", "Method", lambda: [Bullets(methods)]),),
         data=power,
         records=tuple(_records(power)),
     )
@@ -79,8 +85,8 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
     if not columns:
         yield "No pair of systems has differences to compute the power from."
         return
-    first_column = next(iter(columns.values()))
-    column = columns.get("overall") or first_column
+    first_column, *_ = columns.values()
+    column = columns.get("overall", first_column)
     pair = column.pairs[-1]  # the requested pair, or the one that needs most items
     in_column = f"in {column.column}"
     subject = ""
@@ -99,12 +105,11 @@ def _power_sentences(power: RunPower) -> Iterator[str]:
         detecting = f"{subject}detecting" if subject else "Detecting"
         yield f"{detecting} {difference} needs {needed}."
     elif pair.detectable is None:
-        too_few = f"{plural(pair.items, 'item')} are too few to detect any difference {where}"
-        yield f"{too_few} ({POWER:.0%} power)."
+        items = plural(pair.items, "item")
+        yield f"{items} are too few to detect any difference {where} ({POWER:.0%} power)."
     else:
         difference = f"a difference of {pair.detectable:.3g} {where}"
-        detectable = f"{pair.items:,} items detect {difference}"
-        yield f"{detectable} ({POWER:.0%} power)."
+        yield f"{pair.items:,} items detect {difference} ({POWER:.0%} power)."
 
 
 def _observed_sentence(
@@ -117,13 +122,15 @@ def _observed_sentence(
 
     `subject` names the pair and begins the sentence.
     """
-    observed = f"their difference of {abs(pair.difference):.3g} {in_column}"
+    size = abs(pair.difference)
+    observed = f"their difference of {size:.3g} {in_column}"
     if pair.significant:
         p_value_text = format_p(pair.p or 0.0)
         items = plural(pair.items, "item")
         yield f"{subject}{observed} is already significant ({p_value_text}, {items})."
     elif pair.items_for_observed is not None and power.difference is None:
-        yield f"{subject}detecting {observed} needs {_items(pair.items_for_observed)}."
+        needed = _items(pair.items_for_observed)
+        yield f"{subject}detecting {observed} needs {needed}."
 
 
 def _power_table(power: RunPower) -> Table:

@@ -59,7 +59,8 @@ def blocks(compared: Sequence[PreferenceAgreement]) -> list[Block]:
         notes.append(_DERIVED)
     notes += _notes_on_excluded(compared)
     notes += _notes_on_majorities(compared)
-    notes.append(f"Method: {'; '.join(_methods(compared))}.")
+    methods = "; ".join(_methods(compared))
+    notes.append(f"Method: {methods}.")
     return [preference_table(compared, short=False), Paragraph(" ".join(notes))]
 
 
@@ -98,13 +99,15 @@ def preference_table(compared: Sequence[PreferenceAgreement], *, short: bool) ->
     """Return a row per judge and person, and one for every two raters together."""
     rows = []
     for agreement in compared:
-        criterion = (
-            f"{column_title(agreement.criterion)}: " if _has_several_criteria(compared) else ""
-        )
+        criterion = ""
+        if _has_several_criteria(compared):
+            criterion = f"{column_title(agreement.criterion)}: "
         for row in agreement.rows:
-            sides = f"{agreement.judge} and {row.name or 'people'}"
+            person = row.name or "people"
+            sides = f"{agreement.judge} and {person}"
             if row.kind == "raters":
                 sides = "two raters"
+            same = share_cell(row.same)
             kappa = estimate_cell(row.kappa, 2)
-            rows.append((f"{criterion}{sides}", share_cell(row.same), kappa, row.same.n))
+            rows.append((f"{criterion}{sides}", same, kappa, row.same.n))
     return table(("", "same", "kappa", "pairs"), rows, _KEY, name="preferences", short=short)

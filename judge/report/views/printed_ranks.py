@@ -13,11 +13,13 @@ def in_printed_order(comparison: Comparison | Calibrated) -> list[Rank]:
     The leader has not always the best mean: see `Comparison.best`. If all systems are compared with
     one, none leads, and those with few scores come last.
     """
-    if comparison.against:
-        partly = comparison.partly_scored
-        return sorted(comparison.ranks, key=lambda rank: (rank.system in partly, rank.rank))
-    leader = comparison.best[:1]
-    return sorted(comparison.ranks, key=lambda rank: (rank.system not in leader, rank.rank))
+
+    def order(rank: Rank) -> tuple[bool, int]:
+        if comparison.against:
+            return rank.system in comparison.partly_scored, rank.rank
+        return rank.system not in comparison.best[:1], rank.rank
+
+    return sorted(comparison.ranks, key=order)
 
 
 def printed_ranks(comparison: Comparison | Calibrated) -> dict[str, int]:
@@ -26,9 +28,6 @@ def printed_ranks(comparison: Comparison | Calibrated) -> dict[str, int]:
     Systems share a rank if none of them differs significantly from another one.
     """
     systems = [rank.system for rank in in_printed_order(comparison)]
-    apart = {
-        frozenset((difference.system, difference.other))
-        for difference in comparison.differences
-        if difference.apart
-    }
+    significant = [difference for difference in comparison.differences if difference.apart]
+    apart = {frozenset((difference.system, difference.other)) for difference in significant}
     return shared_ranks(systems, apart)

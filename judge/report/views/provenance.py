@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
 from judge.core.failure_kinds import failure_kind
@@ -99,8 +98,8 @@ class Provenance:
     """What every report says beside its numbers.
 
     `judges` has the settings and refusals of each one, by name. `banners` go before any number; the
-    first ones say that no model judged. `remarks` warn of nothing. `signed` has the columns' signatures, and for judgments how
-    many scores each method gave.
+    first ones say that no model judged. `remarks` warn of nothing. `signed` has the columns'
+    signatures, and for judgments how many scores each method gave.
     """
 
     title: str
@@ -123,11 +122,12 @@ def build_provenance(result: Result) -> Provenance:
     failures = _failures(result)
     n_failures = sum(kind.count for kind in failures)
     n_lost = n_failures - result.abstained
-    title = one_line(str(_title(result.info)))
+    title = str(_title(result.info))
+    # Each once.
     banners = dict.fromkeys(_banners(result))
-    remarks = dict.fromkeys(map(Remark, _remarks(result)))
+    remarks = dict.fromkeys(Remark(remark) for remark in _remarks(result))
     return Provenance(
-        title=title,
+        title=one_line(title),
         banners=tuple(banners),
         remarks=tuple(remarks),
         failures=failures,
@@ -155,8 +155,10 @@ def _judge_remarks(result: Result) -> Iterator[tuple[str, str]]:
     """Yield the judges with their settings and what their servers refused, if there is any."""
     judges = result.info.judges
     for judge, info in judges.items():
-        refused = "; ".join(refusals(info, scored_instead(result, judge)))
-        texts = [one_line(" · ".join(_settings(info))), refused]
+        settings = " · ".join(_settings(info))
+        methods_used = scored_instead(result, judge)
+        refused = "; ".join(refusals(info, methods_used))
+        texts = [one_line(settings), refused]
         if len(judges) > 1:
             address = one_line(info.base_url or info.provider)
             usage = _usage(info, replayed=info.provider == "replay")
@@ -194,8 +196,9 @@ def _signatures(result: Result) -> Iterator[tuple[str, str]]:
         if not signature:
             continue
         counts = methods.get(column.name)
-        text = f"({_method_counts(counts)})" if counts else ""
-        yield column_title(column.name), _joined(signature, text, sep=" ")
+        if counts:
+            signature = f"{signature} ({_method_counts(counts)})"
+        yield column_title(column.name), _joined(signature)
 
 
 def _banners(result: Result) -> Iterator[str]:
@@ -234,9 +237,10 @@ def _thin_scores(result: Result) -> Iterator[str]:
     thin = [mass for mass in masses if mass < _MIN_MASS - _ROUNDING]
     if thin:
         scores = plural(len(masses), "score")
+        least = min(thin)
         yield (
             f"{len(thin):,} of {scores} by token probabilities have less than {_MIN_MASS:.0%} of "
-            f"the probability on the scale, the least {min(thin):.0%}."
+            f"the probability on the scale, the least {least:.0%}."
         )
 
 
@@ -261,7 +265,8 @@ def _readings_in_words(result: Result) -> Iterator[str]:
     if n_repaired:
         phrases.append(f"{n_repaired:,} of {total:,} from the answer to a repair question")
     if phrases:
-        yield f"Scores not in the requested form: {', '.join(phrases)}."
+        counts_in_words = ", ".join(phrases)
+        yield f"Scores not in the requested form: {counts_in_words}."
 
 
 def failed(row: Score | Failure | None) -> bool:
@@ -290,9 +295,17 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     kinds = []
     for (stage, error), counts in counts_by_kind.items():
         failures = failures_by_kind[stage, error]
-        ((message, alike),) = Counter(failure.message for failure in failures).most_common(1)
-        example = _example(next(failure for failure in failures if failure.message == message))
-        kind_of_failure = FailureKind(stage, error, counts.total(), tuple(counts), example, alike)
+        messages = Counter(failure.message for failure in failures)
+        ((commonest, alike),) = messages.most_common(1)
+        first_failure = next(failure for failure in failures if failure.message == commonest)
+        kind_of_failure = FailureKind(
+            stage,
+            error,
+            counts.total(),
+            columns=tuple(counts),
+            example=_example(first_failure),
+            alike=alike,
+        )
         kinds.append(kind_of_failure)
     return tuple(sorted(kinds, key=lambda kind: -kind.count))
 
@@ -322,7 +335,7 @@ def readings(result: Result) -> tuple[Readings, ...]:
     for column in result.table.columns:
         if column.kind == "criterion":
             counts[column.name] = Counter()
-    for row in chain.from_iterable(map(split, result.table.rows())):
+    for row in _single_judgments(result):
         if row.column not in counts:
             continue
         if isinstance(row, Failure):
@@ -345,6 +358,12 @@ def readings(result: Result) -> tuple[Readings, ...]:
     return tuple(read)
 
 
+def _single_judgments(result: Result) -> Iterator[Score | Failure]:
+    """Yield the rows of a result; the row of a checklist as one row per question."""
+    for row in result.table.rows():
+        yield from split(row)
+
+
 def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     """Return the names and texts of the facts about a run that are known."""
     info = result.info
@@ -360,17 +379,22 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     # A result that no run made has no time.
     with suppress(ValueError):
         started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
-    language = info.language
     took = f"took\u00a0{exact_duration(info.seconds)}" if started else ""
-    status = info.status if info.judge_version else ""
+    language = ""
+    if info.language is not None:
+        language = f"{info.language.name} ({info.language.how})"
     failed = f"{n_lost:,} failed" if n_lost else ""
     abstained = f"{result.abstained:,} abstained" if result.abstained else ""
-    version = f"judge {one_line(info.judge_version)}" if info.judge_version else ""
+    status = ""
+    version = ""
+    if info.judge_version:
+        status = info.status
+        version = f"judge {one_line(info.judge_version)}"
     facts = {
         "Data": _data_fact(info),
         "Texts": _texts_fact(result),
         "Judges" if is_panel else "Judge": _joined(info.model, at, sep=" "),
-        "Language": f"{language.name} ({language.how})" if language is not None else "",
+        "Language": language,
         "Weighting": _joined(weighting, _method_counts(methods), sep=": "),
         "Started": _joined(started, took),
         "Status": _joined(status, failed, abstained),
@@ -382,12 +406,14 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
 
 def _texts_fact(result: Result) -> str:
     """Return `80 texts: 20 items, 4 systems`, or `20 texts` if the data names no system."""
-    texts = plural(len(result.table.samples), "text")
-    items = plural(len(result.table.items), "item")
-    systems = plural(len(result.table.systems), "system")
+    n_texts = len(result.table.samples)
+    n_items = len(result.table.items)
+    texts = plural(n_texts, "text")
+    items = plural(n_items, "item")
     if result.table.systems != (UNNAMED_SYSTEM,):
+        systems = plural(len(result.table.systems), "system")
         return f"{texts}: {items}, {systems}"
-    return texts if len(result.table.items) == len(result.table.samples) else f"{texts}: {items}"
+    return texts if n_texts == n_items else f"{texts}: {items}"
 
 
 def _data_fact(info: RunInfo) -> str:
@@ -410,7 +436,10 @@ def _budget_fact(info: RunInfo) -> str:
 
 def _method_counts(methods: Counter[str]) -> str:
     """Return `logprobs 78, samples 2`."""
-    counts = [f"{one_line(method)} {count:,}" for method, count in methods.most_common()]
+    counts = []
+    for method, count in methods.most_common():
+        method_name = one_line(method)
+        counts.append(f"{method_name} {count:,}")
     return ", ".join(counts)
 
 
@@ -420,8 +449,8 @@ def _joined(*parts: Any, sep: str = ", ") -> str:
     for part in parts:
         if part:
             # `one_line` would make a no-break space a plain one.
-            pieces = str(part).split("\u00a0")
-            lines.append("\u00a0".join(map(one_line, pieces)))
+            pieces = map(one_line, str(part).split("\u00a0"))
+            lines.append("\u00a0".join(pieces))
     return sep.join(lines)
 
 
@@ -431,7 +460,8 @@ def usage_of_run(info: RunInfo) -> str:
     writing = generation_cost(info)
     if writing:
         phrases.append(f"of which generation: ${writing:,.4f}")
-    return one_line(" · ".join(filter(None, phrases)))
+    summary = " · ".join(filter(None, phrases))
+    return one_line(summary)
 
 
 def _usage(used: ModelUse, *, replayed: bool) -> str:
@@ -448,8 +478,8 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
             number = getattr(requests, kind)
             if number:
                 counts[kind] = number
-        in_words = [f"{count:,} {kind}" for kind, count in counts.items()]
-        phrases.append(f"requests: {', '.join(in_words)}")
+        counts_in_words = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+        phrases.append(f"requests: {counts_in_words}")
     if usage != Usage():
         cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
         thought = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
@@ -538,8 +568,10 @@ def _first_prompts(result: Result) -> Iterator[Block]:
         text = f"item {item}, {system}"
         if prompt.opponent:
             text = f"{text} against {one_line(prompt.opponent, 60)}"
-        title = f"Prompt: {one_line(', '.join(columns))}, as sent for {text}"
-        yield Details(title, tuple(message_blocks(prompt.messages)))
+        column_names = one_line(", ".join(columns))
+        title = f"Prompt: {column_names}, as sent for {text}"
+        messages = tuple(message_blocks(prompt.messages))
+        yield Details(title, messages)
     if columns_by_prompt:
         command = "judge report RUN --item ID --system NAME"
         yield Paragraph(f"{command} shows the prompts of other texts.", "muted")
@@ -553,7 +585,8 @@ def method_blocks(result: Result) -> Iterator[Block]:
         facts.append(("Usage", about.usage))
     yield Facts(tuple(facts))
     if about.judges:
-        yield Heading("Judges" if len(about.judges) > 1 else "Judge")
+        heading = "Judges" if len(about.judges) > 1 else "Judge"
+        yield Heading(heading)
         yield Facts(about.judges)
     if about.signed:
         yield Heading("Signatures")
@@ -565,11 +598,11 @@ def method_blocks(result: Result) -> Iterator[Block]:
             title = one_line(criterion.title or criterion_name)
             summary = f"Template: {title} {criterion.digest[:12]}"
             yield Details(summary.rstrip(), blocks)
-    versions = result.info.versions.items()
-    if versions:
-        packages = [
-            f"{one_line(package_name)} {one_line(number)}" for package_name, number in versions
-        ]
+    packages = []
+    for package_name, number in result.info.versions.items():
+        name_and_version = f"{package_name} {number}"
+        packages.append(one_line(name_and_version))
+    if packages:
         yield Paragraph(", ".join(packages), "muted")
 
 
@@ -581,8 +614,9 @@ def _criterion_blocks(criterion: CriterionInfo) -> Iterator[Block]:
         yield Heading("Examples", 4)
         examples = []
         for example in criterion.examples:
+            score = one_line(example.score)
             output = one_line(example.output, 200)
-            examples.append(f"{one_line(example.score)}: {output}")
+            examples.append(f"{score}: {output}")
         yield Bullets(tuple(examples))
     for file, text in criterion.templates.items():
         yield Heading(one_line(file), 4)

@@ -10,6 +10,7 @@ from typing import Any
 from judge.core.format import format_interval, number, percent, plural
 from judge.core.records import IDENTICAL
 from judge.report.document import (
+    STAR,
     Bar,
     Block,
     Cell,
@@ -77,18 +78,19 @@ def view(result: Result) -> Document:
     of_judges = [ranking for ranking in result.rankings if ranking.column not in whole]
     n_failed = sum(ranking.failed for ranking in of_judges or rankings)
     systems = plural(len(result.table.systems), "system")
-    notices = about.banners
-    failure_notice = ranking_failure_notice(result)
-    if failure_notice:
-        notices = (*notices, failure_notice)
-    notices = (*notices, *ranking_flip_notices(result))
+    notices = tuple(
+        filter(
+            None, (*about.banners, ranking_failure_notice(result), *ranking_flip_notices(result))
+        )
+    )
     pairs = plural(n_pairs, "pair")
     pairs_compared = f"{pairs} compared"
     if len(rankings) > 1:  # a pair is compared on each criterion
         pairs = plural(n_pairs, "comparison")
         pairs_compared = f"{pairs} on {len(rankings)} criteria"
     # A pair that was judged in both orders has two judgments.
-    failed = f"{plural(n_failed, 'judgment')} failed"
+    failed_judgments = plural(n_failed, "judgment")
+    failed = f"{failed_judgments} failed"
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
@@ -114,7 +116,9 @@ def _records(result: Result) -> Iterator[dict[str, Any]]:
     signatures = result.table.signatures
     for ranking in result.rankings:
         for standing in ranking.standings:
-            record = {field_name: getattr(standing, field_name) for field_name in _STANDING_FIELDS}
+            record: dict[str, Any] = {}
+            for field_name in _STANDING_FIELDS:
+                record[field_name] = getattr(standing, field_name)
             for field_name, attribute in _EQUAL_LENGTH.items():
                 record[field_name] = getattr(standing.equal_length, attribute, None)
             record["signature"] = signatures.get(standing.column)
@@ -122,15 +126,17 @@ def _records(result: Result) -> Iterator[dict[str, Any]]:
 
 
 def _summary(rankings: list[Ranking], n_pairs: int, n_failed: int) -> Iterator[Block]:
+    noun = "pairs compared" if len(rankings) == 1 else "comparisons"
     tone: Tone = "bad" if n_failed else ""
     tiles = [
-        Tile(f"{n_pairs:,}", "pairs compared" if len(rankings) == 1 else "comparisons"),
+        Tile(f"{n_pairs:,}", noun),
         Tile(f"{n_failed:,}", "judgments failed", tone),
     ]
     for ranking in rankings[:2]:
         if ranking.flip_rate is not None:
-            label = f"of verdicts changed with the order ({column_title(ranking.column)})"
-            tiles.append(Tile(percent(ranking.flip_rate), label))
+            title = column_title(ranking.column)
+            flip_rate = percent(ranking.flip_rate)
+            tiles.append(Tile(flip_rate, f"of verdicts changed with the order ({title})"))
     yield Tiles(tuple(tiles))
     if len(rankings) == 1:
         yield _standings(rankings[0], short=True)
@@ -172,14 +178,14 @@ def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Itera
     rankings = {ranking.column: ranking for ranking in result.rankings}
     for group in groups(result):
         for column in group.columns:
-            if column.name in rankings:
-                judge = group.parts[column.name]
-                title = column_title(group.name)
-                if judge:
-                    title = f"{title}, {judge}"
-                ranking = rankings[column.name]
-                make = partial(_ranking_blocks, result, ranking)
-                yield Section(f"ranking-{column.name}", title, make)
+            if column.name not in rankings:
+                continue
+            title = column_title(group.name)
+            judge = group.parts[column.name]
+            if judge:
+                title = f"{title}, {judge}"
+            make = partial(_ranking_blocks, result, rankings[column.name])
+            yield Section(f"ranking-{column.name}", title, make)
     if agreement:
         make_people = partial(preferences.blocks, agreement)
         yield Section("people", "Agreement with people", make_people)
@@ -198,7 +204,8 @@ def _method_blocks(result: Result) -> Iterator[Block]:
     if any(standing.equal_length for standing in standings):
         yield Paragraph(_AT_EQUAL_LENGTH)
     methods = dict.fromkeys(ranking.method for ranking in result.rankings)
-    yield Paragraph(f"Intervals: {'; '.join(methods)}.")
+    listed_methods = "; ".join(methods)
+    yield Paragraph(f"Intervals: {listed_methods}.")
     yield from method_blocks(result)
 
 
@@ -214,16 +221,18 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
         length = Bar(rate, lower_bound, upper_bound)
     else:
         shade = 2 * rate - 1
-    # Indexed by `apart`: 0, 1 or −1, which is the last index.
-    tones: tuple[Tone, ...] = ("", "good", "bad")
+    tone: Tone = ""
+    if standing.apart:
+        tone = "good" if standing.apart > 0 else "bad"
+    percentage = 100 * rate
     return Cell(
-        f"{100 * rate:.0f}%",
+        f"{percentage:.0f}%",
         format_interval(lower_bound, upper_bound, 0, 100),
         shade=shade,
         bar=length,
         value=rate,
-        mark="*" if standing.apart else "",
-        tone=tones[standing.apart],
+        mark=STAR if standing.apart else "",
+        tone=tone,
         link=link(system=standing.system, column=f"{standing.column}: preferred"),
     )
 
@@ -250,9 +259,7 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         ]
         rows.append(row)
     met = {standing.system for standing in ranking.standings}
-    # A system without comparisons has a row with its name alone.
-    rows += [[system, *[None] * 8] for system in ranking.systems if system not in met]
-    apart = f"* significantly different from {ranking.against}." if ranking.against else ""
+    star = f"* significantly different from {ranking.against}." if ranking.against else ""
     undecided: tuple[str, ...] = ()
     if any(standing.undecided for standing in ranking.standings):
         undecided = ("Pairs whose two orders prefer different texts are neither won nor lost.",)
@@ -268,10 +275,22 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         "items",
         Head("flips", about=("Flips: share of pairs whose verdict changed with the order.",)),
     )
-    table_name = f"ranking-{ranking.column}"
+    # A system without comparisons has a row with its name alone.
+    blank: list[Content] = [None] * (len(heads) - 1)
+    rows += [[system, *blank] for system in ranking.systems if system not in met]
     # In full, a section's heading names the criterion.
-    caption = f"Win rates on {column_title(ranking.column)}." if short else ""
-    return table(heads, rows, star=apart, caption=caption, name=table_name, sorts=True, short=short)
+    caption = ""
+    if short:
+        caption = f"Win rates on {column_title(ranking.column)}."
+    return table(
+        heads,
+        rows,
+        star=star,
+        caption=caption,
+        name=f"ranking-{ranking.column}",
+        sorts=True,
+        short=short,
+    )
 
 
 def _record_cell(standing: Standing) -> Cell:
@@ -308,9 +327,12 @@ def _counts_sentence(result: Result, ranking: Ranking) -> str:
         "left out, because a judgment is missing": ranking.incomplete,
         "failed judgments": ranking.failed,
     }
-    phrases = [f"{plural(ranking.pairs, 'pair')} compared"]
-    phrases += [f"{count_name}: {count:,}" for count_name, count in counts.items() if count]
-    return f"{'; '.join(phrases)}."
+    pairs = plural(ranking.pairs, "pair")
+    sentence = f"{pairs} compared"
+    for count_name, count in counts.items():
+        if count:
+            sentence += f"; {count_name}: {count:,}"
+    return f"{sentence}."
 
 
 def _order_sentences(ranking: Ranking) -> Iterator[str]:
@@ -355,18 +377,18 @@ def win_rate_matrix(ranking: Ranking) -> Table:
     index = {system: position for position, system in enumerate(ranking.systems)}
 
     def cell(row: str, column: str) -> Cell:
-        row_index = index[row]
-        column_index = index[column]
-        share = ranking.win_rate[row_index][column_index]
-        pair_count = ranking.n[row_index][column_index]
         if row == column:
             return Cell("")
-        if share is None:
+        row_index = index[row]
+        column_index = index[column]
+        win_rate = ranking.win_rate[row_index][column_index]
+        if win_rate is None:
             return Cell("–", tone="muted", title=f"{row} never met {column}")
-        pairs = plural(pair_count, "pair")
-        title = f"{row} against {column}: {percent(share)} of {pairs}"
-        percentage = number(100 * share, 1)
-        return Cell(percentage, title=title, shade=2 * share - 1, value=share)
+        share = percent(win_rate)
+        pairs = plural(ranking.n[row_index][column_index], "pair")
+        title = f"{row} against {column}: {share} of {pairs}"
+        percentage = number(100 * win_rate, 1)
+        return Cell(percentage, title=title, shade=2 * win_rate - 1, value=win_rate)
 
     rows = []
     for row in systems:

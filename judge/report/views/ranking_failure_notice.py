@@ -34,21 +34,21 @@ def ranking_failure_notice(result: Result) -> str:
             failed.add((row.item, pair))
     if not leaders or not failed:
         return ""
-    if leaders <= _leaders(_ranking_with_losses(result, ranking, leaders)):
+    with_losses = _ranking_with_losses(result, ranking, leaders)
+    if leaders <= _leaders(with_losses):
         return ""
     comparisons = plural(len(failed), "comparison")
+    names = listed(sorted(leaders))
     verb = "it does" if len(leaders) == 1 else "they do"
     title = column_title(ranking.column)
-    return (
-        f"{comparisons} of {listed(sorted(leaders))} failed on {title}. "
-        f"With each as a loss, {verb} not lead."
-    )
+    return f"{comparisons} of {names} failed on {title}. With each as a loss, {verb} not lead."
 
 
 def _ranking_with_losses(result: Result, ranking: Ranking, leaders: set[str]) -> Ranking:
     """Return the ranking with each failed comparison of a leader as a loss."""
     table = failures_as_losses(result, ranking.column, leaders).table
     source_items = {sample.item: sample.source_item for sample in table.samples}
+    tie_labels = {column.name: tie_label(column) for column in table.columns}
     (with_losses,) = rankings(
         table.scores,
         table.failures,
@@ -57,7 +57,7 @@ def _ranking_with_losses(result: Result, ranking: Ranking, leaders: set[str]) ->
         orders=result.info.orders or 2,
         source_items=source_items,
         against=ranking.against,
-        tie_labels={column.name: tie_label(column) for column in table.columns},
+        tie_labels=tie_labels,
         seed=result.info.config.seed,
     )
     return with_losses

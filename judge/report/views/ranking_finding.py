@@ -69,12 +69,12 @@ def is_void(result: Result, ranking: Ranking) -> bool:
     """
     if ranking.flip_rate != 1:
         return False
-    judged = [
-        score
-        for score in result.table.column_scores(ranking.column)
-        if score.provenance.method != IDENTICAL
-    ]
-    return all(abs(score.value - TIE) > _NEAR for score in judged)
+    for score in result.table.column_scores(ranking.column):
+        is_tie = abs(score.value - TIE) <= _NEAR
+        # Equal texts are a tie without a judgment.
+        if is_tie and score.provenance.method != IDENTICAL:
+            return False
+    return True
 
 
 def _void_finding(ranking: Ranking) -> Iterator[str]:
@@ -101,11 +101,13 @@ def _nothing_won(ranking: Ranking) -> Iterator[str]:
     undecided = sum(standing.undecided for standing in ranking.standings) // 2
     title = column_title(ranking.column)
     if not undecided:
-        yield f"No system won on {title}: {plural(ties, 'pair')} tied"
+        tied_pairs = plural(ties, "pair")
+        yield f"No system won on {title}: {tied_pairs} tied"
         return
+    pairs = plural(ranking.pairs, "pair")
     tied = f"{ties:,} tied, and " if ties else ""
     differ = f"the two orders prefer different texts in {undecided:,}"
-    yield f"No system won on {title}: of {plural(ranking.pairs, 'pair')}, {tied}{differ}"
+    yield f"No system won on {title}: of {pairs}, {tied}{differ}"
 
 
 # All systems compared with one.
@@ -119,9 +121,9 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
     for opponent in opponents:
         if opponent.apart:
             marks[opponent.system] = "better" if opponent.apart > 0 else "worse"
+        percentage = 100 * opponent.win_rate
         interval = format_interval(opponent.low, opponent.high, 0, 100)
-        percentage = f"{100 * opponent.win_rate:.0f}%"
-        rates[opponent.system] = f"{percentage} {interval}".rstrip()
+        rates[opponent.system] = f"{percentage:.0f}% {interval}".rstrip()
     title = column_title(ranking.column)
     opponent_of_all = short_name(ranking.against)
     n_opponents = len(opponents)
@@ -144,13 +146,14 @@ def _lead(ranking: Ranking) -> Iterator[str]:
     noun = "strength" if _has_strengths(ranking) else "win rate"
     winners = _winners_of(ranking.standings, ranking)
     if len(winners) > 1:
-        same = f"{listed(winners)} have the same {noun} on {title}"
-        yield f"{same}: {_size(ranking, first_standing)}{over}"
+        size = _size(ranking, first_standing)
+        yield f"{listed(winners)} have the same {noun} on {title}: {size}{over}"
         return
     leader_name = short_name(first_standing.system)
     size = _size_with_interval(ranking, first_standing)
     is_lead = leads(ranking, first_standing)
-    if is_lead and not _has_strengths(ranking) and 2 * first_standing.wins > first_standing.n:
+    wins_most = 2 * first_standing.wins > first_standing.n
+    if is_lead and wins_most and not _has_strengths(ranking):
         yield f"{leader_name} wins most comparisons on {title}: {size}{over}"
     elif is_lead:
         yield f"{leader_name} is the strongest on {title}: {size}{over}"
@@ -160,8 +163,10 @@ def _lead(ranking: Ranking) -> Iterator[str]:
         yield f"No system clearly leads on {title}: {highest}"
         yield from _too_few_items(first_standing)
         yield from _record_against_win_rate(ranking, first_standing)
+    second_name = short_name(second_standing.system)
     size_of_second = _size(ranking, second_standing)
-    yield f"{short_name(second_standing.system)} follows with {size_of_second}{_overlap(ranking)}."
+    overlap = _overlap(ranking)
+    yield f"{second_name} follows with {size_of_second}{overlap}."
 
 
 def leads(ranking: Ranking, standing: Standing) -> bool:
@@ -190,7 +195,8 @@ def _record_against_win_rate(ranking: Ranking, standing: Standing) -> Iterator[s
     """Say why a win rate whose interval is above 50% is no lead."""
     if not _has_strengths(ranking) and _is_above_even(standing):
         system = short_name(standing.system)
-        yield f"But {system} won {plural(standing.wins, 'pair')} and lost {standing.losses:,}."
+        wins = plural(standing.wins, "pair")
+        yield f"But {system} won {wins} and lost {standing.losses:,}."
 
 
 def _overlap(ranking: Ranking) -> str:
@@ -217,9 +223,10 @@ def _circle(ranking: Ranking) -> Iterator[str]:
     wins = []
     for system, opponent in zip(circle, [*circle[1:], circle[0]], strict=True):
         rates = ranking.win_rate[index_of[system]]
-        rate = rates[index_of[opponent]] or 0.0
-        pair = f"{short_name(system)} against {short_name(opponent)}"
-        wins.append(f"{pair} ({100 * rate:.0f}%)")
+        percentage = 100 * (rates[index_of[opponent]] or 0.0)
+        system_name = short_name(system)
+        opponent_name = short_name(opponent)
+        wins.append(f"{system_name} against {opponent_name} ({percentage:.0f}%)")
     yield f"The wins form a cycle: {sentence_list(wins)}."
 
 
@@ -270,7 +277,9 @@ def _groups_apart(ranking: Ranking) -> Iterator[str]:
     title = column_title(ranking.column)
     first_group, *others = ranking.groups
     if len(others) == 1:
-        yield f"{listed(others[0])} were never compared with {listed(first_group)} on {title}"
+        first_systems = listed(first_group)
+        other_systems = listed(others[0])
+        yield f"{other_systems} were never compared with {first_systems} on {title}"
     else:
         groups = f"{len(ranking.groups)} groups on {title}"
         yield f"The systems form {groups} that were never compared with each other"
@@ -278,13 +287,13 @@ def _groups_apart(ranking: Ranking) -> Iterator[str]:
     for group in ranking.groups[:MAX_NAMED]:
         standings = [by_name[system] for system in group]
         winners = _winners_of(standings, ranking)
-        size_of_first = _size_with_interval(ranking, standings[0])
-        size = f"{size_of_first}{_over_items(standings[0])}"
+        size = _size_with_interval(ranking, standings[0]) + _over_items(standings[0])
         among = f"Among {listed(group)}"
+        names = listed(winners)
         if len(winners) == 1:
-            yield f"{among}, {short_name(winners[0])} has the highest win rate: {size}."
+            yield f"{among}, {names} has the highest win rate: {size}."
         else:
-            yield f"{among}, {listed(winners)} have the same win rate: {size}."
+            yield f"{among}, {names} have the same win rate: {size}."
 
 
 # Further criteria.
@@ -314,7 +323,10 @@ def _has_strengths(ranking: Ranking) -> bool:
 
 
 def _over_items(standing: Standing) -> str:
-    return f" over {plural(standing.items, 'item') if standing.items else 'all items'}"
+    if not standing.items:
+        return " over all items"
+    items = plural(standing.items, "item")
+    return f" over {items}"
 
 
 def _ends(ranking: Ranking, standing: Standing) -> tuple[float | None, float | None]:
@@ -327,8 +339,10 @@ def _ends(ranking: Ranking, standing: Standing) -> tuple[float | None, float | N
 def _size(ranking: Ranking, standing: Standing) -> str:
     """Return the strength or win rate that orders the systems, in words."""
     if _has_strengths(ranking):
-        return f"strength {number(standing.strength or 0.0, 2)}"
-    return f"{100 * standing.win_rate:.0f}%"
+        strength = number(standing.strength or 0.0, 2)
+        return f"strength {strength}"
+    percentage = 100 * standing.win_rate
+    return f"{percentage:.0f}%"
 
 
 def _size_with_interval(ranking: Ranking, standing: Standing) -> str:

@@ -31,8 +31,9 @@ def _notice(ranking: Ranking, flip_rate: float) -> str:
         position = "first" if ranking.position_bias >= 0 else "second"
         share = percent(0.5 + abs(ranking.position_bias))
         preferred = f", and the text shown {position} got {share} of the preference"
+    title = column_title(ranking.column)
+    flips = percent(flip_rate)
     return (
-        f"On {column_title(ranking.column)}, the verdict changed with the order of the texts in "
-        f"{percent(flip_rate)} of the pairs{preferred}. "
-        "Check the ranking with another judge or with people's preferences."
+        f"On {title}, the verdict changed with the order of the texts in {flips} of the "
+        f"pairs{preferred}. Check the ranking with another judge or with people's preferences."
     )

@@ -39,9 +39,10 @@ def alt_test_finding(criteria: Sequence[Rated], judge: str) -> Iterator[str]:
                 rates.append(f"{criterion} {rate}")
         if rates:
             # All criteria are tested with the same ε.
-            epsilon = next(iter(test_by_criterion.values())).epsilon
+            first_test, *_ = test_by_criterion.values()
             verdict = _verdict(judge, passed)
-            yield f"{verdict} (ω at ε {epsilon:g}): {', '.join(rates)}."
+            listed_rates = ", ".join(rates)
+            yield f"{verdict} (ω at ε {first_test.epsilon:g}): {listed_rates}."
 
 
 def _verdict(judge: str, passed: bool | None) -> str:

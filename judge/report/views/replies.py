@@ -22,8 +22,7 @@ class Replies:
         """Whether all of them fit on a line."""
         if len(self.texts) > _BRIEF:
             return False
-        texts = [text for text, _ in self.texts]
-        return all(len(text) <= _BRIEF and "\n" not in text for text in texts)
+        return all(len(text) <= _BRIEF and "\n" not in text for text, _ in self.texts)
 
     @property
     def total(self) -> int:
@@ -40,4 +39,5 @@ def stored_replies(source: Provenance | Failure) -> Replies:
     if raw and (source.method == "samples" or source.reading == "repaired"):
         texts = [choice.text for choice in split_replies(raw)]
     stripped = [text.strip() for text in texts]
-    return Replies(tuple(Counter(filter(None, stripped)).most_common()))
+    counts = Counter(filter(None, stripped))
+    return Replies(tuple(counts.most_common()))

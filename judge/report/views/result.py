@@ -10,4 +10,6 @@ from judge.results.result import Result
 
 def view(result: Result) -> Document:
     """Build the report of a run."""
-    return ranking.view(result) if result.rankings else leaderboard.view(result)
+    if result.rankings:
+        return ranking.view(result)
+    return leaderboard.view(result)

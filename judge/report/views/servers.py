@@ -72,13 +72,16 @@ def server_notes(result: Result) -> tuple[str, ...]:
         if consequence:
             lacking = _lacking_probabilities(unmet)
             del unmet[lacking]
-            sentence = f"{judge_name} {_phrase(lacking, learned)}: {consequence}."
+            phrase = _phrase(lacking, learned)
+            sentence = f"{judge_name} {phrase}: {consequence}."
             sentences.append(one_line(sentence))
         # What the server was found to accept, only for parameters that it did not take as asked.
         accepted = {parameter: value for parameter, value in learned.items() if parameter in unmet}
         if unmet:
-            phrases = refusals(JudgeInfo(unmet=unmet, learned=accepted))
-            sentences.append(f"{one_line(str(judge_name))}: {'; '.join(phrases)}.")
+            others = JudgeInfo(unmet=unmet, learned=accepted)
+            phrases = "; ".join(refusals(others))
+            judge_on_one_line = one_line(str(judge_name))
+            sentences.append(f"{judge_on_one_line}: {phrases}.")
     return tuple(sentences)
 
 
@@ -103,8 +106,10 @@ def scored_instead(result: Result, judge: str) -> str:
     n_sampled = methods["samples"]
     single = methods["single"]
     noun = "verdicts" if result.rankings else "scores"
-    draws = facts.draws
-    means = f"means of {plural(draws, 'draw')}" if draws else "means of several draws"
+    draws = "several draws"
+    if facts.draws:
+        draws = plural(facts.draws, "draw")
+    means = f"means of {draws}"
     if n_sampled and single:
         return f"{noun} are {means} ({n_sampled:,}) or read in one reply each ({single:,})"
     if n_sampled:
@@ -137,4 +142,7 @@ def _phrase(parameter: str, accepted: Mapping[str, Any]) -> str:
 
 def _lacking_probabilities(unmet: Mapping[str, int]) -> str:
     """Return the name under which token probabilities are unmet, "" if they are not."""
-    return next((feature_name for feature_name in _PROBABILITIES if feature_name in unmet), "")
+    for feature_name in _PROBABILITIES:
+        if feature_name in unmet:
+            return feature_name
+    return ""

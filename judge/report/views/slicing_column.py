@@ -18,6 +18,7 @@ def slicing_column(samples: Sequence[Sample]) -> str:
     It has one value for each item and at most ten values, and at least two of these have enough
     items for a test.
     """
+    # The names of all columns, each once, in the order of the data.
     names = dict.fromkeys(name for sample in samples for name in sample.extra)
     for name in names:
         value_by_item = _value_by_item(samples, name)
@@ -34,6 +35,7 @@ def _value_by_item(samples: Sequence[Sample], name: str) -> dict[str, str]:
     for sample in samples:
         value = sample.extra.get(name)
         text = "" if value is None else str(value).strip()
-        if not text or value_by_item.setdefault(sample.source_item, text) != text:
+        value_of_item = value_by_item.setdefault(sample.source_item, text)
+        if not text or value_of_item != text:
             return {}
     return value_by_item

@@ -61,7 +61,7 @@ def view(outcomes: Outcomes) -> Document:
     pairs: list[_Pair] = []
     for outcome in outcomes:
         pairs += [(outcome, verdict) for verdict in outcome.verdicts]
-    failing = [pair for pair in pairs if not pair[1].met]
+    failing = [(outcome, verdict) for outcome, verdict in pairs if not verdict.met]
     # A gate that passes names what it passed without evidence.
     undecided = [pair for pair in pairs if pair[1].status == "undecided"]
     lines = []
@@ -73,24 +73,25 @@ def view(outcomes: Outcomes) -> Document:
         scope = _path(outcomes[0]) if outcomes else ""
     names = ", ".join(outcome.suite.name for outcome in outcomes)
     mark = "✓" if outcomes.passed else "✗"
-    headline, *others = summarize(outcomes)
+    tone: Tone = "good" if outcomes.passed else "bad"
     notices = tuple(_notices(outcomes))
-    summary_text = ". ".join([headline, *others])
+    sentences = summarize(outcomes)
     data = {
         "schema": SCHEMA,
         "passed": outcomes.passed,
-        "summary": summary_text,
+        "summary": ". ".join(sentences),
         "notices": list(notices),
         "suites": list(map(_data, outcomes)),
     }
     # The headline has no full stop.
-    sentences = (headline, *(f"{sentence}." for sentence in others))
+    headline, *details = sentences
+    finding = [headline, *(f"{sentence}." for sentence in details)]
     footer = _footer(outcomes, pairs, failing, len(lines))
-    records = (_record(outcome, verdict) for outcome, verdict in pairs)
+    records = [_record(outcome, verdict) for outcome, verdict in pairs]
     return Document(
         title=f"{mark} judge test: {names}",
-        finding=sentences,
-        tone="good" if outcomes.passed else "bad",
+        finding=tuple(finding),
+        tone=tone,
         scope=scope,
         about=tuple(map(_path, outcomes)),
         notices=notices,
@@ -120,7 +121,8 @@ def _sections(outcomes: Outcomes) -> Iterator[Section]:
         if outcome.verdicts:
             suite_name = outcome.suite.name
             title = suite_name if are_several else "Cases"
-            yield Section(f"suite-{suite_name}", title, partial(_blocks, outcome, are_several))
+            make_blocks = partial(_blocks, outcome, are_several)
+            yield Section(f"suite-{suite_name}", title, make_blocks)
 
 
 def _line(outcome: Outcome, verdict: Verdict, *, quoted: bool) -> str:
@@ -172,9 +174,11 @@ def _footer(
     failing: Sequence[_Pair],
     n_lines: int,
 ) -> Iterator[str]:
-    if n_lines > _TOP:
-        yield f"{n_lines - _TOP:,} more: {full_report()}"
-    took = exact_duration(sum(outcome.seconds for outcome in outcomes))
+    n_more = n_lines - _TOP
+    if n_more > 0:
+        yield f"{n_more:,} more: {full_report()}"
+    seconds = sum(outcome.seconds for outcome in outcomes)
+    took = exact_duration(seconds)
     checks = _checks(pairs, failing) or "nothing was checked"
     yield f"{checks} · {took}"
 
@@ -186,8 +190,9 @@ def _checks(pairs: Sequence[_Pair], failing: Sequence[_Pair]) -> str:
     counts: list[str] = []
     for group, total in n_checked.items():
         n_met = total - n_failed[group]
-        counts.append(f"{n_met:,} of {plural(total, group)}")
-    return f"met: {', '.join(counts)}" if counts else ""
+        all_of_group = plural(total, group)
+        counts.append(f"{n_met:,} of {all_of_group}")
+    return "met: " + ", ".join(counts) if counts else ""
 
 
 def _next_commands(failing: Sequence[_Pair]) -> Iterator[str]:
@@ -223,7 +228,8 @@ def summarize(outcomes: Sequence[Outcome]) -> list[str]:
     sentences = []
     n_stuck = sum(bool(outcome.trouble) for outcome in outcomes)
     if n_stuck:
-        sentences.append(f"{plural(n_stuck, 'suite')} could not run")
+        stuck_suites = plural(n_stuck, "suite")
+        sentences.append(f"{stuck_suites} could not run")
     if not all_met:
         sentences.append(_counted_cases(cases))
     for subject, names in _missed_names(verdicts).items():
@@ -241,15 +247,15 @@ def _counted_cases(cases: Sequence[Verdict]) -> str:
     n_cases = plural(len(cases), "case")
     if counts.keys() == {"passed"}:
         return f"{n_cases} passes" if len(cases) == 1 else f"All {n_cases} pass"
-    kinds = {status: f"{counts[status]:,} {status}" for status in counts}
+    kinds = {status: f"{count:,} {status}" for status, count in counts.items()}
     if counts["error"]:
         kinds["error"] = plural(counts["error"], "error")
     n_passing = sum(verdict.met for verdict in cases if verdict.status == "undecided")
     if n_passing:
         verb = "passes" if n_passing == 1 else "pass"
         kinds["undecided"] += f" ({n_passing:,} {verb})"
-    by_urgency = [kinds[status] for status in _BY_URGENCY if status in kinds]
-    return f"{n_cases}: {', '.join(by_urgency)}"
+    by_urgency = ", ".join(kinds[status] for status in _BY_URGENCY if status in kinds)
+    return f"{n_cases}: {by_urgency}"
 
 
 def _missed_names(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
@@ -265,7 +271,8 @@ def _missed_names(verdicts: Sequence[Verdict]) -> dict[str, list[str]]:
             continue
         is_known = verdict.status == "failed"
         if verdict.subject == "limit":
-            names["Limit not met" if is_known else "Limit not checked"].append(verdict.name)
+            subject = "Limit not met" if is_known else "Limit not checked"
+            names[subject].append(verdict.name)
         elif verdict.subject == "baseline":
             subject = "Worse than the baseline"
             if not is_known:
@@ -288,7 +295,8 @@ def _notices(outcomes: Sequence[Outcome]) -> Iterator[str]:
         suite = f"{outcome.suite.name}: " if len(outcomes) > 1 else ""
         if outcome.trouble:
             names_suite = str(outcome.suite.path) in outcome.trouble
-            yield outcome.trouble if names_suite else f"{suite}{outcome.trouble}"
+            prefix = "" if names_suite else suite
+            yield f"{prefix}{outcome.trouble}"
         for text in (*outcome.warnings, *outcome.notes):
             yield f"{suite}{text}"
 
@@ -298,17 +306,21 @@ def _message(outcome: Outcome, verdict: Verdict) -> str:
     reason = verdict.reason
     # The detail of an error begins with its kind, which is the reason, and its message.
     if verdict.status == "error" and verdict.detail.startswith(reason):
-        reason = verdict.detail.partition("\n")[0]
+        reason, _, _ = verdict.detail.partition("\n")
     measured = verdict.found
     if verdict.before:
         measured = f"{measured} ({outcome.earlier} {verdict.before})"
     result = ": ".join(filter(None, [measured, reason]))
-    text = f"expected {verdict.expected}, found {result}{_counts(verdict)}"
+    remark = _remark_on_undecided(verdict)
+    text = f"expected {verdict.expected}, found {result}{remark}"
     return one_line(text, _SENTENCE)
 
 
-def _counts(verdict: Verdict) -> str:
-    return " (counts as passed)" if verdict.met and verdict.status == "undecided" else ""
+def _remark_on_undecided(verdict: Verdict) -> str:
+    """Say that an undecided case counts as passed, if it does."""
+    if verdict.met and verdict.status == "undecided":
+        return " (counts as passed)"
+    return ""
 
 
 # Every verdict
@@ -317,9 +329,10 @@ def _counts(verdict: Verdict) -> str:
 def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
     """Yield all verdicts of a suite, the details of the failing ones, and the baseline."""
     if are_several:
-        yield Paragraph(". ".join(summarize([outcome])))
-    verdicts = plural(len(outcome.verdicts), "verdict")
-    yield Details(verdicts, (_verdict_table(outcome),))
+        summary = ". ".join(summarize([outcome]))
+        yield Paragraph(summary)
+    n_verdicts = plural(len(outcome.verdicts), "verdict")
+    yield Details(n_verdicts, (_verdict_table(outcome),))
     texts = tuple(_texts(outcome))
     if texts:
         yield Details("Texts of cases that did not pass", texts)
@@ -374,8 +387,8 @@ def _verdict_table(outcome: Outcome) -> Table:
         earlier_value = f"{outcome.earlier} {verdict.before}" if verdict.before else ""
         name_cell = Cell(f"{mark} {verdict.name}", tone=tone, title=location)
         measured = Cell(verdict.found, note=earlier_value)
-        reason = f"{verdict.reason}{_counts(verdict)}".lstrip()
-        rows.append((name_cell, verdict.expected, measured, reason))
+        reason = verdict.reason + _remark_on_undecided(verdict)
+        rows.append((name_cell, verdict.expected, measured, reason.lstrip()))
     return text_table(
         ("case", "expected", "found", "reason"),
         rows,
@@ -395,11 +408,12 @@ def _data(outcome: Outcome) -> dict[str, Any]:
     model = None
     if result is not None:
         model = result.info.model or None
+    summary = ". ".join(summarize([outcome]))
     return {
         "name": outcome.suite.name,
         "path": str(outcome.suite.path),
         "passed": outcome.passed,
-        "summary": ". ".join(summarize([outcome])),
+        "summary": summary,
         "trouble": outcome.trouble,
         "verdicts": outcome.verdicts,
         "warnings": outcome.warnings,
@@ -427,7 +441,8 @@ def _test_suite(outcome: Outcome) -> TestSuite:
             lines += [_quote(outcome, text) for text in verdict.texts]
             n_more = verdict.n_texts - len(verdict.texts)
             if n_more:
-                lines.append(f"and {plural(n_more, 'more text')}")
+                more_texts = plural(n_more, "more text")
+                lines.append(f"and {more_texts}")
             message = "\n".join(filter(None, lines))
         test_name = _test_name(verdict)
         case = TestCase(test_name, status, message, kind=verdict.status, line=verdict.line)

@@ -161,6 +161,7 @@ def means_data(
 ) -> dict[str, Any]:
     """Return the fields of `Means`, without those that equal their default."""
     common_fields = _common_fields(result, failures)
+    rated = [flat(criterion) for criterion in result.rated]
     means = Means(
         notices=notices,
         systems=systems,
@@ -172,7 +173,7 @@ def means_data(
         repeats=_repeats(result),
         calibrated=result.calibrated,
         checklists=result.checklists,
-        rated=tuple(map(flat, result.rated)),
+        rated=tuple(rated),
         **common_fields,
     )
     return _without_defaults(means)
@@ -208,7 +209,8 @@ def ranked_data(
     for ranking in result.rankings:
         standings += ranking.standings
         values = {field_name: getattr(ranking, field_name) for field_name in names}
-        win_rates.append(WinRates(**values))
+        win_rate = WinRates(**values)
+        win_rates.append(win_rate)
     common_fields = _common_fields(result, failures)
     ranked = Ranked(
         notices=notices,
@@ -247,8 +249,15 @@ def _common_fields(result: Result, failures: tuple[FailureKind, ...]) -> dict[st
     """Return the fields that both kinds of runs have."""
     agreement = []
     for criterion, alpha in result.agreement.items():
-        ends = (alpha.low, alpha.high)
-        agreement.append(Agreement(criterion, alpha.value, *ends, alpha.n, alpha.method))
+        agreement_of_criterion = Agreement(
+            criterion,
+            alpha.value,
+            low=alpha.low,
+            high=alpha.high,
+            n=alpha.n,
+            method=alpha.method,
+        )
+        agreement.append(agreement_of_criterion)
     return {
         "schema": SCHEMA,
         "finding": finding(result),

@@ -22,7 +22,10 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     if len(names) > MAX_NAMED:
         return f"{len(names)} systems"
     *most, last = map(short_name, names)
-    return f"{', '.join(most)} {word} {last}" if most else last
+    if not most:
+        return last
+    first_names = ", ".join(most)
+    return f"{first_names} {word} {last}"
 
 
 def first_listed(names: Sequence[str]) -> str:
@@ -34,7 +37,8 @@ def first_listed(names: Sequence[str]) -> str:
         return listed(names)
     n_named = MAX_NAMED - 1
     first_names = ", ".join(map(short_name, names[:n_named]))
-    return f"{first_names} and {len(names) - n_named} more"
+    n_more = len(names) - n_named
+    return f"{first_names} and {n_more} more"
 
 
 def the_others(names: Sequence[str]) -> str:

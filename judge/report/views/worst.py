@@ -38,10 +38,11 @@ def view(listed: WorstList) -> Document:
     n_ties = _count_ties(listed, n_with_share)
     lowest_texts = plural(len(listed.lowest), "text")
     all_texts = plural(len(listed.samples), "text")
+    title_of_run = build_provenance(listed.result).title
     return Document(
         title=f"Worst {lowest_texts}",
         scope=f"of {all_texts}",
-        about=(build_provenance(listed.result).title,),
+        about=(title_of_run,),
         remarks=tuple(_ties_in_words(n_ties)),
         sections=tuple(_sections(listed)),
         data={"texts": texts, "ties": n_ties},
@@ -77,17 +78,18 @@ def _count_ties(listed: WorstList, n_with_share: Counter[float]) -> int:
 
 def _ties_in_words(n_more: int) -> Iterator[str]:
     if n_more:
+        more_texts = plural(n_more, "more text")
+        verb = "has" if n_more == 1 else "have"
         yield (
-            f"{plural(n_more, 'more text')} {'has' if n_more == 1 else 'have'} the same score as "
-            "the last one here; texts with equal scores are ordered by their mean over the "
-            "criteria, then as in the data."
+            f"{more_texts} {verb} the same score as the last one here; texts with equal scores are "
+            "ordered by their mean over the criteria, then as in the data."
         )
 
 
 def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
     sample = listed.samples[low_score.score.key]
     facts = [
-        *_given(sample),
+        *_texts_before(sample),
         ("output", sample.output),
         *_reasons(low_score.score),
         *_other_values(listed, low_score),
@@ -97,15 +99,16 @@ def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
     yield Facts(tuple(shortened))
 
 
-def _given(sample: Sample) -> Texts:
+def _texts_before(sample: Sample) -> Texts:
     """Return what the text was written for: its source, its request, and the messages before it."""
-    texts_before = []
+    texts = []
     if sample.source:
-        texts_before.append(("source", sample.source))
-    request = first_column(sample, REQUEST_COLUMNS)
-    if request:
-        texts_before.append((request, request_in_cell(sample.extra[request])))
-    return (*texts_before, *messages_before(sample))
+        texts.append(("source", sample.source))
+    column = first_column(sample, REQUEST_COLUMNS)
+    if column:
+        request = request_in_cell(sample.extra[column])
+        texts.append((column, request))
+    return (*texts, *messages_before(sample))
 
 
 def _reasons(score: Score) -> Iterator[tuple[str, str]]:
@@ -122,12 +125,15 @@ def _other_values(listed: WorstList, low_score: LowScore) -> Iterator[tuple[str,
     values = []
     for row in listed.rows[low_score.score.key]:
         column = columns[row.column]
-        if column.name != low_score.column.name and column.kind == "criterion" and not column.judge:
-            column_name = column_title(column.name)
-            value = "failed"
-            if isinstance(row, Score):
-                value = score_text(column, row.value, score_places(listed.result, column))
-            values.append(f"{column_name} {value}")
+        is_shown = column.name == low_score.column.name
+        if is_shown or column.kind != "criterion" or column.judge:
+            continue
+        value = "failed"
+        if isinstance(row, Score):
+            places = score_places(listed.result, column)
+            value = score_text(column, row.value, places)
+        column_name = column_title(column.name)
+        values.append(f"{column_name} {value}")
     if values:
         yield "other scores", " · ".join(values)
 
