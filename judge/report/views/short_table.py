@@ -257,8 +257,6 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
         link = items.link(system=row.system, column=scored)
     title_parts = filter(None, (cell.text, cell.note, f"n = {row.n:,}"))
     title = " ".join(title_parts)
-    if row.coverage:
-        text = f"({row.coverage}) {text}"
     return replace(
         cell,
         text=text,
