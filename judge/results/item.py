@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from judge.core import plugins
 from judge.core.errors import ConfigError
+from judge.core.item_names import item_called
 from judge.core.records import Failure, Sample, Score, is_unwritten
 from judge.results.prompts import TextPrompt, prompts_of
 from judge.results.result import Result
@@ -76,16 +77,27 @@ class ResultItem:
         return text.system + text.item.removeprefix(self.item)
 
 
-def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
-    """Return an item of a result. Raises ConfigError for an unknown item or system."""
+def _whole_item(result: Result, item: str) -> ResultItem | None:
+    """Return the item, or the generation, with exactly this name; None if there is none."""
     all_samples = result.table.samples
     samples = [sample for sample in all_samples if item in (sample.item, sample.source_item)]
     whole_item = ResultItem(result, item, None, tuple(samples))
+    return whole_item if samples or whole_item.unwritten else None
+
+
+def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
+    """Return the item of a result whose name is, or as the only one begins with, `item`.
+
+    Raises ConfigError for an unknown item or system.
+    """
+    whole_item = _whole_item(result, item)
+    if whole_item is None:
+        unwritten = [failure.item for failure in result.table.failures if is_unwritten(failure)]
+        items = dict.fromkeys([*result.table.items, *unwritten])
+        return item_of(result, item_called(item, items), system)
+    samples = whole_item.samples
     systems = [sample.system for sample in samples]
     systems += [failure.system for failure in whole_item.unwritten]
-    if not systems:
-        known_names = list(result.table.items)
-        raise ConfigError(plugins.unknown_name_message("item", item, known_names))
     if system is None:
         return whole_item
     if system not in systems:

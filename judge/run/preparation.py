@@ -22,6 +22,7 @@ from judge.core.criterion_entry import keys_of
 from judge.core.errors import ConfigError, CriterionError, StorageError
 from judge.core.files import recover, try_writing
 from judge.core.format import listed, plural, text_name
+from judge.core.item_names import item_called
 from judge.core.messages import Remark, in_python, option
 from judge.core.normalization import whole
 from judge.core.records import (
@@ -514,8 +515,11 @@ def prompt(
     first_sample = select_texts(rows, item, system)[0]
     second_sample = None
     if chosen.pairwise:
-        others = [sample for sample in rows if sample.system != first_sample.system]
-        second_sample = select_texts(others, first_sample.item, opponent)[0]
+        texts_of_item = [sample for sample in rows if sample.item == first_sample.item]
+        others = [sample for sample in texts_of_item if sample.system != first_sample.system]
+        if not others:
+            raise ConfigError(f"item {first_sample.item!r}: only one system has a text of it")
+        second_sample = select_texts(others, None, opponent)[0]
     renderer = make_renderers([chosen])[chosen.name]
     rendered = renderer.render(first_sample, second_sample)
     if not system_message:
@@ -560,17 +564,17 @@ def config_of_loaded_texts(config: RunConfig, **changes: Any) -> RunConfig:
 def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
     """Return the texts of an item and a system. None selects all.
 
-    Raises ConfigError if there are no such texts.
+    The beginning of an item's name is enough if no other item has it. Raises ConfigError if there
+    are no such texts.
     """
     selected = list(rows)
-    for field_name, name in (("item", item), ("system", system)):
-        names = [getattr(row, field_name) for row in selected]
-        known = list(dict.fromkeys(names))
-        if name is not None:
-            selected = [row for row in selected if getattr(row, field_name) == name]
-        if not selected:
-            message = plugins.unknown_name_message(field_name, name or "", known)
-            raise ConfigError(f"{option(field_name)}: {message}")
+    if item is not None:
+        name = item_called(item, dict.fromkeys(row.item for row in rows))
+        selected = [row for row in selected if row.item == name]
+    if system is not None:
+        systems = list(dict.fromkeys(row.system for row in selected))
+        plugins.require_known("system", [system], systems, option("system"))
+        selected = [row for row in selected if row.system == system]
     return selected
 
 

@@ -25,7 +25,8 @@ from pydantic_core import PydanticCustomError
 from judge.core.criterion_entry import name_of, to_entries
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import one_line, plural
-from judge.core.plugins import unknown_name_message
+from judge.core.item_names import unknown_item
+from judge.core.plugins import require_known
 from judge.core.records import Column, Criterion, Estimate, Sample
 from judge.data import samples
 from judge.results.failures import unanalyzed_with_worst
@@ -435,8 +436,10 @@ class Case(Keys):
         systems: Collection[str],
     ) -> list[Sample]:
         """Return the texts of its items and systems. Raises ConfigError for an unknown one."""
-        _check_known("item", self.item, by_item)
-        _check_known("system", self.systems, systems)
+        for item in self.item:
+            if item not in by_item:
+                raise ConfigError(unknown_item(item, by_item))
+        require_known("system", self.systems, systems)
         # An item and its generation may both have the sample; it counts once.
         sample_by_key: dict[Text, Sample] = {}
         for item in self.item or by_item:
@@ -514,13 +517,6 @@ class Case(Keys):
     @abstractmethod
     def decide(self, context: CaseContext) -> Decision:
         """Decide from the scores. Raises Undecidable if there is nothing to decide from."""
-
-
-def _check_known(column: str, names: Sequence[str], known_names: Collection[str]) -> None:
-    """Raise ConfigError for an item or system that the data lack."""
-    for item_or_system in names:
-        if item_or_system not in known_names:
-            raise ConfigError(unknown_name_message(column, item_or_system, list(known_names)))
 
 
 def quoted(text: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.factories import has_line
+from tests.factories import has_line, write_jsonl
 
 COMMAND = [sys.executable, "-c", "from judge.cli import main; main()"]
 ROWS = [
@@ -187,6 +187,18 @@ def test_criteria_are_listed_shown_and_rendered(folder: Path, command: Callable[
         in command("criteria", "render", "relevance", "data.jsonl", "--reasons").out
     )
     assert command("criteria", "render", "overall", "data.jsonl", "--opponent", "z").code == 2
+
+
+def test_a_prompt_of_two_texts_needs_two_texts_of_the_same_item(
+    folder: Path, command: Callable[..., Any]
+) -> None:
+    """The only text of item 1 is not compared with one of item 10."""
+    rows = [("1", "x"), ("10", "x"), ("10", "y")]
+    write_jsonl("few.jsonl", [{"item": i, "system": s, "output": f"{s} on {i}."} for i, s in rows])
+    words = ("few.jsonl", "--item", "1", "--opponent", "y")
+    completed = command("criteria", "render", "fluency", *words)
+    assert (completed.code, completed.out) == (2, "")
+    assert has_line(completed.err, "item '1'", "one system")
 
 
 def test_the_cache_is_counted_and_cleared(folder: Path, command: Callable[..., Any]) -> None:

@@ -116,6 +116,19 @@ def test_the_report_counts_how_replies_were_read(
     assert "replies “<bdi>It depends.</bdi>” ×1, “<bdi>4</bdi>” ×1" in page
 
 
+@pytest.mark.parametrize("beginning", ["news-2026-11", "news-2026-11…"])
+def test_the_beginning_of_a_long_name_shows_its_item(
+    tmp_path: Path, command: Callable[..., Any], beginning: str
+) -> None:
+    names = ("news-2026-11-30", "news-2026-10-30")
+    rows = [
+        {"item": name, "system": "a", "output": "A text.", "references": ["A text."]}
+        for name in names
+    ]
+    judge.evaluate(rows, criteria=[], metrics=["chrf"], out=tmp_path / "r")
+    assert "Item news-2026-11-30" in command("report", "r", "--item", beginning).out
+
+
 def test_a_file_of_csv_opens_in_excel_in_any_language(
     tmp_path: Path, command: Callable[..., Any]
 ) -> None:
