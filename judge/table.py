@@ -1,7 +1,8 @@
 """Scores side by side, and their files.
 
-A run folder holds `scores.parquet` (the long table, one row per score or failure) and `samples.parquet` (the texts;
-its schema metadata has the columns). `core/stored_records.py` says how a field becomes a column.
+A run folder holds `scores.parquet` (the long table, one row per score or failure) and
+`samples.parquet` (the texts; its schema metadata has the columns). `core/stored_records.py` says
+how a field becomes a column.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,77 +40,90 @@ RUN = "run.json"
 SCORES = "scores.parquet"
 SAMPLES = "samples.parquet"
 
-
 _SAMPLE_SCHEMA = schema(Sample)
 
 
 def _score_schema() -> pa.Schema:
-    """The columns of scores and failures together; the long JSON of `answers` comes last."""
-    every = schema(Score, Failure, Provenance)
-    last = every.field("answers")
-    return every.remove(every.get_field_index("answers")).append(last)
+    """Return the columns of scores and failures; the long JSON of `answers` comes last."""
+    fields = schema(Score, Failure, Provenance)
+    answers = fields.field("answers")
+    without_answers = fields.remove(fields.get_field_index("answers"))
+    return without_answers.append(answers)
 
 
 _SCORE_SCHEMA = _score_schema()
 _FRAME_TYPES = {pa.float64(): "float64", pa.int64(): "Int64"}
 _ROW_GROUP = 20_000
-"""Rows that are turned into a file's form at once, which takes several times the memory of their texts."""
+"""Rows that are converted at once: a converted row takes several times the memory of its texts."""
 
 
 def _score_row(row: Row) -> dict[str, Any]:
-    """The cells of a score or a failure by column; a column that it has no field for is missing."""
-    return to_row(row) if isinstance(row, Failure) else to_row(row, row.provenance)
+    """Return the cells of a score or a failure by column, only of columns that it has a field for."""
+    if isinstance(row, Failure):
+        return to_row(row)
+    return to_row(row, row.provenance)
 
 
-def _about_samples(columns: Iterable[Column]) -> dict[str, Any]:
+def _metadata_of_samples(columns: Iterable[Column]) -> dict[str, Any]:
     return {"columns": [to_json(column) for column in columns], "info": {}}
 
 
 def _parquet(
-    schema: pa.Schema,
-    to_row: Callable[[Any], dict[str, Any]],
+    file_schema: pa.Schema,
+    cells_of: Callable[[Any], dict[str, Any]],
     records: Sequence[Any],
-    about: Mapping[str, Any],
+    metadata: Mapping[str, Any],
 ) -> bytes:
-    """The contents of a file of records, which says this about itself in its metadata."""
+    """Return the contents of a Parquet file of records with this metadata.
+
+    `cells_of` returns the cells of a record by column.
+    """
     sink = pa.BufferOutputStream()
-    described = schema.with_metadata({"judge": json_cell(about)})
-    with parquet.ParquetWriter(sink, described, compression="zstd") as writer:
+    full_schema = file_schema.with_metadata({"judge": json_cell(metadata)})
+    with parquet.ParquetWriter(sink, full_schema, compression="zstd") as writer:
+        # A file without records gets one empty row group.
         for first_row in range(0, max(1, len(records)), _ROW_GROUP):
-            rows = [to_row(record) for record in records[first_row : first_row + _ROW_GROUP]]
-            writer.write_table(pa.Table.from_pylist(rows, schema=described))
+            group = records[first_row : first_row + _ROW_GROUP]
+            rows = [cells_of(record) for record in group]
+            writer.write_table(pa.Table.from_pylist(rows, schema=full_schema))
     return bytes(sink.getvalue())
 
 
-def _read(path: Path, schema: pa.Schema) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the columns of a file and its metadata.
+def _read(path: Path, expected: pa.Schema) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+    """Return the cells of a file by column, and its metadata.
 
-    Raises ValueError for a column of another type than the schema's. A thread of Arrow's may abort the interpreter's
-    end. Arrow starts one for any file that is not in memory.
+    Raises ValueError for a column of another type than in the `expected` schema.
     """
-    with pa.BufferReader(path.read_bytes()) as opened:
-        with parquet.ParquetFile(opened) as file:
+    # Arrow starts a thread for any file that is not in memory, which may abort the interpreter's
+    # exit.
+    with pa.BufferReader(path.read_bytes()) as buffer:
+        with parquet.ParquetFile(buffer) as file:
             refuse_bomb(file, path.stat().st_size)
-            _check_types(file.schema_arrow, schema)
-            about = json.loads((file.metadata.metadata or {})[b"judge"])
+            _check_types(file.schema_arrow, expected)
+            metadata = json.loads((file.metadata.metadata or {})[b"judge"])
             stored_names = set(file.schema_arrow.names)
         # Read as a dictionary, a text that comes often takes little memory.
-        texts = [field.name for field in schema if field.type == pa.string()]
-        stored_texts = [column_name for column_name in texts if column_name in stored_names]
-        opened.seek(0)
-        with parquet.ParquetFile(opened, read_dictionary=stored_texts) as file:
+        text_columns = [field.name for field in expected if field.type == pa.string()]
+        stored_texts = [column_name for column_name in text_columns if column_name in stored_names]
+        buffer.seek(0)
+        with parquet.ParquetFile(buffer, read_dictionary=stored_texts) as file:
             table = file.read(use_threads=False)
-    # A newer judge may have added columns.
-    known_names = [column_name for column_name in table.schema.names if column_name in schema.names]
-    cells = {column_name: texts_of(table[column_name]) for column_name in known_names}
-    return cells, about
+    cells: dict[str, list[Any]] = {}
+    for column_name in table.schema.names:
+        # A newer judge may have added columns.
+        if column_name in expected.names:
+            cells[column_name] = texts_of(table[column_name])
+    return cells, metadata
 
 
-def _check_types(stored: pa.Schema, schema: pa.Schema) -> None:
-    """Raise ValueError, with the column, if one has another type than judge writes. An older file may lack columns."""
+def _check_types(stored: pa.Schema, expected: pa.Schema) -> None:
+    """Raise ValueError, with the column, if one has another type than judge writes.
+
+    An older file may lack columns.
+    """
     if len(set(stored.names)) < len(stored.names):
         raise ValueError("two columns have the same name")
-    for field in schema:
+    for field in expected:
         if field.name not in stored.names:
             continue
         stored_type = stored.field(field.name).type
@@ -121,7 +135,7 @@ def _check_types(stored: pa.Schema, schema: pa.Schema) -> None:
 
 @contextmanager
 def _translating_errors(path: Path) -> Iterator[Path]:
-    """Turns all that a missing or damaged file makes of its reading into a StorageError."""
+    """Turn every error from reading a missing or damaged file into a StorageError."""
     try:
         yield path
     except (
@@ -141,14 +155,16 @@ def _translating_errors(path: Path) -> Iterator[Path]:
 def _read_samples(path: Path) -> tuple[tuple[Sample, ...], tuple[Column, ...]]:
     """Return the samples of a file and the columns of their scores. Raises StorageError."""
     with _translating_errors(path):
-        cells, about = _read(path, _SAMPLE_SCHEMA)
-        columns = TypeAdapter(tuple[Column, ...]).validate_python(about["columns"])
-        return tuple(from_columns(Sample, cells)), columns
+        cells, metadata = _read(path, _SAMPLE_SCHEMA)
+        columns = TypeAdapter(tuple[Column, ...]).validate_python(metadata["columns"])
+        samples = tuple(from_columns(Sample, cells))
+        return samples, columns
 
 
 def stored_samples(folder: Path) -> tuple[Sample, ...]:
     """Return the samples of a stored run. Raises StorageError."""
-    return _read_samples(folder / SAMPLES)[0]
+    samples, _ = _read_samples(folder / SAMPLES)
+    return samples
 
 
 class _RowOrder(NamedTuple):
@@ -163,8 +179,9 @@ class _RowOrder(NamedTuple):
 class Table:
     """The samples of a run and their results in every column.
 
-    `scores` and `failures` are sorted by sample, then by column, so that equal runs make equal tables. Raises DataError
-    for a rating of a text that a column has `seen`: no estimate may use it.
+    `scores` and `failures` are sorted by sample, then by column, so that equal runs make equal
+    tables. Raises DataError for a rating of a text that a column has `seen`: no estimate may use
+    it.
     """
 
     samples: tuple[Sample, ...]
@@ -184,7 +201,7 @@ class Table:
 
     @property
     def signatures(self) -> dict[str, str]:
-        """The signature of each column: what is needed to get the same numbers again."""
+        """The signature of each column: equal signatures and data give equal numbers."""
         return {column.name: str(column.signature) for column in self.columns}
 
     @cached_property
@@ -194,7 +211,10 @@ class Table:
 
     @cached_property
     def items(self) -> tuple[str, ...]:
-        """Every item of the data, in the order of first appearance; several generations are one item."""
+        """Every item of the data, in the order of first appearance.
+
+        Several generations are one item.
+        """
         return tuple(dict.fromkeys(sample.source_item for sample in self.samples))
 
     @cached_property
@@ -220,15 +240,18 @@ class Table:
         return merge(self.scores, self.failures, key=self._order)
 
     def matrix(self, column: str) -> Floats:
-        """Values of one column, systems × items; NaN masks what has no score (failed, not asked, no such text).
+        """Return the values of one column, systems × items.
 
-        Several generations have their mean. Comparisons are left out: they are about two texts. Made once, and so not
-        to be written to.
+        NaN stands for a text without a score: it failed, was not asked about, or does not exist.
+        Several generations have their mean. Comparisons are left out, because they are about two
+        texts. The array is cached and read-only.
         """
         if column not in self._matrices:
-            single = [score for score in self.column_scores(column) if not score.opponent]
-            by_text = {score.key: score.value for score in single}
-            values = matrix(self.samples, by_text).T.copy()
+            value_by_text: dict[tuple[str, str], float] = {}
+            for score in self.column_scores(column):
+                if not score.opponent:
+                    value_by_text[score.key] = score.value
+            values = matrix(self.samples, value_by_text).T.copy()
             values.flags.writeable = False
             self._matrices[column] = values
         return self._matrices[column]
@@ -238,18 +261,17 @@ class Table:
         return {}
 
     def column_scores(self, column: str) -> tuple[Score, ...]:
-        """The scores of one column, in the order of the samples."""
+        """Return the scores of one column, in the order of the samples."""
         return tuple(self._by_column.get(column, ()))
 
     @cached_property
     def corpus_columns(self) -> frozenset[str]:
-        """The columns whose values are of all a system's texts together (`Score.item` is then empty)."""
-        return frozenset(
-            row.column for rows in (self.scores, self.failures) for row in rows if not row.item
-        )
+        """The columns with one value for all of a system's texts (`Score.item` is then empty)."""
+        rows: Iterable[Row] = chain(self.scores, self.failures)
+        return frozenset(row.column for row in rows if not row.item)
 
     def ratings(self, criterion: str) -> dict[tuple[str, str], float]:
-        """People's ratings of a criterion, by item and system."""
+        """Return people's ratings of a criterion, by item and system."""
         rated = [sample for sample in self.samples if criterion in sample.human]
         return {sample.key: sample.human[criterion] for sample in rated}
 
@@ -275,15 +297,14 @@ class Table:
         return scores
 
     def own_columns(self, taken: Iterable[str]) -> dict[str, str]:
-        """The data's own columns, in the order of first appearance, and what each is called beside the `taken` names.
+        """Return the headings of the data's own columns by name, in the order of first appearance.
 
-        A column whose name is taken is called `data.NAME`.
+        A column is called `data.NAME` if its name is one of the `taken` ones.
         """
         used = {*taken}
+        own_names = dict.fromkeys(name for sample in self.samples for name in sample.extra)
         heading_by_name: dict[str, str] = {}
-        for column_name in dict.fromkeys(
-            column_name for sample in self.samples for column_name in sample.extra
-        ):
+        for column_name in own_names:
             heading = column_name
             while heading in used:
                 heading = f"data.{heading}"
@@ -292,10 +313,10 @@ class Table:
         return heading_by_name
 
     def to_frame(self) -> pd.DataFrame:
-        """The long table of `scores.parquet`: a row per score or failure.
+        """Return the long table of `scores.parquet`: a row per score or failure.
 
-        A failure's value is null; `error`, `stage` and `message` say what went wrong. The frame has a column `passed` if a
-        criterion has `pass_at`.
+        A failure's value is null; `error`, `stage` and `message` say what went wrong. The frame has
+        a column `passed` if a criterion has `pass_at`.
         """
         import pandas as pd
 
@@ -321,14 +342,16 @@ class Table:
         return frame
 
     def save(self, folder: Path) -> None:
-        """Write `scores.parquet` and `samples.parquet`, each whole or not at all. Raises StorageError."""
+        """Write `scores.parquet` and `samples.parquet`, each atomically. Raises StorageError."""
         store(folder, self.files())
 
     def files(self) -> dict[str, bytes]:
-        """The contents of these two files by name."""
+        """Return the contents of `scores.parquet` and `samples.parquet` by file name."""
+        rows = list(self.rows())
+        metadata_of_samples = _metadata_of_samples(self.columns)
         return {
-            SCORES: _parquet(_SCORE_SCHEMA, _score_row, [*self.rows()], {}),
-            SAMPLES: _parquet(_SAMPLE_SCHEMA, to_row, self.samples, _about_samples(self.columns)),
+            SCORES: _parquet(_SCORE_SCHEMA, _score_row, rows, {}),
+            SAMPLES: _parquet(_SAMPLE_SCHEMA, to_row, self.samples, metadata_of_samples),
         }
 
     @classmethod
@@ -339,25 +362,24 @@ class Table:
         with _translating_errors(folder / SCORES) as path:
             cells, _ = _read(path, _SCORE_SCHEMA)
             failed = [error is not None for error in cells["error"]]
-            scored = [not failure for failure in failed]
-            of_scores = {
-                column_name: list(compress(column, scored)) for column_name, column in cells.items()
-            }
-            of_failures = {
-                column_name: list(compress(column, failed)) for column_name, column in cells.items()
-            }
-            provenances = from_columns(Provenance, of_scores)
-            scores: Iterator[Row] = from_columns(Score, of_scores, provenance=provenances)
-            failures: Iterator[Row] = from_columns(Failure, of_failures)
+            scored = [not is_failure for is_failure in failed]
+            score_cells: dict[str, list[Any]] = {}
+            failure_cells: dict[str, list[Any]] = {}
+            for column_name, column in cells.items():
+                score_cells[column_name] = list(compress(column, scored))
+                failure_cells[column_name] = list(compress(column, failed))
+            provenances = from_columns(Provenance, score_cells)
+            scores: Iterator[Row] = from_columns(Score, score_cells, provenance=provenances)
+            failures: Iterator[Row] = from_columns(Failure, failure_cells)
             # In the order of the file, which mixes scores and failures.
-            rows = [next(failures if failure else scores) for failure in failed]
+            rows = [next(failures if is_failure else scores) for is_failure in failed]
         return cls(samples, columns, *split_rows(rows))
 
 
 def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
-    """Return the values of these samples, items × systems in order of appearance, NaN for missing values.
+    """Return the values of these samples, items × systems in the order of first appearance.
 
-    Several generations have their mean.
+    NaN stands for a missing value. Several generations have their mean.
     """
     import numpy as np
 
@@ -373,14 +395,12 @@ def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | N
             cell = (row_of_item[sample.source_item], column_of_system[sample.system])
             generations.setdefault(cell, []).append(value)
     for cell, known_values in generations.items():
-        cells[cell] = (
-            known_values[0] if len(known_values) == 1 else sum(known_values) / len(known_values)
-        )
+        cells[cell] = sum(known_values) / len(known_values)
     return cells
 
 
 def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
-    """Scores and failures apart."""
+    """Return the scores and the failures, each in the order of the rows."""
     scores: list[Score] = []
     failures: list[Failure] = []
     for row in rows:
@@ -389,12 +409,3 @@ def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tupl
         else:
             failures.append(row)
     return tuple(scores), tuple(failures)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    """Turn an OSError of this block into a StorageError that names the path."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(describe_error("write", path, error)) from error
