@@ -71,8 +71,6 @@ def analyze(
     if weighted is not None:
         estimates |= item_means(weighted.table)
         comparisons += compare(weighted.table, seed=seed, against=against)
-    calibrated = _calibrated_columns(table, weighted, against) if people else ()
-    matrix_bootstrap = Bootstrap(_MATRIX_RESAMPLES, seed)
     return Analysis(
         table,
         estimates,
@@ -81,8 +79,8 @@ def analyze(
         comparisons=comparisons,
         overall=weighted.summary if weighted else None,
         repeats=repeats(table),
-        calibrated=calibrated,
-        matrices=matrices(table, matrix_bootstrap),
+        calibrated=_calibrated_columns(table, weighted, against) if people else (),
+        matrices=matrices(table, Bootstrap(_MATRIX_RESAMPLES, seed)),
     )
 
 
@@ -103,7 +101,8 @@ def _agreement_of_panels(table: Table, bootstrap: Bootstrap) -> dict[str, Estima
     """Return alpha between the judges of each panel by criterion, without undefined ones."""
     agreement: dict[str, Estimate] = {}
     for criterion, judges in judged_columns(table.columns).items():
-        estimate = alpha(table, [column.name for column in judges], bootstrap)
+        names = [column.name for column in judges]
+        estimate = alpha(table, names, bootstrap)
         if estimate is not None:
             agreement[criterion] = estimate
     return agreement
@@ -116,6 +115,7 @@ def _rankings(table: Table, orders: Orders, against: str, seed: int) -> tuple[Ra
         lengths = {sample.key: len(sample.output) for sample in table.samples}
     criteria = [column.name for column in table.columns if column.kind == "criterion"]
     source_items = {sample.item: sample.source_item for sample in table.samples}
+    tie_labels = {column.name: tie_label(column) for column in table.columns}
     return rankings(
         table.scores,
         table.failures,
@@ -125,6 +125,6 @@ def _rankings(table: Table, orders: Orders, against: str, seed: int) -> tuple[Ra
         source_items=source_items,
         against=against,
         lengths=lengths,
-        tie_labels={column.name: tie_label(column) for column in table.columns},
+        tie_labels=tie_labels,
         seed=seed,
     )

@@ -70,17 +70,17 @@ class _AnswersOfColumn:
             values_by_system.setdefault(row.system, []).append(answer.value)
             self.items.setdefault(question, set()).add(row.item)
 
-    def number(self, question: _Question) -> int:
+    def times_asked(self, question: _Question) -> int:
         """Return how many texts the question was asked about, with or without an answer."""
-        answers_by_system = self.values[question].values()
-        return sum(map(len, answers_by_system))
+        values_by_system = self.values[question]
+        return sum(len(values) for values in values_by_system.values())
 
     def shown_questions(self) -> list[_Question]:
         """Return the common questions, or those about two items or more if they differ by item."""
         questions = list(self.values)
-        if all(self.number(question) == self.texts for question in questions):
+        if all(self.times_asked(question) == self.texts for question in questions):
             return questions
-        # Questions from the data are different for each item: a table of all would have no end.
+        # Questions from the data are different for each item: too many for a table.
         return [question for question in questions if len(self.items[question]) > 1]
 
     def share(self, question: _Question) -> QuestionShare:
@@ -93,8 +93,9 @@ class _AnswersOfColumn:
             if answered:
                 shares[system] = fmean(answered)
                 number_answered[system] = len(answered)
-        unanswered = self.number(question) - sum(number_answered.values())
-        return QuestionShare(*question, shares, number_answered, unanswered)
+        text, weight = question
+        unanswered = self.times_asked(question) - sum(number_answered.values())
+        return QuestionShare(text, weight, shares, number_answered, unanswered)
 
 
 def checklists(table: Table) -> tuple[Checklist, ...]:

@@ -36,7 +36,14 @@ class Overall:
         shares = [f"{share:.4g} {column_name}" for column_name, share in self.weights.items()]
         weights = " + ".join(shares)
         signature = Signature(OVERALL, weights, "0–1")
-        return Column(OVERALL, "criterion", signature, 0.0, 1.0, criterion=OVERALL)
+        return Column(
+            OVERALL,
+            "criterion",
+            signature,
+            low=0.0,
+            high=1.0,
+            criterion=OVERALL,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +61,8 @@ def overall(table: Table) -> WeightedScores | None:
     for comparisons.
     """
     columns = [column for column in table.columns if _is_weighted(column)]
-    taken = any(column.name == OVERALL for column in table.columns)
-    if len(columns) < 2 or table.has_pairs or taken:
+    is_name_taken = any(column.name == OVERALL for column in table.columns)
+    if len(columns) < 2 or table.has_pairs or is_name_taken:
         return None
     total_weight = sum(column.weight for column in columns)
     weights = {column.name: column.weight / total_weight for column in columns}
@@ -76,7 +83,9 @@ def overall(table: Table) -> WeightedScores | None:
 
 def _is_weighted(column: Column) -> bool:
     """Return whether it is a criterion's or a panel's column with a weight and a better end."""
-    if column.kind != "criterion" or column.judge or not column.better or column.weight <= 0:
+    if column.kind != "criterion" or column.judge:
+        return False
+    if not column.better or column.weight <= 0:
         return False
     if column.low is None or column.high is None:
         return False
@@ -86,12 +95,16 @@ def _is_weighted(column: Column) -> bool:
 def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], float]:
     """Return a column's values by text, from 0 at the worse end of the scale to 1 at the better."""
     # A weighted column has both ends (`_is_weighted`).
-    lowest = float(column.low or 0.0)
-    highest = float(column.high or 0.0)
+    worse_end = float(column.low or 0.0)
+    better_end = float(column.high or 0.0)
     if column.better == "lower":
-        lowest, highest = highest, lowest
-    scores = [score for score in table.column_scores(column.name) if not score.opponent]
-    return {score.key: (score.value - lowest) / (highest - lowest) for score in scores}
+        worse_end, better_end = better_end, worse_end
+    width = better_end - worse_end
+    shares: dict[tuple[str, str], float] = {}
+    for score in table.column_scores(column.name):
+        if not score.opponent:
+            shares[score.key] = (score.value - worse_end) / width
+    return shares
 
 
 # Pass rates: the share of a system's texts whose value reaches the criterion's `pass_at`. It is the
@@ -106,16 +119,16 @@ def pass_columns(columns: Iterable[Column]) -> dict[str, Column]:
 
 def _pass_column(column: Column) -> Column:
     """Return the column with 1 for each text that reaches the criterion's `pass_at`, else 0."""
-    scored = column.signature
     sign = "<=" if column.better == "lower" else ">="
     rule = f"pass rate, value {sign} {column.pass_at:g}"
-    signature = Signature(rule, scored.name, *scored.parts)
+    signature_of_scores = column.signature
+    signature = Signature(rule, signature_of_scores.name, *signature_of_scores.parts)
     return Column(
         f"{column.name} pass rate",
         "criterion",
         signature,
-        0.0,
-        1.0,
+        low=0.0,
+        high=1.0,
         labels=("fail", "pass"),
         values=(0.0, 1.0),
         criterion=column.criterion,
@@ -130,9 +143,9 @@ def pass_table(table: Table) -> Table:
     columns = {column.name: column for column in table.columns}
     scores: list[Score] = []
     for score in table.scores:
-        if score.column not in rates:
+        rate = rates.get(score.column)
+        if rate is None:
             continue
         value = 1.0 if columns[score.column].passes(score.value) else 0.0
-        rate = rates[score.column]
         scores.append(replace(score, column=rate.name, value=value))
     return Table(table.samples, tuple(rates.values()), tuple(scores))

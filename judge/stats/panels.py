@@ -14,8 +14,8 @@ from judge.stats.agreement import values_by_label
 from judge.table import Table
 
 Row = Score | Failure
-_MOST_SPLITS = 5  # named texts
-_ROUNDING = 1e-9  # differences that are half of the scale but for rounding count as half
+_MOST_SPLITS = 5  # texts in `Splits.widest`
+_ROUNDING = 1e-9  # of the difference of two values
 
 
 def judged_columns(columns: Iterable[Column]) -> dict[str, list[Column]]:
@@ -67,6 +67,12 @@ class _JudgedText:
         rows = [self.row_by_judge.get(column.judge) for column in self.judges]
         return [row for row in rows if isinstance(row, Score)]
 
+    @property
+    def judges_without_score(self) -> list[str]:
+        """Return the judges that failed or have no row, in the order of the columns."""
+        scored = {judge for judge, row in self.row_by_judge.items() if isinstance(row, Score)}
+        return [column.judge for column in self.judges if column.judge not in scored]
+
 
 def _judged_texts(columns: Iterable[Column], rows: Iterable[Row]) -> Iterator[_JudgedText]:
     """Yield every text (or comparison) once for each criterion of a panel."""
@@ -87,13 +93,8 @@ def _panel_row(judged: _JudgedText) -> Row:
     scores = judged.scores
     any_row = next(iter(judged.row_by_judge.values()))
     cell = (any_row.item, any_row.system, judged.criterion)
-    if len(scores) < len(judged.judges):
-        names = [column.judge for column in judged.judges]
-        missing = [
-            judge_name
-            for judge_name in names
-            if not isinstance(judged.row_by_judge.get(judge_name), Score)
-        ]
+    missing = judged.judges_without_score
+    if missing:
         message = f"no score by {', '.join(missing)}"
         return Failure(*cell, "panel", "IncompletePanel", message, opponent=any_row.opponent)
     if all(score.provenance.method == IDENTICAL for score in scores):
@@ -117,18 +118,24 @@ def _majority(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float,
     """Return the value of the label with most votes, or the mean of several (see `panel_rows`)."""
     votes = [_vote(column, score) for column, score in zip(judges, scores, strict=True)]
     labels = [label for label, _ in votes]
+    shares = {label: number / len(votes) for label, number in Counter(labels).items()}
     commonest = multimode(labels)
-    number_of_votes = Counter(labels)
-    shares = {label: number / len(votes) for label, number in number_of_votes.items()}
-    majority = commonest[0] if shares[commonest[0]] > 0.5 else None
+    majority: str | None = commonest[0]
+    if shares[commonest[0]] <= 0.5:
+        majority = None
     by_judge = zip(judges, labels, strict=True)
     notes = [f"{column.judge}: {label}" for column, label in by_judge]
     if majority is None:
         notes.append(f"no majority, most votes for {listed(commonest)}")
     value_by_label = dict(votes)
     value = fmean(value_by_label[label] for label in commonest)
-    note = "; ".join(notes)
-    provenance = Provenance("panel", distribution=shares, argmax=majority, n=len(votes), note=note)
+    provenance = Provenance(
+        "panel",
+        distribution=shares,
+        argmax=majority,
+        n=len(votes),
+        note="; ".join(notes),
+    )
     return value, provenance
 
 
@@ -209,9 +216,17 @@ def _splits(criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[S
         if split.spread >= half_of_scale - _ROUNDING:
             wide.append(split)
     wide.sort(key=lambda split: -split.spread)
-    no_majority = None
+    no_majority: int | None = None
     if judges[0].panel == "majority":
-        provenances = [_majority(judges, scores)[1] for scores in texts]
-        no_majority = sum(provenance.argmax is None for provenance in provenances)
-    widest = tuple(wide[:_MOST_SPLITS])
-    return Splits(criterion, len(texts), len(wide), no_majority, widest)
+        no_majority = 0
+        for scores in texts:
+            _, provenance = _majority(judges, scores)
+            if provenance.argmax is None:
+                no_majority += 1
+    return Splits(
+        criterion,
+        n=len(texts),
+        split=len(wide),
+        no_majority=no_majority,
+        widest=tuple(wide[:_MOST_SPLITS]),
+    )
