@@ -88,27 +88,25 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
 
     `columns` are columns × rows × values, missing in the same places. NaN if a side does not vary.
     """
-    number, rows, size = columns.shape
+    n_columns, n_rows, n_values = columns.shape
+    if not n_rows:
+        return np.empty((0, n_columns, n_columns))
     features_of = _FEATURES[coefficient]
-    numbers_in_row = number * size
+    numbers_in_row = n_columns * n_values
     if coefficient == "kendall":  # its features are signs of all pairs of values
-        numbers_in_row *= size
-    step = max(1, _MAX_NUMBERS // max(1, numbers_in_row))
-    coefficients_of_rows: list[Floats] = []
+        numbers_in_row *= n_values
     # As many rows at once as fit into memory.
-    for first_row in range(0, rows, step):
+    step = max(1, _MAX_NUMBERS // max(1, numbers_in_row))
+    chunks: list[Floats] = []
+    for first_row in range(0, n_rows, step):
         some_rows = columns[:, first_row : first_row + step]
-        features = np.moveaxis(features_of(some_rows), 0, 1)
-        products = features @ np.swapaxes(features, 1, 2)
-        squares = np.diagonal(products, axis1=1, axis2=2)
+        features = np.moveaxis(features_of(some_rows), 0, 1)  # rows × columns × features
+        products = features @ np.swapaxes(features, 1, 2)  # Σ a b, rows × columns × columns
+        squares = np.diagonal(products, axis1=1, axis2=2)  # Σ a², rows × columns
         squares_of_pair = squares[:, :, None] * squares[:, None, :]
         norms = np.sqrt(squares_of_pair)
-        coefficients_of_rows.append(np.clip(share(products, norms), -1.0, 1.0))
-    return (
-        np.concatenate(coefficients_of_rows)
-        if coefficients_of_rows
-        else np.empty((0, number, number))
-    )
+        chunks.append(np.clip(share(products, norms), -1.0, 1.0))
+    return np.concatenate(chunks)
 
 
 def _signs(values: Floats) -> Floats:
@@ -220,18 +218,19 @@ def _linear(
     observed: list[float] = []
     slopes: list[Floats] = []  # the derivatives by how often each item is drawn
     for first_column, second_column in pairs:
-        parts = terms(first_column, second_column)
+        terms_of_pair = terms(first_column, second_column)
         slopes_by_item = [
-            np.bincount(item, slope_by_text, minlength=n_items) for slope_by_text in parts.slopes
+            np.bincount(item, slope_by_text, minlength=n_items)
+            for slope_by_text in terms_of_pair.slopes
         ]
         product_slope, first_slope, second_slope = slopes_by_item
-        _, first_square, second_square = parts.sums
+        _, first_square, second_square = terms_of_pair.sums
         with np.errstate(invalid="ignore", divide="ignore"):
             # The derivative of Σ a b / √(Σ a² Σ b²) by the product and quotient rules.
             of_product = product_slope / np.sqrt(first_square * second_square)
             of_norms = first_slope / first_square + second_slope / second_square
-            slope = of_product - parts.coefficient / 2 * of_norms
-        observed.append(parts.coefficient)
+            slope = of_product - terms_of_pair.coefficient / 2 * of_norms
+        observed.append(terms_of_pair.coefficient)
         slopes.append(slope)
     values = np.array(observed)
     slope_by_pair = np.stack(slopes, axis=1)
@@ -347,8 +346,10 @@ class _Terms:
 
 
 def _ratio(sums: Floats) -> float:
-    norm = np.sqrt(sums[1] * sums[2])
-    return float(np.clip(share(sums[0], norm), -1.0, 1.0))
+    """Return the coefficient of Σ a b, Σ a² and Σ b²; NaN if a side does not vary."""
+    product, first_square, second_square = sums
+    norm = np.sqrt(first_square * second_square)
+    return float(np.clip(share(product, norm), -1.0, 1.0))
 
 
 def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
@@ -359,7 +360,7 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
     groups = [np.unique(column, return_inverse=True)[1] for column in values]
 
     def above(column: int, numbers: Floats) -> Floats:
-        """Return each text's Σ_k sign(x_k − x_i) of these numbers."""
+        """Return Σ_k sign(x_k − x_i) · numbers_k for each text i."""
         by_value = np.bincount(groups[column], numbers)
         up_to_value = np.cumsum(by_value)
         above_minus_below = by_value.sum() + by_value - 2 * up_to_value
@@ -369,6 +370,7 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
     ranks = [-above(column, ones) for column in range(len(values))]
 
     def slope_of_product(first: int, second: int) -> Floats:
+        """Return the derivative of Σ_k A_k B_k by each text's weight, by the product rule."""
         own_product = ranks[first] * ranks[second]
         change_of_second = above(first, ranks[second])
         change_of_first = above(second, ranks[first])
@@ -442,35 +444,44 @@ def _less_above(table: Ints) -> Ints:
 def _tau(first_ranks: Ints, second_ranks: Ints) -> float:
     """Return tau-b of two rankings, counting discordant pairs in a merge sort (Knight 1966)."""
     size = len(first_ranks)
-    # A number larger than every rank fills the list up to a power of two.
-    beyond = int(second_ranks.max()) + 1
-    joint = first_ranks * beyond + second_ranks
+    joint_ranks = first_ranks * (int(second_ranks.max()) + 1) + second_ranks
     tied_first = _pairs_in_groups(first_ranks)
     tied_second = _pairs_in_groups(second_ranks)
-    tied_both = _pairs_in_groups(joint)
+    tied_both = _pairs_in_groups(joint_ranks)
+    discordant = _inversions(second_ranks[np.argsort(joint_ranks)])
+    all_pairs = size * size
+    # Each sum counts a pair in both orders; `discordant` counts it once.
+    untied = all_pairs - tied_first - tied_second + tied_both
+    concordant_less_discordant = untied - 4 * discordant
+    sums = [concordant_less_discordant, all_pairs - tied_first, all_pairs - tied_second]
+    return _ratio(np.array(sums, dtype=np.float64))
+
+
+def _inversions(ranks: Ints) -> int:
+    """Return the number of pairs whose first rank is larger than the second, in a merge sort."""
+    size = len(ranks)
+    # A number larger than every rank fills the list up to a power of two.
+    beyond = int(ranks.max()) + 1
     ordered = np.full(1 << (size - 1).bit_length(), beyond)
-    ordered[:size] = second_ranks[np.argsort(joint)]
-    discordant = 0
+    ordered[:size] = ranks
+    inversions = 0
     width = 1
     while width < size:
-        # Blocks of two halves. An offset for each block keeps the search within its own block.
+        # Blocks of two sorted halves. An offset for each block keeps the search within its block.
         n_blocks = len(ordered) // (2 * width)
         offsets = (beyond + 1) * np.arange(n_blocks)
         halves = ordered.reshape(-1, 2, width) + offsets[:, None, None]
         first_halves = halves[:, 0].ravel()
         second_halves = halves[:, 1].ravel()
-        smaller = np.searchsorted(first_halves, second_halves, "right")
+        # Ranks of all first halves up to each rank of a second half. Those of its own block that
+        # are not among them are larger.
+        up_to_rank = np.searchsorted(first_halves, second_halves, "right")
         end_of_block = np.arange(1, n_blocks + 1) * width
         ends = np.repeat(end_of_block, width)
-        discordant += int((ends - smaller).sum())
+        inversions += int((ends - up_to_rank).sum())
         width *= 2
         ordered = np.sort(ordered.reshape(-1, width), axis=1).ravel()
-    all_pairs = size * size
-    # Each sum counts a pair in both orders; `discordant` counts it once.
-    untied = all_pairs - tied_first - tied_second + tied_both
-    concordant_less = untied - 4 * discordant
-    sums = [concordant_less, all_pairs - tied_first, all_pairs - tied_second]
-    return _ratio(np.array(sums, dtype=np.float64))
+    return inversions
 
 
 def _pairs_in_groups(groups: Ints) -> int:
@@ -506,6 +517,12 @@ def coefficients(
         return mean(between(columns, name)[:, first_columns, second_columns])
     if level == "all-texts":
         return pooled(columns, pairs, name, exact=exact)
+    between_columns = _between_systems(columns, name)
+    return lambda counts: between_columns(counts)[:, first_columns, second_columns]
+
+
+def _between_systems(columns: Floats, coefficient: Coefficient) -> Statistic:
+    """Return the coefficients of system means: resamples × columns × columns."""
     is_known = (~np.isnan(columns[0])).astype(np.float64)
     # One product for all columns: items × (columns · systems).
     whole = np.stack([_whole_numbers(column) for column in columns])
@@ -513,19 +530,18 @@ def coefficients(
     filled = by_item.reshape(columns.shape[1], -1)
     step = max(1, _MAX_NUMBERS // max(1, filled.shape[1]))
 
-    def between_systems(counts: Floats) -> Floats:
+    def statistic(counts: Floats) -> Floats:
         chunks: list[Floats] = []
         for first_resample in range(0, len(counts), step):
             drawn = counts[first_resample : first_resample + step]
             sums = drawn @ filled
             sums_by_column = sums.reshape(len(drawn), len(columns), -1)
             number_drawn = (drawn @ is_known)[:, None]
-            means = share(sums_by_column, number_drawn)
-            all_coefficients = between(np.moveaxis(means, 1, 0), name)
-            chunks.append(all_coefficients[:, first_columns, second_columns])
+            means = share(sums_by_column, number_drawn)  # resamples × columns × systems
+            chunks.append(between(np.moveaxis(means, 1, 0), coefficient))
         return np.concatenate(chunks)
 
-    return between_systems
+    return statistic
 
 
 def _whole_numbers(values: Floats) -> Floats:
@@ -548,14 +564,15 @@ def _whole_numbers(values: Floats) -> Floats:
 
 @lru_cache(maxsize=10_000)
 def _denominator(value: float) -> int:
-    """Return the denominator of the fraction that a value is but for rounding.
+    """Return the denominator of the fraction that equals a value up to rounding errors.
 
-    Return 0 if there is no fraction with a small denominator.
+    Return 0 if no fraction with a small denominator does.
     """
     fraction = Fraction(value).limit_denominator(_MAX_DENOMINATOR)
     distance = abs(fraction - Fraction(value))
-    is_near = distance <= 10 * 0.1**_DECIMALS
-    return fraction.denominator if is_near else 0
+    if distance > 10 * 0.1**_DECIMALS:
+        return 0
+    return fraction.denominator
 
 
 def of_pair(

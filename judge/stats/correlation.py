@@ -193,41 +193,39 @@ class CorrelationWithRatings:
         percentiles are too narrow so far from the middle. It needs INTERVAL_ITEMS_OF_DIFFERENCES.
         """
         # Bonferroni: each interval has its part of the error.
-        tail = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
-        bootstrap = replace(self._bootstrap, confidence=1 - tail)
+        error_of_each = (1 - self._bootstrap.confidence) / max(1, n_intervals or 1)
+        bootstrap = replace(self._bootstrap, confidence=1 - error_of_each)
         compared = self._on_shared_texts(values, other_values)
-        pair = compared.pair
-        other_pair = compared.other_pair
-        if _reason_undefined([pair], level) or _reason_undefined([other_pair], level):
-            return None
-        n = _sample_size([pair, other_pair], level)
-        if level == "systems" and n < CONCLUSIVE:
+        n = compared.size(level)
+        if not n:
             return None
         method = f"difference of {NAMES[coefficient]} {OVER[level]}"
         if level == "within-items":
-            by_item = within(*pair, coefficient) - within(*other_pair, coefficient)
+            by_item = compared.differences_within_items(coefficient)
             return _difference_within_items(by_item, method, bootstrap.confidence)
         key = (level, coefficient)
-        first_resampled = self._drawn(values, compared.known, key)
-        second_resampled = self._drawn(other_values, compared.known, key)
-        difference = first_resampled.value - second_resampled.value
-        if np.isnan(difference):
+        first = self._drawn(values, compared.known, key)
+        second = self._drawn(other_values, compared.known, key)
+        drawn_differences = first.resampled - second.resampled
+        difference = Resampled(first.value - second.value, drawn_differences, first.items)
+        if np.isnan(difference.value):
             return None
         estimate: Estimate | None
         if level == "all-texts" and n_intervals is not None:
             without_each = compared.without_each_item(key)
-            interval = jackknife_interval(difference, without_each, bootstrap.confidence)
-            note = f"{method}; {interval.method}"
-            estimate = Estimate("difference", difference, interval.low, interval.high, n, note)
-        else:
-            resampled = Resampled(
-                difference,
-                first_resampled.resampled - second_resampled.resampled,
-                first_resampled.items,
+            interval = jackknife_interval(difference.value, without_each, bootstrap.confidence)
+            estimate = Estimate(
+                "difference",
+                difference.value,
+                interval.low,
+                interval.high,
+                n,
+                f"{method}; {interval.method}",
             )
+        else:
             estimate = _resampled_estimate(
                 "difference",
-                resampled,
+                difference,
                 n,
                 method,
                 level=level,
@@ -237,12 +235,7 @@ class CorrelationWithRatings:
             return estimate
         # Williams' test also needs the correlation of the two columns with each other.
         r_between = compared.correlation_of_columns(key)
-        return _with_williams_test(
-            estimate,
-            first_resampled.value,
-            second_resampled.value,
-            r_between,
-        )
+        return _with_williams_test(estimate, first.value, second.value, r_between)
 
     def _on_shared_texts(self, values: Floats, other_values: Floats) -> _ComparedColumns:
         """Return two columns with the ratings, on the texts that have both values and a rating."""
@@ -284,6 +277,25 @@ class _ComparedColumns(NamedTuple):
     pair: Pair
     other_pair: Pair
 
+    def size(self, level: Level) -> int:
+        """Return the number of items, texts or systems to compare.
+
+        It is 0 if a coefficient is undefined, and for the means of fewer than five systems.
+        """
+        pairs = [self.pair, self.other_pair]
+        if any(_reason_undefined([pair], level) for pair in pairs):
+            return 0
+        n = _sample_size(pairs, level)
+        if level == "systems" and n < CONCLUSIVE:
+            return 0
+        return n
+
+    def differences_within_items(self, coefficient: Coefficient) -> Floats:
+        """Return the difference of the two coefficients in each item, NaN if undefined."""
+        coefficients = within(*self.pair, coefficient)
+        other_coefficients = within(*self.other_pair, coefficient)
+        return coefficients - other_coefficients
+
     def without_each_item(self, key: Key) -> Floats:
         """Return the difference of the two coefficients without each of the items."""
         used_items = self.known.any(axis=1)
@@ -295,7 +307,9 @@ class _ComparedColumns(NamedTuple):
 
     def correlation_of_columns(self, key: Key) -> float:
         """Return the correlation of the two columns with each other."""
-        statistic = of_pair(self.pair[0], self.other_pair[0], *key)
+        values, _ = self.pair
+        other_values, _ = self.other_pair
+        statistic = of_pair(values, other_values, *key)
         all_once = np.ones((1, len(self.known)))
         return float(statistic(all_once)[0])
 
@@ -466,7 +480,8 @@ def change_in_agreement(
             change = against.change(old, new, level)
             shifts[level] = Shift(old_estimate, new_estimate, change)
     reasons = [*old_correlation.lacking.values(), *new_correlation.lacking.values()]
-    return shifts, reasons[0] if reasons else ""
+    first_reason = reasons[0] if reasons else ""
+    return shifts, first_reason
 
 
 def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
@@ -519,13 +534,12 @@ def minus_one_rater(
     if not pairs:
         return None
     subject = f"judge minus one of {len(votes)} raters, against the mean of the others: Spearman"
-    if level != "within-items":
-        return _minus_one_rater_over_texts(pairs, subject, bootstrap)
-    by_rater = [pair.differences_within_items() for pair in pairs]
-    method = f"{subject} {OVER['within-items']}"
-    inside = _difference_within_items(average(by_rater), method, bootstrap.confidence)
-    if inside is not None:
-        return inside
+    if level == "within-items":
+        by_rater = [pair.differences_within_items() for pair in pairs]
+        method = f"{subject} {OVER['within-items']}"
+        estimate = _difference_within_items(average(by_rater), method, bootstrap.confidence)
+        if estimate is not None:
+            return estimate
     return _minus_one_rater_over_texts(pairs, subject, bootstrap)
 
 
@@ -536,7 +550,10 @@ class _JudgeAndRater(NamedTuple):
     rater: Pair
 
     def differences_within_items(self) -> Floats:
-        return within(*self.judge, "spearman") - within(*self.rater, "spearman")
+        """Return the judge's Spearman minus the rater's in each item, NaN if undefined."""
+        of_judge = within(*self.judge, "spearman")
+        of_rater = within(*self.rater, "spearman")
+        return of_judge - of_rater
 
 
 def _minus_one_rater_over_texts(
@@ -712,4 +729,6 @@ def too_few_for_level(is_known: Bools, level: Level) -> str:
         n_known = is_known.any(axis=0).sum()
         units = "systems"
     least = 2 if level == "within-items" else MIN_CORRELATION_ITEMS
-    return f"there are fewer than {least} {units}" if n_known < least else ""
+    if n_known >= least:
+        return ""
+    return f"there are fewer than {least} {units}"

@@ -10,13 +10,7 @@ from math import isnan
 import numpy as np
 
 from judge.core.records import Column
-from judge.stats.bootstrap import (
-    DEFAULT,
-    Bools,
-    Bootstrap,
-    Floats,
-    Ints,
-)
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
@@ -146,11 +140,9 @@ def _matrix(
     has_value = ~np.isnan(values)
     is_known: Bools = np.asarray(has_value.any(axis=0))
     reason_empty = _reason_empty(is_known, level, coefficient)
-    diagonal = np.diagonal(cells.values)
     # A column correlates with itself by 1, unless all of its values are equal.
-    constant = [
-        column_name for column_name, value in zip(names, diagonal, strict=True) if np.isnan(value)
-    ]
+    is_constant = np.isnan(np.diagonal(cells.values))
+    constant = [names[column] for column in np.flatnonzero(is_constant)]
     notes = [note]
     if reason_empty:
         notes.append(reason_empty)
@@ -197,6 +189,13 @@ class _CellsOfColumns:
         n = np.zeros(shape, dtype=np.intp)
         return cls(values, low=values.copy(), high=values.copy(), n=n)
 
+    def fill(self, rows: Ints, columns: Ints, pairs: _CellsOfPairs) -> None:
+        """Write the cells of pairs of columns into these rows and columns."""
+        self.values[rows, columns] = pairs.values
+        self.low[rows, columns] = pairs.low
+        self.high[rows, columns] = pairs.high
+        self.n[rows, columns] = pairs.n
+
 
 def _cells(
     values: Floats,
@@ -223,13 +222,10 @@ def _cells(
             group = _within_items(columns, within_group, coefficient, off_diagonal, bootstrap)
         else:
             group = _over_texts(columns, within_group, key, off_diagonal, bootstrap)
-        first, second = np.array(pairs).T
+        first_columns, second_columns = np.array(pairs).T
+        cells.fill(first_columns, second_columns, group)
         # The matrix is symmetric: each pair fills two cells.
-        for rows, others in ((first, second), (second, first)):
-            cells.values[rows, others] = group.values
-            cells.low[rows, others] = group.low
-            cells.high[rows, others] = group.high
-            cells.n[rows, others] = group.n
+        cells.fill(second_columns, first_columns, group)
     return cells
 
 
@@ -286,10 +282,12 @@ def _over_texts(
     lower_bounds = np.full(len(pairs), np.nan)
     upper_bounds = np.full(len(pairs), np.nan)
     n_items = int(is_known.any(axis=1).sum())
+    n_systems = is_known.any(axis=0).sum()
+    n_texts = is_known.sum()
     if level == "all-texts" and n_items >= INTERVAL_ITEMS[level]:
         ends = bootstrap.interval(drawn[:, off_diagonal], n_items)
         lower_bounds[off_diagonal], upper_bounds[off_diagonal] = ends
-    n = is_known.sum() if level == "all-texts" else is_known.any(axis=0).sum()
+    n = n_texts if level == "all-texts" else n_systems
     return _CellsOfPairs(observed, lower_bounds, upper_bounds, np.asarray(n))
 
 

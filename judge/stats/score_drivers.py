@@ -23,7 +23,7 @@ def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
 
     A text without a source has only its length.
     """
-    features_by_text = {}
+    features_by_text: dict[Text, TextFeatures] = {}
     for sample, features in zip(samples, measured(samples), strict=True):
         length = log(features.words) if features.words else None
         copying = None if features.novel2 is None else 1 - features.novel2
@@ -35,8 +35,7 @@ FEWEST = 10
 """Fewer texts are not analysed."""
 _MIN_ITEMS = 10  # fewer items are too few for a bootstrap
 _TOLERANCE = 1e-9  # rounding error of equal values
-# Rounding error of a resample without variation, for values with mean square 1.
-_ROUNDING = 1e-12
+_ROUNDING = 1e-12  # of the variance of a resample, for values with mean square 1
 
 Text = tuple[str, str]
 """An item and a system."""
@@ -192,16 +191,14 @@ def _texts_with_drivers(values: Mapping[Text, float], looks: Mapping[Text, TextF
     item_of_text = np.array([index_of_item[item] for item, _ in texts], dtype=np.intp)
     item = item_of_text[complete]
     matrix = matrix[complete]
-    texts_of_item = np.bincount(item)
-    shares_item = texts_of_item[item] > 1
-    most_share = 2 * shares_item.sum() >= max(1, len(item))
-    within = bool(most_share)
+    shares_item = np.bincount(item)[item] > 1
+    within = bool(2 * shares_item.sum() >= max(1, len(item)))
     # A text alone in its item would be 0 after centring: it says nothing within items.
     if within:
         item = item[shares_item]
         matrix = matrix[shares_item]
     items, item = np.unique(item, return_inverse=True)
-    return _Texts(item, len(items), matrix, common, within)
+    return _Texts(item, len(items), values=matrix, common=common, within=within)
 
 
 def _centred(texts: _Texts) -> Floats:
@@ -254,8 +251,8 @@ def _estimates(
     # The statistics are r with each driver, then r² of each, then R² of all.
     n_drivers = len(names)
     n_items = int(item.max()) + 1
-    statistics = _statistics(item, values, n_items)
-    observed, drawn = bootstrap.observed_and_resampled(statistics, n_items)
+    statistic = _statistics(item, values, n_items)
+    observed, drawn = bootstrap.observed_and_resampled(statistic, n_items)
     lower_bounds: list[float | None] = [None] * len(observed)
     upper_bounds: list[float | None] = [None] * len(observed)
     interval = f"{n_items} items: too few for an interval"
@@ -293,7 +290,8 @@ def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
 
     def statistics(counts: Floats) -> Floats:
         sums = np.tensordot(counts, moments, 1)
-        # The 1 in v makes the first row and column the sums, and their first cell the number.
+        # Resamples × (1, score, drivers) × (1, score, drivers). The 1 in v makes the first row and
+        # column the sums, and their first cell the number.
         n = sums[..., :1, :1]
         column_sums = sums[..., 1:, :1]
         row_sums = sums[..., :1, 1:]
@@ -311,8 +309,8 @@ def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
         inverse = np.linalg.pinv(between_drivers, 1e-9, hermitian=True)
         # R² is rᵀ R⁻¹ r, with r the correlations of the drivers with the score.
         share = np.einsum("...i,...ij,...j->...", filled_r, inverse, filled_r)
-        score_deviation = deviation[..., 0]
-        together = np.where(np.isnan(score_deviation), np.nan, np.clip(share, 0, 1))
+        score_is_constant = np.isnan(deviation[..., 0])
+        together = np.where(score_is_constant, np.nan, np.clip(share, 0, 1))
         columns = [r, r**2, together[..., None]]
         return np.concatenate(columns, axis=-1)
 

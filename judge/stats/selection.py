@@ -38,16 +38,17 @@ def select(
 
     `values` are candidates × items × systems, `ratings` items × systems. A text counts if it has a
     rating and a value of every candidate, or if it `failed` (a mask like `values`): with the
-    candidate's mean value, which gains nothing. At level `within-items`, items with equal ratings do
-    not count, and a candidate that gives all texts of an item the same value has 0 there. Of equal
-    candidates the first is chosen.
+    candidate's mean value, which gains nothing. At level `within-items`, items with equal ratings
+    do not count, and a candidate that gives all texts of an item the same value has 0 there. Of
+    equal candidates the first is chosen.
 
     Raises DataError for too few rated items, or if no candidate has a value.
     """
     statistic, items = _statistic(values, ratings, level, failed)
     if items < FEWEST_ITEMS[level]:
-        needed = f"choosing at level {level} needs at least {FEWEST_ITEMS[level]}"
-        raise DataError(f"{needed} {_shortage(ratings, items, level)}")
+        requirement = f"choosing at level {level} needs at least {FEWEST_ITEMS[level]}"
+        shortage = _shortage(ratings, items, level)
+        raise DataError(f"{requirement} {shortage}")
     all_once = np.ones((1, items))
     observed = rounded(statistic(all_once)[0])
     if np.isnan(observed).all():
@@ -67,21 +68,22 @@ def _shortage(ratings: Floats, items: int, level: Level) -> str:
         is_unrated = np.isnan(ratings).all(axis=1)
         rated = int((~is_unrated).sum())
         kind = "rated items"
-    are = "is" if items == 1 else "are"
+    verb = "is" if items == 1 else "are"
     if rated == items:
-        return f"{kind}; there {are} {items}"
+        return f"{kind}; there {verb} {items}"
     # The ratings are not to blame: texts without a value of every candidate do not count.
     return (
-        f"{kind}; there are {rated}, of which {items} {are} left with the texts that every "
+        f"{kind}; there are {rated}, of which {items} {verb} left with the texts that every "
         "candidate scored"
     )
 
 
 def _vary(ratings: Floats) -> Bools:
     """Return which rows have two different values."""
+    values = rounded(ratings)
     # `fmin` and `fmax` ignore NaN, without a warning for rows that have nothing else.
-    lowest = np.fmin.reduce(rounded(ratings), axis=1)
-    highest = np.fmax.reduce(rounded(ratings), axis=1)
+    lowest = np.fmin.reduce(values, axis=1)
+    highest = np.fmax.reduce(values, axis=1)
     differ: Bools = lowest < highest
     return differ
 
@@ -99,13 +101,14 @@ def _reason_undefined(values: Floats, ratings: Floats, failed: Bools | None) -> 
 def fill_failed(values: Floats, failed: Bools, level: Level) -> Floats:
     """Return the values (candidates × items × systems) with a candidate's mean at its failed texts.
 
-    These then count for nothing. At level `within-items` it is the mean within the item, because that
-    of all texts is an opinion on the item's order.
+    These then count for nothing. At level `within-items` it is the mean within the item, because
+    the mean of all texts would be an opinion on the item's order.
     """
     scored = np.where(failed, np.nan, values)
     axes = -1 if level == "within-items" else (-2, -1)
     number_scored = (~np.isnan(scored)).sum(axis=axes, keepdims=True)
-    mean_scored = share(np.nansum(scored, axis=axes, keepdims=True), number_scored)
+    total_scored = np.nansum(scored, axis=axes, keepdims=True)
+    mean_scored = share(total_scored, number_scored)
     # Without any score in the item, all its texts get the same value.
     substitute = np.where(np.isnan(mean_scored), 0.0, mean_scored)
     filled: Floats = np.where(failed, substitute, values)
