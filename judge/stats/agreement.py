@@ -65,10 +65,11 @@ _JudgedText = tuple[str, str, str]
 
 def _values_by_text(table: Table, column: str) -> dict[_JudgedText, float]:
     """Return a judge's values, except the values of identical texts."""
-    judged = [
-        score for score in table.column_scores(column) if score.provenance.method != IDENTICAL
-    ]
-    return {(score.item, score.system, score.opponent): score.value for score in judged}
+    values: dict[_JudgedText, float] = {}
+    for score in table.column_scores(column):
+        if score.provenance.method != IDENTICAL:
+            values[score.item, score.system, score.opponent] = score.value
+    return values
 
 
 def _votes_of_judges(values_by_judge: Sequence[Mapping[_JudgedText, float]]) -> Floats:
@@ -155,8 +156,14 @@ def agree(
         method = f"{_METHODS[measure]}, {len(votes)} raters"
         if measure.startswith("kappa") and len(votes) > 2:
             method += ", mean over every two"
-        sizes = (number_of_items, number_of_texts)
-        estimate = _estimate(measure, used_votes, sizes, method, bootstrap)
+        estimate = _estimate(
+            measure,
+            used_votes,
+            method,
+            bootstrap,
+            items=number_of_items,
+            texts=number_of_texts,
+        )
         if estimate is None:
             lacking[measure] = "the ratings do not vary enough"
         else:
@@ -209,22 +216,24 @@ With 1 the interval held its level in 88–92% of some cells, without in 21–90
 def _estimate(
     measure: Measure,
     votes: Floats,
-    sizes: tuple[int, int],
     method: str,
     bootstrap: Bootstrap,
+    *,
+    items: int,
+    texts: int,
 ) -> Estimate | None:
     """Return a measure of the used votes with its interval, or None if it is undefined.
 
-    `sizes` counts the used items and texts. If most ratings are equal, few texts decide, and
+    `items` and `texts` count the used ones. If most ratings are equal, few texts decide, and
     resampling alone cannot draw texts that the sample lacks. So there are three bootstrap
     intervals: without added texts, with added texts about whose label raters disagree, and with
     added texts to which all raters give another label than the commonest. The result reaches from
     the lowest end of the three to the highest.
     """
-    items, texts = sizes
     n_items = votes.shape[1]
     padded = _with_added_texts(votes, measure)
-    statistic = _STATISTICS[measure](padded.votes)
+    statistic_of = _STATISTICS[measure]
+    statistic = statistic_of(padded.votes)
 
     def with_added(weights: Floats) -> Statistic:
         """Return the statistic of drawn items and of the added texts with these weights."""
@@ -327,9 +336,10 @@ def _alpha_interval(votes: Floats) -> Statistic:
         n, total, squares, within = (counts @ terms_by_item).T
         # A resample can have no text, or texts that all have one value: its alpha is NaN.
         with np.errstate(invalid="ignore", divide="ignore"):
-            variance = (squares - total**2 / n) / (n - 1)
-            alpha_of_draw = 1 - within / n / variance
-            return np.where(variance > _ROUNDING, alpha_of_draw, np.nan)
+            observed = within / n
+            expected = (squares - total**2 / n) / (n - 1)
+            alpha_of_draw = 1 - observed / expected
+            return np.where(expected > _ROUNDING, alpha_of_draw, np.nan)
 
     return statistic
 
@@ -351,9 +361,10 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
         )
         distances = _ordinal_disagreements(drawn) if ordinal else _nominal_disagreements(drawn)
         n = drawn.frequencies.sum(axis=1)
-        # Values that all agree leave an expected disagreement of rounding errors.
-        varying = np.where(distances.expected > _ROUNDING * n**4, distances.expected, 0.0)
-        return 1 - share(distances.observed * (n - 1), varying)
+        # If all values agree, the expected disagreement consists of rounding errors.
+        is_varying = distances.expected > _ROUNDING * n**4
+        expected = np.where(is_varying, distances.expected, 0.0)
+        return 1 - share(distances.observed * (n - 1), expected)
 
     return statistic
 
@@ -554,7 +565,9 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
     deviations: list[Score] = []
     for row in table.scores:
         column = columns.get(row.column)
-        deviation = None if column is None else deviation_of_draws(column, row)
+        if column is None:
+            continue
+        deviation = deviation_of_draws(column, row)
         if deviation is not None:
             # As a score of the text, so that `item_means` gives its mean and interval.
             deviation_row = replace(row, value=deviation, provenance=Provenance("samples"))
@@ -564,11 +577,11 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
     # The ends of the scale bound scores, but not their standard deviations.
     unbounded = tuple(replace(column, low=None, high=None) for column in columns.values())
     means = item_means(Table(table.samples, unbounded, tuple(deviations)))
-    method = "mean over texts of the standard deviation of the draws of each"
-    return {
-        key: replace(mean, name="repeat_sd", method=f"{method}; {mean.method}")
-        for key, mean in means.items()
-    }
+    estimates: dict[tuple[str, str], Estimate] = {}
+    for key, mean in means.items():
+        method = f"mean over texts of the standard deviation of the draws of each; {mean.method}"
+        estimates[key] = replace(mean, name="repeat_sd", method=method)
+    return estimates
 
 
 def values_by_label(column: Column) -> Mapping[str, float]:
@@ -594,14 +607,14 @@ def deviation_of_draws(column: Column, score: Score) -> float | None:
     mean of the draws.
     """
     provenance = score.provenance
+    if provenance.method != "samples" or provenance.n < 2:
+        return None
     values = values_by_label(column)
     distribution = provenance.distribution or {}
     # A label without draws needs no value.
     shares = {label: share for label, share in distribution.items() if share > 0}
     mass = fsum(shares.values())
-    if provenance.method != "samples" or provenance.n < 2 or not mass > 0:
-        return None
-    if shares.keys() - values.keys():
+    if not mass > 0 or shares.keys() - values.keys():
         return None
     weighted_values = [share * values[label] for label, share in shares.items()]
     mean = fsum(weighted_values) / mass

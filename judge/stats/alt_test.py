@@ -71,9 +71,8 @@ class AltTest:
 def check_epsilon(epsilon: float) -> float:
     """Return ε. Raises ConfigError unless 0 ≤ ε < 1."""
     if not 0 <= epsilon < 1:
-        raise ConfigError(
-            f"{option('epsilon', epsilon)}: must be at least 0 and below 1, such as 0.2 for experts"
-        )
+        setting = option("epsilon", epsilon)
+        raise ConfigError(f"{setting}: must be at least 0 and below 1, such as 0.2 for experts")
     return epsilon
 
 
@@ -134,9 +133,11 @@ def _significance_limit(p_values: Sequence[float]) -> float:
     n_tests = len(p_values)
     harmonic = sum(1 / k for k in range(1, n_tests + 1))
     step = ALPHA / n_tests / harmonic
-    ranked = enumerate(sorted(p_values), 1)
-    significant = [p_value for rank, p_value in ranked if p_value <= rank * step]
-    return max(significant, default=-1.0)
+    limit = -1.0
+    for rank, p_value in enumerate(sorted(p_values), 1):
+        if p_value <= rank * step:
+            limit = p_value
+    return limit
 
 
 def _reason_without_test(votes: Floats, tested: int) -> str:
@@ -144,9 +145,11 @@ def _reason_without_test(votes: Floats, tested: int) -> str:
     rated = sum(not np.isnan(votes_of_rater).all() for votes_of_rater in votes)
     if rated < MIN_RATERS:
         return f"the alt-test needs {MIN_RATERS} raters, and the ratings have {rated}"
-    have = "has" if tested < 2 else "have"
     texts = f"{MIN_TEXTS} texts of {MIN_ITEMS} items that the judge and another rater scored too"
-    count = f"of {plural(rated, 'rater')}, {tested or 'none'} {have} that"
+    raters = plural(rated, "rater")
+    number = str(tested) if tested else "none"
+    verb = "has" if tested < 2 else "have"
+    count = f"of {raters}, {number} {verb} that"
     return f"the alt-test needs {MIN_RATERS} raters, each with {texts}; {count}"
 
 
@@ -175,15 +178,20 @@ def _left_out(
     if texts >= MIN_TEXTS and items >= MIN_ITEMS:
         differences = rater_closer.astype(float) - judge_closer
         p_value = _p_of_mean_below(epsilon, differences, item, items)
-    judge_share = float(judge_closer.mean())
-    rater_share = float(rater_closer.mean())
-    return LeftOut(rater_name, texts, items, judge_share, rater_share, p_value)
+    return LeftOut(
+        rater_name,
+        texts=texts,
+        items=items,
+        judge=float(judge_closer.mean()),
+        person=float(rater_closer.mean()),
+        p=p_value,
+    )
 
 
 def _distance(values: Floats, others: Floats) -> Floats:
-    """Return by text the mean square of the differences of `values` from `others` (raters × texts).
+    """Return each text's mean squared difference of `values` from `others` (raters × texts).
 
-    It orders as its root does.
+    It orders texts as its root does.
     """
     return rounded(np.nanmean((values - others) ** 2, axis=0))
 

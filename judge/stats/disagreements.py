@@ -15,7 +15,7 @@ import numpy as np
 from judge.core.records import Column, Estimate, Sample
 from judge.data.ratings import Ratings, base_name
 from judge.stats.agreement import values_by_label
-from judge.stats.bootstrap import Bootstrap, one_thread
+from judge.stats.bootstrap import Bootstrap, Floats, one_thread
 from judge.stats.calibration_curve import calibration
 from judge.stats.coefficients import LEVELS, Level
 from judge.stats.correlation import CorrelationWithRatings
@@ -97,9 +97,9 @@ class Disagreements:
 
     `higher` and `lower` are the texts that the judge scores furthest above and below people's mean,
     the largest gap first, tied ones in the order of the data, at most 5 of the `n_higher` and
-    `n_lower`. They, `confusion` and `AgainstRater.difference` need ratings on the judge's scale; `confusion` also needs at most 11
-    levels. `raters` is empty for fewer than two, and has the 20 with most texts; `named` says
-    whether the data name them.
+    `n_lower`. They, `confusion` and `AgainstRater.difference` need ratings on the judge's scale;
+    `confusion` also needs at most 11 levels. `raters` is empty for fewer than two, and has the 20
+    with most texts; `named` says whether the data name them.
     """
 
     criterion: str
@@ -143,7 +143,9 @@ def disagreements(
         gaps.sort(key=_by_size)
         higher = [gap for gap in gaps if round(gap.size, _DIGITS) > 0]
         lower = [gap for gap in gaps if round(gap.size, _DIGITS) < 0]
-        confusion = _confusion(judge, column, same_scale) if same_scale else None
+        confusion: Confusion | None = None
+        if same_scale:
+            confusion = _confusion(judge, column, same_scale)
         rows = tuple(_raters(judge, column, texts, same_scale, bootstrap))
         named = any(sample.raters.get(judge.criterion) for sample in texts)
         disagreement = Disagreements(
@@ -163,7 +165,7 @@ def disagreements(
 
 
 def _by_size(gap: Gap) -> float:
-    """Sort the largest gaps first, whatever their sign."""
+    """Return the key that sorts the largest gaps first, whatever their sign."""
     return -round(abs(gap.size), _DIGITS)
 
 
@@ -185,23 +187,22 @@ def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
     """Return the judge's and people's scores of a text."""
     criterion = judge.criterion
     score = judge.scores[sample.key]
-    given_votes = [
-        (rater, vote) for rater, vote in named_votes(sample, criterion) if vote is not None
-    ]
+    votes = [(rater, vote) for rater, vote in named_votes(sample, criterion) if vote is not None]
     # The sheet may call the criterion `fluency_5` by its base name, `fluency`.
-    own_comments = comments.get((*sample.key, criterion))
-    base_comments = comments.get((*sample.key, base_name(criterion)))
+    comments_by_rater = comments.get((*sample.key, criterion))
+    if comments_by_rater is None:
+        comments_by_rater = comments.get((*sample.key, base_name(criterion)), {})
     provenance = score.provenance
     return Gap(
         sample.item,
         sample.system,
         judge=score.value,
         people=sample.human[criterion],
-        ratings=tuple(given_votes),
+        ratings=tuple(votes),
         reason=provenance.reason or "",
         quote=provenance.quote or "",
         output=sample.output,
-        comments=own_comments or base_comments or {},
+        comments=comments_by_rater,
     )
 
 
@@ -223,7 +224,7 @@ def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> C
     value_by_label = values_by_label(column)
     labels = sorted(value_by_label, key=value_by_label.__getitem__)
     points = [value_by_label[label] for label in labels]
-    if not 2 <= len(set(points)) == len(points) <= _MOST_LEVELS:
+    if len(set(points)) < len(points) or not 2 <= len(points) <= _MOST_LEVELS:
         return None
     middles = [(lower_point + upper_point) / 2 for lower_point, upper_point in pairwise(points)]
     counts = [[0] * len(points) for _ in points]
@@ -261,21 +262,30 @@ def _raters(
     values = matrix(texts, judge.values)
     raters.sort(key=lambda rater_name: -texts_of_rater[rater_name])
     for rater in raters[:_MOST_RATERS]:
-        correlation = CorrelationWithRatings(ratings_of_rater[rater], bootstrap)
-        estimates = correlation.correlate(values).estimates
-        spearman: dict[Level, Estimate] = {}
-        for level in LEVELS:
-            if (level, "spearman") in estimates:
-                spearman[level] = estimates[level, "spearman"]
-        difference = None
+        spearman = _spearman_by_level(values, ratings_of_rater[rater], bootstrap)
+        difference: Estimate | None = None
         if same_scale and scale.low is not None and scale.high is not None:
-            own_ratings = _ratings_by(rater, same_scale, judge.criterion)
-            rating_matrix = matrix(texts, own_ratings)
-            # One bin, the whole scale: only the bias is wanted.
-            ends = (scale.low, scale.high)
-            curve = calibration(values, rating_matrix, ends, bootstrap)
-            difference = curve.bias if curve else None
+            ratings = matrix(texts, _ratings_by(rater, same_scale, judge.criterion))
+            # One bin, the whole scale: only the bias is needed.
+            curve = calibration(values, ratings, (scale.low, scale.high), bootstrap)
+            if curve is not None:
+                difference = curve.bias
         yield AgainstRater(rater, texts_of_rater[rater], spearman, difference)
+
+
+def _spearman_by_level(
+    values: Floats,
+    ratings: Floats,
+    bootstrap: Bootstrap,
+) -> dict[Level, Estimate]:
+    """Return Spearman of a judge and a rater (items × systems), at the levels that have one."""
+    correlation = CorrelationWithRatings(ratings, bootstrap).correlate(values)
+    spearman: dict[Level, Estimate] = {}
+    for level in LEVELS:
+        estimate = correlation.estimates.get((level, "spearman"))
+        if estimate is not None:
+            spearman[level] = estimate
+    return spearman
 
 
 def _ratings_by(

@@ -194,17 +194,22 @@ def unknown_criteria(
     names = list(dict.fromkeys(ratings))
     if not names or not criteria or set(names) & set(criteria):
         return ""
-    example = option("map", {f"rating.{criteria[0]}": "COLUMN"})
-    fix = f"{example} names the ratings of a criterion."
     if sheet:
         fix = f"Rename them in {fspath(sheet)}."
-    contrast = f"People rated {', '.join(names)}, but the run judged {', '.join(criteria)}"
+    else:
+        example = option("map", {f"rating.{criteria[0]}": "COLUMN"})
+        fix = f"{example} names the ratings of a criterion."
+    rated = ", ".join(names)
+    judged = ", ".join(criteria)
     suggestion = did_you_mean(names, criteria)
-    return f"{contrast}, so no judge is compared with them.{suggestion} {fix}"
+    return (
+        f"People rated {rated}, but the run judged {judged}, so no judge is compared with them."
+        f"{suggestion} {fix}"
+    )
 
 
 _FEWEST = 10  # items with values that a baseline needs, if the judges have as many
-_SHARE = 0.5  # share of the judges' items for which a baseline needs values
+_SHARE = 0.5  # of the judges' items, for which a baseline needs values
 _KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
@@ -221,9 +226,9 @@ def people(
     """Compare the judges' columns with people's ratings on this table's texts.
 
     There is a result for every criterion that people rated. With `measure`, also compute ROUGE if
-    the table has no metric, and `Rated.behind`. With `epsilon`, also compute the judges' alternative
-    annotator test and `Rated.raters`; `sheet`, the file of the ratings, has the raters' repeated
-    ratings. Raises DataError for a rating that a judge's criterion has seen.
+    the table has no metric, and `Rated.behind`. With `epsilon`, also compute the judges'
+    alternative annotator test and `Rated.raters`; `sheet`, the file of the ratings, has the raters'
+    repeated ratings. Raises DataError for a rating that a judge's criterion has seen.
     """
     scales = [judge.scale for judge in judges if judge.scale]
     ledger.check(table.samples, ledger.seen_by(scales))
@@ -231,23 +236,23 @@ def people(
     baselines = baselines_without_judge(table, samples, measure=measure)
     compared: list[Rated] = []
     for rating_name in rated_names(samples):
-        judges_on_name = [judge for judge in judges if judge.criterion == rating_name]
-        directed_baselines = same_direction(baselines, judges_on_name)
+        judges_of_criterion = [judge for judge in judges if judge.criterion == rating_name]
         rated = _rated(
             rating_name,
             samples,
-            judges_on_name,
-            directed_baselines,
+            judges_of_criterion,
+            same_direction(baselines, judges_of_criterion),
             bootstrap,
             systems=table.systems,
             epsilon=epsilon,
             compare_all=measure,
         )
-        each_rater: tuple[Rater, ...] = ()
+        people_compared: tuple[Rater, ...] = ()
         if epsilon is not None:
-            each_rater = raters(samples, rating_name, bootstrap, sheet, level=rated.usual_level)
+            level = rated.usual_level
+            people_compared = raters(samples, rating_name, bootstrap, sheet, level=level)
         excluded = sum(rating_name in sample.withheld for sample in table.samples)
-        compared.append(replace(rated, raters=each_rater, excluded=excluded))
+        compared.append(replace(rated, raters=people_compared, excluded=excluded))
     return tuple(compared)
 
 
@@ -281,12 +286,17 @@ def _rated(
     ratings = matrix(texts, rating_by_text)
     against = CorrelationWithRatings(ratings, bootstrap)
     judged = _with_values(judges, texts)
-    judge_rows = [
-        _row(column, "judge", texts, values, ratings, against=against) for column, values in judged
-    ]
     measured = _with_values(baselines, texts)
+    judge_rows: list[Row] = []
+    complete_judge_rows: list[Row] = []
+    for column, values in judged:
+        row = _row(column, "judge", texts, values, ratings, against=against)
+        judge_rows.append(row)
+        complete_row = _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
+        complete_judge_rows.append(complete_row)
     judge_values = [values for _, values in judged]
     baseline_rows = _baseline_rows(measured, judge_values, texts, ratings, against=against)
+
     all_columns = [*judged, *measured]
     all_rows = [*judge_rows, *baseline_rows]
     n_others = {level: max(1, len(_comparable(all_rows, level)) - 1) for level in LEVELS}
@@ -295,14 +305,12 @@ def _rated(
     if compare_all:
         behind = _behind_the_best(all_columns, all_rows, against, n_others)
     versus = _compare_judges(judged, judge_rows, against)
+
     rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
-    complete_judge_rows = [
-        _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
-        for (column, values), row in zip(judged, judge_rows, strict=True)
-    ]
-    means = system_ratings(texts, rating_name, judges, systems)
+    usual_level = usual_level_of([judge.values for judge in judges], texts)
+    system_means = system_ratings(texts, rating_name, judges, systems)
     lower_is_better = any(judge.scale and judge.scale.better == "lower" for judge in judges)
-    above = rated_above(texts, rating_name, judges, means, lower_is_better=lower_is_better)
+    above = rated_above(texts, rating_name, judges, system_means, lower_is_better=lower_is_better)
     return Rated(
         rating_name,
         len(texts),
@@ -314,8 +322,8 @@ def _rated(
         versus=versus,
         reversed=differences.reversed,
         behind=behind,
-        usual_level=usual_level_of([judge.values for judge in judges], texts),
-        systems=means,
+        usual_level=usual_level,
+        systems=system_means,
         rated_above=above,
     )
 
@@ -370,12 +378,13 @@ class _Differences:
     @property
     def are_all_above_zero(self) -> bool:
         """Return whether the judge beats every baseline, each in its better direction."""
-        counted = {**self.plain, **self.reversed}
-        return bool(counted) and all(
+        # The reverse of a baseline takes the place of the baseline.
+        estimates = {**self.plain, **self.reversed}
+        for estimate in estimates.values():
             # As in the report: an interval that is printed as [0.000, 0.147] holds 0.
-            estimate.low is not None and round(estimate.low, 3) > 0
-            for estimate in counted.values()
-        )
+            if estimate.low is None or round(estimate.low, 3) <= 0:
+                return False
+        return bool(estimates)
 
 
 def _comparable(rows: Sequence[Row], level: Level) -> dict[str, float]:
@@ -404,11 +413,10 @@ def _differences(
     few_by_baseline = {row.name: row.few for row in baseline_rows}
     differences = _Differences({}, {})
     for judge, level in product(judged, LEVELS):
-        baselines = [
-            (column, values)
-            for column, values in measured
-            if level not in few_by_baseline[column.name]
-        ]
+        baselines: list[_ColumnValues] = []
+        for column, values in measured:
+            if level not in few_by_baseline[column.name]:
+                baselines.append((column, values))
         of_judge = _differences_at_level(judge, baselines, level, against, None)
         if not of_judge.are_all_above_zero:
             n_intervals = n_others[level]
@@ -450,19 +458,21 @@ def _behind_the_best(
     n_others: Mapping[Level, int],
 ) -> dict[tuple[str, Level], Estimate]:
     """Compare the column that agrees best with each other one, at every level."""
+    values_by_name = {column.name: values for column, values in columns}
     behind: dict[tuple[str, Level], Estimate] = {}
     for level in LEVELS:
         correlations = _comparable(rows, level)
         if not correlations:
             continue
-        values_by_name = {
-            column.name: values for column, values in columns if column.name in correlations
-        }
+        # The best is selected from all of them: the intervals have to hold together.
+        n_intervals = n_others[level]
         best = max(correlations, key=correlations.__getitem__)
-        best_values = values_by_name.pop(best)
-        for column_name, values in values_by_name.items():
-            # The best was selected from all of them: the intervals have to hold together.
-            difference = against.difference(best_values, values, level, n_intervals=n_others[level])
+        best_values = values_by_name[best]
+        for column_name in correlations:
+            if column_name == best:
+                continue
+            values = values_by_name[column_name]
+            difference = against.difference(best_values, values, level, n_intervals=n_intervals)
             if difference is not None:
                 behind[column_name, level] = difference
     return behind
@@ -516,34 +526,31 @@ def _failed(
     """Compare people's ratings of the failed and of the scored texts."""
     failures = matrix(texts, dict.fromkeys(column.failed, 0.0))
     has_failure = ~np.isnan(failures)
-    missing = np.isnan(values) & has_failure
-    if not missing.any():
-        return None
     scored = ~np.isnan(values)
-    judged = missing | scored
+    failed = has_failure & ~scored
+    if not failed.any():
+        return None
+    judged = failed | scored
     p_value: float | None = None
     scored_ratings: float | None = None
     if scored.any():
-        p_value = _p_of_failures(missing, judged, ratings)
+        p_value = _p_of_failures(failed, judged, ratings)
         scored_ratings = float(ratings[scored].mean())
-    n_failed = int(missing.sum())
-    n_judged = int(judged.sum())
-    failed_ratings = float(ratings[missing].mean())
     return FailedJudgments(
-        n=n_failed,
-        of=n_judged,
-        ratings=failed_ratings,
+        n=int(failed.sum()),
+        of=int(judged.sum()),
+        ratings=float(ratings[failed].mean()),
         scored_ratings=scored_ratings,
         p=p_value,
     )
 
 
-def _p_of_failures(missing: Bools, judged: Bools, ratings: Floats) -> float | None:
+def _p_of_failures(failed: Bools, judged: Bools, ratings: Floats) -> float | None:
     """Test whether people rate failed and scored texts alike; None for one item.
 
     Sign flips over items of Σ (failed − share failed) · (rating − mean).
     """
-    failed_deviation = missing - missing[judged].mean()
+    failed_deviation = failed - failed[judged].mean()
     rating_deviation = ratings - ratings[judged].mean()
     products = np.where(judged, failed_deviation * rating_deviation, 0.0)
     # The texts of an item are not independent, so an item's sum is flipped as one.
@@ -561,8 +568,8 @@ def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) 
     which both sides differ between texts count.
     """
     reasons: dict[Level, str] = {}
+    sides = judges or [ratings]
     for level in LEVELS:
-        sides = judges or [ratings]
         most = max(_count_items(side, ratings, level) for side in sides)
         needed = _SHARE * most
         if most >= _FEWEST:
@@ -667,10 +674,13 @@ def _agreement(
     alpha = agree(both, ("alpha_interval",), bootstrap)
     if not points:
         return alpha
-    on_scale_or_halfway = (_nearest(both, points) + _nearest(both, points, halfway_up=False)) / 2
-    kappa = agree(on_scale_or_halfway, _KAPPA, bootstrap)
+    rounded_up = _nearest(both, points)
+    rounded_down = _nearest(both, points, halfway_up=False)
+    on_label_or_halfway = (rounded_up + rounded_down) / 2
+    kappa = agree(on_label_or_halfway, _KAPPA, bootstrap)
     estimates = {**alpha.estimates, **kappa.estimates}
-    return Agreement(estimates, {**alpha.lacking, **kappa.lacking})
+    lacking = {**alpha.lacking, **kappa.lacking}
+    return Agreement(estimates, lacking)
 
 
 def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -> Estimate | None:
@@ -680,13 +690,13 @@ def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -
     that of `share_over_items`.
     """
     has_both = ~(np.isnan(values) | np.isnan(ratings))
-    same_if_up = _nearest(values, points) == _nearest(ratings, points)
-    same_if_down = _nearest(values, points, halfway_up=False) == _nearest(
-        ratings,
-        points,
-        halfway_up=False,
-    )
-    same = has_both * (same_if_up.astype(np.float64) + same_if_down) / 2
+    values_up = _nearest(values, points)
+    values_down = _nearest(values, points, halfway_up=False)
+    ratings_up = _nearest(ratings, points)
+    ratings_down = _nearest(ratings, points, halfway_up=False)
+    same_if_up = (values_up == ratings_up).astype(np.float64)
+    same_if_down = (values_down == ratings_down).astype(np.float64)
+    same = has_both * (same_if_up + same_if_down) / 2
     return share_over_items("exact agreement", same, has_both)
 
 
@@ -694,7 +704,8 @@ def _nearest(values: Floats, points: Sequence[float], *, halfway_up: bool = True
     """Round values to the nearest of these ascending points, and halfway ones up or down."""
     levels_of_scale = np.asarray(points)
     middles = (levels_of_scale[1:] + levels_of_scale[:-1]) / 2
-    position = np.searchsorted(middles, values, "right" if halfway_up else "left")
+    position = np.searchsorted(middles, values, side="right" if halfway_up else "left")
+    # NaN sorts after every middle.
     nearest = position.clip(max=len(points) - 1)
     return np.where(np.isnan(values), np.nan, levels_of_scale[nearest])
 
@@ -708,4 +719,5 @@ def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:
         return None, f"the data have {shortage}; write every rating, as in {example}"
     correlation = rater_correlation(votes.values, bootstrap)
     agreement = agree(votes.values, bootstrap=bootstrap)
-    return Row("rater", "rater", f"{len(votes.names)} raters", correlation, agreement), ""
+    signature = f"{len(votes.names)} raters"
+    return Row("rater", "rater", signature, correlation, agreement), ""

@@ -194,7 +194,7 @@ def _texts_by_item(samples: Sequence[Sample], passes: Mapping[Text, float]) -> F
     for sample in samples:
         own_values = values_of_item.setdefault(sample.source_item, [])
         own_values.append(passes[sample.key])
-    most = max(map(len, values_of_item.values()))
+    most = max(len(values) for values in values_of_item.values())
     rows = np.full((len(values_of_item), most), np.nan)
     for row, values in zip(rows, values_of_item.values(), strict=True):
         row[: len(values)] = values
@@ -204,10 +204,10 @@ def _texts_by_item(samples: Sequence[Sample], passes: Mapping[Text, float]) -> F
 def share_over_items(share_name: str, hits: Bools | Floats, counted: Bools) -> Estimate | None:
     """Return the share of the `counted` texts that are `hits`; None without any.
 
-    Both are items × texts; a text may be a hit in part (0–1). The interval is Wilson's (1927) with Student's t over items. Its
-    number of tries is the one that gives the variance of a ratio of sums over items (Cochran 1977,
-    section 9A.3; Franco et al. 2019), but at most the number of texts. If all items have the same
-    share, each item is one try.
+    Both are items × texts; a text may be a hit in part (0–1). The interval is Wilson's (1927) with
+    Student's t over items. Its number of tries is the one that gives the variance of a ratio of
+    sums over items (Cochran 1977, section 9A.3; Franco et al. 2019), but at most the number of
+    texts. If all items have the same share, each item is one try.
     """
     hits_of_item = hits.sum(axis=1).astype(np.float64)
     texts_of_item = counted.sum(axis=1).astype(np.float64)

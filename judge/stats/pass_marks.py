@@ -99,16 +99,20 @@ class _Scored:
         column: Column,
         sources: dict[tuple[str, str], str],
     ) -> _Scored:
-        old = {score.key: score.value for score in before.column_scores(column.name)}
-        shared = old.keys() & sources.keys()
-        in_both = [score for score in after.column_scores(column.name) if score.key in shared]
-        source_items = [sources[score.key] for score in in_both]
-        in_order = dict.fromkeys(source_items)
-        number_of_item = {source: number for number, source in enumerate(in_order)}
-        old_values = np.array([old[score.key] for score in in_both])
-        new_values = np.array([score.value for score in in_both])
+        """Return the scores of a column; `sources` has the items of the texts to use."""
+        value_before = {score.key: score.value for score in before.column_scores(column.name)}
+        old: list[float] = []
+        new: list[float] = []
+        source_items: list[str] = []
+        for score in after.column_scores(column.name):
+            if score.key in value_before and score.key in sources:
+                old.append(value_before[score.key])
+                new.append(score.value)
+                source_items.append(sources[score.key])
+        distinct_items = dict.fromkeys(source_items)
+        number_of_item = {source: number for number, source in enumerate(distinct_items)}
         items = [number_of_item[source] for source in source_items]
-        return cls(old_values, new_values, items)
+        return cls(np.array(old), np.array(new), items)
 
     @property
     def n_items(self) -> int:
@@ -116,35 +120,37 @@ class _Scored:
 
 
 def _translate(scored: _Scored, column: Column, seed: int) -> PassMark:
-    mark = column.pass_at or 0.0
-    # On a scale whose lower end is better, the same is done with the signs turned.
+    """Translate the mark of one column, and try it on held-back items."""
+    # If lower values are better, all values change their sign, so that larger ones pass.
     sign = -1.0 if column.better == "lower" else 1.0
+    mark = sign * (column.pass_at or 0.0)
+    old = sign * scored.old
     new = sign * scored.new
-    passes_before = _passes(sign * scored.old, sign * mark)
-    rates: list[float] = []
-    same: list[float] = []
+    passes_before = _passes(old, mark)
+    held_back_rates: list[float] = []
+    same_verdicts: list[float] = []
     for is_fitted in _random_halves(scored, seed):
         held_back = ~is_fitted
-        fitted = _fit(new[is_fitted], passes_before[is_fitted], sign * mark)
-        passes = _passes(new[held_back], fitted)
-        rates.append(float(passes.mean()))
-        agrees = passes == passes_before[held_back]
-        same.append(float(agrees.mean()))
-    translated = _fit(new, passes_before, sign * mark)
-    with_old_mark = _passes(new, sign * mark)
+        fitted_mark = _fit(new[is_fitted], passes_before[is_fitted], mark)
+        passes = _passes(new[held_back], fitted_mark)
+        held_back_rates.append(float(passes.mean()))
+        is_same = passes == passes_before[held_back]
+        same_verdicts.append(float(is_same.mean()))
+    translated = _fit(new, passes_before, mark)
+    with_old_mark = _passes(new, mark)
     with_new_mark = _passes(new, translated)
     return PassMark(
         column.name,
         column.better,
-        mark,
-        sign * translated,
-        len(new),
-        scored.n_items,
+        mark=sign * mark,
+        translated=sign * translated,
+        texts=len(new),
+        items=scored.n_items,
         before=float(passes_before.mean()),
         after=float(with_old_mark.mean()),
-        held_back=float(np.mean(rates)),
+        held_back=float(np.mean(held_back_rates)),
         refitted=float(with_new_mark.mean()),
-        same_verdict=float(np.mean(same)),
+        same_verdict=float(np.mean(same_verdicts)),
     )
 
 
@@ -168,9 +174,8 @@ def _fit(new: Floats, passes_before: Bools, mark: float) -> float:
     values = np.unique(new)
     middles = (values[:-1] + values[1:]) / 2
     candidates = np.array([mark, values[0], *middles])
-    pass_rates = [_passes(new, candidate).mean() for candidate in candidates]
-    rates = np.array(pass_rates)
-    distance = np.abs(rates - passes_before.mean())
+    pass_rates = np.array([_passes(new, candidate).mean() for candidate in candidates])
+    distance = np.abs(pass_rates - passes_before.mean())
     nearest = candidates[distance <= distance.min() + _ROUNDING]
     # Of several marks that are equally near, the one nearest to the old mark.
     nearest_to_old = np.argmin(np.abs(nearest - mark))

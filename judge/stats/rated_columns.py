@@ -59,15 +59,14 @@ def column_from_metric(
     scores = {row.key: row for row in own_rows if isinstance(row, Score)}
     values = {key: row.value for key, row in scores.items()}
     failed = frozenset(row.key for row in own_rows if isinstance(row, Failure))
-    scale = column if column.kind == "criterion" else None
     return RatedColumn(
         column_name,
         column.signature,
         values,
-        column.criterion,
-        scale,
-        failed,
-        scores,
+        criterion=column.criterion,
+        scale=column if column.kind == "criterion" else None,
+        failed=failed,
+        scores=scores,
     )
 
 
@@ -112,25 +111,13 @@ def baselines_without_judge(
     no metric of its own, and with `measure`, ROUGE is measured on texts with references: the
     stemmed F, averaged over references.
     """
-    tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
-    lengths: dict[tuple[str, str], float] = {}
-    for sample in samples:
-        words_of = text.words(tokenizers[sample.output])
-        lengths[sample.key] = float(len(words_of(sample.output)))
-    signatures = {text.signature(tokenizer) for tokenizer in tokenizers.values()}
-    names = "+".join(sorted(signatures))
-    # A value of all texts together has no place beside the rating of one.
-    metrics = [
-        column
-        for column in table.columns
-        if column.kind == "metric" and column.name not in table.corpus_columns
-    ]
-    external = [column for column in metrics if column.signature.is_external]
+    metrics = [column for column in table.columns if column.kind == "metric"]
+    # A value of all texts together cannot be compared with the rating of one text.
+    of_texts = [column for column in metrics if column.name not in table.corpus_columns]
+    external = [column for column in of_texts if column.signature.is_external]
+    own_metrics = [column for column in of_texts if not column.signature.is_external]
     columns = [_metric_column(column, table) for column in external]
-    # Whether people prefer long or short texts depends on the data.
-    signature = Signature("words", f"tok={names}", f"judge {__version__}")
-    columns.append(RatedColumn("length", signature, lengths, directed=False))
-    own_metrics = [column for column in metrics if not column.signature.is_external]
+    columns.append(_length(samples))
     columns += [_metric_column(column, table) for column in own_metrics]
     if measure and not own_metrics:
         columns += _measured_rouge(samples)
@@ -144,8 +131,22 @@ def _metric_column(column: Column, table: Table) -> RatedColumn:
     return _reversed(metric) if column.better == "lower" else metric
 
 
+def _length(samples: Sequence[Sample]) -> RatedColumn:
+    """Return the length of each text in words."""
+    tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
+    lengths: dict[tuple[str, str], float] = {}
+    for sample in samples:
+        words_of = text.words(tokenizers[sample.output])
+        lengths[sample.key] = float(len(words_of(sample.output)))
+    signatures = {text.signature(tokenizer) for tokenizer in tokenizers.values()}
+    names = "+".join(sorted(signatures))
+    signature = Signature("words", f"tok={names}", f"judge {__version__}")
+    # Whether people prefer long or short texts depends on the data.
+    return RatedColumn("length", signature, lengths, directed=False)
+
+
 def _reversed(column: RatedColumn) -> RatedColumn:
-    """Return a column with the opposite sign and `reversed` behind its name, or no longer there."""
+    """Return a column with the opposite sign; `reversed` is added to its name or removed."""
     values = {key: -value for key, value in column.values.items()}
     column_name = column.name.removesuffix(_REVERSED)
     if column_name == column.name:

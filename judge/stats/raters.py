@@ -36,8 +36,8 @@ class Votes:
 class Rater:
     """One rater compared with the mean of the others, None if undefined.
 
-    Only texts that another rater rated too count. `repeated` texts were rated twice, `same` of them with the same
-    value; both need a file of ratings.
+    Only texts that another rater rated too count. `repeated` texts were rated twice, `same` of them
+    with the same value; both need a file of ratings.
     """
 
     rater: str
@@ -87,13 +87,9 @@ def raters(
     for the rated texts. Empty if no text has a list of ratings.
     """
     votes = votes_of(samples, criterion)
-    texts = {sample.key for sample in samples}
     if level is None:
         level = usual_level(sample for sample in samples if criterion in sample.human)
-    sheet = sheet or Ratings()
-    criterion_name = criterion if criterion in sheet.criteria else base_name(criterion)
-    on_criterion = [row for row in sheet.single if row.criterion == criterion_name]
-    rows = [row for row in on_criterion if (row.item, row.system) in texts]
+    rows = _rows_of_sheet(sheet, samples, criterion) if sheet else []
     table: list[Rater] = []
     for index, rater in enumerate(votes.names):
         own_ratings = votes.values[index]
@@ -103,13 +99,12 @@ def raters(
         other_votes = np.delete(votes.values, index, axis=0)
         mean_of_others = average(other_votes)
         against = _against(own_ratings, mean_of_others, level, bootstrap)
-        own_rows = [row for row in rows if row.rater == rater]
-        repeated = _repeated(own_rows)
+        repeated = _repeated([row for row in rows if row.rater == rater])
         same = sum(first_vote == second_vote for first_vote, second_vote in repeated)
         row = Rater(
             rater,
-            len(known_ratings),
-            float(known_ratings.mean()),
+            ratings=len(known_ratings),
+            mean=float(known_ratings.mean()),
             spearman=against.spearman,
             alpha=against.alpha,
             repeated=len(repeated),
@@ -117,6 +112,15 @@ def raters(
         )
         table.append(row)
     return tuple(table)
+
+
+def _rows_of_sheet(sheet: Ratings, samples: Sequence[Sample], criterion: str) -> list[Rating]:
+    """Return the sheet's ratings of these texts by this criterion."""
+    # The sheet may call the criterion `fluency_5` by its base name, `fluency`.
+    criterion_name = criterion if criterion in sheet.criteria else base_name(criterion)
+    texts = {sample.key for sample in samples}
+    on_criterion = [row for row in sheet.single if row.criterion == criterion_name]
+    return [row for row in on_criterion if (row.item, row.system) in texts]
 
 
 def _repeated(rows: Sequence[Rating]) -> list[tuple[float | str, float | str]]:

@@ -51,12 +51,14 @@ def on_scale(
 ) -> list[Sample]:
     """Return the samples without the ratings of a criterion that are outside its scale.
 
-    No rating of it is left if people used another scale or gave verdicts. A text whose only rating goes stays,
-    unrated.
+    No rating of it remains if people used another scale or gave verdicts. A text that loses its
+    only rating is returned without one.
     """
     votes = [vote for sample in samples for vote in votes_on(sample, criterion)]
-    outside = sum(not lowest <= vote <= highest for vote in votes)
-    if another_scale(outside, len(votes)) or (outside and are_verdicts(votes, lowest, highest)):
+    n_outside = sum(not lowest <= vote <= highest for vote in votes)
+    used_other_scale = another_scale(n_outside, len(votes))
+    gave_verdicts = n_outside > 0 and are_verdicts(votes, lowest, highest)
+    if used_other_scale or gave_verdicts:
         return [_with_votes(sample, criterion, []) for sample in samples]
     cleaned: list[Sample] = []
     for sample in samples:
@@ -100,14 +102,13 @@ def out_of_scale(
                 votes.append(vote)
                 if not lowest <= vote <= highest:
                     outside.append((sample, vote))
+        scale = f"its scale is {lowest:g} to {highest:g}"
         if outside and criterion in marked and are_verdicts(votes, lowest, highest):
             meaning = "pass and fail" if criterion in lower_is_better else "fail and pass"
             labels = f"People rated {criterion} with 0 and 1, which count as {meaning}"
-            scale = f"its scale is {lowest:g} to {highest:g}"
             yield f"{labels}; {scale}: there is no calibration or list of disagreements."
         elif another_scale(len(outside), len(votes)):
             used = f"People rated {criterion} from {min(votes):g} to {max(votes):g}"
-            scale = f"its scale is {lowest:g} to {highest:g}"
             limits = "there is no agreement, calibration or list of disagreements"
             yield f"{used}, and {scale}: correlations hold, but {limits}."
         elif outside:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -50,6 +51,8 @@ def system_ratings(
 
     Empty without a judge, for one system, and if a system has no such text.
     """
+    if not judges or len(systems) < 2:
+        return ()
     means: list[SystemRating] = []
     shared = _shared_texts(texts, judges)
     for system in systems:
@@ -57,18 +60,21 @@ def system_ratings(
         if not of_system:
             return ()
         ratings = [sample.human[rating_name] for sample in of_system]
-        by_judge = {
-            judge.name: float(np.mean([judge.values[sample.key] for sample in of_system]))
-            for judge in judges
-        }
-        rating = SystemRating(system, len(of_system), float(np.mean(ratings)), by_judge)
-        means.append(rating)
-    return tuple(means) if judges and len(means) > 1 else ()
+        by_judge: dict[str, float] = {}
+        for judge in judges:
+            scores = [judge.values[sample.key] for sample in of_system]
+            by_judge[judge.name] = float(np.mean(scores))
+        mean_rating = float(np.mean(ratings))
+        means.append(SystemRating(system, len(of_system), mean_rating, by_judge))
+    return tuple(means)
 
 
 def _shared_texts(texts: Sequence[Sample], judges: Sequence[RatedColumn]) -> list[Sample]:
     """Return the texts that every judge scored."""
-    return [sample for sample in texts if all(sample.key in judge.values for judge in judges)]
+    scored = {sample.key for sample in texts}
+    for judge in judges:
+        scored &= judge.values.keys()
+    return [sample for sample in texts if sample.key in scored]
 
 
 def rated_above(
@@ -84,17 +90,32 @@ def rated_above(
         return ()
     sign = -1 if lower_is_better else 1
     shared = _shared_texts(texts, judges)
-    ratings = matrix(shared, {sample.key: sample.human[rating_name] for sample in shared})
+    rating_by_text = {sample.key: sample.human[rating_name] for sample in shared}
+    ratings = matrix(shared, rating_by_text)
     # In the order of `matrix`.
     systems = list(dict.fromkeys(sample.system for sample in shared))
     contradictions: list[RatedAbove] = []
     for judge in judges:
-        best = max(means, key=lambda mean: sign * mean.judges[judge.name]).system
-        above = _furthest_above(ratings, systems, best, sign)
+        best = max(means, key=lambda mean: sign * mean.judges[judge.name])
+        above = _furthest_above(ratings, systems, best.system, sign)
         if above is not None:
-            system, difference, p_value = above
-            contradictions.append(RatedAbove(judge.name, best, system, difference, p_value))
+            contradiction = RatedAbove(
+                judge.name,
+                best.system,
+                above.system,
+                difference=sign * above.difference,
+                p=above.p,
+            )
+            contradictions.append(contradiction)
     return tuple(contradictions)
+
+
+class _Above(NamedTuple):
+    """A system that is significantly better by `difference` points; ordered by these."""
+
+    difference: float
+    system: str
+    p: float
 
 
 def _furthest_above(
@@ -102,22 +123,21 @@ def _furthest_above(
     systems: Sequence[str],
     best: str,
     sign: int,
-) -> tuple[str, float, float] | None:
-    """Return the system that is furthest above the best one, with the difference and its p.
+) -> _Above | None:
+    """Return the system that is furthest above the `best` one of a judge.
 
-    `ratings` are items × systems. None if no system is significantly above it.
+    `ratings` are items × systems; `sign` is −1 if lower ones are better. None if no system is
+    significantly above it.
     """
     others = [index for index, system in enumerate(systems) if system != best]
-    of_best = ratings[:, systems.index(best)]
-    rows = sign * (ratings[:, others] - of_best[:, None]).T
+    ratings_of_best = ratings[:, systems.index(best)]
+    rows = sign * (ratings[:, others] - ratings_of_best[:, None]).T
     estimates = mean_differences(rows)
     p_values = [None if estimate is None else estimate.p for estimate in estimates]
-    above: list[tuple[float, str, float]] = []
+    above: list[_Above] = []
     for index, estimate, p_value in zip(others, estimates, holm(p_values), strict=True):
-        if estimate is None or p_value is None or p_value >= ALPHA or estimate.value <= 0:
+        if estimate is None or p_value is None:
             continue
-        above.append((estimate.value, systems[index], p_value))
-    if not above:
-        return None
-    difference, system, p_value = max(above)
-    return system, sign * difference, p_value
+        if p_value < ALPHA and estimate.value > 0:
+            above.append(_Above(estimate.value, systems[index], p_value))
+    return max(above, default=None)
