@@ -39,10 +39,11 @@ class Verdict:
 def tie_label(column: Column) -> str | None:
     """Return the label that counts as half a win, None if a criterion has none or several."""
     # Without values, the labels are numbers or two sides.
-    labels_of_ties = [
-        label for label, value in zip(column.labels, column.values, strict=False) if value == TIE
-    ]
-    return labels_of_ties[0] if len(labels_of_ties) == 1 else None
+    values_of_labels = zip(column.labels, column.values, strict=False)
+    labels_of_ties = [label for label, value in values_of_labels if value == TIE]
+    if len(labels_of_ties) != 1:
+        return None
+    return labels_of_ties[0]
 
 
 def verdict(forward: Score | None, backward: Score | None, tie_label: str | None = None) -> Verdict:
@@ -65,7 +66,8 @@ def verdict(forward: Score | None, backward: Score | None, tie_label: str | None
     # About identical texts no judge was asked, so that no answer could change with the order.
     if IDENTICAL in (forward.provenance.method, backward.provenance.method):
         return Verdict(preference, winner, tied, None)
-    return Verdict(preference, winner, tied, side != -side_of_second)
+    flipped = side != -side_of_second
+    return Verdict(preference, winner, tied, flipped)
 
 
 def _preference_of_one_order(forward: Score | None, backward: Score | None) -> float:
@@ -219,9 +221,11 @@ def complete_pairs(
     complete: dict[tuple[str, str, str], Answers] = {}
     for pair in sorted(answers_by_pair):
         answers = answers_by_pair[pair]
-        if 2 - answers.count(None) >= orders:
+        n_answers = len(answers) - answers.count(None)
+        if n_answers >= orders:
             complete[pair] = answers
-    return complete, len(answers_by_pair) - len(complete)
+    n_incomplete = len(answers_by_pair) - len(complete)
+    return complete, n_incomplete
 
 
 def collect_sides(

@@ -65,14 +65,12 @@ def win_rates(
         upper_bound: float | None = None
         if n_items[system] >= _MIN_ITEMS:
             lower_bound, upper_bound = rate_ends[:, index].tolist()
-        rate = float(rates[index])
-        n = n_items[system]
         estimates[system] = Estimate(
             "win rate at equal length",
-            rate,
+            float(rates[index]),
             lower_bound,
             upper_bound,
-            n,
+            n_items[system],
             method,
         )
     return estimates
@@ -112,10 +110,11 @@ def _pairs_with_half_ties(
     preferences: Sequence[float],
     longer: Sequence[float],
 ) -> _Pairs:
+    """Return the pairs, each with the index of its system in `names`, and the half ties."""
     index_by_system = {system: index for index, system in enumerate(names)}
-    own_systems = [index_by_system[system] for system in systems]
+    system_of_pair = [index_by_system[system] for system in systems]
     every_system = range(len(names))
-    system = np.array([*own_systems, *every_system, *every_system])
+    system = np.array([*system_of_pair, *every_system, *every_system])
     difference = np.array(longer, dtype=np.float64)
     length = np.tanh(difference / difference.std())
     # 1 and −1 are the limits of tanh: a far longer and a far shorter text.
@@ -132,10 +131,11 @@ def _items_of_systems(items: Sequence[Any], systems: Sequence[str]) -> dict[str,
     items_of_system: dict[str, set[Any]] = {}
     for item, system in zip(items, systems, strict=True):
         items_of_system.setdefault(system, set()).add(item)
-    return {system: len(own_items) for system, own_items in items_of_system.items()}
+    return {system: len(distinct) for system, distinct in items_of_system.items()}
 
 
 def _probability(log_odds: Floats) -> Floats:
+    """Return the probability of these log-odds: the logistic function."""
     probability: Floats = 1 / (1 + np.exp(-log_odds))
     return probability
 
@@ -161,13 +161,13 @@ def _fit(pairs: _Pairs, pair_weights: Floats, start_parameters: Floats) -> Float
         diagonal = np.bincount(system, curvature, n_systems)
         mixed = np.bincount(system, curvature * x, n_systems)
         # The Schur complement of the systems' block leaves one equation for the slope.
-        own_gradient = (mixed * gradient / diagonal).sum()
-        own_curvature = (mixed**2 / diagonal).sum()
-        slope_gradient = (error * x).sum() - own_gradient
-        slope_curvature = (curvature * x * x).sum() - own_curvature
-        slope = slope_gradient / slope_curvature
-        steps_of_systems = (gradient - mixed * slope) / diagonal
-        step = np.concatenate([[slope], steps_of_systems])
+        gradient_of_systems = (mixed * gradient / diagonal).sum()
+        curvature_of_systems = (mixed**2 / diagonal).sum()
+        slope_gradient = (error * x).sum() - gradient_of_systems
+        slope_curvature = (curvature * x * x).sum() - curvature_of_systems
+        step_of_slope = slope_gradient / slope_curvature
+        steps_of_systems = (gradient - mixed * step_of_slope) / diagonal
+        step = np.concatenate([[step_of_slope], steps_of_systems])
         parameters += np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
         if np.abs(step).max() < _TOLERANCE:
             break

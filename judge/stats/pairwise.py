@@ -121,7 +121,7 @@ def rankings(
     tie_labels: Mapping[str, str | None] = {},
     seed: int = 0,
 ) -> tuple[Ranking, ...]:
-    """Return one `Ranking` for each of `columns`, from its rows with a opponent.
+    """Return one `Ranking` for each of `columns`, from its rows with an opponent.
 
     Other columns and systems are ignored. The preference for `a` is the mean of `a`'s value when
     shown first and 1 − `b`'s value when `b` is. With `orders=2` an incomplete pair is excluded,
@@ -175,9 +175,9 @@ def _ranking(
     n_groups = len(set(groups.values()))
     strengths = fit_strengths(sides, number, preferred, groups=n_groups)
     standings = _standings(sides, column, strengths, against=against, seed=seed)
-    pairs_of_systems = number[np.triu_indices(len(number), 1)]
+    times_met = number[np.triu_indices(len(number), 1)]
     # Win rates against different opponents cannot be compared.
-    met_equally_often = len(np.unique(pairs_of_systems)) <= 1
+    met_equally_often = len(np.unique(times_met)) <= 1
     by_strength = not met_equally_often and strengths.values is not None
 
     def best_first(standing: Standing) -> tuple[int, float]:
@@ -190,9 +190,10 @@ def _ranking(
     win_rate = _quotients(preferred_in_data, number_in_data)
     numbers = [tuple(row) for row in number_in_data.astype(int).tolist()]
     mean_of_first = _mean(sides.first)
-    bias = None if mean_of_first is None else mean_of_first - TIE
-    has_interval = any(standing.low is not None for standing in standings)
-    without_interval = f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval"
+    position_bias = None if mean_of_first is None else mean_of_first - TIE
+    method = _METHOD
+    if all(standing.low is None for standing in standings):
+        method = f"fewer than {MIN_INTERVAL_ITEMS} items: too few for an interval"
     # Each pair of texts has two sides.
     n_pairs = len(sides.p) // 2
     return Ranking(
@@ -205,8 +206,8 @@ def _ranking(
         incomplete=sides.incomplete,
         failed=failed,
         flip_rate=_mean(sides.flipped),
-        position_bias=bias,
-        method=_METHOD if has_interval else without_interval,
+        position_bias=position_bias,
+        method=method,
         note=strengths.note,
         by_strength=by_strength,
         against=against,
@@ -260,8 +261,8 @@ def _p_values_against(sides: Sides, against: str) -> dict[str, float | None]:
     # With fewer flips no p could be significant after Holm's correction.
     n_resamples = max(10_000, ceil(2 * len(opponents) / ALPHA))
     estimates = mean_differences(differences, n_resamples=n_resamples)
-    adjusted = holm([estimate.p if estimate else None for estimate in estimates])
-    return dict(zip(opponents, adjusted, strict=True))
+    p_values = [estimate.p if estimate else None for estimate in estimates]
+    return dict(zip(opponents, holm(p_values), strict=True))
 
 
 def _quotients(sums: Floats, number: Floats) -> tuple[tuple[float | None, ...], ...]:
@@ -279,11 +280,13 @@ def _names_by_group(
     groups: Mapping[str, int],
 ) -> tuple[tuple[str, ...], ...]:
     """Return the systems of each group, in the order of the standings."""
-    groups_in_order = sorted(set(groups.values()))
-    names: dict[int, list[str]] = {group: [] for group in groups_in_order}
+    names_by_group: dict[int, list[str]] = {}
+    for group in sorted(set(groups.values())):
+        names_by_group[group] = []
     for standing in standings:
-        names[groups[standing.system]].append(standing.system)
-    return tuple(tuple(group) for group in names.values())
+        group = groups[standing.system]
+        names_by_group[group].append(standing.system)
+    return tuple(tuple(names) for names in names_by_group.values())
 
 
 def _groups_that_met(number: Floats, systems: Sequence[str]) -> dict[str, int]:
@@ -366,4 +369,6 @@ def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> St
 def _mean(values: Floats) -> float | None:
     """Return the mean of the known values, None without any."""
     known_values = values[~np.isnan(values)]
-    return float(known_values.mean()) if len(known_values) else None
+    if not len(known_values):
+        return None
+    return float(known_values.mean())

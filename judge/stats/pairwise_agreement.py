@@ -101,14 +101,13 @@ def preference_agreement(
         no_majority = 0
         if not derived:
             no_majority = _pairs_without_majority(preferences, judged)
-        criterion = judge.criterion
         agreement = PreferenceAgreement(
-            criterion,
+            judge.criterion,
             judge.name,
             tuple(rows),
-            derived,
-            excluded,
-            no_majority,
+            derived=derived,
+            excluded=excluded,
+            no_majority=no_majority,
         )
         agreements.append(agreement)
     return tuple(agreements)
@@ -159,7 +158,8 @@ def _pairs_without_majority(preferences: Preferences, judged: Mapping[Pair, floa
     for rater, by_pair in preferences.items():
         if rater:
             compared |= by_pair.keys() & judged.keys()
-    return len(compared - preferences.get("", {}).keys())
+    with_majority = preferences.get("", {}).keys()
+    return len(compared - with_majority)
 
 
 def _stated(
@@ -194,7 +194,8 @@ def _stated(
             preferences.setdefault(rating.rater, {})[pair] = value
     if not preferences:
         return {}, len(used)
-    return {"": _majorities(preferences)} | preferences, len(used)
+    with_majority = {"": _majorities(preferences), **preferences}
+    return with_majority, len(used)
 
 
 def _majorities(preferences: Preferences) -> dict[Pair, float]:
@@ -271,12 +272,11 @@ def _votes(sides: Sequence[Mapping[Pair, float]]) -> Floats:
     """Return the preferences as sides × items × pairs of systems, NaN for missing ones."""
     compared = list(dict.fromkeys(pair for side in sides for pair in side))
     items = list(dict.fromkeys(item for item, _, _ in compared))
-    systems = list(
-        dict.fromkeys((first_system, second_system) for _, first_system, second_system in compared)
-    )
-    votes = np.full((len(sides), len(items), len(systems)), np.nan)
+    pairs_of_systems = list(dict.fromkeys(pair[1:] for pair in compared))
+    votes = np.full((len(sides), len(items), len(pairs_of_systems)), np.nan)
     for index, side in enumerate(sides):
         for row, item in enumerate(items):
-            for column, (first_system, second_system) in enumerate(systems):
-                votes[index, row, column] = side.get((item, first_system, second_system), np.nan)
+            for column, pair_of_systems in enumerate(pairs_of_systems):
+                pair = (item, *pair_of_systems)
+                votes[index, row, column] = side.get(pair, np.nan)
     return votes
