@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from math import inf
 
 from judge.core.records import Column, Estimate, Failure, Provenance, Score, is_unwritten
 from judge.core.signature import Signature
@@ -49,10 +50,15 @@ class FailuresBySystem:
     @property
     def clearest_difference(self) -> Difference | None:
         """The difference with the smallest corrected p; None if there is no test."""
-        differences = self.comparison.differences if self.comparison else ()
-        p_values = [difference.adjusted for difference in differences]
-        tested = [p_value for p_value in p_values if p_value is not None]
-        return differences[p_values.index(min(tested))] if tested else None
+        if self.comparison is None:
+            return None
+        clearest: Difference | None = None
+        lowest_p = inf
+        for difference in self.comparison.differences:
+            if difference.adjusted is not None and difference.adjusted < lowest_p:
+                clearest = difference
+                lowest_p = difference.adjusted
+        return clearest
 
     @property
     def differ(self) -> bool:
@@ -84,19 +90,19 @@ def failures_by_system(
         judged[row.key] += 1
         if isinstance(row, Failure):
             failed[row.key] += 1
+    if not judged:
+        return FailuresBySystem()
     # A text's share of failures becomes its score, so that items are tested as for any column.
-    scores = []
+    scores: list[Score] = []
     for (item, system), n_judged in judged.items():
         share = failed[item, system] / n_judged
         scores.append(Score(item, system, _FAILED.name, share, Provenance("single")))
-    if not scores:
-        return FailuresBySystem()
     failure_table = Table(table.samples, (_FAILED,), tuple(scores))
     (comparison,) = compare(failure_table, seed=seed)
     shares = item_means(failure_table)
     failed_by_system = _by_system(failed)
     judged_by_system = _by_system(judged)
-    systems = []
+    systems: list[SystemFailures] = []
     for system in table.systems:
         share_of_system = shares.get((system, _FAILED.name))
         if share_of_system is None:

@@ -8,7 +8,7 @@ both (docs/decisions/0084).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -89,9 +89,9 @@ def _anchors(differences: Floats, cells: Bools) -> _Anchors:
 class _ShiftError:
     """The error of the judge's shift, in which each system weighs as its changed texts do.
 
-    `errors` has each item's part of the standard error, `items` those with an anchor in use.
-    `between` is the variance between `systems` systems, 0 if each system has anchors of its own,
-    infinite if it cannot be estimated.
+    `errors` has each item's part of the standard error, `items` marks the items with an anchor in
+    use. `between` is the variance between `systems` systems, 0 if each system has anchors of its
+    own, infinite if it cannot be estimated.
     """
 
     errors: Floats
@@ -117,26 +117,27 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     anchors = _anchors(differences, is_known & ~changed)
     if not anchors.usable.any():
         return None
-    edited = changed[rows] & is_known[rows]
-    cells_of_item = is_known[rows].sum(axis=0)
+    known_cells = is_known[rows]
+    edited_cells = changed[rows] & known_cells
+    cells_of_item = known_cells.sum(axis=0)
     items = cells_of_item > 0
     # An item without a cell has sums of 0, which are divided by 1.
     per_item = np.maximum(cells_of_item, 1)
-    total_change = np.where(is_known[rows], differences[rows], 0.0).sum(axis=0) / per_item
-    edited_change = np.where(edited, differences[rows], 0.0).sum(axis=0) / per_item
+    total_change = np.where(known_cells, differences[rows], 0.0).sum(axis=0) / per_item
+    edited_change = np.where(edited_cells, differences[rows], 0.0).sum(axis=0) / per_item
     # The judge's part of the edited cells' change, if it shifts for them as for the anchors.
-    edited_shares = edited / per_item
+    edited_shares = edited_cells / per_item
     sources = anchors.sources(rows)
     shift_of_row = sources @ anchors.shifts
-    imputed = shift_of_row @ edited_shares
-    judge_change = total_change - edited_change + imputed
-    system_change = edited_change - imputed
+    imputed_change = shift_of_row @ edited_shares
+    judge_change = total_change - edited_change + imputed_change
+    system_change = edited_change - imputed_change
 
     weights = edited_shares[:, items].mean(axis=1)
     shift_error = _shift_error(anchors, sources, weights, rows)
-    n_edited = int(edited.any(axis=0).sum())
+    n_edited = int(edited_cells.any(axis=0).sum())
     judge = _estimate(judge_change, items, shift_error, sign=1)
-    system = _estimate(system_change, items, shift_error, sign=-1, few=n_edited)
+    system = _estimate(system_change, items, shift_error, sign=-1, n_supporting=n_edited)
     return Split(judge, system)
 
 
@@ -160,7 +161,9 @@ def _variance_between(shifts: Floats, borrowed: Floats) -> float:
     if not borrowed.any():
         return 0.0
     n_systems = len(shifts)
-    variance = float(shifts.var(ddof=1)) if n_systems >= MIN_SYSTEMS else float("inf")
+    if n_systems < MIN_SYSTEMS:
+        return inf
+    variance = float(shifts.var(ddof=1))
     # The unknown shift varies as one system's does, and the mean that replaces it is uncertain.
     of_own_shifts = float((borrowed**2).sum())
     of_mean_shift = float(borrowed.sum()) ** 2 / n_systems
@@ -173,19 +176,20 @@ def _estimate(
     shift_error: _ShiftError,
     *,
     sign: int,
-    few: int = MIN_ITEMS,
+    n_supporting: int = MIN_ITEMS,
 ) -> Estimate:
     """Return the mean of `values` over `items`, with its own error and that of the judge's shift.
 
-    The shift was added (`sign` is 1) or subtracted (−1). `few` is the number of items that are
-    known to support the mean: below five there is no interval, below six no p.
+    The shift was added (`sign` is 1) or subtracted (−1). `n_supporting` is the number of items that
+    are known to support the mean: below five there is no interval, below six no p.
     """
     n = int(items.sum())
     # Rounded, so that a change of 0 is 0 and not 1e-17, which would have a sign.
     mean = round(float(values[items].mean()), PLACES)
-    few = min(n, few)
-    if few < MIN_INTERVAL_ITEMS:
-        return Estimate("difference", mean, None, None, n, too_few(few))
+    n_supporting = min(n, n_supporting)
+    has_test = n_supporting >= MIN_ITEMS
+    if n_supporting < MIN_INTERVAL_ITEMS:
+        return Estimate("difference", mean, None, None, n, too_few(n_supporting))
     if np.isinf(shift_error.between):
         return Estimate("difference", mean, None, None, n, _NO_INTERVAL)
     deviations = np.where(items, values - mean, 0.0)
@@ -194,25 +198,25 @@ def _estimate(
     with_shift = errors + sign * shift_error.errors
     variance_over_items = float((with_shift**2).sum())
     error = sqrt(variance_over_items + shift_error.between)
+    p_value: float | None = None
     if error < _ROUNDING:
-        p_value = None
-        if few >= MIN_ITEMS:
+        if has_test:
             # Of the 2^n flips of n equal differences, two are as extreme: all and none.
-            p_value = 2.0 ** (1 - few) if mean else 1.0
+            p_value = 2.0 ** (1 - n_supporting) if mean else 1.0
         test = "sign-flip permutation test"
         return Estimate("difference", mean, None, None, n, ALL_EQUAL, p_value, test)
     freedom = _degrees_of_freedom(errors, items, shift_error, variance_over_items)
     half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
-    p_value = t_test(mean / error, freedom) if few >= MIN_ITEMS else None
+    test = ""
+    if has_test:
+        p_value = t_test(mean / error, freedom)
+        test = "t test"
     n_anchored = int(shift_error.items.sum())
     method = (
         f"{100 * CONFIDENCE:g}% t interval over items, {n_anchored} with a text that is the same "
         "in both runs"
     )
-    test = "" if p_value is None else "t test"
-    lower_bound = mean - half
-    upper_bound = mean + half
-    return Estimate("difference", mean, lower_bound, upper_bound, n, method, p_value, test)
+    return Estimate("difference", mean, mean - half, mean + half, n, method, p_value, test)
 
 
 def _degrees_of_freedom(

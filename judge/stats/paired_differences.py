@@ -56,9 +56,11 @@ def sign_flip(differences: Floats, *, n_resamples: int = 10_000, seed: int = 0) 
     """
     filled_differences = np.nan_to_num(differences)
     norm = np.sqrt((filled_differences**2).sum(axis=1, keepdims=True))
-    scaled = filled_differences / np.where(norm > 0, norm, 1.0)  # as for `_TOLERANCE`
+    # Rows of norm 1, for which `_TOLERANCE` is the rounding error.
+    scaled = filled_differences / np.where(norm > 0, norm, 1.0)
+    n_rows, n_items = scaled.shape
     has_few = (scaled != 0).sum(axis=1) <= EXACT
-    p_values = np.full(len(scaled), np.nan)
+    p_values = np.full(n_rows, np.nan)
     p_values[has_few] = _exact_p(scaled[has_few])
     p_values[~has_few] = lattice_p(filled_differences[~has_few])
     exact = ~np.isnan(p_values)
@@ -66,8 +68,8 @@ def sign_flip(differences: Floats, *, n_resamples: int = 10_000, seed: int = 0) 
         drawn = ~exact
         p_values[drawn] = _drawn_p(scaled[drawn], n_resamples, seed)
     number_known = (~np.isnan(differences)).sum(axis=1)
-    n_flips = np.full(len(scaled), n_resamples)
-    n_many = min(_MANY_FLIPS, _MAX_SIGNS // max(1, scaled.shape[1]))
+    n_flips = np.full(n_rows, n_resamples)
+    n_many = min(_MANY_FLIPS, _MAX_SIGNS // max(1, n_items))
     is_small = ~exact & (p_values < _SMALL_P)
     if n_many > n_resamples and is_small.any():
         # New flips: those that made p small would keep it too small.
@@ -84,31 +86,33 @@ def _exact_p(rows: Floats) -> Floats:
     nonzero = np.take_along_axis(rows, zeros_last[:, :EXACT], axis=1)
     # One sign stays fixed: the other half of the flips mirrors this one.
     size = nonzero.shape[1]
-    n_resamples = 2 ** max(0, size - 1)
+    n_flips = 2 ** max(0, size - 1)
     # Bit k of the number of a flip is the sign of difference k.
-    numbers = np.arange(n_resamples)[:, None]
+    numbers = np.arange(n_flips)[:, None]
     is_negative = numbers >> np.arange(size) & 1
-    signs = 1.0 - 2.0 * is_negative
+    signs = 1.0 - 2.0 * is_negative  # flips × differences
     p_values = np.empty(len(rows))
-    step = max(1, _MAX_NUMBERS // len(signs))
+    step = max(1, _MAX_NUMBERS // n_flips)
     for first_row in range(0, len(rows), step):
-        here = slice(first_row, first_row + step)
-        sums = np.abs(nonzero[here] @ signs.T)
-        is_extreme = sums >= observed[here, None] - _TOLERANCE
-        p_values[here] = is_extreme.mean(axis=1)
+        chunk = slice(first_row, first_row + step)
+        sums = np.abs(nonzero[chunk] @ signs.T)  # rows × flips
+        is_extreme = sums >= observed[chunk, None] - _TOLERANCE
+        p_values[chunk] = is_extreme.mean(axis=1)
     return p_values
 
 
 def _coins(random: np.random.Generator, shape: tuple[int, int]) -> Ints:
-    """Return 0 or 1 for each sign."""
+    """Return a random 0 or 1 for each sign, flips × items."""
     return random.integers(2, size=shape)
 
 
 def _coins_from_bits(random: np.random.Generator, shape: tuple[int, int]) -> Ints:
-    """Return the same from random bytes, which takes a fraction of the time."""
+    """Return a random 0 or 1 for each sign, from eight bits of a byte: a fraction of the time."""
     n_flips, n_items = shape
-    drawn_bytes = random.integers(256, size=(n_flips, ceil(n_items / 8)), dtype=np.uint8)
-    return np.unpackbits(drawn_bytes, axis=1, count=n_items).astype(np.int8)
+    n_bytes = ceil(n_items / 8)
+    drawn_bytes = random.integers(256, size=(n_flips, n_bytes), dtype=np.uint8)
+    bits = np.unpackbits(drawn_bytes, axis=1, count=n_items)
+    return bits.astype(np.int8)
 
 
 def _drawn_p(
@@ -179,8 +183,8 @@ def mean_differences(
             continue
         estimate = mean_difference(known_differences, confidence)
         if len(known_differences) > 1:
-            number = "exact" if exact else f"{n_flips} flips, seed {seed}"
-            test = f"sign-flip permutation test, {number}"
+            flips_used = "exact" if exact else f"{n_flips} flips, seed {seed}"
+            test = f"sign-flip permutation test, {flips_used}"
             estimate = replace(estimate, p=float(p_value), test=test)
         estimates.append(estimate)
     return estimates
@@ -210,10 +214,12 @@ def cliffs_delta(first_values: Floats, second_values: Floats) -> float:
     differ, not in how many items one is better. Computed by ranks in n · log n.
     """
     ordered = np.sort(second_values)
-    below = np.searchsorted(ordered, first_values, "left")
-    up_to = np.searchsorted(ordered, first_values, "right")
-    net_wins = (below + up_to - len(second_values)).sum()
-    return float(net_wins / (len(first_values) * len(second_values)))
+    # For each of the first values, the number of smaller and of larger second values.
+    n_smaller = np.searchsorted(ordered, first_values, "left")
+    n_larger = len(ordered) - np.searchsorted(ordered, first_values, "right")
+    net_wins = (n_smaller - n_larger).sum()
+    n_pairs = len(first_values) * len(second_values)
+    return float(net_wins / n_pairs)
 
 
 MOST = 30
@@ -250,15 +256,17 @@ def row_of(systems: Sequence[str], against: str) -> int | None:
     """
     if not against:
         return None
-    return list(systems).index(against) if against in systems else -1
+    if against not in systems:
+        return -1
+    return list(systems).index(against)
 
 
 def partly_scored(values: Floats) -> set[int]:
     """Return the rows with values for less than half of the items that any row has a value for."""
     is_known = ~np.isnan(values)
-    items = int(is_known.any(axis=0).sum())
+    n_items = int(is_known.any(axis=0).sum())
     items_of_row = is_known.sum(axis=1).tolist()
-    return {row for row, number in enumerate(items_of_row) if 2 * number < items}
+    return {row for row, number in enumerate(items_of_row) if number < n_items / 2}
 
 
 def pairs(

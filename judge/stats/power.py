@@ -17,6 +17,7 @@ from math import comb, exp, fsum, inf, sqrt
 
 import numpy as np
 
+from judge.core.format import plural
 from judge.core.records import Column, Estimate
 from judge.stats.bootstrap import NORMAL, Floats, t_quantile
 from judge.stats.paired_differences import (
@@ -37,7 +38,7 @@ MIN_ITEMS = 6
 """With fewer items no sign-flip test can give p < .05 (2 / 2⁶), even as the only test."""
 _ALL_CONSTANT = "the differences are the same in all shared items"
 _MAX_RATIO = 1e9  # of a difference to its standard deviation
-_MAX_ITEMS = 10**18
+_MAX_ITEMS = 10**18  # that `Spread.needed` tries
 _DECIMALS = 6  # of differences: closer ones are equal
 _TOLERANCE = 1e-9  # of the smallest detectable difference, in standard deviations
 _MAX_EFFECT = 30.0  # mean / sd: its density would be 0
@@ -153,21 +154,22 @@ class Spread:
         if surplus(0.0) >= 0:
             return 0.0
         # Double the difference until it is detectable: the root is below.
-        enough = self.sd
-        while surplus(enough) < 0:
-            enough *= 2
-        return float(brentq(surplus, 0.0, enough, xtol=_TOLERANCE * self.sd))
+        detectable = self.sd
+        while surplus(detectable) < 0:
+            detectable *= 2
+        return float(brentq(surplus, 0.0, detectable, xtol=_TOLERANCE * self.sd))
 
     def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
         """Return the items needed to detect this difference, or the observed one.
 
         None if the difference is zero.
         """
-        if not (self.mean if difference is None else difference):
+        needed_difference = self.mean if difference is None else difference
+        if not needed_difference:
             return None
 
         def enough(items: int) -> bool:
-            return self.power_of(items, difference) >= power
+            return self.power_of(items, needed_difference) >= power
 
         # Double the items until they are enough, then bisect.
         fewest = min_items(self.level)
@@ -221,8 +223,12 @@ class Scatter:
         items = items or min(pair.items for pair in self.pairs)
 
         def need(pair: Spread) -> float:
-            least = pair.detectable(items) if difference is None else pair.needed(difference)
-            return inf if least is None else least
+            """Return the items (or the difference) that the pair needs, infinite if there is none."""
+            if difference is None:
+                least_difference = pair.detectable(items)
+                return inf if least_difference is None else least_difference
+            least_items = pair.needed(difference)
+            return inf if least_items is None else least_items
 
         zeros = max(pair.zeros for pair in self.pairs)
         step = max(pair.step for pair in self.pairs)
@@ -231,7 +237,8 @@ class Scatter:
         for pair in reversed(self.pairs[:-1]):
             # No pair with a smaller deviation needs more than this one would with the most equal
             # scores and the largest step.
-            if need(replace(pair, zeros=zeros, step=step)) <= most:
+            bound = replace(pair, zeros=zeros, step=step)
+            if need(bound) <= most:
                 break
             need_of_pair = need(pair)
             if need_of_pair > most:
@@ -299,14 +306,15 @@ def scatter_of_pairs(
     if systems > TESTED and not n_tests:
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
     level = ALPHA / max(1, n_tests)
-    shared = [row[~np.isnan(row)] for row in rows]
+    known_differences = [row[~np.isnan(row)] for row in rows]
     spreads: list[Spread] = []
-    for (first_index, second_index), row in zip(compared, shared, strict=True):
+    for (first_index, second_index), row in zip(compared, known_differences, strict=True):
         if len(row) >= MIN_ITEMS and np.ptp(row) != 0:
             systems_of_pair = (names[first_index], names[second_index])
             spreads.append(_spread(row, level, systems_of_pair))
     spreads.sort(key=lambda spread: spread.sd)
-    note = _note(shared, systems, varying=bool(spreads))
+    shared_items = [len(row) for row in known_differences]
+    note = _note(shared_items, systems, varying=bool(spreads))
     return Scatter(column, systems, tuple(spreads), note, against)
 
 
@@ -325,22 +333,26 @@ def _spread(differences: Floats, level: float, systems: tuple[str, str]) -> Spre
     return Spread(len(differences), mean, deviation, level, zeros, step, systems)
 
 
-def _note(shared: Sequence[Floats], systems: int, *, varying: bool) -> str:
-    """Explain which pairs are missing, from the differences of each pair in shared items."""
+def _note(shared_items: Sequence[int], systems: int, *, varying: bool) -> str:
+    """Explain which pairs are missing, from the number of items that each pair shares."""
     if not systems:
         return "no text has a value"
     if systems == 1:
         return "only one system has values"
-    few = sum(len(row) < MIN_ITEMS for row in shared)
-    if few == len(shared):
-        most = max((len(row) for row in shared), default=0)
-        items = "item" if most == 1 else "items"
-        common = f"more than {most:,} {items}" if most else "an item"
-        return f"no two systems share {common}; at least {MIN_ITEMS} are needed"
+    few = sum(n_items < MIN_ITEMS for n_items in shared_items)
+    if few == len(shared_items):
+        most = max(shared_items, default=0)
+        shared = "an item"
+        if most:
+            shared = f"more than {plural(most, 'item')}"
+        return f"no two systems share {shared}; at least {MIN_ITEMS} are needed"
     reasons: list[str] = []
     if not varying:
         reasons.append(_ALL_CONSTANT)
     if few:
-        pairs_are = "1 pair of systems is" if few == 1 else f"{few:,} pairs of systems are"
-        reasons.append(f"{pairs_are} left out, with fewer than {MIN_ITEMS} items in common")
+        verb = "is" if few == 1 else "are"
+        pairs_of_systems = f"{plural(few, 'pair')} of systems"
+        reasons.append(
+            f"{pairs_of_systems} {verb} left out, with fewer than {MIN_ITEMS} items in common"
+        )
     return "; ".join(reasons)

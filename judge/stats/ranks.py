@@ -92,5 +92,6 @@ def leaders(
     unbeaten = [system for system in (*mostly_scored, *names) if system not in beaten]
     leader = unbeaten[0] if unbeaten else names[0]
     losses = set(decided)
-    rivals = [system for system in names if system != leader]
-    return leader, *(system for system in rivals if (system, leader) not in losses)
+    others = [system for system in names if system != leader]
+    not_behind = [system for system in others if (system, leader) not in losses]
+    return leader, *not_behind

@@ -179,9 +179,9 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     compared = shared_texts.keys | all_texts
     cells_before = _cells_of_run(before, columns, compared)
     cells_after = _cells_of_run(after, columns, compared)
+    unanswered_after = cells_before.scored - cells_after.answered
+    unanswered_before = cells_after.scored - cells_before.answered
     changed_items, n_changed_items = _most_changed(columns_of_items, systems, items)
-    unanswered_after = cells_before.scored - cells_after.scored - cells_after.failed
-    unanswered_before = cells_after.scored - cells_before.scored - cells_before.failed
     return Runs(
         texts=len(shared_texts.keys),
         items=len(items),
@@ -239,8 +239,9 @@ class _CellsOfRun:
     failures: tuple[tuple[_Cell, Failure], ...]
 
     @property
-    def failed(self) -> set[_Cell]:
-        return {cell for cell, _ in self.failures}
+    def answered(self) -> frozenset[_Cell]:
+        """Return the cells with a score or a failure."""
+        return self.scored.union(cell for cell, _ in self.failures)
 
     def failures_of(self, cells: Collection[_Cell]) -> tuple[Failure, ...]:
         """Return the failures in these cells."""
@@ -437,10 +438,9 @@ def _reason_incomparable(
     if ends_before != ends_after:
         return f"its scale was {_scale_name(*ends_before)} and is {_scale_name(*ends_after)}"
     if column_before.better != column_after.better:
-        return (
-            f"{column_before.better or 'neither end'} was better and now it is "
-            f"{column_after.better or 'neither end'}"
-        )
+        end_before = column_before.better or "neither end"
+        end_after = column_after.better or "neither end"
+        return f"{end_before} was better and now it is {end_after}"
     column_name = column_after.name
     if (column_name in before.corpus_columns) != (column_name in after.corpus_columns):
         return "one run has a value per text, the other one per system"
@@ -553,8 +553,8 @@ def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChang
     system_p_values: list[float | None] = []
     for change in changes:
         differs = change.up + change.down > 0
-        p_values.append(change.estimate.p if differs else None)
         system_change = change.system_change
+        p_values.append(change.estimate.p if differs else None)
         system_p_values.append(system_change.p if system_change else None)
     adjusted = holm(p_values)
     system_adjusted = holm(system_p_values)
@@ -640,4 +640,5 @@ def _largest(sizes: Floats, most: int) -> Ints:
     """Return the positions (in the flattened array) of the largest sizes that are not 0."""
     # Equal sizes keep the order of the data.
     descending: Ints = np.argsort(-sizes, axis=None, kind="stable")
-    return descending[: min(most, int(np.count_nonzero(sizes)))]
+    n_changed = int(np.count_nonzero(sizes))
+    return descending[: min(most, n_changed)]

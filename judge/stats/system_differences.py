@@ -180,9 +180,9 @@ def _compare_columns(
     first_pair = 0
     for data in group:
         after_last = first_pair + len(data.pairs)
-        here = slice(first_pair, after_last)
+        pairs_of_column = slice(first_pair, after_last)
+        yield _comparison(data, rows[pairs_of_column], estimates[pairs_of_column])
         first_pair = after_last
-        yield _comparison(data, rows[here], estimates[here])
 
 
 def _comparison(
