@@ -165,14 +165,22 @@ def mean_interval(
         return Interval(lower_bound, upper_bound, method)
     if not varies:
         return Interval(None, None, "all values equal: no interval without a scale")
-    error = sqrt(variance / n)
     # The third cumulant of a mean is 1/n² of that of the values.
-    skewness = third / n**2 / error**3
-    # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
-    lower_bound = mean - error * unskewed_quantile(t, skewness)
-    upper_bound = mean - error * unskewed_quantile(-t, skewness)
+    lower_bound, upper_bound = skewed_ends(mean, sqrt(variance / n), third / n**2, t)
     method = f"{percent} t interval corrected for skewness over items"
     return Interval(lower_bound, upper_bound, method)
+
+
+def skewed_ends(mean: float, error: float, third: float, t: float) -> tuple[float, float]:
+    """Return both ends of Student's t interval of a mean, corrected for skewness (Hall 1992).
+
+    `error` is the mean's standard error, `third` its third cumulant, `t` the quantile.
+    """
+    skewness = third / error**3
+    # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
+    lower_bound = mean - error * _unskewed_quantile(t, skewness)
+    upper_bound = mean - error * _unskewed_quantile(-t, skewness)
+    return lower_bound, upper_bound
 
 
 def too_few(n: int) -> str:
@@ -181,7 +189,7 @@ def too_few(n: int) -> str:
     return f"{n} {items}: too few for an interval"
 
 
-def unskewed_quantile(t: float, skewness: float) -> float:
+def _unskewed_quantile(t: float, skewness: float) -> float:
     """Return the quantile of a skewed studentised mean at which its cubic transform is t.
 
     The source is Hall (1992).
@@ -312,14 +320,15 @@ class Bootstrap:
         percentile interval is expanded: it uses the quantiles of √(n / (n − 1)) times Student's t
         (Hesterberg 2015, section 3.5).
         """
+        # Statistics × resamples.
         by_statistic = np.ascontiguousarray(drawn.reshape(len(drawn), -1).T)
         ordered = np.sort(by_statistic, axis=-1)  # NaN comes last
         number_known = (~np.isnan(ordered)).sum(axis=-1, keepdims=True)
         last = np.maximum(number_known - 1, 0)
         tail = (1 - self.confidence) / 2
         if items > 1:
-            quantile = t_quantile(tail, items - 1)
-            tail = NORMAL.cdf(-sqrt(items / (items - 1)) * quantile)
+            expansion = sqrt(items / (items - 1))
+            tail = NORMAL.cdf(-expansion * t_quantile(tail, items - 1))
         # Linear between neighbours, as in numpy, whose partition takes five times as long.
         position = np.array([tail, 1 - tail]) * last
         below = position.astype(np.intp)

@@ -61,19 +61,18 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
     judged. A text whose rating was used to make the prompt counts neither as rated nor as judged,
     because its score may repeat the rating.
     """
-    rated = {rating_name for sample in table.samples for rating_name in sample.human}
     calibrated: list[Calibrated] = []
     for column in table.columns:
+        if column.kind != "criterion" or column.judge:
+            continue
         rating_name = criterion(column)
-        represents_criterion = column.kind == "criterion" and not column.judge
-        if not represents_criterion or rating_name not in rated:
+        ratings = table.ratings(rating_name)
+        if not ratings:
             continue
         # A mean of verdicts, such as .8, is no value of a scale from 1 to 5.
         if _are_other_verdicts(table, column):
             calibrated.append(Calibrated(column.name, note=_VERDICTS))
             continue
-        rated_texts = [sample for sample in table.samples if rating_name in sample.human]
-        ratings = {sample.key: sample.human[rating_name] for sample in rated_texts}
         calibrated.append(calibrate_column(table, column, rating_name, ratings, against))
     return tuple(calibrated)
 
@@ -111,11 +110,11 @@ def calibrate_overall(
     for text in rated_texts:
         by_column = zip(columns, ratings, strict=True)
         totals[text] = sum(weights[column.name] * by_text[text] for column, by_text in by_column)
-    (column,) = overall.columns
     names = {criterion(column) for column in columns}
     # Its rating went into the prompt of at least one of the criteria.
     withheld = {sample.key for sample in table.samples if not names.isdisjoint(sample.withheld)}
-    return _estimated(overall, column, totals, withheld, against)
+    (overall_column,) = overall.columns
+    return _estimated(overall, overall_column, totals, withheld, against)
 
 
 def _shares_of_ratings(table: Table, column: Column) -> dict[Text, float]:
@@ -244,12 +243,10 @@ def _estimated(
     # Beyond `MOST` systems only some pairs are tested, but the best was selected from all of them.
     n_tests = len(tested) if against else comb(len(order), 2)
     differences = _tested_differences(data, tested, n_tests)
-    decided = [
-        _loser_and_winner(difference, column) for difference in differences if difference.apart
-    ]
+    significant = [difference for difference in differences if difference.apart]
+    decided = [_loser_and_winner(difference, column) for difference in significant]
 
     names = [table.systems[row] for row in order]
-    ordered_means = tuple(means[row] for row in order)
     ranks: tuple[Rank, ...] = ()
     if names:
         ranks = tuple(rank_by_means(names, values[order, 0], decided))
@@ -259,9 +256,9 @@ def _estimated(
     n_missing = len(tested) - len(differences)
     return Calibrated(
         column.name,
-        ordered_means,
-        differences,
-        _note(data, order, n_missing, against),
+        means=tuple(means[row] for row in order),
+        differences=differences,
+        note=_note(data, order, n_missing, against),
         ranks=ranks,
         best=best,
         against=against,
@@ -304,10 +301,10 @@ def _tested_differences(
 
 def _loser_and_winner(difference: Powered, column: Column) -> tuple[str, str]:
     """Return both systems of a difference, the worse one first."""
-    is_larger_worse = column.better == "lower"
-    if (difference.estimate.value > 0) is is_larger_worse:
-        return difference.system, difference.other
-    return difference.other, difference.system
+    sign = -1 if column.better == "lower" else 1
+    if sign * difference.estimate.value > 0:
+        return difference.other, difference.system
+    return difference.system, difference.other
 
 
 def _note(data: _RatedScores, order: Sequence[int], missing_pairs: int, against: str) -> str:
@@ -337,7 +334,8 @@ def _remark_on_missing(data: _RatedScores, order: Sequence[int], missing_pairs: 
 def _remark_on_sample(data: _RatedScores, order: Sequence[int]) -> str:
     """Describe what is wrong with the sample of rated items, or return nothing."""
     remarks: list[str] = []
-    if order and (data.rated == data.judged)[list(order)].all():
+    all_are_rated = (data.rated == data.judged)[list(order)].all()
+    if order and all_are_rated:
         remarks.append("every judged item is rated, so the judge adds nothing")
     if _rated_items_differ(data):
         remarks.append(

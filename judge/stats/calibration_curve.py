@@ -62,8 +62,7 @@ def edges(column: Column) -> tuple[float, ...]:
     points = levels(column)
     if 2 <= len(points) <= _MAX_LABELS:
         middles = [(lower + upper) / 2 for lower, upper in pairwise(points)]
-        ends_and_middles = [column.low, *middles, column.high]
-        return tuple(ends_and_middles)
+        return (column.low, *middles, column.high)
     equal_bins = np.linspace(column.low, column.high, _BINS + 1)
     return tuple(equal_bins.tolist())
 
@@ -86,21 +85,24 @@ def calibration(
     statistic = _error_bias_and_means(binned, edges[-1] - edges[0])
     observed, drawn = bootstrap.observed_and_resampled(statistic, len(values))
 
-    def estimate(position: int, name: str, method: str, sizes: tuple[int, int]) -> Estimate | None:
-        """Return a number of `statistic`; `sizes` counts its items and texts."""
-        items, texts = sizes
-        value = float(observed[position])
-        resampled = Resampled(value, drawn[:, position], items)
-        with_interval = bootstrap.estimate(name, resampled, texts, method)
-        if with_interval is not None and _has_no_width(with_interval):
-            # Equal ratings of few texts do not show that all ratings are equal.
-            note = f"{method}; all resamples equal: no interval"
-            return Estimate(name, value, None, None, texts, note)
-        return with_interval
+    def resampled(position: int, items: int) -> Resampled:
+        return Resampled(float(observed[position]), drawn[:, position], items)
 
-    all_sizes = (binned.items, binned.texts)
-    error = estimate(0, "error", "expected calibration error, scale mapped to 0–1", all_sizes)
-    bias = estimate(1, "bias", "the judge's mean minus people's", all_sizes)
+    # The columns of `statistic` are the error, the bias, and then people's mean in each bin.
+    error = _estimate(
+        "error",
+        resampled(0, binned.items),
+        binned.texts,
+        "expected calibration error, scale mapped to 0–1",
+        bootstrap,
+    )
+    bias = _estimate(
+        "bias",
+        resampled(1, binned.items),
+        binned.texts,
+        "the judge's mean minus people's",
+        bootstrap,
+    )
     if error is None or bias is None:
         return None
     texts_of_bin, judge_sums, _ = binned.sums.sum(axis=1)
@@ -108,18 +110,29 @@ def calibration(
     items_of_bin = has_texts.sum(axis=0)
     bins: list[Bin] = []
     for position, (lower_edge, upper_edge) in enumerate(pairwise(edges)):
-        n_items = int(items_of_bin[position])
         n_texts = int(texts_of_bin[position])
-        # The columns of `statistic` are the error, the bias, and then the bins.
-        people = estimate(2 + position, "people", "mean of people's ratings", (n_items, n_texts))
+        people_mean = resampled(2 + position, int(items_of_bin[position]))
+        people = _estimate("people", people_mean, n_texts, "mean of people's ratings", bootstrap)
         if people is not None:  # None for an empty bin
             mean = float(judge_sums[position] / n_texts)
             bins.append(Bin(lower_edge, upper_edge, mean, people))
     return Calibration(edges[0], edges[-1], tuple(bins), error, bias)
 
 
-def _has_no_width(estimate: Estimate) -> bool:
-    return estimate.low is not None and estimate.low == estimate.high
+def _estimate(
+    name: str,
+    resampled: Resampled,
+    texts: int,
+    method: str,
+    bootstrap: Bootstrap,
+) -> Estimate | None:
+    """Return the estimate of a number; it has no interval if all resamples are equal."""
+    estimate = bootstrap.estimate(name, resampled, texts, method)
+    if estimate is None or estimate.low is None or estimate.low != estimate.high:
+        return estimate
+    # Equal ratings of few texts do not show that all ratings are equal.
+    note = f"{method}; all resamples equal: no interval"
+    return Estimate(name, resampled.value, None, None, texts, note)
 
 
 @dataclass(frozen=True, slots=True)

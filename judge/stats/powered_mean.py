@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import Floats, t_quantile, t_test, third_cumulant, unskewed_quantile
+from judge.stats.bootstrap import Floats, skewed_ends, t_quantile, t_test, third_cumulant
 from judge.stats.power import ALPHA
 
 Quantity = Literal["mean", "difference"]
@@ -187,10 +187,7 @@ def _estimate_of_parts(
         note = f"{percent} t interval, {method}"
         return Estimate(name, value, lower_bound, upper_bound, n, note, p_value)
     third_of_sum = sum(error_part.third_cumulant for error_part in error_parts)
-    skewness = third_of_sum / error**3
-    # A skewed mean errs further towards its long tail, so the two ends need their own quantiles.
-    lower_bound = value - error * unskewed_quantile(t, skewness)
-    upper_bound = value - error * unskewed_quantile(-t, skewness)
+    lower_bound, upper_bound = skewed_ends(value, error, third_of_sum, t)
     note = f"{percent} t interval corrected for skewness, {method}"
     return Estimate(name, value, lower_bound, upper_bound, n, note)
 
