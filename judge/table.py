@@ -240,10 +240,9 @@ class Table:
         return merge(self.scores, self.failures, key=self._order)
 
     def matrix(self, column: str) -> Floats:
-        """Return the values of one column, systems × items.
+        """Return the values of one column, systems × items; NaN for a text without a score.
 
-        NaN stands for a text without a score: it failed, was not asked about, or does not exist.
-        Several generations have their mean. Comparisons are left out, because they are about two
+        Its judgment failed or was not asked for, or the system has no text for the item. Several generations have their mean. Comparisons are left out, because they are about two
         texts. The array is cached and read-only.
         """
         if column not in self._matrices:
