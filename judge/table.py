@@ -236,14 +236,15 @@ class Table:
         )
 
     def rows(self) -> Iterator[Score | Failure]:
-        """Scores and failures together, in table order."""
+        """Return scores and failures together, in table order."""
         return merge(self.scores, self.failures, key=self._order)
 
     def matrix(self, column: str) -> Floats:
         """Return the values of one column, systems × items; NaN for a text without a score.
 
-        Its judgment failed or was not asked for, or the system has no text for the item. Several generations have their mean. Comparisons are left out, because they are about two
-        texts. The array is cached and read-only.
+        Its judgment failed or was not asked for, or the system has no text for the item. Several
+        generations have their mean. Comparisons are left out, because they are about two texts.
+        The array is cached and read-only.
         """
         if column not in self._matrices:
             value_by_text: dict[tuple[str, str], float] = {}

@@ -99,9 +99,7 @@ class Agreement(Case):
             self.mistake("human ratings are in the data; leave text out", "text")
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        rating_names = list(
-            dict.fromkeys(rating_name for sample in texts for rating_name in sample.human)
-        )
+        rating_names = dict.fromkeys(name for sample in texts for name in sample.human)
         if criterion.name in rating_names:
             return
         excluded = ledger.excluded(texts, criterion.name)
@@ -122,11 +120,8 @@ class Agreement(Case):
         return f"{self.about()} agrees with human ratings"
 
     def expected(self, context: CaseContext) -> str:
-        minima = [
-            f"{coefficient_name} ≥ {short(minimum)}"
-            for coefficient_name, minimum in self.human.minima.items()
-        ]
-        return ", ".join(minima)
+        minima = self.human.minima.items()
+        return ", ".join(f"{coefficient} ≥ {short(minimum)}" for coefficient, minimum in minima)
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
@@ -138,14 +133,11 @@ class Agreement(Case):
         rated_samples = [sample for sample in samples if criterion in sample.human]
         if not rated_samples:
             raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
-        rows_without_score = [
-            (sample.item, sample.system, "")
-            for sample in rated_samples
-            if case_scores.score(*sample.key) is None
-        ]
+        values = case_scores.values(rated_samples)
+        without_score = [sample for sample in rated_samples if sample.key not in values]
+        rows_without_score = [(sample.item, sample.system, "") for sample in without_score]
         lacking, detail = case_scores.describe_missing(rows_without_score)
         excluded = ledger.excluded(samples, criterion)
-        values = case_scores.values(rated_samples)
         level = self.human.level or usual_level_of([values], rated_samples)
         correlation = _correlate(rated_samples, criterion, case_scores, context)
         # It has too few items or systems, or all of its ratings are equal.
@@ -226,8 +218,9 @@ def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, n_item
     if estimate.n < MIN_ITEMS:
         return Decision("undecided", f"too few {UNITS[level]}s: at least {MIN_ITEMS} needed")
     if estimate.low is None or estimate.high is None:
-        fewest = INTERVAL_ITEMS.get(level)
-        reason = f"too few items: at least {fewest} needed" if fewest else NO_SYSTEM_INTERVAL
+        reason = NO_SYSTEM_INTERVAL
+        if level in INTERVAL_ITEMS:
+            reason = f"too few items: at least {INTERVAL_ITEMS[level]} needed"
         return Decision("undecided", reason)
     if estimate.low >= minimum - NEAR:
         return Decision("passed")
@@ -318,9 +311,10 @@ def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: s
     unit = UNITS[agreement.level]
     status: Status = "passed"
     if _is_significant(estimate, p_value):
-        is_worse = estimate.value < 0
-        status = "failed" if is_worse else "passed"
-        direction = "worse" if is_worse else "better"
+        direction = "better"
+        if estimate.value < 0:
+            status = "failed"
+            direction = "worse"
         tested = f" ({format_p(p_value)})" if p_value is not None else ""
         reason = f"agrees {direction} with people{tested}"
     elif estimate.n < MIN_ITEMS or (p_value is None and not _has_interval(estimate)):
@@ -331,12 +325,14 @@ def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: s
         reason = f"no significant change in agreement{needed}"
     interval = format_interval(estimate.low, estimate.high, DECIMALS)
     change = f"{signed(estimate.value, DECIMALS)} {interval}".rstrip()
+    spearman_before = number(agreement.before, DECIMALS)
+    spearman_after = number(agreement.after, DECIMALS)
     return Decision(
         status,
         f"{reason}; scores {moved}",
-        f"spearman {number(agreement.after, DECIMALS)}, {change}",
+        f"spearman {spearman_after}, {change}",
         estimate=estimate,
-        before=f"spearman {number(agreement.before, DECIMALS)}",
+        before=f"spearman {spearman_before}",
     )
 
 

@@ -112,9 +112,10 @@ def locate(
         _check_can_hold_run(location.label, keep)
     elif folder is not None and not (run_folder / RUN).exists():
         if not folder.exists():
+            setting = option("baseline", str(folder))
             raise ConfigError(
-                f"{option('baseline', str(folder))}: no such folder{nearby(folder)}; "
-                f"{option('update_baseline', True)} makes this run the baseline"
+                f"{setting}: no such folder{nearby(folder)}; {option('update_baseline', True)} "
+                "makes this run the baseline"
             )
         # A folder with runs of other suites is valid; an empty folder is a mistake.
         if _has_runs(folder):
@@ -157,7 +158,8 @@ def _location(suite: Suite, folder: Path | None) -> _Location:
     # DIR may be a run itself, or hold a run for each suite.
     suite_folder = folder / suite.name
     is_run = (folder / RUN).exists() and not (suite_folder / RUN).exists()
-    return _Location(folder if is_run else suite_folder, f"{suite.path}: {option('baseline')}")
+    run_folder = folder if is_run else suite_folder
+    return _Location(run_folder, f"{suite.path}: {option('baseline')}")
 
 
 def _check_not_needed(suite: Suite, *, update: bool) -> None:
@@ -206,7 +208,9 @@ def _check_can_hold_run(label: str, folder: Path) -> None:
         problem = f"{existing}: cannot be written to ({error.strerror or error})"
         raise StorageError(f"{label}: {problem}; name another folder") from error
     # A run replaces an earlier run, but no report of another tool (decision 58).
-    if not (folder / RUN).exists() and any((folder / page_name).exists() for page_name in _PAGES):
+    is_run = (folder / RUN).exists()
+    has_report = any((folder / page_name).exists() for page_name in _PAGES)
+    if has_report and not is_run:
         raise StorageError(
             f"{label}: {folder} holds a report that is not from judge; name another folder"
         )
@@ -217,9 +221,8 @@ def _compare_texts(stored_result: Result, samples: Sequence[Sample]) -> Baseline
 
     Raises ConfigError if it has other data: no common text, or another source for half of them.
     """
-    texts_before = {
-        sample.key: _output_and_source(sample) for sample in stored_result.table.samples
-    }
+    stored_samples = stored_result.table.samples
+    texts_before = {sample.key: _output_and_source(sample) for sample in stored_samples}
     shared = [sample for sample in samples if _stored_key(sample) in texts_before]
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
@@ -241,16 +244,16 @@ def _compare_texts(stored_result: Result, samples: Sequence[Sample]) -> Baseline
             f"its data differ: {len(other_source):,} of {total} have another source, such as "
             f"{text_name(*other_source[0])}"
         )
-    unchanged_texts = None
+    with_unchanged_texts = None
     if len(changed) < len(shared):
-        unchanged_texts = _without(stored_result, set(changed))
-    texts_with_edited_outputs = None
+        with_unchanged_texts = _without(stored_result, set(changed))
+    with_edited_outputs = None
     if len(other_source) < len(changed):
-        texts_with_edited_outputs = _without(stored_result, set(other_source))
+        with_edited_outputs = _without(stored_result, set(other_source))
     return Baseline(
-        unchanged_texts,
+        before=with_unchanged_texts,
         notes=tuple(_text_notes(len(samples), len(shared), changed)),
-        edited=texts_with_edited_outputs,
+        edited=with_edited_outputs,
         changed=frozenset(changed),
     )
 
@@ -259,10 +262,11 @@ def _text_notes(n_texts: int, n_shared: int, changed: Sequence[Text]) -> Iterato
     """Say how many texts changed since the baseline, and how many are new."""
     if changed:
         has_unchanged = len(changed) < n_shared
-        only = "only unchanged texts show" if has_unchanged else "no unchanged text shows"
+        evidence = "only unchanged texts show" if has_unchanged else "no unchanged text shows"
+        example = text_name(*changed[0])
         yield (
-            f"{len(changed):,} of {plural(n_shared, 'text')} edited, such as "
-            f"{text_name(*changed[0])}; {only} whether the judge changed."
+            f"{len(changed):,} of {plural(n_shared, 'text')} edited, such as {example}; "
+            f"{evidence} whether the judge changed."
         )
     n_new = n_texts - n_shared
     if n_new:
@@ -275,25 +279,32 @@ def notes_on_settings(changes: Sequence[Change]) -> Iterator[str]:
     """Name the settings that differ from the baseline's, such as the model that judges."""
     settings: list[str] = []
     for change in changes:
-        # Notes on the texts say how they differ.
-        if change.what != "data" and not _is_replayed(change):
-            columns_of_change = f" of {', '.join(change.columns)}" if change.columns else ""
-            values = f"{one_line(change.before)} → {one_line(change.after)}"
-            settings.append(f"{change.what}{columns_of_change} ({values})")
+        # Notes on the texts say how the data differ.
+        if change.what == "data" or _is_replayed(change):
+            continue
+        setting = change.what
+        if change.columns:
+            setting += f" of {', '.join(change.columns)}"
+        before = one_line(change.before)
+        after = one_line(change.after)
+        settings.append(f"{setting} ({before} → {after})")
     if settings:
         yield f"Changed since the baseline: {first_names(settings, _MOST_SETTINGS)}."
 
 
 def _is_replayed(change: Change) -> bool:
     """Return whether a recording of the same model answered in one of the runs."""
+    if change.what != "model":
+        return False
     # "openai/gpt-5.4-mini@api.openai.com" and "replay/gpt-5.4-mini"
     providers: set[str] = set()
     names: set[str] = set()
     for model in (change.before, change.after):
-        provider, _, name = model.partition("/")
+        provider, _, name_and_host = model.partition("/")
+        name, _, _ = name_and_host.partition("@")
         providers.add(provider)
-        names.add(name.partition("@")[0])
-    return change.what == "model" and "replay" in providers and len(names) == 1
+        names.add(name)
+    return "replay" in providers and len(names) == 1
 
 
 def _without(result: Result, texts: Collection[Text]) -> Result:
@@ -307,15 +318,15 @@ def _without(result: Result, texts: Collection[Text]) -> Result:
 def _warn_of_missing_texts(stored_result: Result, known_texts: Collection[Text]) -> tuple[str, ...]:
     """Warn of texts that only the baseline has: a suite might pass because they are missing."""
     texts_here = {(whole(item), whole(system)) for item, system in known_texts}
-    missing_samples = [
-        sample for sample in stored_result.table.samples if _stored_key(sample) not in texts_here
-    ]
-    if not missing_samples:
+    stored_samples = stored_result.table.samples
+    missing = [sample for sample in stored_samples if _stored_key(sample) not in texts_here]
+    if not missing:
         return ()
-    more = f" and {len(missing_samples) - 1:,} more" if len(missing_samples) > 1 else ""
-    total = plural(len(stored_result.table.samples), "text")
-    example = text_name(missing_samples[0].item, missing_samples[0].system)
-    return (f"{len(missing_samples):,} of {total} of the baseline missing: {example}{more}.",)
+    total = plural(len(stored_samples), "text")
+    examples = text_name(missing[0].item, missing[0].system)
+    if len(missing) > 1:
+        examples += f" and {len(missing) - 1:,} more"
+    return (f"{len(missing):,} of {total} of the baseline missing: {examples}.",)
 
 
 def _stored_key(sample: Sample) -> Text:
@@ -389,18 +400,18 @@ def compare_with_baseline(
         if criterion in limited_by_drift and criterion not in rated:
             continue
         decision = _decide_scores(change, p_values.get(criterion))
-        if isinstance(change, _MeanChange) and decision.status != "failed":
-            decision = _with_worst_system(decision, change, runs)
-        expected = "not worse"
-        if criterion in rated and isinstance(change, _MeanChange):
-            by_people: Decision | None = None
+        by_people: Decision | None = None
+        if isinstance(change, _MeanChange):
+            if decision.status != "failed":
+                decision = _with_worst_system(decision, change, runs)
             if criterion in agreements:
                 by_people = _decide_by_agreement(agreements[criterion], decision)
-            elif criterion in limited_by_drift:
+            elif criterion in rated and criterion in limited_by_drift:
                 by_people = _without_agreement(ledger.excluded(samples, criterion), decision)
-            if by_people is not None:
-                decision = by_people
-                expected = "agrees no worse with people"
+        expected = "not worse"
+        if by_people is not None:
+            decision = by_people
+            expected = "agrees no worse with people"
         title = f"{criterion} against the baseline"
         verdicts.append(_verdict(suite, decision, title, criterion, expected))
     return verdicts
@@ -550,7 +561,8 @@ def _outcome_of_scores(change: _MeanChange, p_value: float | None) -> Decision:
     is_zero = not estimate.value and estimate.low == estimate.high
     # Scores that changed without moving the mean of too few items show nothing.
     if is_zero and not (changed and too_few_reason):
-        return Decision("passed", f"mean the same; {changed}" if changed else "the same")
+        reason = f"mean the same; {changed}" if changed else "the same"
+        return Decision("passed", reason)
     is_untested = mean_test.unit == "draw" and p_value is None
     # Without a test, as with exact probabilities, a change counts only if likeliest labels flipped.
     counts = not is_untested or "flipped" in changed
@@ -659,7 +671,8 @@ def _significant_gain(estimate: Estimate, column: Column, *, significant: bool) 
     """Return a change so that a better one is above 0; 0 if it is not significant."""
     if not significant:
         return 0.0
-    return -estimate.value if column.better == "lower" else estimate.value
+    sign = -1 if column.better == "lower" else 1
+    return sign * estimate.value
 
 
 def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool) -> Decision:

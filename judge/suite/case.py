@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self, cast
 
 from pydantic import (
@@ -51,7 +51,6 @@ _LONGEST_QUOTE = 40
 """Characters of a text in a case's name."""
 _MOST_ITEMS = 3
 """Items in a case's name."""
-"""Items or systems in a message."""
 _QUOTES = "YAML reads it as {}; put it in quotes"
 
 
@@ -108,7 +107,10 @@ def _to_list(value: Any) -> Any:
 
 
 def _parse_side(value: Any) -> Any:
-    return _parse_columns(value) if isinstance(value, dict) else _parse_name(value)
+    """Parse the name of a system, or the columns of a text inside the case."""
+    if isinstance(value, dict):
+        return _parse_columns(value)
+    return _parse_name(value)
 
 
 Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
@@ -140,6 +142,7 @@ class Keys(BaseModel):
 
 
 def required_keys(model: type[BaseModel]) -> list[str]:
+    """Return the keys without a default."""
     return [field_name for field_name, field in model.model_fields.items() if field.is_required()]
 
 
@@ -189,13 +192,14 @@ class Decision:
 
     def is_met(self, undecided: Policy) -> bool:
         """Return whether it counts as passed; `undecided` says how an undecided one counts."""
-        return self.status == "passed" or (self.status == "undecided" and undecided == "pass")
+        if self.status == "undecided":
+            return undecided == "pass"
+        return self.status == "passed"
 
     def verdict(self, undecided: Policy = "fail", **more: Any) -> Verdict:
         """Return the verdict with `more` fields; `undecided` says how an undecided one counts."""
-        met = self.is_met(undecided)
-        decision = {key: getattr(self, key) for key in Decision.__dataclass_fields__}
-        return Verdict(met=met, **more, **decision)
+        decision = {field.name: getattr(self, field.name) for field in fields(Decision)}
+        return Verdict(met=self.is_met(undecided), **more, **decision)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,13 +247,11 @@ def decide_limit(
         return Decision("failed", f"{beyond}{mean_test.tested}")
     # Part of the interval is beyond the limit, so the data do not show on which side the mean is.
     if min(sign * end for end in mean_test.ends) < -NEAR:
+        doubt = f"no significant difference from {limit}{mean_test.items_needed}"
         if sign * mean_test.estimate.value > -NEAR:
             # The value alone would pass.
             doubt = f"the interval reaches {reaches or beyond}{mean_test.more_needed}"
-            return Decision("undecided", doubt)
-        return Decision(
-            "undecided", f"no significant difference from {limit}{mean_test.items_needed}"
-        )
+        return Decision("undecided", doubt)
     return Decision("passed")
 
 
@@ -351,10 +353,10 @@ class Case(Keys):
         self.check_keys()
         inline = self.inline()
         if inline and (self.item or self.system):
-            chosen_by = "item" if self.item else "system"
-            first_key = "text" if self.text else next(iter(inline))
+            choosing_key = "item" if self.item else "system"
+            text_key = "text" if self.text else next(iter(inline))
             self.mistake(
-                f"{chosen_by} chooses texts of the data, but {first_key} is in the case: "
+                f"{choosing_key} chooses texts of the data, but {text_key} is in the case: "
                 "leave one out"
             )
         texts: list[Sample] = []
@@ -386,10 +388,11 @@ class Case(Keys):
 
         `locations` are by the key of the text (`suite.judge.yaml:17`).
         """
+        texts = [replace(text, where=locations[text.system]) for text in self._texts]
         # Private attributes are no fields, so `model_copy` cannot update them.
         case = self.model_copy(update={"criterion": criterion})
         case._line = line
-        case._texts = tuple(replace(text, where=locations[text.system]) for text in self._texts)
+        case._texts = tuple(texts)
         return case
 
     @property
@@ -425,9 +428,8 @@ class Case(Keys):
         """Return the chosen texts of the data. Raises ConfigError if there are none."""
         matching = self.matching(by_item, systems)
         if not matching:
-            raise ConfigError(
-                f"none of these items has a text of {' or '.join(map(repr, self.systems))}"
-            )
+            names = " or ".join(repr(system) for system in self.systems)
+            raise ConfigError(f"none of these items has a text of {names}")
         return matching
 
     def matching(
@@ -444,12 +446,9 @@ class Case(Keys):
         sample_by_key: dict[Text, Sample] = {}
         for item in self.item or by_item:
             for sample in by_item[item]:
-                sample_by_key[sample.key] = sample
-        return [
-            sample
-            for sample in sample_by_key.values()
-            if not self.systems or sample.system in self.systems
-        ]
+                if not self.systems or sample.system in self.systems:
+                    sample_by_key[sample.key] = sample
+        return list(sample_by_key.values())
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
         """Raise ConfigError if these texts or the criterion's scale cannot meet the expectation."""

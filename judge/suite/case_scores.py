@@ -74,7 +74,7 @@ class CaseScores:
         items: Collection[str],
     ) -> CaseScores:
         """Collect the rows of these items. Raises Undecidable if the criterion was not judged."""
-        column = columns(result).get(criterion) if result else None
+        column = columns(result).get(criterion) if result is not None else None
         if result is None or column is None:
             raise Undecidable(f"{one_line(criterion)} was not judged in this run")
         table = result.table
@@ -82,7 +82,7 @@ class CaseScores:
         source_items = {sample.item: sample.cluster for sample in table.samples if sample.cluster}
         case_scores = cls(result, column, judges, source_items)
         # All rows are read once here: looking up each text in the table would be quadratic.
-        column_names = {column.name, *(judge.name for judge in judges)}
+        column_names = {table_column.name for table_column in (column, *judges)}
         item_names = frozenset(items)
         scores = chain.from_iterable(table.column_scores(name) for name in column_names)
         rows: Iterable[Row] = chain(scores, table.failures)
@@ -95,14 +95,17 @@ class CaseScores:
 
     def score(self, item: str, system: str, opponent: str = "") -> Score | None:
         """Return the deciding score, None if there is none."""
+        row_by_column = self.rows.get((item, system, opponent), {})
+        row = row_by_column.get(self.column.name)
         # A failed judgment has a row, but no score.
-        row = self.rows.get((item, system, opponent), {}).get(self.column.name)
         return row if isinstance(row, Score) else None
 
     @property
     def one_value(self) -> str:
         """What a score without an interval is: one reply, or a panel's median or majority."""
-        return "one reply" if self.column.panel == "mean" else f"panel {self.column.panel}"
+        if self.column.panel == "mean":
+            return "one reply"
+        return f"panel {self.column.panel}"
 
     def values(self, samples: Iterable[Sample]) -> dict[Text, float]:
         """Return the deciding scores of these texts."""
@@ -229,16 +232,19 @@ class CaseScores:
         failure = self._first_failure(rows)
         detail = describe_failure(failure) if failure else ""
         message = f"{plural(len(rows), 'text')} without a score"
-        if fatal:
-            # Of a single text, the error itself says more than a count.
-            raise Undecidable(message if len(rows) > 1 else detail.partition(":")[0], detail)
-        return message, detail
+        if not fatal:
+            return message, detail
+        if len(rows) == 1:
+            # The kind of the failure says more than a count.
+            message = detail.partition(":")[0]
+        raise Undecidable(message, detail)
 
     def _first_failure(self, rows: Sequence[RowKey]) -> Failure | None:
         for row_key in rows:
+            row_by_column = self.rows.get(row_key, {})
             # A panel's judges come before their mean, whose failure follows from theirs.
             for column in (*self.judges, self.column):
-                row = self.rows.get(row_key, {}).get(column.name)
+                row = row_by_column.get(column.name)
                 if isinstance(row, Failure):
                     return row
         return None
@@ -333,8 +339,9 @@ def pair_runs(
     Raises Undecidable if the baseline lacks the criterion or has scores for fewer than half of the
     texts, Rescaled if its scale is another one.
     """
+    items = {item for item, _ in texts}
     try:
-        scores_before = CaseScores.for_criterion(before, criterion, {item for item, _ in texts})
+        scores_before = CaseScores.for_criterion(before, criterion, items)
     except Undecidable:
         name = one_line(criterion, _LONGEST_NAME)
         raise Undecidable(f"{name} is not in the baseline: {_remake()}") from None
@@ -359,7 +366,9 @@ def _describe_scale(column: Column) -> str:
     if column.low is None or column.high is None:
         return "open"
     scale = f"{column.low:g} to {column.high:g}".replace("-", "−")
-    return f"{scale}, lower is better" if column.better == "lower" else scale
+    if column.better == "lower":
+        return f"{scale}, lower is better"
+    return scale
 
 
 def _remake() -> str:

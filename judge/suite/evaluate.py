@@ -152,12 +152,12 @@ def _judged_rows(table: Table) -> list[Row]:
 def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     """Decide whether few enough judgments failed."""
     failed = [row for row in rows if isinstance(row, Failure)]
-    counts = Counter(failure_kind(row.error) for row in failed).most_common()
-    kinds = first_names(
-        [f"{count:,} {one_line(error, 60)}" for error, count in counts], _MAX_ERRORS
-    )
-    failure_share = f" ({percent(len(failed) / len(rows))})" if failed else ""
-    measured = f"{len(failed):,} of {len(rows):,}{failure_share}"
+    number_by_kind = Counter(failure_kind(row.error) for row in failed)
+    counts = [f"{count:,} {one_line(kind, 60)}" for kind, count in number_by_kind.most_common()]
+    kinds = first_names(counts, _MAX_ERRORS)
+    measured = f"{len(failed):,} of {len(rows):,}"
+    if failed:
+        measured += f" ({percent(len(failed) / len(rows))})"
     # A share of the judgments may miss a whole number by a rounding error.
     if len(failed) <= limit.most_failures(len(rows)) + NEAR:
         return Decision("passed", kinds, measured)
@@ -238,7 +238,8 @@ def evaluate_case(
 def decide_case(case: Case, context: CaseContext, failures: Limits) -> Decision:
     """Return the decision on a case; an `error` if there is nothing to decide from."""
     try:
-        return _with_failures(case, context, case.decide(context), failures)
+        decision = case.decide(context)
+        return _with_failures(case, context, decision, failures)
     except Undecidable as error:
         return Decision("error", error.message, "no score", detail=error.detail)
 

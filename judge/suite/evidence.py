@@ -98,13 +98,10 @@ def _evidence_of_draws(score: Score, value_by_label: Mapping[str, float]) -> Sco
     has_unknown_labels = bool(share_by_label.keys() - value_by_label.keys())
     if n_draws < 2 or has_unknown_labels:
         return ScoreEvidence(value, None, None, n=n_draws)
-    values = [value_by_label[label] for label in share_by_label]
-    label_shares = list(share_by_label.values())
-    mean = fsum(
-        share * label_value for share, label_value in zip(label_shares, values, strict=True)
+    mean = fsum(share * value_by_label[label] for label, share in share_by_label.items())
+    variance = fsum(
+        share * (value_by_label[label] - mean) ** 2 for label, share in share_by_label.items()
     )
-    squares = [(label_value - mean) ** 2 for label_value in values]
-    variance = fsum(share * square for share, square in zip(label_shares, squares, strict=True))
     lower_bound = value if provenance.low is None else provenance.low
     upper_bound = value if provenance.high is None else provenance.high
     # The shares have divisor n; a sample's standard deviation has n − 1.
@@ -148,10 +145,8 @@ def flip_probability(
     share_by_label = shares(score)
     if share_by_label.keys() - value_by_label.keys():
         return None
-    unmet_shares = [
-        share for label, share in share_by_label.items() if not is_met(value_by_label[label])
-    ]
-    return fsum(unmet_shares)
+    unmet = [label for label in share_by_label if not is_met(value_by_label[label])]
+    return fsum(share_by_label[label] for label in unmet)
 
 
 def item_means(
@@ -189,6 +184,7 @@ def item_values(items: Sequence[Parts]) -> Floats:
 
 
 def _value(parts: Parts) -> float:
+    """Return the weighted sum of the scores."""
     return fsum(factor * evidence.value for factor, evidence in parts)
 
 

@@ -35,13 +35,7 @@ from judge.suite.case import (
     worst,
 )
 from judge.suite.case_scores import CaseScores, PairedRuns, pair_runs, places
-from judge.suite.evidence import (
-    NEAR,
-    Text,
-    Undecidable,
-    label_margin,
-    likeliest,
-)
+from judge.suite.evidence import NEAR, Text, Undecidable, label_margin, likeliest
 from judge.suite.judged_texts import TextSource
 from judge.suite.mean_tests import MeanTest, format_change, mean
 from judge.suite.order import Order
@@ -93,7 +87,9 @@ class Label(Case):
 
     def shortfall(self, source: TextSource, text: Text) -> float | None:
         shares = source.scores.shares(*text)
-        return 1 - shares.get(self.expect.label, 0.0) if shares else None
+        if not shares:
+            return None
+        return 1 - shares.get(self.expect.label, 0.0)
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
@@ -124,7 +120,8 @@ class Label(Case):
             if top == self.expect.label:
                 hits += 1
             elif top:
-                others.append(f"{one_line(item, 40)} {one_line(system, 30)}: {display_name(top)}")
+                text_name = f"{one_line(item, 40)} {one_line(system, 30)}"
+                others.append(f"{text_name}: {display_name(top)}")
         total = len(shares_by_text)
         measured = f"{hits:,} of {total:,} ({percent(hits / total)})"
         estimate = wilson_interval(hits, total)
@@ -175,14 +172,13 @@ class Label(Case):
 
     def _flakiness(self, shares: Mapping[str, float]) -> Flakiness:
         """Return the share of single replies that would turn the verdict."""
-        label = self.expect.label
-        share = shares.get(label, 0.0)
-        if likeliest(shares) != label:
-            return describe_flaky(share, f"say {display_name(label)}")
-        other_labels = [
-            opponent for opponent in shares if opponent != label and shares[opponent] > 0
-        ]
-        answer = display_name(other_labels[0]) if len(other_labels) == 1 else "another label"
+        expected_label = self.expect.label
+        share = shares.get(expected_label, 0.0)
+        if likeliest(shares) != expected_label:
+            return describe_flaky(share, f"say {display_name(expected_label)}")
+        possible = [label for label in shares if shares[label] > 0]
+        others = [label for label in possible if label != expected_label]
+        answer = display_name(others[0]) if len(others) == 1 else "another label"
         return describe_flaky(1 - share, f"say {answer}")
 
 
@@ -256,9 +252,8 @@ class Drift(Case):
             n_resamples=context.n_resamples,
             seed=context.seed,
         )
-        decisions: list[Decision] = []
-        for mean_test, limit in zip(tests, limits, strict=True):
-            decisions.append(_decide_mean(mean_test, limit))
+        tests_and_limits = zip(tests, limits, strict=True)
+        decisions = [_decide_mean(mean_test, limit) for mean_test, limit in tests_and_limits]
         decimals = places(case_scores.column)
         estimate = no_change.estimate
         measured: list[str] = []
@@ -342,8 +337,13 @@ def matching_classes(keys: Mapping[str, Any]) -> list[type[Case]]:
 
 
 def _tag(keys: Any) -> str | None:
-    # Without a tag, pydantic reports `union_tag_not_found`, which `YamlSource` explains.
-    matching = matching_classes(keys) if isinstance(keys, dict) else []
+    """Return the name of the class for these keys.
+
+    Without one, pydantic reports `union_tag_not_found`, which `YamlSource` explains.
+    """
+    if not isinstance(keys, dict):
+        return None
+    matching = matching_classes(keys)
     return matching[0].__name__ if len(matching) == 1 else None
 
 
@@ -358,6 +358,5 @@ Expectation = Annotated[
     Discriminator(_tag),
 ]
 # Read from the union, so that a new expectation is entered only once.
-EXPECTATIONS: tuple[type[Case], ...] = tuple(
-    get_args(tagged)[0] for tagged in get_args(get_args(Expectation)[0])
-)
+_UNION, _ = get_args(Expectation)
+EXPECTATIONS: tuple[type[Case], ...] = tuple(get_args(tagged)[0] for tagged in get_args(_UNION))

@@ -101,10 +101,11 @@ class GateRisk:
             risks.append(self._with_mends(risk, judged) if mends else risk)
         passed = self.others_met and all(judged.verdict.met for judged in self.cases)
         same_texts = self._share_of_changed_suites(met_on_same_texts, passed)
-        other_items = None
+        other_items: float | None = None
         if met_on_other_items is not None:
+            share_changed = self._share_of_changed_suites(met_on_other_items, passed)
             # Other items have other replies, too.
-            other_items = max(same_texts, self._share_of_changed_suites(met_on_other_items, passed))
+            other_items = max(same_texts, share_changed)
         n_unknown = sum(not self._is_known(judged) for judged in self.cases)
         return SuiteRisk(
             tuple(risks),
@@ -128,9 +129,16 @@ class GateRisk:
             same_texts = _share_changed(met_on_same_texts, verdict.met)
         other_items = None
         if met_on_other_items is not None:
+            share_changed = _share_changed(met_on_other_items, verdict.met)
             # Other items have other replies, too.
-            other_items = max(_share_changed(met_on_other_items, verdict.met), same_texts or 0.0)
-        return CaseRisk(judged.case.name, verdict.status, verdict.met, same_texts, other_items)
+            other_items = max(share_changed, same_texts or 0.0)
+        return CaseRisk(
+            judged.case.name,
+            verdict.status,
+            verdict.met,
+            same_texts=same_texts,
+            other_items=other_items,
+        )
 
     def _share_of_changed_suites(self, met: Bools, passed: bool) -> float:
         """Return the share of reruns in which the suite as a whole has another verdict.
@@ -359,7 +367,8 @@ def _weight_of_item(n: int) -> float:
     if n < _FEWEST_ITEMS:
         return _LEAST_WEIGHT
     variance_of_share = (2 / (n - 3) - 1 / n) * n / (n - 1)
-    return max(_LEAST_WEIGHT, (1 / variance_of_share - 1) / n)
+    weight = (1 / variance_of_share - 1) / n
+    return max(_LEAST_WEIGHT, weight)
 
 
 def _share_changed(met: Bools, met_now: bool) -> float:

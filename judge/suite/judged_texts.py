@@ -1,6 +1,7 @@
 """The texts behind a verdict: what was judged, with its score, the judge's reason and the last run.
 
-A case orders its texts, the ones that lack most first; reports show the first of them and count the others.
+A case orders its texts, the ones that lack most first; reports show the first of them and count the
+others.
 """
 
 from __future__ import annotations
@@ -99,14 +100,12 @@ class TextSource:
         judged: list[JudgedText] = []
         for text, wins in zip(texts, shares, strict=True):
             sample = sample_by_text[text]
-            output = one_line(sample.output, _LONGEST_OUTPUT)
-            request = one_line(request_text(sample), _LONGEST_OUTPUT)
             judged_text = JudgedText(
-                self._name(text),
-                f"wins {percent(wins)}",
-                output,
-                reason,
-                request,
+                name=self._name(text),
+                score=f"wins {percent(wins)}",
+                output=one_line(sample.output, _LONGEST_OUTPUT),
+                reason=reason,
+                request=one_line(request_text(sample), _LONGEST_OUTPUT),
             )
             judged.append(judged_text)
             # Both texts have the same reason, which is shown once.
@@ -114,19 +113,25 @@ class TextSource:
         return tuple(judged)
 
     def _name(self, text: Text) -> str:
+        """Return the name of a text in a report, see `JudgedText`."""
         item, system = text
         # A case's own text has the case's name as its item.
         if item == self.case_name:
             return "" if system == "text" else system
         # Items that were compared for this case begin with its name.
         item = item.removeprefix(f"{self.case_name}: ")
-        return item if system == UNNAMED_SYSTEM else f"{item} by {system}"
+        if system == UNNAMED_SYSTEM:
+            return item
+        return f"{item} by {system}"
 
     def _format(self, score: Score) -> str:
         return number(score.value, places(self.scores.column))
 
     def _before(self, text: Text) -> str:
-        score = None if self.earlier is None else self.earlier.score(*text)
+        """Return the score in the earlier run, "" if there is none."""
+        if self.earlier is None:
+            return ""
+        score = self.earlier.score(*text)
         return "" if score is None else self._format(score)
 
 
@@ -137,6 +142,7 @@ def _reason(score: Score) -> str:
 
 
 def _samples(scores: CaseScores | None, texts: Sequence[Text]) -> dict[Text, Sample]:
+    """Return those of the texts that a run has."""
     if scores is None:
         return {}
     keys = frozenset(texts)

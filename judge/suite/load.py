@@ -11,7 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import islice
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,7 @@ def _visible_suites(folder: Path) -> list[Path]:
 
 
 def _is_hidden(path: Path) -> bool:
+    """Return whether a file, or a folder on the way to it, is hidden."""
     return any(part.startswith(".") for part in path.parts)
 
 
@@ -97,7 +98,8 @@ def load(path: str | Path, set_elsewhere: Collection[str] = ()) -> Suite:
     scored = scored_columns(options)
     judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in scored)
     folder = suite_file.path.parent
-    options["criteria"] = tuple(resolve_value("criteria", [*judged], folder))
+    criteria = resolve_value("criteria", list(judged), folder)
+    options["criteria"] = tuple(criteria)
     _check_files(options, set_elsewhere, suite_file)
     suite_file.raise_if_any()
     return Suite(
@@ -178,12 +180,19 @@ def _located_cases(
     in_cases = [case.criterion for case in spec.cases if case.criterion]
     known_criteria = list(dict.fromkeys([*(listed or in_cases), *scored_columns(options)]))
     folder = suite_file.path.parent
-    absent_files = [path for path in listed if is_file(path) and not (folder / path).is_file()]
+    listed_files = [path for path in listed if is_file(path)]
+    absent_files = [path for path in listed_files if not (folder / path).is_file()]
     for path in absent_files:
         suite_file.report(f"criteria: {path}: no such file{nearby(folder / path)}", "criteria")
     cases: list[Expectation] = []
     for number, case in enumerate(spec.cases):
-        criterion = _criterion_of(case, known_criteria, suite_file, number, sure=not absent_files)
+        criterion = _criterion_of(
+            case,
+            known_criteria,
+            suite_file,
+            number,
+            all_files_exist=not absent_files,
+        )
         if not case.texts and "data" not in options:
             suite_file.report(
                 "no texts: write text: {output: ...} in the case, or data: with a file at the top",
@@ -199,11 +208,10 @@ def _located_cases(
             suite_file.report(
                 f"criteria: no case is about {criterion}; write one, or leave it out", "criteria"
             )
-    case_names = _unique_names(cases, suite_file)
-    return tuple(
-        case.model_copy(update={"name": case_name})
-        for case, case_name in zip(cases, case_names, strict=True)
-    )
+    named: list[Expectation] = []
+    for case, case_name in zip(cases, _unique_names(cases, suite_file), strict=True):
+        named.append(case.model_copy(update={"name": case_name}))
+    return tuple(named)
 
 
 def _located(case: Expectation, criterion: str, suite_file: YamlSource, number: int) -> Expectation:
@@ -217,7 +225,7 @@ def _located(case: Expectation, criterion: str, suite_file: YamlSource, number: 
 
 
 def _unique_names(cases: Sequence[Expectation], suite_file: YamlSource) -> list[str]:
-    """Return a unique name for each case: its own, or the sentence of its expectation."""
+    """Return a unique name for each case: the written one, or the sentence of its expectation."""
     case_names = [" ".join(case.name.split()) for case in cases]
     for position, case in enumerate(cases):
         written_name = case_names[position]
@@ -234,10 +242,12 @@ def _unique_names(cases: Sequence[Expectation], suite_file: YamlSource) -> list[
 
 def _numbered(sentence: str, case_names: Collection[str]) -> str:
     """Return a sentence with the first number that makes it unique: `sentence (2)`."""
-    if sentence not in case_names:
-        return sentence
-    numbered = (f"{sentence} ({number})" for number in count(2))
-    return next(candidate for candidate in numbered if candidate not in case_names)
+    candidate = sentence
+    number = 1
+    while candidate in case_names:
+        number += 1
+        candidate = f"{sentence} ({number})"
+    return candidate
 
 
 def _criterion_of(
@@ -246,12 +256,12 @@ def _criterion_of(
     suite_file: YamlSource,
     number: int,
     *,
-    sure: bool,
+    all_files_exist: bool,
 ) -> str:
     """Return a case's criterion as the file's list or another case writes it.
 
-    A file may be named by its stem. An unknown criterion is a mistake only if all the known files
-    exist (`sure`): else the case may mean a missing one.
+    A file may be named by its stem. An unknown criterion is a mistake only if `all_files_exist`:
+    else the case may mean a missing one.
     """
     written = case.criterion
     if not written:
@@ -267,7 +277,7 @@ def _criterion_of(
     criterion_by_stem = {name_of(candidate): candidate for candidate in reversed(known_criteria)}
     if written in criterion_by_stem:
         return criterion_by_stem[written]
-    if sure:
+    if all_files_exist:
         unknown = unknown_name_message("criterion", written, list(criterion_by_stem))
         suite_file.report(f"{unknown}; add it to criteria:", "cases", number, "criterion")
     return ""
@@ -307,14 +317,12 @@ def read(suite: Suite) -> list[Sample]:
     if "data" not in options:
         return []
     selection = {key: options[key] for key in ("systems", "where") if key in options}
-    mapping = options.get("map", {})
-    # Texts that were judged elsewhere need not be in the data.
-    texts_optional = bool(options.get("judge_columns"))
     rows = samples.stream(
         options["data"],
-        mapping=mapping,
+        mapping=options.get("map", {}),
         scores=scored_columns(options),
-        texts_optional=texts_optional,
+        # Texts that were judged elsewhere need not be in the data.
+        texts_optional=bool(options.get("judge_columns")),
         **selection,
     )
     # islice refuses numbers above sys.maxsize, which a limit may be.
@@ -324,8 +332,11 @@ def read(suite: Suite) -> list[Sample]:
 
 def language(suite: Suite, data: Sequence[Sample]) -> str:
     """Return the language of the prompts: the suite's or, if it names none, the texts' language."""
-    rows = [*data, *(sample for case in suite.cases for sample in case.texts)]
-    return str(suite.options.get("language") or text.language_of(rows))
+    named = suite.options.get("language")
+    if named:
+        return str(named)
+    in_cases = [sample for case in suite.cases for sample in case.texts]
+    return text.language_of([*data, *in_cases])
 
 
 def load_criteria(
@@ -418,8 +429,8 @@ class _CriterionLoader:
             any_number = Scale(("any number",), (-inf, inf))
             self.loaded[name] = Criterion(name, "", any_number)
             return self.loaded[name]
-        (own_path,) = resolve_value("criteria", [name], self.suite.path.parent)
-        path = self.replacements.get(name_of(name)) or own_path
+        (path_in_suite,) = resolve_value("criteria", [name], self.suite.path.parent)
+        path = self.replacements.get(name_of(name)) or path_in_suite
         # `pairwise=None` accepts both kinds: one suite may score texts and compare them.
         criterion = criteria_module.load(path, language=self.language, pairwise=None)
         criterion = with_pass_mark(criterion, self.suite.options.get("pass_at"))
@@ -463,14 +474,17 @@ def collect_samples(
             continue
         if criterion.pairwise and not case.texts:
             # Each case has its own comparisons, even if two are about the same item.
-            samples_of_case = [
-                replace(sample, item=f"{case.name}: {sample.item}") for sample in samples_of_case
-            ]
+            samples_of_case = [_for_case(case, sample) for sample in samples_of_case]
         runs[criterion.pairwise].add(criterion.name, samples_of_case)
         texts_by_case[case.name] = tuple(sample.key for sample in samples_of_case)
     mistakes.raise_if_any()
     judged = {pairwise: run.in_order(source) for pairwise, run in runs.items()}
     return SuiteTexts(criteria, judged, texts_by_case)
+
+
+def _for_case(case: Case, sample: Sample) -> Sample:
+    """Return a text that is compared for this case only."""
+    return replace(sample, item=f"{case.name}: {sample.item}")
 
 
 @dataclass(slots=True)
@@ -545,10 +559,9 @@ def _texts_of_case(case: Case, criterion: Criterion, source: _SuiteData) -> Sequ
 
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
     """Return a hint if an error's unknown variable is a column that was mapped to another name."""
-    name_by_column = {
-        column: mapped_to for mapped_to, column in (mapping or {}).items() if column != mapped_to
-    }
-    for column, mapped_to in name_by_column.items():
+    # A column that is mapped several times has the last of these names.
+    name_by_column = {column: name for name, column in (mapping or {}).items() if column != name}
+    for column, name in name_by_column.items():
         if f"unknown variable {column!r}" in str(error):
-            return f"; {column} was mapped to {mapped_to}"
+            return f"; {column} was mapped to {name}"
     return ""

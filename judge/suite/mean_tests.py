@@ -33,7 +33,8 @@ class MeanTest:
     standard deviation of one unit: an item's value, or a draw. `single`: a single reply is among
     the scores, so that there is no interval. `no_evidence` explains why the items show nothing,
     whatever their mean. `rare_scores` says that a few more low or high scores, which these items
-    lack by chance, could move the mean across the limit. `needed` items would decide, if that is known.
+    lack by chance, could move the mean across the limit. `needed` items would decide, if that is
+    known.
     """
 
     estimate: Estimate
@@ -90,7 +91,9 @@ class MeanTest:
         lower_bound, upper_bound = self.ends
         if lower_bound > NEAR:
             return 1
-        return -1 if upper_bound < -NEAR else 0
+        if upper_bound < -NEAR:
+            return -1
+        return 0
 
     @property
     def significant_direction(self) -> int:
@@ -111,7 +114,9 @@ class MeanTest:
     @property
     def tested(self) -> str:
         """` (p < 0.001)`, or empty without a test."""
-        return "" if self.estimate.p is None else f" ({format_p(self.estimate.p)})"
+        if self.estimate.p is None:
+            return ""
+        return f" ({format_p(self.estimate.p)})"
 
     @property
     def items_needed(self) -> str:
@@ -188,18 +193,22 @@ class _DrawSpread:
 
 def _spread_of_draws(parts: Parts, value: float) -> _DrawSpread:
     """Return the spread of a sum whose value is `value`."""
-    variances: list[tuple[float, int]] = []
+    variances: list[float] = []
+    numbers_of_draws: list[int] = []
     for factor, evidence in parts:
         if evidence.sd:
-            variance_of_term = (factor * evidence.sd) ** 2 / evidence.n
-            variances.append((variance_of_term, evidence.n))
-    variance = fsum(variance_of_term for variance_of_term, _ in variances)
+            variances.append((factor * evidence.sd) ** 2 / evidence.n)
+            numbers_of_draws.append(evidence.n)
+    variance = fsum(variances)
     # All draws alike, or exact probabilities: only the bounds are left.
     if variance <= 0:
         return _DrawSpread(variance)
     standard_error = sqrt(variance)
     # Degrees of freedom by Welch and Satterthwaite: V² / Σ (v² / (n − 1)).
-    terms = [(part / variance) ** 2 / (n_draws - 1) for part, n_draws in variances]
+    terms: list[float] = []
+    for variance_of_term, n_draws in zip(variances, numbers_of_draws, strict=True):
+        share = variance_of_term / variance
+        terms.append(share**2 / (n_draws - 1))
     degrees_of_freedom = 1 / fsum(terms)
     return _DrawSpread(
         variance,
@@ -209,7 +218,7 @@ def _spread_of_draws(parts: Parts, value: float) -> _DrawSpread:
 
 
 def needs(needed: int | None, available: int, unit: str) -> str:
-    """` (needs about 400 items)`; nothing if there are as many already, or if it is unknown."""
+    """Write ` (needs about 400 items)`; nothing if that is unknown, or if they are available."""
     if needed is None or needed <= available:
         return ""
     # Two digits, because it is only an estimate.
@@ -238,11 +247,9 @@ def mean(
     differences = np.round(scores[None, :] - limit_rows, _DECIMALS)
     deviation = float(scores.std(ddof=1))
     estimates = mean_differences(differences, n_resamples=n_resamples, seed=seed)
-    return [
-        MeanTest(estimate, deviation, "item", items=len(items))
-        for estimate in estimates
-        if estimate is not None
-    ]
+    # None is an estimate without items, and here are at least `MIN_ITEMS`.
+    known_estimates = [estimate for estimate in estimates if estimate is not None]
+    return [MeanTest(estimate, deviation, "item", items=len(items)) for estimate in known_estimates]
 
 
 def mean_on_scale(
@@ -345,7 +352,8 @@ def _rare_scores(
     """
     if not mean_test.direction:
         return ""
-    if chance_beyond(scores, limit, end, n_resamples=n_resamples, seed=seed) < ALPHA / 2:
+    chance = chance_beyond(scores, limit, end, n_resamples=n_resamples, seed=seed)
+    if chance < ALPHA / 2:
         return ""
     rare, side = ("low", "below") if end < limit else ("high", "above")
     items = plural(len(scores), "item")
@@ -390,7 +398,9 @@ def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> i
 
 def format_estimate(estimate: Estimate, decimals: int) -> str:
     """Write `4.62 [4.31, 4.93]`; the value alone if both ends read the same."""
-    return f"{number(estimate.value, decimals)} {format_ends(estimate, decimals)}".rstrip()
+    value = number(estimate.value, decimals)
+    interval = format_ends(estimate, decimals)
+    return f"{value} {interval}".rstrip()
 
 
 def format_ends(estimate: Estimate, decimals: int) -> str:
@@ -404,4 +414,6 @@ def format_ends(estimate: Estimate, decimals: int) -> str:
 
 def format_change(estimate: Estimate, decimals: int) -> str:
     """Write `+1.30 [1.00, 1.60]`."""
-    return f"{signed(estimate.value, decimals)} {format_ends(estimate, decimals)}".rstrip()
+    change = signed(estimate.value, decimals)
+    interval = format_ends(estimate, decimals)
+    return f"{change} {interval}".rstrip()

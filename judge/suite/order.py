@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from pydantic import Field
@@ -96,9 +97,10 @@ class Order(Case):
     @property
     def systems(self) -> tuple[str, ...]:
         """The systems of the two sides; texts inside the case are called `better` and `worse`."""
-        return tuple(
-            side if isinstance(side, str) else side_name for side_name, side in self._sides.items()
-        )
+        names: list[str] = []
+        for side_name, side in self._sides.items():
+            names.append(side if isinstance(side, str) else side_name)
+        return tuple(names)
 
     @property
     def _sides(self) -> dict[str, Any]:
@@ -146,9 +148,9 @@ class Order(Case):
             )
 
     def describe(self) -> str:
-        sides = [quoted(text.output) for text in self.texts] or self.systems
+        better, worse = [quoted(text.output) for text in self.texts] or self.systems
         items = f" ({self.which()})" if self.item else ""
-        return f"{self.stem()}: {sides[0]} above {sides[1]}{items}"
+        return f"{self.stem()}: {better} above {worse}{items}"
 
     def expected(self, context: CaseContext) -> str:
         better, worse = (display_name(system) for system in self.systems)
@@ -163,9 +165,10 @@ class Order(Case):
         if context.ranked is None or not context.pairwise:
             return super().with_failures_as_worst(context)
         # The worst outcome of a failed comparison is a loss of `better`.
-        better = self.systems[0]
+        better, _ = self.systems
         column = context.scored().column.name
-        return replace(context, ranked=failures_as_losses(context.ranked, column, {better}))
+        with_losses = failures_as_losses(context.ranked, column, {better})
+        return replace(context, ranked=with_losses)
 
     def loosened(self, share: float, column: Column) -> Order | None:
         if column.low is None or column.high is None:
@@ -184,16 +187,17 @@ class Order(Case):
         better, worse = self.systems
         generations_by_item = self._items_with_both(context, scores)
         terms_by_item = self._terms(generations_by_item, context, scores)
-        leads = item_values([*terms_by_item.values()])
+        leads = item_values(list(terms_by_item.values()))
         lead_by_item = dict(zip(terms_by_item, leads, strict=True))
         smallest_first = sorted(lead_by_item, key=lead_by_item.__getitem__)
         texts: list[JudgedText] = []
         for item in smallest_first:
-            generation = generations_by_item[item][0]
+            first_generation = generations_by_item[item][0]
             if context.pairwise:
-                texts += source.compared(generation, better, worse)
+                texts += source.compared(first_generation, better, worse)
             else:
-                texts += source.scored([(generation, better), (generation, worse)])
+                both_texts = [(first_generation, better), (first_generation, worse)]
+                texts += source.scored(both_texts)
         return tuple(texts)
 
     def decide(self, context: CaseContext) -> Decision:
@@ -291,12 +295,11 @@ class Order(Case):
         lost: list[RowKey] = []
         systems_by_item = context.by_item
         rows = self._rows(pairwise=context.pairwise)
-        for generations in items.values():
-            for item in generations:
-                for system, opponent in rows:
-                    has_text = system in systems_by_item[item]
-                    if has_text and case_scores.score(item, system, opponent) is None:
-                        lost.append((item, system, opponent))
+        for generation in chain.from_iterable(items.values()):
+            for system, opponent in rows:
+                has_text = system in systems_by_item[generation]
+                if has_text and case_scores.score(generation, system, opponent) is None:
+                    lost.append((generation, system, opponent))
         return lost
 
     def _describe_flips(self, items: Mapping[str, Sequence[str]], case_scores: CaseScores) -> str:
@@ -304,16 +307,15 @@ class Order(Case):
         label_of_tie = tie_label(case_scores.column)
         n_answers = 0
         n_flipped = 0
-        for generations in items.values():
-            for generation in generations:
-                forward, backward = [
-                    case_scores.score(generation, *row) for row in self._rows(pairwise=True)
-                ]
-                if forward is None or backward is None:
-                    continue
-                n_answers += 1
-                if verdict(forward, backward, label_of_tie).flipped:
-                    n_flipped += 1
+        better, worse = self.systems
+        for generation in chain.from_iterable(items.values()):
+            forward = case_scores.score(generation, better, worse)
+            backward = case_scores.score(generation, worse, better)
+            if forward is None or backward is None:
+                continue
+            n_answers += 1
+            if verdict(forward, backward, label_of_tie).flipped:
+                n_flipped += 1
         if not n_flipped:
             return ""
         return f"the order shown changed {n_flipped:,} of {plural(n_answers, 'answer')}"
@@ -401,19 +403,20 @@ class Order(Case):
         return f"{better}{margin.tested}"
 
     def _describe_undecided(self, margin: MeanTest) -> str:
-        lead = ""
-        if self.margin:
-            kind = "loss" if self.margin < 0 else "lead"
-            lead = f"a {kind} of {short(abs(self.margin))}"
         low, high = margin.ends
-        compared = f" from {lead}" if lead else ""
+        if not self.margin:
+            if low == high:
+                return "no difference"
+            return f"no significant difference{margin.items_needed}"
+        kind = "loss" if self.margin < 0 else "lead"
+        lead = f"a {kind} of {short(abs(self.margin))}"
         if low == high:
-            return f"no difference{compared}"
-        if lead and margin.estimate.value > NEAR and low < -NEAR:
+            return f"no difference from {lead}"
+        if margin.estimate.value > NEAR and low < -NEAR:
             # The value alone would pass.
             side = "beyond" if self.margin < 0 else "below"
             return f"the interval reaches {side} {lead}{margin.more_needed}"
-        return f"no significant difference{compared}{margin.items_needed}"
+        return f"no significant difference from {lead}{margin.items_needed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,6 +428,7 @@ class _LeadTests:
 
 
 def _with_p(mean_test: MeanTest, p_value: float | None) -> MeanTest:
+    """Return the test with another p."""
     return replace(mean_test, estimate=replace(mean_test.estimate, p=p_value))
 
 

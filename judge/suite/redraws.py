@@ -52,12 +52,13 @@ class _Draws:
     def of(cls, score: Score, column: Column) -> _Draws | None:
         """Return the draws of a score, None if it is not made of draws."""
         provenance = score.provenance
-        value_by_label = label_values(column)
-        distribution = provenance.distribution or {}
         if provenance.method != "samples" or provenance.n < 2:
             return None
+        value_by_label = label_values(column)
+        distribution = provenance.distribution or {}
+        has_unknown_labels = bool(distribution.keys() - value_by_label.keys())
         mass = sum(distribution.values())
-        if distribution.keys() - value_by_label.keys() or not mass > 0:
+        if has_unknown_labels or not mass > 0:
             return None
         # In the order of the scale, in which neighbours are alike.
         labels = sorted(value_by_label, key=value_by_label.__getitem__)
@@ -71,6 +72,20 @@ class _Draws:
     def mode(self) -> int:
         """The position of the most frequent label."""
         return int(np.argmax(self.counts[:-1]))
+
+    @property
+    def n(self) -> int:
+        """The number of draws."""
+        return round(float(self.counts.sum()))
+
+    def around_mode(self) -> slice:
+        """Return the positions of the labels by their distance from the most frequent one.
+
+        With k labels, distances are from −(k − 1) to k − 1, at the positions 0 to 2 (k − 1).
+        """
+        n_labels = len(self.labels)
+        first_position = n_labels - 1 - self.mode
+        return slice(first_position, first_position + n_labels)
 
     def posterior(self, prior: Floats, random: np.random.Generator) -> Floats:
         """Draw the probabilities of the labels, and of a reply without one."""
@@ -129,11 +144,13 @@ class Redraws:
         # A panel's own rows follow from the rows of its judges.
         panels = {column.criterion for column in table.columns if column.judge}
         self._rows = [row for row in table.rows() if row.column not in panels]
+        # By position in `_rows`.
         self._draws: dict[int, _Draws] = {}
         # Criterion, item and system of the scores whose other replies are not known.
         self._unknown: set[tuple[str, str, str]] = set()
         self._collect_draws()
         self._prior = self._priors()
+        # A source is an item of the data, whatever cases and generations call it.
         self._samples_by_source: dict[str, list[Sample]] = {}
         self._rows_by_source: dict[str, list[Row]] = {}
         self._source_by_item: dict[str, str] = {}
@@ -161,8 +178,7 @@ class Redraws:
     @property
     def draws(self) -> int:
         """The most draws of a score; 0 if none is made of draws."""
-        n_draws = [round(draws.counts.sum()) for draws in self._draws.values()]
-        return max(n_draws, default=0)
+        return max((draws.n for draws in self._draws.values()), default=0)
 
     def is_known(self, criterion: str, texts: Iterable[Text]) -> bool:
         """Return whether the replies about all these texts can be drawn again."""
@@ -211,9 +227,9 @@ class Redraws:
             if draws is None or not isinstance(row, Score):
                 rows.append(row)
                 continue
-            n_new_draws = n_draws or round(draws.counts.sum())
             column = self._column_by_name[row.column]
-            rows.append(draws.redrawn(row, column, n_new_draws, shares[position], random))
+            redrawn = draws.redrawn(row, column, n_draws or draws.n, shares[position], random)
+            rows.append(redrawn)
         return [*rows, *panel_rows(self._result.table.columns, rows)]
 
     def sources(self, texts: Iterable[Text]) -> list[str]:
@@ -258,20 +274,18 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
     distribution (empirical Bayes).
     """
     n_labels = len(draws[0].labels)
-    # Counts by distance from the mode: the mode itself has the index n_labels − 1.
+    # Counts by distance from the mode, see `_Draws.around_mode`.
     by_distance = np.zeros(2 * n_labels - 1)
     unread = 0.0
     for each in draws:
-        first_distance = n_labels - 1 - each.mode
-        by_distance[first_distance : first_distance + n_labels] += each.counts[:-1]
+        by_distance[each.around_mode()] += each.counts[:-1]
         unread += each.counts[-1]
     # Draws that are all alike do not show that the neighbours have no probability.
-    by_distance[n_labels - 2 : n_labels + 1 : 2] += _UNSEEN
+    neighbours = slice(n_labels - 2, n_labels + 1, 2)
+    by_distance[neighbours] += _UNSEEN
     shapes: list[Floats] = []
     for each in draws:
-        first_distance = n_labels - 1 - each.mode
-        counts_around_mode = by_distance[first_distance : first_distance + n_labels]
-        shape = np.append(counts_around_mode, unread)
+        shape = np.append(by_distance[each.around_mode()], unread)
         shapes.append(shape / shape.sum())
     weight = max(_WEIGHTS, key=lambda weight: _log_likelihood(draws, shapes, weight))
     return [weight * shape for shape in shapes]
@@ -291,13 +305,16 @@ def _log_likelihood(draws: Sequence[_Draws], shapes: Sequence[Floats], weight: f
 
 
 def _without_case(item: str, cases: Collection[str]) -> str:
+    """Return the item of the data; those of comparisons are called `CASE: ITEM`."""
     for case in cases:
-        if item.startswith(f"{case}: "):
-            return item.removeprefix(f"{case}: ")
+        prefix = f"{case}: "
+        if item.startswith(prefix):
+            return item.removeprefix(prefix)
     return item
 
 
 def _numbered(item: str, number: int) -> str:
+    """Return the name of an item that was drawn: `doc-1 #3`."""
     return f"{item}{_AGAIN}{number}"
 
 

@@ -9,13 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    PlainValidator,
-    ValidationError,
-)
+from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationError
 
 from judge.config import RunConfig, json_schema, run_options
 from judge.core.budget import Budget
@@ -86,7 +80,8 @@ class Limits(Keys):
     def describe_failures(self) -> str:
         """Write `≤ 2%` or `≤ 3`."""
         limit, is_share = _parse_share(self.failures)
-        return f"≤ {percentage(limit) if is_share else short(limit)}"
+        number = percentage(limit) if is_share else short(limit)
+        return f"≤ {number}"
 
 
 def _check_not_empty(cases: tuple[Expectation, ...]) -> tuple[Expectation, ...]:

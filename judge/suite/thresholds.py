@@ -40,6 +40,10 @@ from judge.suite.evidence import (
 from judge.suite.judged_texts import TextSource
 from judge.suite.mean_tests import MeanTest, format_estimate, mean, mean_on_scale
 
+_DECIMALS_OF_LIMIT = 3
+_FEWEST_OF_SHARE = 2
+"""The fewest items of a pass rate: Student's t needs two."""
+
 
 class Range(AnyOf):
     """Scale points from `min` to `max`; None leaves an end open."""
@@ -74,8 +78,7 @@ class Range(AnyOf):
 
     def distance(self, value: float) -> float:
         """Return how far a value is outside the range, in points; below 0 if it is inside."""
-        distances = [sign * (end - value) for end, sign in self.ends]
-        return max(distances)
+        return max(sign * (end - value) for end, sign in self.ends)
 
     @property
     def ends(self) -> list[tuple[float, int]]:
@@ -104,14 +107,13 @@ class ScoreRange(Case):
         return expect is not None and expect != "pass" and not has_label
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        scale = criterion.scale
+        low = criterion.scale.low
+        high = criterion.scale.high
         for end, sign in self.expect.ends:
-            if not scale.low <= end <= scale.high:
+            if not low <= end <= high:
                 key = "min" if sign > 0 else "max"
-                raise ConfigError(
-                    f"{key}: {end:g} is not on the scale of {criterion.name}, from {scale.low:g} "
-                    f"to {scale.high:g}"
-                )
+                scale = f"the scale of {criterion.name}, from {low:g} to {high:g}"
+                raise ConfigError(f"{key}: {end:g} is not on {scale}")
 
     def describe(self) -> str:
         # "coherence of a1 ≥ 4", but "coherence of a1: 2 to 4"
@@ -123,7 +125,9 @@ class ScoreRange(Case):
 
     def shortfall(self, source: TextSource, text: Text) -> float | None:
         score = source.scores.score(*text)
-        return None if score is None else self.expect.distance(score.value)
+        if score is None:
+            return None
+        return self.expect.distance(score.value)
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
@@ -133,28 +137,29 @@ class ScoreRange(Case):
         tests = self._tests(items, column, context)
         estimate = self._estimate(items, tests, column)
         decision = self._decide_ends(tests, column)
-        is_single_text = len(context.texts) == 1
         flakiness = Flakiness()
-        # Over several texts, no single reply decides.
-        if is_single_text:
+        one_value = "one reply each"
+        if len(context.texts) == 1:
+            # Over several texts, no single reply decides.
             flakiness = self._flakiness(case_scores, context.texts[0], estimate)
-        replies = ""
-        if tests[0].single:
-            replies = case_scores.one_value if is_single_text else "one reply each"
-        reason = joined(decision.reason, replies, tests[0].alike, flakiness.description, lacking)
+            one_value = case_scores.one_value
+        # The evidence is the same for both ends.
+        first_test = tests[0]
+        replies = one_value if first_test.single else ""
+        reason = joined(decision.reason, replies, first_test.alike, flakiness.description, lacking)
         return Decision(
             decision.status,
             reason,
             format_estimate(estimate, places(column)),
-            flakiness.share,
-            estimate,
+            flaky=flakiness.share,
+            estimate=estimate,
             detail=detail,
         )
 
     def _decide_ends(self, tests: Sequence[MeanTest], column: Column) -> Decision:
         """Return the worst of the decisions about the ends of the range, each with its test."""
         decisions: list[Decision] = []
-        reached: list[str] = []
+        sides_reached: list[str] = []
         for mean_test, (end, sign) in zip(tests, self.expect.ends, strict=True):
             end_of_scale = column.low if sign > 0 else column.high
             if end == end_of_scale:
@@ -162,16 +167,18 @@ class ScoreRange(Case):
                 decisions.append(Decision("passed"))
                 continue
             side = "below" if sign > 0 else "above"
-            decisions.append(decide_limit(mean_test, sign, f"{side} {short(end)}", short(end)))
+            limit = short(end)
+            decisions.append(decide_limit(mean_test, sign, f"{side} {limit}", limit))
             if min(sign * distance for distance in mean_test.ends) < -NEAR:
-                reached.append(side)
+                sides_reached.append(side)
         decision = worst(decisions)
         has_evidence = not any(test.too_few_reason or test.rare_scores for test in tests)
         if decision.status == "undecided" and self._is_exact and has_evidence:
             # An interval around an exact value is never inside the range.
-            sides = " and ".join(reached)
-            around = f"the interval reaches {sides} {short(self.expect.min or 0.0)}"
-            return replace(decision, reason=f"{around}: allow a range with min and max")
+            sides = " and ".join(sides_reached)
+            value = short(self.expect.min or 0.0)
+            reason = f"the interval reaches {sides} {value}: allow a range with min and max"
+            return replace(decision, reason=reason)
         return decision
 
     @property
@@ -258,7 +265,7 @@ class ScoreRange(Case):
             return f"fall below {short(self.expect.min)}"
         if self.expect.min is None and self.expect.max is not None:
             return f"go above {short(self.expect.max)}"
-        return f"fall outside of {str(self.expect).removeprefix('= ')}"
+        return f"fall outside of {self._range_or_value}"
 
     def _inside(self) -> str:
         """Say what a score inside the range does."""
@@ -266,7 +273,12 @@ class ScoreRange(Case):
             return f"reach {short(self.expect.min)}"
         if self.expect.min is None and self.expect.max is not None:
             return f"stay within {short(self.expect.max)}"
-        return f"fall inside of {str(self.expect).removeprefix('= ')}"
+        return f"fall inside of {self._range_or_value}"
+
+    @property
+    def _range_or_value(self) -> str:
+        """`2 to 4`, or `3` if the range is one value."""
+        return str(self.expect).removeprefix("= ")
 
 
 class Passes(Case):
@@ -306,7 +318,8 @@ class Passes(Case):
             if evidence.value:
                 n_passed += 1
             else:
-                failing.append(f"{one_line(item, 40)} {one_line(system, 30)}: {short(score.value)}")
+                text_name = f"{one_line(item, 40)} {one_line(system, 30)}"
+                failing.append(f"{text_name}: {short(score.value)}")
         if len(context.texts) == 1:
             # One text is decided within the uncertainty of its replies; several are counted.
             passing_range = _passing_range(case_scores.column)
@@ -345,6 +358,11 @@ def _require_pass_at(criterion: Criterion, hint: str = "") -> None:
         )
 
 
+def _rounded(limit: float) -> float:
+    """Return a limit that a person would write."""
+    return round(limit, _DECIMALS_OF_LIMIT)
+
+
 class LeastShare(Keys):
     """The least share of the texts that pass."""
 
@@ -352,16 +370,6 @@ class LeastShare(Keys):
     min: Annotated[Number, Field(gt=0, lt=1)] = Field(
         description="Share of the texts that pass, at least."
     )
-
-
-def _rounded(limit: float) -> float:
-    """Return a limit that a person would write."""
-    return round(limit, _DECIMALS_OF_LIMIT)
-
-
-_DECIMALS_OF_LIMIT = 3
-_FEWEST_OF_SHARE = 2
-"""The fewest items of a pass rate: Student's t needs two."""
 
 
 class PassRate(Case):
@@ -427,6 +435,7 @@ def format_share(estimate: Estimate) -> str:
     """Write `83.3% [61%, 94%]`."""
     if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
         return percentage(estimate.value)
+    value = percentage(estimate.value)
     lower_bound = percentage(max(0, estimate.low))
     upper_bound = percentage(min(1, estimate.high))
-    return f"{percentage(estimate.value)} [{lower_bound}, {upper_bound}]"
+    return f"{value} [{lower_bound}, {upper_bound}]"

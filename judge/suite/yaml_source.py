@@ -53,6 +53,7 @@ class Mistakes:
         self._at_lines: dict[tuple[int, str], None] = {}
 
     def add(self, message: str, line: int) -> None:
+        """Add a mistake; the same one counts once."""
         self._at_lines[line, one_line(message)] = None
 
     def raise_if_any(self) -> None:
@@ -143,7 +144,7 @@ class YamlSource(Mistakes):
                     nodes.append((value, in_criterion or is_criteria))
 
     def _check_number(self, node: yaml.ScalarNode) -> None:
-        # To YAML `010` is 8, and `12:30` is 750.
+        """Report a number that YAML reads as another one: `010` is 8, and `12:30` is 750."""
         is_unusual = node.tag == _INTEGER_TAG and not _DECIMAL.fullmatch(node.value)
         has_separators = node.tag == _FLOAT_TAG and set(node.value) & {":", "_"}
         if is_unusual or has_separators:
@@ -152,6 +153,7 @@ class YamlSource(Mistakes):
             self.add(message, node.start_mark.line + 1)
 
     def _check_key(self, key: yaml.Node, *, in_criterion: bool) -> None:
+        """Report a key that is not text."""
         # A criterion describes its levels as in a file of its own: `levels: {1: It is rude.}`.
         is_level = in_criterion and key.tag == _INTEGER_TAG and _DECIMAL.fullmatch(key.value)
         if key.tag not in (_TEXT_TAG, _MERGE_TAG) and not is_level:
@@ -160,7 +162,7 @@ class YamlSource(Mistakes):
             self.add(message, key.start_mark.line + 1)
 
     def checked(self, model: type[Model], values: Mapping[str, Any]) -> Model:
-        """Return the model of these values. Report invalid ones and return a model without values."""
+        """Return the model of these values, or report invalid ones and return an empty model."""
         try:
             return model.model_validate(values)
         except ValidationError as error:
@@ -229,15 +231,13 @@ class YamlSource(Mistakes):
         location: Location,
     ) -> str:
         """Name the keys that select these expectations, with their lines."""
-        required_keys_given: dict[str, None] = {}
+        selecting_keys: dict[str, None] = {}
         for expectation in matching:
             for required_key in required_keys(expectation):
                 if keys.get(required_key) is not None:
-                    required_keys_given[required_key] = None
-        return " and ".join(
-            f"{required_key} (line {self.line(*location, required_key)})"
-            for required_key in required_keys_given
-        )
+                    selecting_keys[required_key] = None
+        located = [f"{key} (line {self.line(*location, key)})" for key in selecting_keys]
+        return " and ".join(located)
 
 
 def _entry(node: yaml.MappingNode, key_name: int | str) -> tuple[yaml.Node, yaml.Node] | None:
@@ -261,6 +261,7 @@ def _known_keys(*, inside: bool) -> frozenset[str]:
 
 
 def _former_system() -> str:
+    """Return the message about the former name of the system message."""
     meanings = two_meanings_of_system("system_message: TEXT", "In a case, system: NAME")
     return f"{FORMER_SYSTEM}: {meanings}"
 
