@@ -1,4 +1,4 @@
-"""The claims behind a score: what was checked, how probable its support is, and whether it suffices."""
+"""The claims behind a score: what was checked, and how probable its support is."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ class CheckedClaim:
 
     @property
     def mark(self) -> str:
-        return f"{'✓' if self.supported else '✗'} {self.probability:.2f}"
+        """`✓ 0.93`, or `✗ 0.12` for an unsupported claim."""
+        sign = "✓" if self.supported else "✗"
+        return f"{sign} {self.probability:.2f}"
 
     @property
     def nearest(self) -> str:
@@ -76,13 +78,17 @@ def checked_claims(
     threshold = support_threshold(column)
     is_of_output = column.name in CLAIMS
     against = (sample.source or "") if is_of_output else sample.output
-    checked = []
+    checked: list[CheckedClaim] = []
     for claim in decode(row.provenance.raw):
         span = claim.span if is_of_output else None
         if span is not None and span.end > len(sample.output):
             span = None  # a damaged record
-        evidence = against[slice(*claim.evidence)] if claim.evidence else ""
-        is_supported = claim.probability >= threshold
-        probability = claim.probability
-        checked.append(CheckedClaim(claim.text, probability, is_supported, span, evidence))
+        checked_claim = CheckedClaim(
+            claim.text,
+            claim.probability,
+            supported=claim.probability >= threshold,
+            span=span,
+            evidence=against[slice(*claim.evidence)] if claim.evidence else "",
+        )
+        checked.append(checked_claim)
     return tuple(checked)

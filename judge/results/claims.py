@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -87,35 +87,41 @@ def _probability(entry: ClaimOfText) -> float:
 
 def claim_counts(table: Table, claims: Sequence[ClaimOfText]) -> tuple[ClaimCount, ...]:
     """Count the claims of each system's outputs, for each column that checks outputs."""
+    claims_by_column: dict[str, dict[str, list[ClaimOfText]]] = {}
+    for entry in claims:
+        if entry.column.name in CLAIMS:
+            by_system = claims_by_column.setdefault(entry.column.name, defaultdict(list))
+            by_system[entry.sample.system].append(entry)
     counts: list[ClaimCount] = []
-    for column_name in dict.fromkeys(entry.column.name for entry in claims):
-        if column_name not in CLAIMS:
-            continue
-        for system in table.systems:
-            of_system = [
-                entry
-                for entry in claims
-                if entry.column.name == column_name and entry.sample.system == system
-            ]
-            counts.append(_count(system, column_name, of_system))
+    for column_name, claims_by_system in claims_by_column.items():
+        counts += [
+            _count(system, column_name, claims_by_system[system]) for system in table.systems
+        ]
     return tuple(counts)
 
 
 def _count(system: str, column_name: str, claims: Sequence[ClaimOfText]) -> ClaimCount:
+    """Count the claims of one system that a column checked."""
     n_claims = Counter(entry.sample.source_item for entry in claims)
     unsupported = unsupported_claims(claims)
     n_unsupported = Counter(entry.sample.source_item for entry in unsupported)
     share = pooled_share(
         hits=np.array([n_unsupported[item] for item in n_claims], dtype=float),
-        parts=np.array([*n_claims.values()], dtype=float),
+        parts=np.array(list(n_claims.values()), dtype=float),
     )
-    return ClaimCount(system, column_name, len(claims), len(unsupported), share)
+    return ClaimCount(
+        system,
+        column_name,
+        claims=len(claims),
+        unsupported=len(unsupported),
+        share=share,
+    )
 
 
 def claim_rows(
     table: Table, claims: Sequence[ClaimOfText]
 ) -> tuple[tuple[str, ...], list[Mapping[str, Any]]]:
-    """Return the keys, and a row for each claim."""
+    """Return the keys, and a row for each claim; the data's own columns come last."""
     headings = table.own_columns(_KEYS)
     rows: list[Mapping[str, Any]] = []
     for sample, column, claim in claims:
@@ -143,5 +149,8 @@ def claims_frame(table: Table) -> pd.DataFrame:
 
     keys, rows = claim_rows(table, sorted_claims(table))
     frame = pd.DataFrame(rows, columns=_KEYS)
-    own_cells = {key: [row[key] for row in rows] for key in keys[len(_KEYS) :]}
+    own_keys = keys[len(_KEYS) :]
+    own_cells: dict[str, list[Any]] = {}
+    for key in own_keys:
+        own_cells[key] = [row[key] for row in rows]
     return with_own_columns(frame, own_cells)

@@ -107,31 +107,27 @@ def estimate_rows(
     for (system, column), estimate in result.pass_rates.items():
         yield _row("pass_rate", column, estimate, system=system)
     for comparison in result.comparisons:
-        yield from _of_comparison(comparison)
+        yield from _comparison_rows(comparison)
     for ranking in result.rankings:
-        yield from _of_ranking(ranking)
+        yield from _ranking_rows(ranking)
     for (system, column), estimate in result.repeats.items():
         yield _row("repeatability", column, estimate, system=system)
     for column, estimate in result.agreement.items():
         yield _row("panel_agreement", column, estimate, measure="alpha")
     for calibrated in result.calibrated:
-        yield from _of_calibration(calibrated)
+        yield from _calibration_rows(calibrated)
     for pass_rates in result.calibrated_pass_rates:
-        for rate in pass_rates.rates:
-            column = pass_rates.column
-            calibrated_rate = rate.people.estimate
-            yield _row("calibrated_pass_rate", column, calibrated_rate, system=rate.system)
-            yield _row("rated_pass_rate", column, rate.people.people, system=rate.system)
+        yield from _calibrated_pass_rate_rows(pass_rates)
     for rated in result.rated:
-        yield from _of_ratings(rated)
+        yield from _rating_rows(rated)
     for checklist in result.checklists:
-        yield from _of_checklist(checklist)
+        yield from _checklist_rows(checklist)
     for agreement in preferences:
-        yield from _of_preferences(agreement)
+        yield from _preference_rows(agreement)
     for drivers in result.drivers:
-        yield from _of_drivers(drivers)
+        yield from _driver_rows(drivers)
     for matrix in result.matrices:
-        yield from _of_matrix(matrix)
+        yield from _matrix_rows(matrix)
 
 
 def estimates_table(rows: Iterator[EstimateRow]) -> pa.Table:
@@ -164,15 +160,15 @@ def _cell(value: Any) -> Any:
 def _schema() -> pa.Schema:
     import pyarrow as pa
 
-    numbers = ("value", "low", "high", "p", "adjusted")
-    types = dict.fromkeys(numbers, pa.float64())
+    types = dict.fromkeys((field.name for field in fields(EstimateRow)), pa.string())
+    for number in ("value", "low", "high", "p", "adjusted"):
+        types[number] = pa.float64()
     types["n"] = pa.int64()
-    names = [field.name for field in fields(EstimateRow)]
-    columns = [pa.field(field_name, types.get(field_name, pa.string())) for field_name in names]
-    return pa.schema(columns)
+    return pa.schema(list(types.items()))
 
 
-def _row(kind: str, column: str, estimate: Estimate, **about: Any) -> EstimateRow:
+def _row(kind: str, column: str, estimate: Estimate, **subject: Any) -> EstimateRow:
+    """Return the row of an estimate; `subject` has further fields of `EstimateRow`."""
     return EstimateRow(
         kind=kind,
         column=column,
@@ -183,11 +179,11 @@ def _row(kind: str, column: str, estimate: Estimate, **about: Any) -> EstimateRo
         p=estimate.p,
         test=estimate.test,
         method=estimate.method,
-        **about,
+        **subject,
     )
 
 
-def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
+def _comparison_rows(comparison: Comparison) -> Iterator[EstimateRow]:
     for difference in comparison.differences:
         yield _row(
             "difference",
@@ -224,19 +220,21 @@ def _of_comparison(comparison: Comparison) -> Iterator[EstimateRow]:
         )
 
 
-def _of_ranking(ranking: Ranking) -> Iterator[EstimateRow]:
+def _ranking_rows(ranking: Ranking) -> Iterator[EstimateRow]:
     for standing in ranking.standings:
-        yield from _of_standing(ranking, standing)
-    yield from _of_pairs(ranking)
-    for kind, value in (
-        ("flip_rate", ranking.flip_rate),
-        ("position_bias", ranking.position_bias),
-    ):
-        if value is not None:
-            yield EstimateRow(kind=kind, column=ranking.column, value=value)
+        yield from _standing_rows(ranking, standing)
+    yield from _pair_rows(ranking)
+    if ranking.flip_rate is not None:
+        yield EstimateRow(kind="flip_rate", column=ranking.column, value=ranking.flip_rate)
+    if ranking.position_bias is not None:
+        yield EstimateRow(
+            kind="position_bias",
+            column=ranking.column,
+            value=ranking.position_bias,
+        )
 
 
-def _of_standing(ranking: Ranking, standing: Standing) -> Iterator[EstimateRow]:
+def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[EstimateRow]:
     yield EstimateRow(
         kind="win_rate",
         column=ranking.column,
@@ -277,7 +275,7 @@ def _of_standing(ranking: Ranking, standing: Standing) -> Iterator[EstimateRow]:
         )
 
 
-def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
+def _pair_rows(ranking: Ranking) -> Iterator[EstimateRow]:
     """Yield the win rate of each system over each other one.
 
     The rate of the other system is 1 minus it.
@@ -296,7 +294,7 @@ def _of_pairs(ranking: Ranking) -> Iterator[EstimateRow]:
             )
 
 
-def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
+def _calibration_rows(calibrated: Calibrated) -> Iterator[EstimateRow]:
     for mean in calibrated.means:
         yield _row("calibrated_mean", calibrated.column, mean.estimate, system=mean.system)
         yield _row("rated_mean", calibrated.column, mean.people, system=mean.system)
@@ -318,9 +316,17 @@ def _of_calibration(calibrated: Calibrated) -> Iterator[EstimateRow]:
         )
 
 
-def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
+def _calibrated_pass_rate_rows(pass_rates: CalibratedPassRates) -> Iterator[EstimateRow]:
+    for rate in pass_rates.rates:
+        with_judge = rate.people.estimate
+        ratings_alone = rate.people.people
+        yield _row("calibrated_pass_rate", pass_rates.column, with_judge, system=rate.system)
+        yield _row("rated_pass_rate", pass_rates.column, ratings_alone, system=rate.system)
+
+
+def _rating_rows(rated: Rated) -> Iterator[EstimateRow]:
     for row in rated.rows:
-        yield from _of_rated_row(rated.criterion, row)
+        yield from _agreement_rows(rated.criterion, row)
     differences_by_kind = {
         "correlation_difference": rated.differences,
         "reversed_correlation_difference": rated.reversed,
@@ -351,7 +357,7 @@ def _of_ratings(rated: Rated) -> Iterator[EstimateRow]:
                 )
 
 
-def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
+def _agreement_rows(criterion: str, row: Row) -> Iterator[EstimateRow]:
     for (level, coefficient), estimate in row.correlation.estimates.items():
         yield _row(
             "correlation",
@@ -373,7 +379,7 @@ def _of_rated_row(criterion: str, row: Row) -> Iterator[EstimateRow]:
             yield _row("pass_agreement", criterion, pass_estimate, measure=name, subject=row.name)
 
 
-def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
+def _preference_rows(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
     """Yield the agreement on pairs of texts: the judge with people or a rater, and the raters."""
     for row in agreement.rows:
         subject = "" if row.kind == "raters" else agreement.judge
@@ -391,7 +397,7 @@ def _of_preferences(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
                 )
 
 
-def _of_drivers(drivers: Drivers) -> Iterator[EstimateRow]:
+def _driver_rows(drivers: Drivers) -> Iterator[EstimateRow]:
     kind = "driver_of_ratings" if drivers.people else "driver"
     for driver in drivers.each:
         estimates = {"r": driver.correlation, "R2": driver.explained}
@@ -410,7 +416,7 @@ def _of_drivers(drivers: Drivers) -> Iterator[EstimateRow]:
         )
 
 
-def _of_checklist(checklist: Checklist) -> Iterator[EstimateRow]:
+def _checklist_rows(checklist: Checklist) -> Iterator[EstimateRow]:
     for question in checklist.questions:
         for system, share in question.shares.items():
             yield EstimateRow(
@@ -423,7 +429,7 @@ def _of_checklist(checklist: Checklist) -> Iterator[EstimateRow]:
             )
 
 
-def _of_matrix(matrix: Matrix) -> Iterator[EstimateRow]:
+def _matrix_rows(matrix: Matrix) -> Iterator[EstimateRow]:
     """Yield the upper half of a symmetric matrix, without its diagonal."""
     for first_index, second_index in combinations(range(len(matrix.names)), 2):
         value = matrix.values[first_index][second_index]

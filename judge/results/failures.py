@@ -30,9 +30,8 @@ def failures_as_worst(result: Result) -> Result:
             "failures as the worst score: only for scores of single texts, not for comparisons"
         )
     rows = list(_worst_rows(result))
-    worst = [row for row in rows if isinstance(row, Score) and row.provenance.method == WORST]
-    counted = len(worst)
-    note = f"{plural(counted, 'failed judgment')} counted as the worst score of the scale."
+    n_counted = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
+    note = f"{plural(n_counted, 'failed judgment')} counted as the worst score of the scale."
     # `analyzed` recomputes the rows of a panel from its judges' rows.
     panels = panel_columns(result.table.columns)
     single_rows = [row for row in rows if row.column not in panels]
@@ -46,40 +45,54 @@ def unanalyzed_with_worst(result: Result) -> Result:
 
 
 def failures_as_losses(result: Result, column: str, losers: Collection[str]) -> Result:
-    """Return a result of comparisons in which each failed one of a criterion counts as a loss.
+    """Return a result of comparisons in which each failed one of a criterion is lost by a loser.
 
-    There are no new tests. It is a loss for the one of `losers` that it is about. A comparison of
-    two of them, or of none, stays a failure.
+    `losers` are systems. A failed comparison of two of them, or of none, stays a failure. Means and
+    tests are not computed again.
     """
     return _with_rows(result, _lost_rows(result, column, losers))
 
 
 def _with_rows(result: Result, rows: Iterable[Score | Failure]) -> Result:
+    """Return the result with other rows and the same statistics."""
     scores, failures = split_rows(rows)
     return replace(result, table=replace(result.table, scores=scores, failures=failures))
 
 
 def _lost_rows(result: Result, column: str, losers: Collection[str]) -> Iterator[Score | Failure]:
+    """Yield the rows with a loss for each failure of this column that is about one loser."""
     for row in result.table.rows():
-        loses = row.system in losers
-        wins = row.opponent in losers
-        if isinstance(row, Score) or row.column != column or loses == wins:
-            yield row
+        system_loses = row.system in losers
+        opponent_loses = row.opponent in losers
+        is_decided = system_loses != opponent_loses
+        if isinstance(row, Failure) and row.column == column and is_decided:
+            yield _score_instead(row, value=1.0 if opponent_loses else 0.0)
         else:
-            provenance = Provenance(WORST, note=f"failed: {row.message}")
-            value = float(wins)
-            yield Score(row.item, row.system, row.column, value, provenance, row.opponent)
+            yield row
 
 
 def _worst_rows(result: Result) -> Iterator[Score | Failure]:
+    """Yield the rows with the worst score for each failed judgment."""
     columns = {column.name: column for column in result.table.columns}
     for row in result.table.rows():
         worst = worst_score(columns[row.column])
-        if isinstance(row, Score) or worst is None or is_unwritten(row):
-            yield row
+        if isinstance(row, Failure) and worst is not None and not is_unwritten(row):
+            yield _score_instead(row, worst)
         else:
-            provenance = Provenance(WORST, note=f"failed: {row.message}")
-            yield Score(row.item, row.system, row.column, worst, provenance)
+            yield row
+
+
+def _score_instead(failure: Failure, value: float) -> Score:
+    """Return the score that stands for a failure."""
+    provenance = Provenance(WORST, note=f"failed: {failure.message}")
+    return Score(
+        failure.item,
+        failure.system,
+        failure.column,
+        value,
+        provenance,
+        failure.opponent,
+    )
 
 
 def worst_score(column: Column) -> float | None:

@@ -47,7 +47,7 @@ class ResultItem:
     def unwritten(self) -> tuple[Failure, ...]:
         """Why systems have no text for the item, by column."""
         generation = f"{self.item} ("  # `doc-1 (2)` is the second generation of `doc-1`
-        failures = []
+        failures: list[Failure] = []
         for failure in self.result.table.failures:
             if not is_unwritten(failure) or self.system not in (None, failure.system):
                 continue
@@ -82,7 +82,9 @@ def _whole_item(result: Result, item: str) -> ResultItem | None:
     all_samples = result.table.samples
     samples = [sample for sample in all_samples if item in (sample.item, sample.source_item)]
     whole_item = ResultItem(result, item, None, tuple(samples))
-    return whole_item if samples or whole_item.unwritten else None
+    if not samples and not whole_item.unwritten:
+        return None
+    return whole_item
 
 
 def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
@@ -101,7 +103,7 @@ def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     if system is None:
         return whole_item
     if system not in systems:
-        known_names = list(dict.fromkeys(systems))
-        raise ConfigError(plugins.unknown_name_message("system", system, known_names))
+        known_systems = list(dict.fromkeys(systems))
+        raise ConfigError(plugins.unknown_name_message("system", system, known_systems))
     of_system = tuple(sample for sample in samples if sample.system == system)
     return replace(whole_item, system=system, samples=of_system)

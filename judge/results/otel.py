@@ -46,14 +46,15 @@ def otel(table: Table, info: RunInfo) -> str:
         start=_nanoseconds(info.started),
         seconds=info.seconds,
     )
-    text_spans = []
+    text_spans: list[dict[str, Any]] = []
     for text_key, rows in rows_by_text.items():
         # A failed generation has rows, but no text.
         extra = samples[text_key].extra if text_key in samples else {}
         text_spans.append(spans.of_text(text_key, rows, extra))
-    lines = []
+    lines: list[str] = []
     for first_span in range(0, len(text_spans), _SPANS_PER_LINE):
-        request = _request(text_spans[first_span : first_span + _SPANS_PER_LINE], info)
+        spans_of_line = text_spans[first_span : first_span + _SPANS_PER_LINE]
+        request = _request(spans_of_line, info)
         lines.append(json.dumps(request, ensure_ascii=False) + "\n")
     return "".join(lines)
 
@@ -96,13 +97,13 @@ class _Spans:
         trace_id = _id(extra.get("trace_id"), 32)
         parent_id = _id(extra.get("span_id"), 16)
         # Digests: each export of a run has the same ids. The texts of an item share a trace.
-        own_trace = _digest(self.run, item)[:32]
-        own_span = _digest(self.run, item, system)[:16]
-        span: dict[str, Any] = {"traceId": trace_id or own_trace, "spanId": own_span}
+        digest_of_item = _digest(self.run, item)[:32]
+        span_id = _digest(self.run, item, system)[:16]
+        span: dict[str, Any] = {"traceId": trace_id or digest_of_item, "spanId": span_id}
         # A parent is a span of the same trace, so its id alone would name none.
         if trace_id and parent_id:
             span["parentSpanId"] = parent_id
-        events = []
+        events: list[dict[str, Any]] = []
         for row in rows:
             attributes = _attributes(_event(row, self.columns, extra.get("response_id")))
             # A score has no time of its own, so the event has the end of the run.
@@ -119,6 +120,7 @@ class _Spans:
 
 
 def _event(row: Score | Failure, columns: Mapping[str, Column], response: Any) -> dict[str, Any]:
+    """Return the attributes of a value or a failure; `response` is the id in the data."""
     column = columns.get(row.column)
     response_id = response if isinstance(response, str) else None
     signature = str(column.signature) if column else None
@@ -153,7 +155,8 @@ def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _digest(*identifying_texts: str) -> str:
-    return hashlib.sha256(json.dumps(identifying_texts).encode()).hexdigest()
+    joined = json.dumps(identifying_texts)
+    return hashlib.sha256(joined.encode()).hexdigest()
 
 
 def _id(value: Any, digits: int) -> str:

@@ -105,15 +105,15 @@ def power_of(
     """
     _check_request(difference, items)
     p_values = _p_values(comparisons)
-    columns = []
-    elsewhere: list[str] = []
+    columns: list[ColumnPower] = []
+    without_difference: list[str] = []
     for scatter in scatters:
         length = lengths.get(scatter.column)
-        wanted_difference = difference
+        difference_on_scale = difference
         if difference is not None and not _is_on_scale(difference, length):
-            wanted_difference = None
-            elsewhere.append(one_line(scatter.column))
-        powers = _pair_powers(scatter, p_values, wanted_difference, items, one_pair=bool(pair))
+            difference_on_scale = None
+            without_difference.append(one_line(scatter.column))
+        powers = _pair_powers(scatter, p_values, difference_on_scale, items, one_pair=bool(pair))
         column = ColumnPower(
             column=scatter.column,
             systems=scatter.systems,
@@ -125,10 +125,11 @@ def power_of(
         )
         columns.append(column)
     notes = [*_column_notes(columns), *_too_few_items(columns, items)]
-    if elsewhere:
+    if without_difference:
+        names = ", ".join(without_difference)
         notes.append(
-            f"{', '.join(elsewhere)}: a difference of {difference:g} does not fit the scale, so "
-            "its items are not computed."
+            f"{names}: a difference of {difference:g} does not fit the scale, so its items are not "
+            "computed."
         )
     return RunPower(
         run="",
@@ -184,26 +185,25 @@ def _pair_powers(
     fewest_of_pairs = min(spread.items for spread in scatter.pairs)
     fewest = items or fewest_of_pairs
     if one_pair or len(scatter.pairs) == 1:
-        spread_by_kind = {"": scatter.worst}
+        spread_by_place = {"": scatter.worst}
     else:
         hardest = scatter.hardest(difference, fewest)
-        spread_by_kind = {"median": scatter.median, "worst": hardest}
-    for pair_kind, spread in spread_by_kind.items():
+        spread_by_place = {"median": scatter.median, "worst": hardest}
+    for place, spread in spread_by_place.items():
         n_items = items or spread.items
-        if pair_kind == "worst":
+        if place == "worst":
             n_items = fewest
-        needed = spread.needed(difference) if difference else None
-        p_value = p_values.get((scatter.column, frozenset(spread.systems)))
+        systems = frozenset(spread.systems)
         yield PairPower(
-            place=pair_kind,
+            place=place,
             systems=spread.systems,
             items=n_items,
             difference=spread.mean,
             sd=spread.sd,
             detectable=spread.detectable(n_items),
             items_for_observed=spread.needed(),
-            items_needed=needed,
-            p=p_value,
+            items_needed=spread.needed(difference) if difference else None,
+            p=p_values.get((scatter.column, systems)),
         )
 
 
@@ -231,9 +231,11 @@ def _too_few_items(columns: Sequence[ColumnPower], items: int | None) -> Iterato
         available = items or most_items
         if available < column.min_items:
             numbers = (available, column.systems, column.min_items)
-            own_names = names_by_numbers.setdefault(numbers, [])
-            own_names.append(one_line(column.column))
+            names = names_by_numbers.setdefault(numbers, [])
+            names.append(one_line(column.column))
     for (available, systems, least), names in names_by_numbers.items():
-        number = plural(available, "item")
-        fact = f"with {number}, no difference between {systems} systems can be significant"
-        yield f"{', '.join(names)}: {fact}. At least {least} are needed."
+        items_available = plural(available, "item")
+        yield (
+            f"{', '.join(names)}: with {items_available}, no difference between {systems} systems "
+            f"can be significant. At least {least} are needed."
+        )

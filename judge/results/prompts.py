@@ -6,7 +6,7 @@ The first prompt of each column is stored. Others are rendered again from the st
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge import criteria
@@ -17,7 +17,7 @@ from judge.core.format import one_line
 from judge.core.records import Column, Criterion, Failure, Prompt, Sample, Score
 from judge.criteria.reply_form import asked_by, configured
 from judge.results.result import Result
-from judge.results.run_info import PromptMessage
+from judge.results.run_info import JudgeInfo, PromptMessage
 from judge.scoring.multi_criteria import PromptRenderer, make_renderers
 
 
@@ -66,13 +66,7 @@ def prompts_of(
             columns_by_prompt.setdefault(prompt, []).append(row.column)
     text_prompts: list[TextPrompt] = []
     for prompt, names in columns_by_prompt.items():
-        text_prompt = TextPrompt(
-            columns=tuple(names),
-            opponent=prompt.opponent,
-            messages=prompt.messages,
-            problem=prompt.problem,
-        )
-        text_prompts.append(text_prompt)
+        text_prompts.append(replace(prompt, columns=tuple(names)))
     return tuple(text_prompts)
 
 
@@ -97,18 +91,17 @@ class _Archive:
         """Return the prompt of a column about a text, without the column's name."""
         judge = self._info.judges.get(column.judge)
         if judge is None:  # the only judge has no name in its columns
-            judge = next(iter(self._info.judges.values()), None)
-        opponent_name = opponent.system if opponent is not None else ""
-        decides = judge is not None and judge.decides
-        renderer = self._renderer(column.criterion, decides=decides)
+            judge = next(iter(self._info.judges.values()), JudgeInfo())
+        renderer = self._renderer(column.criterion, decides=judge.decides)
         if isinstance(renderer, str):
             return TextPrompt(columns=(), problem=renderer)
+        opponent_name = opponent.system if opponent is not None else ""
         try:
             prompt = renderer.render(sample, opponent)
         except (CriterionError, DataError) as error:
             return TextPrompt(columns=(), opponent=opponent_name, problem=f"No prompt: {error}.")
-        system_message = judge.settings.get("system_message", "") if judge is not None else ""
-        messages = messages_of(prompt, str(system_message))
+        system_message = str(judge.settings.get("system_message", ""))
+        messages = messages_of(prompt, system_message)
         return TextPrompt(columns=(), opponent=opponent_name, messages=messages)
 
     def _renderer(self, criterion_name: str, *, decides: bool) -> PromptRenderer | str:
@@ -119,20 +112,23 @@ class _Archive:
         return self._renderers[renderer_key]
 
     def _make_renderer(self, criterion_name: str, *, decides: bool) -> PromptRenderer | str:
-        problem = f"the criterion {one_line(criterion_name)} cannot be found any more"
+        displayed_name = one_line(criterion_name)
+        problem = f"the criterion {displayed_name} cannot be found any more"
         for entry in self._entries(criterion_name):
             try:
                 criterion = configured(self._load(entry), self._info.config)
                 if criterion.digest == self._info.criteria[criterion_name].digest:
                     in_reply_form = asked_by(criterion, decides=decides)
-                    return make_renderers([in_reply_form])[in_reply_form.name]
+                    renderers = make_renderers([in_reply_form])
+                    return renderers[in_reply_form.name]
             # The configuration's own entry may be gone, and the file still be there.
             except (CriterionError, ConfigError):
                 continue
-            problem = f"the criterion {one_line(criterion_name)} changed since this run"
+            problem = f"the criterion {displayed_name} changed since this run"
         return f"Not shown: {problem}."
 
     def _load(self, entry: str | Path) -> Criterion:
+        """Load a criterion in the run's language. Raises CriterionError or ConfigError."""
         language = self._info.language_name or "en"
         pairwise = isinstance(self._info.config, RankConfig)
         return criteria.load(entry, language=language, pairwise=pairwise)
@@ -142,5 +138,6 @@ class _Archive:
         for entry in self._info.config.criteria or ():
             if name_of(entry) == criterion_name:
                 yield entry
-        if self._info.criteria[criterion_name].path:
-            yield Path(self._info.criteria[criterion_name].path)
+        path = self._info.criteria[criterion_name].path
+        if path:
+            yield Path(path)

@@ -104,7 +104,7 @@ class JudgeDifference:
     """A coefficient of one judge minus that of another.
 
     The interval is corrected for the number of judges. Pearson's has `p` of Williams' test after
-    Holm's correction, except at document.
+    Holm's correction, except at level `within-items`.
     """
 
     judge: str
@@ -139,10 +139,10 @@ class Criterion:
 
     `reversed` are the differences from baselines without a better direction that agree better with
     people if reversed. `leads` compare the best judge or metric with each other one, in a
-    validation. `excluded` counts the ratings that were used to make a prompt. `raters` has
-    each person, in a validation. `usual_level` is the level that reports show by default.
-    `systems` has the systems' means by people and judges, `rated_above` the judges whose best system
-    people rate significantly below another one.
+    validation. `excluded` counts the ratings that were used to make a prompt. `raters` has each
+    person, in a validation. `usual_level` is the level that reports show by default. `systems` has
+    the systems' means by people and judges, `rated_above` the judges whose best system people rate
+    significantly below another one.
     """
 
     criterion: str
@@ -162,28 +162,25 @@ class Criterion:
 
 def flat(rated: Rated) -> Criterion:
     """Return the records of a criterion."""
-    versus_records = []
+    versus_records: list[JudgeDifference] = []
     for versus in rated.versus:
-        estimates: dict[Coefficient, Estimate | None] = {
-            "spearman": versus.spearman,
-            "pearson": versus.pearson,
-        }
-        for coefficient, estimate in estimates.items():
-            if estimate is not None:
-                versus_records.append(_versus_record(versus, coefficient, estimate))
-    rows = tuple(_row_record(row) for row in rated.rows)
-    leads = tuple(Lead(*lead_key, **_numbers(lead)) for lead_key, lead in rated.behind.items())
+        versus_records.append(_versus_record(versus, "spearman", versus.spearman))
+        if versus.pearson is not None:
+            versus_records.append(_versus_record(versus, "pearson", versus.pearson))
+    leads: list[Lead] = []
+    for (other, level), estimate in rated.behind.items():
+        leads.append(Lead(other, level, **_numbers(estimate)))
     return Criterion(
         criterion=rated.criterion,
         texts=rated.texts,
-        rows=rows,
+        rows=tuple(_row_record(row) for row in rated.rows),
         no_rater=rated.no_rater or None,
         differences=_from_baselines(rated.differences),
         versus=tuple(versus_records),
         excluded=rated.excluded,
         raters=rated.raters,
         reversed=_from_baselines(rated.reversed),
-        leads=leads,
+        leads=tuple(leads),
         usual_level=rated.usual_level,
         systems=rated.systems,
         rated_above=rated.rated_above,
@@ -191,13 +188,12 @@ def flat(rated: Rated) -> Criterion:
 
 
 def _versus_record(versus: Versus, coefficient: Coefficient, estimate: Estimate) -> JudgeDifference:
-    numbers = _numbers(estimate)
     return JudgeDifference(
         versus.judge,
         versus.other,
         versus.level,
         coefficient,
-        **numbers,
+        **_numbers(estimate),
         p=estimate.p,
         test=estimate.test,
     )
@@ -235,22 +231,25 @@ def _from_baselines(
     differences: Mapping[tuple[str, str, Level], Estimate],
 ) -> tuple[BaselineDifference, ...]:
     records: list[BaselineDifference] = []
-    for difference_key, estimate in differences.items():
-        records.append(BaselineDifference(*difference_key, "spearman", **_numbers(estimate)))
+    for (judge, baseline, level), estimate in differences.items():
+        numbers = _numbers(estimate)
+        records.append(BaselineDifference(judge, baseline, level, "spearman", **numbers))
     return tuple(records)
 
 
 def _by_baseline(
-    entries: Iterable[BaselineDifference],
+    records: Iterable[BaselineDifference],
 ) -> dict[tuple[str, str, Level], Estimate]:
+    """Restore the estimates of `_from_baselines`."""
     estimates: dict[tuple[str, str, Level], Estimate] = {}
-    for entry in entries:
-        difference_key = (entry.judge, entry.baseline, entry.level)
-        estimates[difference_key] = _estimate("difference", entry)
+    for record in records:
+        key = (record.judge, record.baseline, record.level)
+        estimates[key] = _estimate("difference", record)
     return estimates
 
 
 def _numbers(estimate: Estimate) -> dict[str, Any]:
+    """Return the fields of an estimate that every record has."""
     # A record has a name of its own, and `p` and `test` only if it has a test.
     unused = ("name", "p", "test")
     numbers = asdict(estimate)
@@ -303,8 +302,7 @@ def _read_versus(records: Iterable[JudgeDifference]) -> tuple[Versus, ...]:
 def _read_row(record: Compared) -> Row:
     correlations: dict[Key, Estimate] = {}
     for entry in record.correlations:
-        correlation_key = (entry.level, entry.coefficient)
-        correlations[correlation_key] = _estimate(entry.coefficient, entry)
+        correlations[entry.level, entry.coefficient] = _estimate(entry.coefficient, entry)
     agreement = {entry.measure: _estimate(entry.measure, entry) for entry in record.agreement}
     correlation = Correlation(record.texts, correlations, record.lacking)
     return Row(
@@ -334,6 +332,7 @@ def _estimate(
     estimate_name: str,
     record: Correlated | Agreed | BaselineDifference | JudgeDifference | Lead,
 ) -> Estimate:
+    """Restore the estimate of a record, see `_numbers`."""
     estimate = Estimate(
         estimate_name,
         record.value,

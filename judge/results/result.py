@@ -22,11 +22,7 @@ from pydantic import (
 
 from judge.core import plugins
 from judge.core.errors import ConfigError, DataError, StorageError
-from judge.core.files import (
-    recover,
-    refuse_other_content,
-    store,
-)
+from judge.core.files import recover, refuse_other_content, store
 from judge.core.format import plural, to_json
 from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
@@ -113,10 +109,14 @@ class Result(Outlets):
 
     def __repr__(self) -> str:
         table = self.table
-        systems = f"{len(table.systems)} systems"
-        size = f"{systems}, {len(table.items)} items, {len(table.columns)} columns"
-        rows = f"{len(table.scores)} scores, {len(table.failures)} failures"
-        return f"<Result: {size}, {rows}>"
+        parts = [
+            f"{len(table.systems)} systems",
+            f"{len(table.items)} items",
+            f"{len(table.columns)} columns",
+            f"{len(table.scores)} scores",
+            f"{len(table.failures)} failures",
+        ]
+        return f"<Result: {', '.join(parts)}>"
 
     @property
     def failures(self) -> tuple[Failure, ...]:
@@ -180,8 +180,9 @@ class Result(Outlets):
         """
         rate_columns = pass_columns(self.table.columns)
         criterion_of_rate = {rate.name: column_name for column_name, rate in rate_columns.items()}
-        rates = {}
-        for (system, rate_name), rate in item_means(pass_table(self.table)).items():
+        means = item_means(pass_table(self.table))
+        rates: dict[tuple[str, str], Estimate] = {}
+        for (system, rate_name), rate in means.items():
             if rate_name in criterion_of_rate:
                 rates[system, criterion_of_rate[rate_name]] = rate
         return rates
@@ -327,7 +328,7 @@ class Result(Outlets):
         lowest = self._lowest_scores(n, column)
         samples = {sample.key: sample for sample in self.table.samples}
         names = ["item", "system", "column", "score", "reason", "source", "output"]
-        rows = []
+        rows: list[dict[str, Any]] = []
         for score in lowest:
             sample = samples[score.key]
             row = {
@@ -340,7 +341,7 @@ class Result(Outlets):
                 "output": sample.output,
             }
             rows.append(row)
-        own_cells = {}
+        own_cells: dict[str, list[Any]] = {}
         for column_name, heading in self.table.own_columns(names).items():
             own_cells[heading] = [samples[score.key].extra.get(column_name) for score in lowest]
         # The names again: a frame without rows would have no columns.
@@ -394,21 +395,14 @@ class Result(Outlets):
             for column in self.table.columns:
                 if column.kind != "criterion" and column.name not in columns_with_values:
                     continue
-                prefix_of_system = f"{prefix}{system}." if system else prefix
-                column_name = f"{prefix_of_system}{column.name}"
+                name_in_system = f"{system}.{column.name}" if system else column.name
+                column_name = f"{prefix}{name_in_system}"
                 if column_name in frame.columns:
                     raise DataError(
                         f"the frame already has a column {column_name!r}: "
                         "join(frame, prefix='judge.') renames the columns of judge"
                     )
-                cells: list[float | None] = []
-                for keys in rows:
-                    value = None
-                    # A row that the run left out has no texts, and so no values.
-                    if keys is not None:
-                        item, system_of_text = keys[position]
-                        value = values.get((item, system_of_text, column.name))
-                    cells.append(value)
+                cells = _cells_of_rows(rows, position, column.name, values)
                 series = pd.Series(cells, index=frame.index, dtype="float64")
                 joined[column_name] = series.to_numpy()
         return joined
@@ -458,8 +452,11 @@ def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
 def single_failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
     """Count the failures like `failure_counts`, without the means of a panel."""
     panels = panel_columns(result.table.columns)
-    counts = failure_counts(result)
-    return Counter({key: count for key, count in counts.items() if key[-1] not in panels})
+    counts: Counter[tuple[str, str, str, str]] = Counter()
+    for (stage, error, system, column), count in failure_counts(result).items():
+        if column not in panels:
+            counts[stage, error, system, column] = count
+    return counts
 
 
 def panel_columns(columns: Iterable[Column]) -> set[str]:
@@ -524,9 +521,9 @@ def _run_content(result: Result) -> dict[str, Any]:
         "info": result.info.to_json(),
         "columns": result.table.columns,
     }
-    for field_name in (result_field.name for result_field in fields(result)):
-        if field_name not in ("table", "info"):
-            content[field_name] = getattr(result, field_name)
+    for result_field in fields(result):
+        if result_field.name not in ("table", "info"):
+            content[result_field.name] = getattr(result, result_field.name)
     # JSON has no keys of two parts.
     for field_name in ("estimates", "repeats"):
         records: list[dict[str, Any]] = []
@@ -587,14 +584,16 @@ def _load(folder: Path) -> Result:
 
 def _by_system_and_column(rows: Any) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the estimates of a run.json by their key. Raises ValueError for other content."""
+    problem = "write a list of estimates, each with its system and column"
+    if not isinstance(rows, list):
+        raise ValueError(problem)
     estimates_by_key: dict[tuple[str, str], dict[str, Any]] = {}
-    # Anything but a list is refused as one row that is no estimate.
-    for row in rows if isinstance(rows, list) else [None]:
+    for row in rows:
         estimate = dict(row) if isinstance(row, dict) else {}
         system = estimate.pop("system", None)
         column = estimate.pop("column", None)
         if not (isinstance(system, str) and isinstance(column, str)):
-            raise ValueError("write a list of estimates, each with its system and column")
+            raise ValueError(problem)
         estimates_by_key[system, column] = estimate
     return estimates_by_key
 
@@ -610,8 +609,9 @@ def _run_model() -> type[BaseModel]:
     types["rated"] = tuple[Annotated[Rated, PlainValidator(read)], ...]
     # The table has files of its own.
     del types["table"]
-    fields_of_run: dict[str, Any] = {field_name: (type, ...) for field_name, type in types.items()}
-    return create_model("Run", __config__=ConfigDict(extra="forbid"), **fields_of_run)
+    # Pydantic's `...` marks a required field.
+    required: dict[str, Any] = {field_name: (type, ...) for field_name, type in types.items()}
+    return create_model("Run", __config__=ConfigDict(extra="forbid"), **required)
 
 
 def _check_same_run(
@@ -635,10 +635,10 @@ def _check_same_run(
         return {(row.item, side) for side in sides} <= texts
 
     estimated_systems = {system for system, _ in estimates}
-    same_columns = table.columns == columns and estimated_systems <= systems
+    is_same_run = table.columns == columns and estimated_systems <= systems
     # A text that was not written is not among the samples.
-    rows = filterfalse(is_unwritten, table.rows())
-    if not same_columns or not all(map(is_known, rows)):
+    written_rows = filterfalse(is_unwritten, table.rows())
+    if not is_same_run or not all(is_known(row) for row in written_rows):
         raise StorageError(
             f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: restore the files of "
             "one run, or run again"
@@ -668,14 +668,37 @@ def _keys_of_frame_rows(
             if judged is None and partly_judged:
                 continue
             if judged != sample.output:
+                row_number = first_sample // texts_per_row
                 raise DataError(
-                    f"row {first_sample // texts_per_row}: the run judged another text of item "
-                    f"{sample.item!r}, or none; join the frame it judged"
+                    f"row {row_number}: the run judged another text of item {sample.item!r}, or "
+                    "none; join the frame it judged"
                 )
         keys = [sample.key for sample in row]
-        is_complete = judged_outputs.keys() >= {*keys}
+        is_complete = judged_outputs.keys() >= set(keys)
         keys_by_row.append(keys if is_complete else None)
     return keys_by_row
+
+
+def _cells_of_rows(
+    rows: Sequence[Sequence[tuple[str, str]] | None],
+    position: int,
+    column: str,
+    values: Mapping[tuple[str, str, str], float],
+) -> list[float | None]:
+    """Return a column's value for each row, None without one.
+
+    A row has the item and the system of its texts; `position` selects one of these. `values` are by
+    item, system and column.
+    """
+    cells: list[float | None] = []
+    for keys in rows:
+        # A row that the run left out has no texts, and so no values.
+        if keys is None:
+            cells.append(None)
+        else:
+            item, system = keys[position]
+            cells.append(values.get((item, system, column)))
+    return cells
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:
@@ -695,19 +718,19 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     kept_names |= {column.criterion for column in judges if column.name in kept_names}
     columns = [column for column in table.columns if column.name in kept_names]
     dropped = [column.name for column in table.columns if column.name not in kept_names]
-    texts = plural(len(table.samples), "text")
+    all_texts = plural(len(table.samples), "text")
     filtered = samples.describe_filter(values)
     notes = [
-        f"Only texts with {filtered}: {len(matching):,} of {texts}. All means, intervals and tests "
-        "use only these; requests, tokens, cost, time and the run's other notices are of the whole "
-        "run."
+        f"Only texts with {filtered}: {len(matching):,} of {all_texts}. All means, intervals and "
+        "tests use only these; requests, tokens, cost, time and the run's other notices are of the "
+        "whole run."
     ]
     if dropped:
         notes.append(
             f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."
         )
-    known_columns = {column.name for column in columns}
-    kept_rows = [row for row in rows if row.column in known_columns]
+    column_names = {column.name for column in columns}
+    kept_rows = [row for row in rows if row.column in column_names]
     return analyzed(matching, columns, kept_rows, result.info.with_notes(*notes))
 
 

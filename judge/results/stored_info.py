@@ -145,8 +145,11 @@ def _integer_of_few_digits(digits: str) -> float:
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    return number if isfinite(number) else _refuse(digits)
+    if not isfinite(number):  # 1e999
+        return _refuse(digits)
+    return number
 
 
 def _refuse(constant: str) -> float:
+    """Raise ValueError; the type of the result lets a parser of numbers return it."""
     raise ValueError(f"it holds {constant}, which no run writes")

@@ -74,17 +74,14 @@ class Outlets:
         with nullcontext(wandb.run) if wandb.run else wandb.init(job_type="judge") as run:
             run.config.update(dict(parameters(self, prefix)), allow_val_change=True)
             run.summary.update(dict(metrics(self, prefix)))
+            columns = ["item", "system", "opponent", "column", "value"]
             rows = [
                 [score.item, score.system, score.opponent, score.column, score.value]
                 for score in self.table.scores
             ]
-            columns = ["item", "system", "opponent", "column", "value"]
+            report = wandb.Html(self.report("html"))
             scores = wandb.Table(columns=columns, data=rows)
-            logged = {
-                f"{prefix}judge/report": wandb.Html(self.report("html")),
-                f"{prefix}judge/scores": scores,
-            }
-            run.log(logged)
+            run.log({f"{prefix}judge/report": report, f"{prefix}judge/scores": scores})
 
 
 def metrics(result: Any, prefix: str = "") -> Iterator[tuple[str, float]]:
@@ -142,14 +139,13 @@ class _Names:
         # The system and the column get half of the room each.
         room = (_LONGEST_NAME - len(self._prefix) - _LONGEST_SUFFIX) // 2
         plain = f"{self._prefix}{system_part[:room]}/{column_part[:room]}"
-        # One more candidate than there are names, so that one of them is free.
-        numbers = range(2, len(self._pairs_by_name) + 3)
-        candidates = [plain, *(f"{plain}_{number}" for number in numbers)]
         pair = (system, column)
-        for candidate in candidates:
-            if self._pairs_by_name.setdefault(candidate, pair) == pair:
-                return candidate
-        raise AssertionError("more names than pairs")
+        candidate = plain
+        number = 1
+        while self._pairs_by_name.setdefault(candidate, pair) != pair:
+            number += 1
+            candidate = f"{plain}_{number}"
+        return candidate
 
     @staticmethod
     def _allowed(part: str) -> str:

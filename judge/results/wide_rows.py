@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from judge.core.records import Failure, Score
+from judge.core.records import Failure, Sample, Score
 from judge.stats.derived_columns import OVERALL, overall
 from judge.table import Table
 
@@ -13,8 +15,56 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FIELDS = ("item", "system", "opponent", "source", "output")
-_WORDS = ("reason", "quote")
-"""The texts of a score that a wide row has."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The keys of wide rows: a text's fields, scores by column, reasons and quotations, ratings by
+    criterion, and the data's own columns by name.
+
+    The overall score, if there is one, is the first of the scores.
+    """
+
+    fields: Sequence[str]
+    scores: Mapping[str, str]
+    words: Sequence[str]
+    ratings: Mapping[str, str]
+    own_columns: Mapping[str, str]
+
+    @classmethod
+    def of(cls, table: Table) -> _Keys:
+        """Return the keys of a table's rows."""
+        fields = ["item", "system", "output"]
+        if any(sample.source for sample in table.samples):
+            fields.insert(2, "source")
+        scores = _score_keys(table)
+        if overall(table) is not None:
+            scores = {OVERALL: OVERALL, **scores}
+        words = _word_keys(table)
+        ratings = _rating_keys(table)
+        used = [*fields, *scores.values(), *words, *ratings.values(), "failures"]
+        # A column of the data that has the name of another key gets a new heading.
+        return cls(fields, scores, words, ratings, table.own_columns(used))
+
+    @property
+    def in_order(self) -> tuple[str, ...]:
+        """Return all keys in the order of a row."""
+        values = [*self.scores.values(), *self.words, *self.ratings.values()]
+        keys = [*self.fields, *values, "failures", *self.own_columns.values()]
+        # Columns called `item` and `score.item` share a key.
+        return tuple(dict.fromkeys(keys))
+
+    def row_without_scores(self, sample: Sample) -> dict[str, Any]:
+        """Return the row of a text, which has every key."""
+        row: dict[str, Any] = dict.fromkeys(self.in_order)
+        row["failures"] = ""
+        for field_name in self.fields:
+            row[field_name] = getattr(sample, field_name)
+        for criterion, key in self.ratings.items():
+            row[key] = sample.human.get(criterion)
+        for column_name, heading in self.own_columns.items():
+            row[heading] = sample.extra.get(column_name)
+        return row
 
 
 def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
@@ -23,45 +73,26 @@ def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     A row has the texts, the overall score, all scores with their reasons, the means of people's
     ratings, what failed, and the data's own columns.
     """
-    word_keys = _word_keys(table)
-    rating_keys = _rating_keys(table)
-    sample_fields = ["item", "system", "output"]
-    if any(sample.source for sample in table.samples):
-        sample_fields.insert(2, "source")
-    score_keys = _score_keys(table)
-    weighted = overall(table)
-    overall_scores = weighted.table.scores if weighted else ()
-    overall_keys = [OVERALL] if weighted else []
-    empty_cells = dict.fromkeys(
-        [*overall_keys, *score_keys.values(), *word_keys, *rating_keys.values(), "failures"]
-    )
-    keys = (*sample_fields, *empty_cells)
-    # A column of the data that has the name of another key gets a new heading.
-    own_columns = table.own_columns(keys)
+    keys = _Keys.of(table)
+    return keys.in_order, _rows(table, keys)
+
+
+def _rows(table: Table, keys: _Keys) -> list[dict[str, Any]]:
+    """Return a row per item and system, in the order of the data."""
     row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
     for sample in table.samples:
-        # Every row has every key, in this order.
-        row: dict[str, Any] = {name: getattr(sample, name) for name in sample_fields}
-        row |= empty_cells
-        row["failures"] = ""
-        for criterion, key in rating_keys.items():
-            row[key] = sample.human.get(criterion)
-        for column_name, heading in own_columns.items():
-            row[heading] = sample.extra.get(column_name)
-        row_of_text[sample.key] = row
-    for score in table.scores:
+        row_of_text[sample.key] = keys.row_without_scores(sample)
+    weighted = overall(table)
+    overall_scores = weighted.table.scores if weighted is not None else ()
+    for score in chain(table.scores, overall_scores):
         # A value of all texts together and a comparison of two texts have no row.
-        if score.key in row_of_text and score.column in score_keys and not score.opponent:
-            row = row_of_text[score.key]
-            row[score_keys[score.column]] = score.value
-            _add_words(row, score, word_keys)
-    for score in overall_scores:
-        row_of_text[score.key][OVERALL] = score.value
+        if score.key in row_of_text and score.column in keys.scores and not score.opponent:
+            _add_score(row_of_text[score.key], score, keys)
     for failure in table.failures:
         # A failure of all texts of a system together has no row.
         if failure.key in row_of_text:
             _add_failure(row_of_text[failure.key], failure)
-    return (*keys, *own_columns.values()), list(row_of_text.values())
+    return list(row_of_text.values())
 
 
 def wide_frame(table: Table) -> pd.DataFrame:
@@ -74,37 +105,49 @@ def wide_frame(table: Table) -> pd.DataFrame:
 
     if table.has_pairs:
         return _frame_of_pairs(table)
-    keys, rows = wide_rows(table)
-    numbers = {*_score_keys(table).values(), *_rating_keys(table).values()}
-    if overall(table):  # otherwise, a column `overall` is one of the data's own
-        numbers.add(OVERALL)
-    columns = {}
-    for key in keys:
+    keys = _Keys.of(table)
+    rows = _rows(table, keys)
+    number_keys = {*keys.scores.values(), *keys.ratings.values()}
+    columns: dict[str, pd.Series[Any]] = {}
+    for key in keys.in_order:
         cells = [row[key] for row in rows]
-        columns[key] = pd.Series(cells, dtype="float64") if key in numbers else _series(cells)
+        if key in number_keys:
+            columns[key] = pd.Series(cells, dtype="float64")
+        else:
+            columns[key] = _series(cells)
     return pd.DataFrame(columns)
 
 
+_Pair = tuple[str, str, str]
+"""Item, system shown first and opponent shown second; "" if a row compares nothing."""
+
+
 def _frame_of_pairs(table: Table) -> pd.DataFrame:
+    """Return the frame of a table of comparisons, see `wide_frame`."""
     import pandas as pd
 
-    pairs = list(dict.fromkeys((row.item, row.system, row.opponent) for row in table.rows()))
-    value_by_cell: dict[tuple[tuple[str, str, str], str], float] = {}
+    pairs: list[_Pair] = list(
+        dict.fromkeys((row.item, row.system, row.opponent) for row in table.rows())
+    )
+    values_by_column: dict[str, dict[_Pair, float]] = {}
     for score in table.scores:
-        value_by_cell[(score.item, score.system, score.opponent), score.column] = score.value
+        value_by_pair = values_by_column.setdefault(score.column, {})
+        value_by_pair[score.item, score.system, score.opponent] = score.value
     frame = pd.DataFrame(pairs, columns=["item", "system", "opponent"])
     for column_name, key in _score_keys(table).items():
-        cells = [value_by_cell.get((pair, column_name)) for pair in pairs]
+        value_by_pair = values_by_column.get(column_name, {})
+        cells = [value_by_pair.get(pair) for pair in pairs]
         frame[key] = pd.Series(cells, dtype="float64")
     extras = {sample.key: sample.extra for sample in table.samples}
     own_cells: dict[str, list[Any]] = {}
     for column_name, heading in table.own_columns(frame.columns).items():
-        own_cells[heading] = []
-        for item, *systems in pairs:
-            # The opponent of a row that compares nothing is "".
-            texts = [extras.get((item, system), {}) for system in systems if system]
-            values = [text.get(column_name) for text in texts]
-            own_cells[heading].append(_common_value(values))
+        cells_of_column: list[Any] = []
+        for item, system, opponent in pairs:
+            systems = [system, opponent] if opponent else [system]
+            extras_of_pair = [extras.get((item, name), {}) for name in systems]
+            values = [extra.get(column_name) for extra in extras_of_pair]
+            cells_of_column.append(_common_value(values))
+        own_cells[heading] = cells_of_column
     return with_own_columns(frame, own_cells)
 
 
@@ -130,7 +173,10 @@ def _series(cells: Sequence[Any]) -> pd.Series[Any]:
 
 def _common_value(values: Sequence[Any]) -> Any:
     """Return the value that all have, None if they differ."""
-    return values[0] if all(value == values[0] for value in values) else None
+    first_value = values[0]
+    if any(value != first_value for value in values):
+        return None
+    return first_value
 
 
 def _score_keys(table: Table) -> dict[str, str]:
@@ -143,12 +189,15 @@ def _score_keys(table: Table) -> dict[str, str]:
     return {name: f"score.{name}" if name in taken else name for name in names}
 
 
-def _add_words(row: dict[str, Any], score: Score, word_keys: Collection[str]) -> None:
-    """Write the reason and the quotation of a score into the row of its text."""
-    for word in _WORDS:
-        score_key = f"{score.column}_{word}"
-        if score_key in word_keys:
-            row[score_key] = getattr(score.provenance, word)
+def _add_score(row: dict[str, Any], score: Score, keys: _Keys) -> None:
+    """Write a score, its reason and its quotation into the row of its text."""
+    row[keys.scores[score.column]] = score.value
+    reason_key = f"{score.column}_reason"
+    quote_key = f"{score.column}_quote"
+    if reason_key in keys.words:
+        row[reason_key] = score.provenance.reason
+    if quote_key in keys.words:
+        row[quote_key] = score.provenance.quote
 
 
 def _add_failure(row: dict[str, Any], failure: Failure) -> None:
@@ -163,14 +212,15 @@ def _rating_keys(table: Table) -> dict[str, str]:
     return {criterion: f"{criterion}_rating" for criterion in rated}
 
 
-def _word_keys(table: Table) -> dict[str, None]:
+def _word_keys(table: Table) -> list[str]:
     """Return the keys of reasons and quotations, of the criteria that have some."""
-    keys: dict[str, None] = {}
+    keys: list[str] = []
     for column in table.columns:
         if column.kind != "criterion":
             continue
-        scores = table.column_scores(column.name)
-        for word in _WORDS:
-            if any(getattr(score.provenance, word) for score in scores):
-                keys[f"{column.name}_{word}"] = None
+        provenances = [score.provenance for score in table.column_scores(column.name)]
+        if any(provenance.reason for provenance in provenances):
+            keys.append(f"{column.name}_reason")
+        if any(provenance.quote for provenance in provenances):
+            keys.append(f"{column.name}_quote")
     return keys

@@ -45,16 +45,14 @@ def worst_list(result: Result, n: int) -> WorstList:
         raise ConfigError(
             f"{written_option}: this run has no score on a criterion with a better end"
         )
-    rows: dict[tuple[str, str], list[Score | Failure]] = {}
+    rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {}
     listed = {low_score.score.key for low_score in lowest}
     for row in result.table.rows():
         if row.key in listed:
-            rows.setdefault(row.key, []).append(row)
-    samples = {sample.key: sample for sample in result.table.samples}
-    rows_of_text = {text_key: tuple(of_text) for text_key, of_text in rows.items()}
+            rows_by_text.setdefault(row.key, []).append(row)
     return WorstList(
         result=result,
         lowest=tuple(lowest),
-        samples=samples,
-        rows=rows_of_text,
+        samples={sample.key: sample for sample in result.table.samples},
+        rows={text_key: tuple(rows) for text_key, rows in rows_by_text.items()},
     )

@@ -30,8 +30,8 @@ def worst_texts(table: Table, n: int) -> list[LowScore]:
     by_text: dict[tuple[str, str], list[LowScore]] = {}
     for low_score in _criterion_scores(table):
         by_text.setdefault(low_score.score.key, []).append(low_score)
-    lowest_of_texts = []
-    mean_of_text = {}
+    lowest_of_texts: list[LowScore] = []
+    mean_of_text: dict[tuple[str, str], float] = {}
     for text, low_scores in by_text.items():
         lowest_of_texts.append(min(low_scores, key=lambda low_score: low_score.share))
         sum_of_shares = sum(low_score.share for low_score in low_scores)
@@ -48,14 +48,15 @@ def _criterion_scores(table: Table) -> Iterator[LowScore]:
 
     The scores of a panel's single judges are left out, because the panel has its own score.
     """
-    criteria = [
-        column for column in table.columns if column.kind == "criterion" and not column.judge
-    ]
-    columns = {column.name: column for column in criteria if column.better and column.weight}
+    columns: dict[str, Column] = {}
+    for column in table.columns:
+        is_criterion = column.kind == "criterion" and not column.judge
+        if is_criterion and column.better and column.weight:
+            columns[column.name] = column
     for score in table.scores:
-        column = columns.get(score.column)
-        if column is None or score.opponent:
+        scored_column = columns.get(score.column)
+        if scored_column is None or score.opponent:
             continue
-        share = column.share(score.value)
+        share = scored_column.share(score.value)
         if share is not None:
-            yield LowScore(share, score, column)
+            yield LowScore(share, score, scored_column)
