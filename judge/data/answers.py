@@ -55,7 +55,9 @@ def request_text(sample: Sample) -> str:
         if role == "user":
             return content
     column = first_column(sample, REQUEST_COLUMNS)
-    return request_in_cell(sample.extra[column]) if column else ""
+    if not column:
+        return ""
+    return request_in_cell(sample.extra[column])
 
 
 def request_in_cell(cell: Any) -> str:
@@ -64,9 +66,10 @@ def request_in_cell(cell: Any) -> str:
     Each of several messages has its role before it. Data for training have messages as `prompt`.
     """
     if is_conversation(cell) and len(cell) > 1:
-        return "\n\n".join(f"{message['role']}: {message['content']}" for message in cell)
+        turns = [f"{message['role']}: {message['content']}" for message in cell]
+        return "\n\n".join(turns)
     if isinstance(cell, list | tuple):
-        return "\n\n".join(_text(part) for part in cell if not is_empty(part))
+        return "\n\n".join(_texts(cell))
     return _text(cell)
 
 
@@ -83,8 +86,11 @@ def column_of(sample: Sample, variable: str) -> str:
     Return "" if no column of the data's own does. Every variable but `request` and `passages` has
     the name of its column.
     """
-    columns = {"request": REQUEST_COLUMNS, "passages": PASSAGE_COLUMNS}.get(variable)
-    return variable if columns is None else first_column(sample, columns)
+    if variable == "request":
+        return first_column(sample, REQUEST_COLUMNS)
+    if variable == "passages":
+        return first_column(sample, PASSAGE_COLUMNS)
+    return variable
 
 
 def first_column(sample: Sample, column_names: tuple[str, ...]) -> str:
@@ -105,7 +111,7 @@ def texts_of(value: Any) -> list[str]:
         if listed_texts is not None:
             value = listed_texts
     passages = value if isinstance(value, list | tuple) else [value]
-    return [_text(passage) for passage in passages if not is_empty(passage)]
+    return _texts(passages)
 
 
 def _list_in_cell(cell: str) -> list[Any] | None:
@@ -117,10 +123,16 @@ def _list_in_cell(cell: str) -> list[Any] | None:
         value = packed_value(cell)
     except NoValue:
         return None
-    is_list = isinstance(value, list)
-    if is_list and all(part is None or isinstance(part, str | Mapping) for part in value):
-        return list(value)
-    return None
+    if not isinstance(value, list):
+        return None
+    if not all(part is None or isinstance(part, str | Mapping) for part in value):
+        return None
+    return value
+
+
+def _texts(parts: Sequence[Any]) -> list[str]:
+    """Return the passages or requests that are not empty as texts."""
+    return [_text(part) for part in parts if not is_empty(part)]
 
 
 def _text(part: Any) -> str:

@@ -38,7 +38,8 @@ def packed_value(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         not_json = str(error)
     try:
-        tree = ast.parse(_with_commas(text.strip()), mode="eval")
+        with_commas = _with_commas(text.strip())
+        tree = ast.parse(with_commas, mode="eval")
         value = _value(tree.body)
     except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError) as error:
         raise NoValue(f"not a list in JSON: {not_json}") from error
@@ -117,9 +118,8 @@ def _value(node: ast.expr) -> Any:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return [_value(part) for part in parts]
         case ast.Dict(keys=keys, values=values):
-            return {
-                _key(key_node): _value(value) for key_node, value in zip(keys, values, strict=True)
-            }
+            pairs = zip(keys, values, strict=True)
+            return {_key(key): _value(value) for key, value in pairs}
         case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
             return -number
         case ast.Name(id=name) if name in _EMPTY_NAMES:

@@ -39,16 +39,16 @@ def read_conversation(
     Raises DataError for a message without a known role or without a text, for a conversation that
     ends with another answer than the output, and for other `messages` that no output follows.
     """
-    read = dict(cells)
+    plain_cells = dict(cells)
     column = MESSAGES
-    messages = _messages(read.get(MESSAGES), packed=True)
+    messages = _messages(cells.get(MESSAGES), packed=True)
     if messages is None:
-        _refuse_other_messages(read, location, required)
+        _refuse_other_messages(cells, location, required)
         column = answer_column
-        messages = _messages(read.get("output"), packed)
+        messages = _messages(cells.get("output"), packed)
         if messages is None:
-            return read
-        del read["output"]
+            return plain_cells
+        del plain_cells["output"]
     turns: list[dict[str, str]] = []
     for number, message in enumerate(messages, 1):
         location_of_message = f"{location}: message {number} of {column}"
@@ -56,21 +56,22 @@ def read_conversation(
     ends_with_answer = bool(turns) and turns[-1]["role"] == ANSWERING
     if ends_with_answer:
         answer = turns.pop()["content"]
-        if read.setdefault("output", answer) != answer:
+        if plain_cells.setdefault("output", answer) != answer:
             raise DataError(
                 f"{location}: {column} ends with an answer, and output has a different one: "
                 "remove one of them"
             )
-    elif "output" not in read:
+    elif "output" not in plain_cells:
+        last_role = turns[-1]["role"]
         raise DataError(
-            f"{location}: {column} ends with a message of the role {turns[-1]['role']}, so there "
+            f"{location}: {column} ends with a message of the role {last_role}, so there "
             f"is no answer to judge: end it with a message of the role {ANSWERING}, or put the "
             "answer into a column output"
         )
-    read.pop(MESSAGES, None)
+    plain_cells.pop(MESSAGES, None)
     if turns:
-        read[MESSAGES] = turns
-    return read
+        plain_cells[MESSAGES] = turns
+    return plain_cells
 
 
 def _refuse_other_messages(cells: Mapping[str, Any], location: str, required: bool) -> None:
@@ -113,7 +114,8 @@ def _turn(message: Any, location: str) -> dict[str, str]:
         role = role.strip().lower()
     if role not in ROLES:
         problem = type_name(role)
-        raise DataError(f"{location}: its role is {problem}; known roles are {', '.join(ROLES)}")
+        known_roles = ", ".join(ROLES)
+        raise DataError(f"{location}: its role is {problem}; known roles are {known_roles}")
     texts = [*_content(message.get("content"), location)]
     refusal = message.get("refusal")  # a text beside the content null
     if isinstance(refusal, str):
@@ -136,13 +138,17 @@ def _content(content: Any, location: str) -> Iterator[str]:
     if not isinstance(content, list | tuple):
         raise DataError(f"{location}: its content is {type_name(content)}, not a text")
     for content_part in content:
-        part_type = content_part.get("type") if isinstance(content_part, Mapping) else None
-        text = content_part if isinstance(content_part, str) else None
+        text = content_part
+        part_type = None
+        if isinstance(content_part, Mapping):
+            part_type = content_part.get("type")
         if part_type in _TEXT_PARTS:
-            text = content_part.get("refusal" if part_type == "refusal" else "text")
+            key = "refusal" if part_type == "refusal" else "text"
+            text = content_part.get(key)
         if not isinstance(text, str):
+            kind = part_type or type_name(content_part)
             raise DataError(
-                f"{location}: a part of its content is {part_type or type_name(content_part)}: "
+                f"{location}: a part of its content is {kind}: "
                 "judge reads only texts, no images and no sound"
             )
         yield text

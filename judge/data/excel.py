@@ -45,8 +45,8 @@ def _opened(path: Path, file_name: str) -> Iterator[Any]:
             "'textjudge[excel]', or save it as CSV UTF-8"
         ) from error
     try:
-        with zipfile.ZipFile(path) as packed:
-            n_bytes = sum(archived_file.file_size for archived_file in packed.infolist())
+        with zipfile.ZipFile(path) as archive:
+            n_bytes = sum(member.file_size for member in archive.infolist())
         if n_bytes > MOST_BYTES:
             raise DataError(
                 f"{file_name}: unpacks to {n_bytes:,} bytes, more than {MOST_BYTES:,}: save it as "

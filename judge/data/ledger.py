@@ -56,23 +56,22 @@ def unrated(sample: Sample) -> Sample:
 
 
 def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {
-        criterion_name: value
-        for criterion_name, value in values.items()
-        if criterion_name not in names
-    }
+    return {criterion: value for criterion, value in values.items() if criterion not in names}
 
 
 def check(samples: Iterable[Sample], seen: Seen) -> None:
     """Raise DataError if a sample has a rating that was used."""
     if not seen:
         return
-    used = [(criterion, sample) for sample in samples for criterion in _used(sample, seen)]
+    used: list[tuple[str, Sample]] = []
+    for sample in samples:
+        used += [(criterion, sample) for criterion in _used(sample, seen)]
     if used:
         criterion, first_rated = used[0]
         location = first_rated.where or text_name(first_rated.item, first_rated.system)
+        texts = plural(len(used), "text")
         raise DataError(
-            f"{criterion}: ratings of {plural(len(used), 'text')} used to make the prompt, which "
+            f"{criterion}: ratings of {texts} used to make the prompt, which "
             f"no estimate may use (the first: {location}). Leave them out of `human`, or let judge "
             "do so: run it on the data again"
         )
@@ -83,16 +82,21 @@ def excluded(samples: Iterable[Sample], criterion: str) -> str:
     n_withheld = sum(criterion in sample.withheld for sample in samples)
     if not n_withheld:
         return ""
-    return f"{plural(n_withheld, 'text')} excluded: used to make the prompt"
+    texts = plural(n_withheld, "text")
+    return f"{texts} excluded: used to make the prompt"
 
 
 def notes(samples: Sequence[Sample]) -> list[str]:
     """Return a sentence for each criterion with withheld ratings."""
-    criteria = dict.fromkeys(criterion for sample in samples for criterion in sample.withheld)
-    rated = {criterion for sample in samples for criterion in sample.human}
+    withheld: dict[str, None] = {}
+    rated: set[str] = set()
+    for sample in samples:
+        withheld |= dict.fromkeys(sample.withheld)
+        rated.update(sample.human)
     sentences: list[str] = []
-    for criterion in criteria:
-        sentence = f"{criterion}: {excluded(samples, criterion)}."
+    for criterion in withheld:
+        count = excluded(samples, criterion)
+        sentence = f"{criterion}: {count}."
         if criterion not in rated:
             sentence += " No rating is left."
         sentences.append(sentence)
@@ -129,7 +133,9 @@ def overlap(
 
 def _used(sample: Sample, seen: Seen) -> tuple[str, ...]:
     """Return the names of the sample's ratings that were used."""
-    names = [
-        criterion for criterion in seen if criterion in sample.human or criterion in sample.ratings
-    ]
-    return tuple(criterion for criterion in names if not sample.digests.isdisjoint(seen[criterion]))
+    used: list[str] = []
+    for criterion, digests in seen.items():
+        is_rated = criterion in sample.human or criterion in sample.ratings
+        if is_rated and not sample.digests.isdisjoint(digests):
+            used.append(criterion)
+    return tuple(used)

@@ -102,7 +102,7 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
 
     Raises DataError for columns with no form, or with several.
     """
-    columns = list(dict.fromkeys(column for row in raw_rows for column in row.cells))
+    columns = _columns_of(raw_rows)
     role_of = _roles(columns, known)
     roles = set(role_of.values())
     has_rater = "rater" in roles
@@ -110,12 +110,13 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
     implied = _implied_cells(roles, known)
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
         return _long_sheet(sheet_rows, implied)
-    other_columns = [
-        column for column in columns if column not in role_of and column.casefold() not in _TEXTS
-    ]
+    without_role = [column for column in columns if column not in role_of]
+    other_columns = [column for column in without_role if column.casefold() not in _TEXTS]
     numeric_columns = [column for column in other_columns if _is_numeric(column, sheet_rows)]
     # A column names a system only if no column of the sheet does so for the whole row.
-    systems = () if "system" in roles or len(known.systems) < 2 else known.systems
+    systems: Sequence[str] = ()
+    if "system" not in roles and len(known.systems) > 1:
+        systems = known.systems
     rating_columns = _rating_columns(
         other_columns,
         numeric_columns,
@@ -129,7 +130,8 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
         return _long_sheet(sheet_rows, implied)
     if "item" not in roles or not rating_columns:
         problem = _problem(roles, known, systems)
-        raise DataError(f"{sheet_name}: {problem} (columns: {', '.join(columns)})")
+        listed_columns = ", ".join(columns)
+        raise DataError(f"{sheet_name}: {problem} (columns: {listed_columns})")
     long_rows: list[tuple[str, dict[str, Any]]] = []
     for location, cells in sheet_rows:
         unfolded_rows = _unfolded(implied | cells, rating_columns)
@@ -137,6 +139,14 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
     unread = tuple(column for column in other_columns if column not in rating_columns)
     form = _form_of_sheet(rating_columns, of_systems=bool(systems), has_rater=has_rater)
     return Sheet(form, long_rows, unread)
+
+
+def _columns_of(raw_rows: Sequence[RawRow]) -> list[str]:
+    """Return the columns of all rows, in the order of their first appearance."""
+    columns: dict[str, None] = {}
+    for row in raw_rows:
+        columns |= dict.fromkeys(row.cells)
+    return list(columns)
 
 
 def _implied_cells(roles: Collection[str], known: Known) -> dict[str, str]:
@@ -198,7 +208,10 @@ def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
     """Return the columns that say what a row is about, with their names here."""
     # Of columns that differ in upper and lower case only, the first one counts.
     column_by_name = {column.casefold(): column for column in reversed(columns)}
-    role_of = {column_by_name[name]: name for name in _OTHERS if name in column_by_name}
+    role_of: dict[str, str] = {}
+    for name in _OTHERS:
+        if name in column_by_name:
+            role_of[column_by_name[name]] = name
     # A column with the name of a criterion holds its ratings, such as 評価.
     criteria = {criterion.casefold() for criterion in known.criteria}
     for role, aliases in _ROLES.items():
@@ -235,10 +248,10 @@ def _rating_columns(
     rating_columns: dict[str, _Column] = {}
     for column, meanings in meanings_by_column.items():
         if len(meanings) > 1:
-            either = " or ".join(sorted(str(meaning) for meaning in meanings))
+            either = " or ".join(sorted(map(str, meanings)))
+            form = _form(systems)
             raise DataError(
-                f"{sheet_name}: column {column!r} may be {either}; rename it in the form "
-                f"{_form(systems)}"
+                f"{sheet_name}: column {column!r} may be {either}; rename it in the form {form}"
             )
         for meaning in meanings:
             # Beside a column of raters, no other column can name one.
@@ -264,12 +277,14 @@ def _refuse_means(
     for column, meaning in rating_columns.items():
         if meaning.rater:
             continue
-        for rater_column, of_rater in rating_columns.items():
-            same_system = of_rater.system in ("", meaning.system)
-            if of_rater.rater and same_system and of_rater.criterion == meaning.criterion:
+        for rater_column, rater_meaning in rating_columns.items():
+            same_system = rater_meaning.system in ("", meaning.system)
+            same_criterion = rater_meaning.criterion == meaning.criterion
+            if rater_meaning.rater and same_system and same_criterion:
+                form = _form(systems)
                 raise DataError(
                     f"{sheet_name}: column {column!r} names no rater, and {rater_column!r} does; "
-                    f"leave it out if it is a mean, or rename it in the form {_form(systems)}"
+                    f"leave it out if it is a mean, or rename it in the form {form}"
                 )
 
 
@@ -333,32 +348,40 @@ def _unfolded(
 def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
     """Say why the columns are in none of the forms, and how to rename them."""
     if "item" not in roles:
-        in_data = known.columns.get("item")
-        if in_data:
-            return f"no column names the item of a text; call it item or {in_data}, as in the data"
-        return (
-            "no column names the item of a text; call it item, or name it with "
-            f"{option('map', {'item': 'COLUMN'})}"
-        )
+        name_in_data = known.columns.get("item")
+        if name_in_data:
+            names = f"item or {name_in_data}, as in the data"
+        else:
+            example = option("map", {"item": "COLUMN"})
+            names = f"item, or name it with {example}"
+        return f"no column names the item of a text; call it {names}"
     if "value" in roles and not known.criteria:
         return (
             "it does not name the criterion of its ratings, and no criterion is judged; add a "
             "column criterion"
         )
     if "value" in roles:
+        criteria = ", ".join(known.criteria)
         example = option("rating_criterion", known.criteria[0])
         return (
-            f"it does not name the criterion of its ratings ({', '.join(known.criteria)}); "
+            f"it does not name the criterion of its ratings ({criteria}); "
             f"name it with {example}, or add a column criterion"
         )
-    criteria = list(dict.fromkeys([*known.criteria, *known.others]))
+    return _problem_of_unnamed_ratings([*known.criteria, *known.others], systems)
+
+
+def _problem_of_unnamed_ratings(known_criteria: Sequence[str], systems: Sequence[str]) -> str:
+    """Say that no column has ratings, and how to name one."""
+    criteria = list(dict.fromkeys(known_criteria))
     first_criterion = criteria[0] if criteria else "CRITERION"
     example = "_".join([*systems[:1], first_criterion, "anna"])
     names = "no criterion is known"
     if criteria:
-        names = f"the criteria are {first_names(criteria, _SHOWN)}"
+        listed_criteria = first_names(criteria, _SHOWN)
+        names = f"the criteria are {listed_criteria}"
     if systems:
-        names += f", the systems {first_names(systems, _SHOWN)}"
+        listed_systems = first_names(systems, _SHOWN)
+        names += f", the systems {listed_systems}"
     return (
         "no column has ratings; write item, system, rater, criterion, value, or columns like "
         f"{example!r}; {names}"

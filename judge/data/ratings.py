@@ -158,9 +158,8 @@ def _key(cells: Mapping[str, Any], location: str) -> _Key:
         # The rater may be blank: nobody said who rated.
         may_be_blank = column == "rater"
         if column not in cells or not (may_be_blank or str(cells[column]).strip()):
-            raise DataError(
-                f"{location}: a rating has no {column}; it needs {', '.join(columns)} and value"
-            )
+            needed = ", ".join(columns)
+            raise DataError(f"{location}: a rating has no {column}; it needs {needed} and value")
     systems = tuple(_name(cells[column]) for column in system_columns)
     # A table of text has the word, JSON the value, some programs write a number, and pandas makes
     # 1.0 of it if other rows have none.
@@ -184,10 +183,10 @@ def _name(cell: Any) -> str:
 def _read_rating(cells: Mapping[str, Any], key: _Key, location: str) -> Rating | PairRating | None:
     """Return the rating of a row, None if it takes a rating back. Raises DataError."""
     value = cells.get("value")
+    if value is None:
+        return None
     comment = str(cells.get("comment", ""))
     if "first" not in cells:
-        if value is None:
-            return None
         (system,) = key.systems
         return Rating(
             key.item,
@@ -199,13 +198,11 @@ def _read_rating(cells: Mapping[str, Any], key: _Key, location: str) -> Rating |
             comment=comment,
             where=location,
         )
-    if value not in (None, "first", "second", "tie"):
+    if value not in ("first", "second", "tie"):
         short_value = one_line(str(value), 40)
         raise DataError(
             f"{location}: value is {short_value!r}; a preference is first, second or tie"
         )
-    if value is None:
-        return None
     first_system, second_system = key.systems
     return PairRating(
         key.item,
@@ -236,24 +233,18 @@ def join_ratings(
     votes_by_text = _votes_by_text(ratings, values or {})
     joined: list[Sample] = []
     for sample in samples:
-        by_criterion = votes_by_text.pop(sample.key, {})
-        means: dict[str, float] = {}
-        votes: dict[str, tuple[float | None, ...]] = {}
-        raters: dict[str, tuple[str, ...]] = {}
-        for criterion, by_rater in by_criterion.items():
-            means[criterion] = fmean(by_rater.values())
+        human = _without_criteria(sample.human, raters_by_criterion)
+        votes = _without_criteria(sample.ratings, raters_by_criterion)
+        raters = _without_criteria(sample.raters, raters_by_criterion)
+        votes_by_criterion = votes_by_text.pop(sample.key, {})
+        for criterion, vote_by_rater in votes_by_criterion.items():
+            human[criterion] = fmean(vote_by_rater.values())
             all_raters = raters_by_criterion[criterion]
             if all_raters != ("",):  # a rater without a name is not listed
-                votes[criterion] = tuple(by_rater.get(rater) for rater in all_raters)
+                votes[criterion] = tuple(vote_by_rater.get(rater) for rater in all_raters)
                 raters[criterion] = all_raters
-        rated = replace(
-            sample,
-            human=_without_criteria(sample.human, raters_by_criterion) | means,
-            ratings=_without_criteria(sample.ratings, raters_by_criterion) | votes,
-            raters=_without_criteria(sample.raters, raters_by_criterion) | raters,
-        )
-        joined.append(rated)
-    # What is left are ratings of texts that are not in the data.
+        joined.append(replace(sample, human=human, ratings=votes, raters=raters))
+    # The remaining votes are of texts that are not in the data.
     for rating in ratings:
         if (rating.item, rating.system) in votes_by_text:
             raise DataError(_problem_of_unknown_text(rating, joined))
@@ -279,28 +270,32 @@ def _votes_by_text(
     for rating in ratings:
         if rating.repeat:
             continue
-        by_criterion = votes.setdefault((rating.item, rating.system), {})
-        by_rater = by_criterion.setdefault(rating.criterion, {})
-        labels = values.get(rating.criterion, {})
+        value_by_label = values.get(rating.criterion, {})
         vote = None
         # A scale may give its label `pass` another value than 1.
-        if rating.criterion not in numeric and rating.value not in labels:
+        if rating.criterion not in numeric and rating.value not in value_by_label:
             vote = verdict(rating.value)
-        by_rater[rating.rater] = _number(rating, values) if vote is None else vote
+        if vote is None:
+            vote = _number(rating, value_by_label)
+        votes_by_criterion = votes.setdefault((rating.item, rating.system), {})
+        vote_by_rater = votes_by_criterion.setdefault(rating.criterion, {})
+        vote_by_rater[rating.rater] = vote
     return votes
 
 
-def _number(rating: Rating, values: Mapping[str, Mapping[str, float]]) -> float:
+def _number(rating: Rating, value_by_label: Mapping[str, float]) -> float:
     """Return a rating's value, or that of its label. Raises DataError."""
     if isinstance(rating.value, float) and finite_number(rating.value) is not None:
         return rating.value
-    labels = values.get(rating.criterion, {})
-    if rating.value not in labels:
-        hint = f", and no label of its scale ({', '.join(labels)})" if labels else ""
+    if rating.value not in value_by_label:
+        hint = ""
+        if value_by_label:
+            labels = ", ".join(value_by_label)
+            hint = f", and no label of its scale ({labels})"
         raise DataError(
             f"{rating.where}: {rating.criterion} is {rating.value!r}: not a number{hint}"
         )
-    return labels[str(rating.value)]
+    return value_by_label[str(rating.value)]
 
 
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
@@ -337,11 +332,7 @@ def _differs_in_form(item: str, rated_item: str) -> bool:
 
 
 def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {
-        criterion_name: value
-        for criterion_name, value in ratings.items()
-        if criterion_name not in names
-    }
+    return {criterion: value for criterion, value in ratings.items() if criterion not in names}
 
 
 def base_name(criterion: str) -> str:

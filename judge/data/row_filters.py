@@ -30,9 +30,10 @@ class RowFilter:
     def __init__(self, conditions: Values, mapping: Mapped) -> None:
         self._conditions = conditions
         self._required = _values_by_column(conditions)
-        self._renamed = {
-            column: field for field, column in mapping.items() if isinstance(column, str)
-        }
+        self._renamed: dict[str, str] = {}
+        for field, column in mapping.items():
+            if isinstance(column, str):
+                self._renamed[column] = field
         self._columns: dict[str, None] = {}
         self._seen = {column_name: Counter[str]() for column_name in self._required}
         self._matched = False
@@ -40,13 +41,14 @@ class RowFilter:
     def __call__(self, sample: Sample) -> bool:
         """Return whether the sample meets all conditions."""
         names = {"item": sample.source_item, "system": sample.system}
-        self._columns.update(dict.fromkeys((*names, *sample.extra)))
+        self._columns |= dict.fromkeys((*names, *sample.extra))
         meets_all = True
         for condition, required in self._required.items():
-            column = (
-                condition if condition in sample.extra else self._renamed.get(condition, condition)
-            )
-            value = _text(names.get(column, sample.extra.get(column)))
+            column = condition
+            if condition not in sample.extra:
+                column = self._renamed.get(condition, condition)
+            cell = names.get(column, sample.extra.get(column))
+            value = _text(cell)
             value_counts = self._seen[condition]
             has_room = value in value_counts or len(value_counts) < _MOST_REMEMBERED
             if value is not None and has_room:
@@ -66,25 +68,26 @@ class RowFilter:
                 # Columns may also be written as the data name them.
                 known = dict.fromkeys((*self._columns, *self._renamed))
                 problem = unknown_name_message("column", column, list(known))
-                raise DataError(f"{option('where', {column: required[0]})}: {problem}")
+                condition = option("where", {column: required[0]})
+                raise DataError(f"{condition}: {problem}")
             absent = [value for value in required if value not in value_counts]
             if absent:
                 known_values = _list_of_values(value_counts)
                 condition = option("where", {column: absent[0]})
                 raise DataError(f"{condition}: no row has it; {column} is {known_values}")
         if not self._matched:
+            where = option("where")
             conditions = describe_filter(self._conditions)
-            raise DataError(
-                f"{option('where')} {conditions}: rows meet each condition, but no row meets all"
-            )
+            raise DataError(f"{where} {conditions}: rows meet each condition, but no row meets all")
 
 
 def _list_of_values(value_counts: Counter[str]) -> str:
     """Return the commonest values of a column with how often each occurs."""
     commonest = value_counts.most_common(_MOST_NAMED)
     listed = ", ".join(f"{value!r} ({count:,})" for value, count in commonest)
-    if len(value_counts) > _MOST_NAMED:
-        return f"{listed} and {len(value_counts) - _MOST_NAMED:,} more"
+    n_further = len(value_counts) - len(commonest)
+    if n_further:
+        return f"{listed} and {n_further:,} more"
     return listed
 
 
@@ -123,4 +126,6 @@ def _text(value: Any) -> str | None:
     # pandas reads whole numbers as floats if a cell of the column is empty.
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return str(value).strip() if isinstance(value, str | int | float) else None
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    return None

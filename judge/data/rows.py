@@ -124,11 +124,12 @@ def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
     columns = [str(column) for column in frame.columns]
     _refuse_duplicate_columns(columns, "the data")
     for number, row_values in enumerate(frame.itertuples(index=False, name=None), 1):
+        location = f"row {number}"
         cells: dict[str, Any] = {}
         for column, value in zip(columns, row_values, strict=True):
             is_gap = pandas.api.types.is_scalar(value) and pandas.isna(value)
             cells[column] = None if is_gap else value
-        yield RawRow(f"row {number}", _plain_cells(cells, f"row {number}"), packed=True)
+        yield RawRow(location, _plain_cells(cells, location), packed=True)
 
 
 def _with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
@@ -144,14 +145,15 @@ def _with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
     for number, row in enumerate(data, 1):
+        location = f"row {number}"
         if isinstance(row, Mapping):
-            cells = {str(column_name): value for column_name, value in row.items()}
-            yield RawRow(f"row {number}", _plain_cells(cells, f"row {number}"))
+            cells = {str(column): value for column, value in row.items()}
+            yield RawRow(location, _plain_cells(cells, location))
         elif isinstance(row, Sample | RawRow):
             yield row
         else:
             advice = ': write {"output": TEXT} for each text' if isinstance(row, str) else ""
-            raise DataError(f"row {number} is {type_name(row)}, not a mapping or a Sample{advice}")
+            raise DataError(f"{location} is {type_name(row)}, not a mapping or a Sample{advice}")
 
 
 def _plain_cells(cells: Mapping[str, Any], location: str) -> dict[str, Any]:
@@ -187,9 +189,10 @@ def _lines(path: Path, file_name: str) -> Iterator[tuple[str, str]]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             location = f"{file_name}:{number}"
+            # Excel saves "CSV UTF-8" with a byte order mark.
+            encoding = "utf-8-sig" if number == 1 else "utf-8"
             try:
-                # Excel saves "CSV UTF-8" with a byte order mark.
-                yield location, line.decode("utf-8-sig" if number == 1 else "utf-8")
+                yield location, line.decode(encoding)
             except UnicodeDecodeError as error:
                 # Excel's plain "CSV" is in the system's encoding, such as Shift_JIS.
                 in_excel = " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
@@ -263,12 +266,10 @@ def _json(path: Path, file_name: str) -> Iterator[RawRow]:
     except _RepeatedKey as error:
         raise DataError(f"{file_name}: {error}") from error
     except json.JSONDecodeError as error:
-        hint = (
-            " (a file with one object per line must end in .jsonl)"
-            if error.msg == "Extra data"
-            else ""
-        )
-        raise DataError(f"{file_name}:{error.lineno}: not JSON: {_problem(error)}{hint}") from error
+        problem = _problem(error)
+        if error.msg == "Extra data":
+            problem += " (a file with one object per line must end in .jsonl)"
+        raise DataError(f"{file_name}:{error.lineno}: not JSON: {problem}") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file_name}: not JSON: {error}") from error
     if not isinstance(objects, list):
@@ -285,7 +286,7 @@ def _csv(path: Path, file_name: str) -> Iterator[RawRow]:
     # The default, 131,072 characters, is short of a long source.
     former_limit = csv.field_size_limit(2**31 - 1)
     lines = (line for _, line in _lines(path, file_name))
-    start = 1
+    start = 1  # the first line of the row that is read
     try:
         first_lines = list(islice(lines, _TRIED_LINES))
         separator = stated_separator(first_lines[0]) if first_lines else None
@@ -309,20 +310,25 @@ def _csv(path: Path, file_name: str) -> Iterator[RawRow]:
             # A cell may have line breaks, so that a row does not take one line.
             start = table.line_num + n_skipped + 1
     except csv.Error as error:
-        hint = (
-            "a cell with quotes, separators or line breaks in it must be quoted, and its own "
-            "quotes doubled"
-        )
-        problem = str(error)
-        if "new-line character" in problem:
-            # Python's advice is for programmers.
-            problem = "a line break is a carriage return (CR) alone"
-            hint = (
-                "save the file with the line breaks of Unix or Windows, or put the cell in quotes"
-            )
-        raise DataError(f"{file_name}:{start}: {problem}: {hint}") from error
+        problem = _problem_of_table(error)
+        raise DataError(f"{file_name}:{start}: {problem}") from error
     finally:
         csv.field_size_limit(former_limit)
+
+
+def _problem_of_table(error: csv.Error) -> str:
+    """Say what is wrong with a table of text, and what to do."""
+    problem = str(error)
+    if "new-line character" in problem:
+        # Python's advice is for programmers.
+        return (
+            "a line break is a carriage return (CR) alone: save the file with the line breaks of "
+            "Unix or Windows, or put the cell in quotes"
+        )
+    return (
+        f"{problem}: a cell with quotes, separators or line breaks in it must be quoted, and its "
+        "own quotes doubled"
+    )
 
 
 def _named_cells(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
@@ -384,9 +390,10 @@ def unread_sheets(data: object) -> Iterator[str]:
             continue
         first_sheet, others = sheets_with_cells(path, file_name)
         if others:
+            unread = listed(others)
             yield (
                 f"Only the first sheet of {file_name}, {first_sheet}, is read, not "
-                f"{listed(others)}: to read another sheet, save it as a CSV file."
+                f"{unread}: to read another sheet, save it as a CSV file."
             )
 
 
@@ -475,9 +482,10 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
     """
     if is_address(data):
         # The whole address is not repeated: it may have a password or a signature.
+        scheme = str(data).partition(":")[0]
         raise DataError(
-            f"{str(data).partition(':')[0]}://…: only local files are read: download it, or load "
-            "it with pandas.read_parquet(url) or pandas.read_csv(url) and give judge.evaluate the "
+            f"{scheme}://…: only local files are read: download it, or load it with "
+            "pandas.read_parquet(url) or pandas.read_csv(url) and give judge.evaluate the "
             "data frame"
         )
     path = Path(data)
@@ -533,8 +541,9 @@ def _is_compressed_data(file: Path) -> bool:
 def _files_of_pattern(path: Path, pattern: str) -> list[tuple[Path, str]]:
     """Return the files that match a pattern, without hidden ones. Raises DataError."""
     root = _existing_part(path)
+    pattern_in_root = str(path.relative_to(root))
     try:
-        matching = {file for file in root.glob(str(path.relative_to(root))) if file.is_file()}
+        matching = {file for file in root.glob(pattern_in_root) if file.is_file()}
     except ValueError as error:
         raise DataError(f"{pattern}: {error}") from error
     visible = sorted(file for file in matching if not _is_hidden(file.relative_to(root)))

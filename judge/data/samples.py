@@ -107,34 +107,49 @@ def stream(
     have scores without the texts: these are empty then.
     """
     mappings = _mappings_of_systems(mapping, systems)
-    location_by_text: dict[int, str] = {}
+    raters = _raters_of_mapping(mapping)
+    output_optional = texts_optional and not systems and "output" not in mapping
     columns: dict[str, None] = {}
     row_filter = RowFilter(where or {}, mapping)
-    raters = _raters_of_mapping(mapping)
+    locations = _TextLocations()
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
             samples = [_with_plain_names(row)]
         else:
-            columns.update(dict.fromkeys(row.cells))
-            if texts_optional and not systems and "output" not in mapping:
+            columns |= dict.fromkeys(row.cells)
+            if output_optional:
                 row = _with_empty_output(row)
             samples = _row_samples(row, number, mappings, systems, scores, raters=raters)
         for sample in filter(row_filter, samples):
-            location = sample.where or f"row {number}"
-            # 64 bits instead of names: 10 million rows have no collision.
-            key = hash(sample.key)
-            if key in location_by_text:
-                problem = _problem_of_twins(sample, location_by_text[key])
-                raise DataError(f"{location}: {problem}")
-            location_by_text[key] = location
+            locations.add(sample, sample.where or f"row {number}")
             yield sample
     row_filter.check()
     data_name = str(data) if isinstance(data, str | PathLike) else "the data"
-    if not location_by_text:
+    if locations.is_empty:
         raise DataError(f"{data_name}: no rows")
     # Samples from Python have no columns to compare with.
     if columns:
         _refuse_unknown_columns(data_name, mappings, columns)
+
+
+class _TextLocations:
+    """The locations of the texts so far, to find a second text of one item and system."""
+
+    def __init__(self) -> None:
+        # 64 bits instead of names: 10 million rows have no collision.
+        self._location_by_hash: dict[int, str] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._location_by_hash
+
+    def add(self, sample: Sample, location: str) -> None:
+        """Add a text. Raises DataError if there is one of its item and system."""
+        key = hash(sample.key)
+        if key in self._location_by_hash:
+            problem = _problem_of_twins(sample, self._location_by_hash[key])
+            raise DataError(f"{location}: {problem}")
+        self._location_by_hash[key] = location
 
 
 def _refuse_unknown_columns(
@@ -186,9 +201,10 @@ def _raters_of_mapping(mapping: Mapped) -> dict[str, tuple[str, ...]]:
 
 def _problem_of_twins(sample: Sample, location: str) -> str:
     """Say that a text of the same item and system is already in the data, at this location."""
+    text = text_name(sample.item, sample.system)
     other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
     return (
-        f"{text_name(sample.item, sample.system)} is already at {location}; each pair of item and "
+        f"{text} is already at {location}; each pair of item and "
         f"system may occur once ({other_columns} names other columns; a column `generation` "
         "numbers several outputs)"
     )
@@ -211,15 +227,15 @@ def _dotted_cell_name(column: str) -> str:
     A column that is just called `rating` may hold anything, such as the stars of a review, and
     keeps its name.
     """
-    _, dot, criterion = column.partition(f"{RATING}.")
-    return f"{_RATED_CELL}.{criterion}" if dot and column.startswith(f"{RATING}.") else column
+    prefix = f"{RATING}."
+    if not column.startswith(prefix):
+        return column
+    criterion = column.removeprefix(prefix)
+    return f"{_RATED_CELL}.{criterion}"
 
 
 def _with_plain_names(sample: Sample) -> Sample:
-    """Return the sample with the names of its item and system without blanks around them.
-
-    Every other reader has them so.
-    """
+    """Return the sample without blanks around the names of its item and system, as in files."""
     item = sample.item.strip()
     system = sample.system.strip()
     if (item, system) == sample.key:
@@ -250,16 +266,15 @@ def _row_samples(
     _check_complete(row, cells_by_system[0], mappings, systems)
     output_columns = systems or ("output",)
     samples: list[Sample] = []
-    for column, cells in zip(output_columns, cells_by_system, strict=True):
-        present = {
-            field: value for field, value in cells.items() if not is_missing(value, row.flat)
-        }
+    for output_column, cells in zip(output_columns, cells_by_system, strict=True):
+        present = {cell: value for cell, value in cells.items() if not is_missing(value, row.flat)}
         if len(mappings) > 1:
-            _check_own(row, present, mappings, systems, scores)
-        _check_texts(row, column, cells["output"], present.get("source"))
+            _refuse_shared_scores(row, present, mappings, systems, scores)
+        output = cells["output"]
+        _check_texts(row, output_column, output, present.get("source"))
         item = _name(cells.get("item", number), "item", row.where)
-        system = column.strip() if systems else _system_of(cells, row.where)
-        samples.append(_sample(row, cells["output"], present, item, system, raters=raters))
+        system = output_column.strip() if systems else _system_of(cells, row.where)
+        samples.append(_sample(row, output, present, item, system, raters=raters))
     return samples
 
 
@@ -305,10 +320,11 @@ def _sample(
     cluster = ""
     if "generation" in present:
         cluster = item
-        item = f"{item} ({_name(present['generation'], 'generation', row.where)})"
+        generation = _name(present["generation"], "generation", row.where)
+        item = f"{item} ({generation})"
     human, votes = _human(present, row.where)
     raters_of_votes = {
-        criterion: rater_names for criterion, rater_names in raters.items() if criterion in votes
+        criterion: names for criterion, names in raters.items() if criterion in votes
     }
     return Sample(
         item,
@@ -344,20 +360,23 @@ def _renamed_cells(row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped) ->
         if alias in cells and _is_meant(alias, field_name, cells, mapping):
             cells[field_name] = cells[alias]
     for field_name, usual_names in USUAL_NAMES.items():
+        if field_name in mapping:
+            continue
         usual_name = _only_text(cells, usual_names)
-        if (
-            usual_name
-            and _is_meant(usual_name, field_name, cells, mapping)
-            and field_name not in mapping
-        ):
+        if usual_name and _is_meant(usual_name, field_name, cells, mapping):
             cells[field_name] = cells[usual_name]
     return cells
 
 
 def _only_text(cells: Mapping[str, Any], columns: Sequence[str]) -> str:
-    """Return the one of these columns that holds a text, "" if none does or several do."""
+    """Return the only one of these columns that holds a text, "" if none does or several do.
+
+    Return "" beside messages, too, which give the output.
+    """
     present = [column for column in columns if isinstance(cells.get(column), str)]
-    return present[0] if len(present) == 1 and MESSAGES not in cells else ""
+    if len(present) != 1 or MESSAGES in cells:
+        return ""
+    return present[0]
 
 
 def _check_texts(row: RawRow, column: str, output: Any, source: Any) -> None:
@@ -395,7 +414,8 @@ def _rater_names(criterion: str, columns: Sequence[str]) -> tuple[str, ...]:
     words_to_leave_out = (
         rf"(?<![^\W_])(?:human|{re.escape(SYSTEM)}|{re.escape(criterion)})(?![^\W_])"
     )
-    rater_names = tuple(re.sub(words_to_leave_out, "", column).strip("_.- ") for column in columns)
+    remainders = [re.sub(words_to_leave_out, "", column) for column in columns]
+    rater_names = tuple(remainder.strip("_.- ") for remainder in remainders)
     are_distinct = len(set(rater_names)) == len(rater_names)
     return rater_names if all(rater_names) and are_distinct else tuple(columns)
 
@@ -407,31 +427,32 @@ def _is_meant(alias: str, field: str, cells: Mapping[str, Any], mapping: Mapped)
     """
     if alias in mapping:
         return field not in mapping
-    return field not in cells and not (field == "references" and "reference" in cells)
+    if field == "references" and "reference" in cells:
+        return False
+    return field not in cells
 
 
 def guessed_columns(sample: Sample, mapping: Mapped) -> dict[str, str]:
     """Return the fields that columns of other names filled without a mapping, by column."""
+    field_by_name = dict(ALIASES)
+    for field, usual_names in USUAL_NAMES.items():
+        field_by_name |= dict.fromkeys(usual_names, field)
     guessed: dict[str, str] = {}
-    usual_names = {
-        usual_name: field
-        for field, field_names in USUAL_NAMES.items()
-        for usual_name in field_names
-    }
-    for alias, field in (ALIASES | usual_names).items():
-        if alias in sample.extra and alias not in mapping:
-            cell = RawRow(sample.where, {field: sample.extra[alias]}, flat=True, packed=True)
-            with suppress(DataError):
-                value = cell.cells[field]
-                if field == "references":
-                    value = _references(cell.cells, cell)
-                if value == getattr(sample, field):
-                    # The column filled the field if both have the same value.
-                    guessed[alias] = field
+    for name, field in field_by_name.items():
+        if name not in sample.extra or name in mapping:
+            continue
+        value = sample.extra[name]
+        with suppress(DataError):
+            if field == "references":
+                row = RawRow(sample.where, {field: value}, flat=True, packed=True)
+                value = _references(row.cells, row)
+            # The column filled the field if both have the same value.
+            if value == getattr(sample, field):
+                guessed[name] = field
     return guessed
 
 
-def _check_own(
+def _refuse_shared_scores(
     row: RawRow,
     present: Mapping[str, Any],
     mappings: Sequence[Mapped],
@@ -448,17 +469,32 @@ def _check_own(
         # Each system has a column of its own.
         if any(mapping.get(field, cell) != columns for mapping in mappings[1:]):
             continue
-        column = columns if isinstance(columns, str) else columns[0]
-        rating_name = f"{RATING}.{UNNAMED_RATING}" if field == RATING else field
-        column_of_system = f"{SYSTEM}_{rating_name.removeprefix(f'{RATING}.')}"
-        example = option("map", {rating_name: column_of_system})
+        problem = _problem_of_shared_scores(field, columns, systems, is_score=field in scores)
+        raise DataError(f"{row.where}: {problem}")
+
+
+def _problem_of_shared_scores(
+    field: str,
+    columns: str | Sequence[str],
+    systems: Sequence[str],
+    *,
+    is_score: bool,
+) -> str:
+    """Say that every system would get the ratings or scores of a column, and what to do."""
+    column = columns if isinstance(columns, str) else columns[0]
+    rating_name = f"{RATING}.{UNNAMED_RATING}" if field == RATING else field
+    criterion = rating_name.removeprefix(f"{RATING}.")
+    example = option("map", {rating_name: f"{SYSTEM}_{criterion}"})
+    if is_score:
         remedy = "write one row per text, with its item, system and output"
-        if field not in scores:
-            remedy = f"put the ratings into a file of their own ({option('ratings', 'FILE')})"
-        raise DataError(
-            f"{row.where}: every system ({option('systems', systems)}) would get {column!r} as its "
-            f"{rating_name}; name each system's own column, such as {example}, or {remedy}"
-        )
+    else:
+        ratings_file = option("ratings", "FILE")
+        remedy = f"put the ratings into a file of their own ({ratings_file})"
+    named_systems = option("systems", systems)
+    return (
+        f"every system ({named_systems}) would get {column!r} as its "
+        f"{rating_name}; name each system's own column, such as {example}, or {remedy}"
+    )
 
 
 def _mapped_columns(mappings: Sequence[Mapped]) -> Iterator[str]:
@@ -502,8 +538,10 @@ def _check_complete(
     if missing:
         problems.append(_problem_of_missing(missing, cells))
     if problems:
+        location = _location_of_columns(row)
+        listed_problems = "; ".join(problems)
         columns = ", ".join(row.cells)
-        raise DataError(f"{_location_of_columns(row)}: {'; '.join(problems)} (columns: {columns})")
+        raise DataError(f"{location}: {listed_problems} (columns: {columns})")
 
 
 def _location_of_columns(row: RawRow) -> str:
@@ -540,7 +578,9 @@ def _problem_of_missing(missing: Sequence[str], cells: Mapping[str, Any]) -> str
     for field in missing:
         guesses = [guess for guess in COLUMN_GUESSES[field] if guess in cells]
         column_by_field[field] = guesses[0] if guesses else "COLUMN"
-    problem = f"no column {' and none '.join(missing)}: add {option('map', column_by_field)}"
+    fields = " and none ".join(missing)
+    advice = option("map", column_by_field)
+    problem = f"no column {fields}: add {advice}"
     if "system" in cells:
         return problem
     wide_form = option("systems", ["A", "B"])
@@ -612,15 +652,9 @@ def _human(
 
     With several raters, the human rating is their mean.
     """
-    cell = _unpack(cells.get(_RATED_CELL, {}), f"{location}: {_RATED_CELL}")
-    rating_cells = dict(cell) if isinstance(cell, Mapping) else {UNNAMED_RATING: cell}
-    prefix = f"{_RATED_CELL}."
-    for rating_name, value in cells.items():
-        if rating_name.startswith(prefix):
-            rating_cells[rating_name.removeprefix(prefix)] = value
     human: dict[str, float] = {}
     votes: dict[str, tuple[float | None, ...]] = {}
-    for rating_name, packed in rating_cells.items():
+    for rating_name, packed in _rating_cells(cells, location).items():
         label = f"{location}: human rating {str(rating_name)!r}"
         value = _unpack(packed, label)
         criterion = str(rating_name).strip()
@@ -637,19 +671,33 @@ def _human(
     return human, votes
 
 
+def _rating_cells(cells: Mapping[str, Any], location: str) -> dict[Any, Any]:
+    """Return the cells of human ratings by criterion: of `human`, and then of `human.NAME`."""
+    cell = _unpack(cells.get(_RATED_CELL, {}), f"{location}: {_RATED_CELL}")
+    rating_cells = dict(cell) if isinstance(cell, Mapping) else {UNNAMED_RATING: cell}
+    prefix = f"{_RATED_CELL}."
+    for column, value in cells.items():
+        if column.startswith(prefix):
+            rating_cells[column.removeprefix(prefix)] = value
+    return rating_cells
+
+
 def _unpack(value: Any, label: str) -> Any:
     """Return a cell's object or list, of JSON or Python; anything else unchanged.
 
     An array becomes a list. Raises DataError for damaged JSON.
     """
-    if isinstance(value, str) and value.lstrip().startswith(("{", "[", "(")):
-        try:
-            return packed_value(value)
-        except NoValue:
-            if value.lstrip().startswith("("):  # no JSON begins so: it is a text in brackets
-                return value
-            return parsed(value, label)
-    return value.tolist() if hasattr(value, "tolist") else value
+    if not isinstance(value, str):
+        return value.tolist() if hasattr(value, "tolist") else value
+    beginning = value.lstrip()[:1]
+    if beginning not in ("{", "[", "("):
+        return value
+    try:
+        return packed_value(value)
+    except NoValue:
+        if beginning == "(":  # no JSON begins so: it is a text in brackets
+            return value
+        return parsed(value, label)
 
 
 _LARGEST_RATING = 1e12  # beyond it, charts and intervals lose their digits

@@ -40,37 +40,27 @@ def merge_criteria(
     becomes `CRITERION.COLUMN`. None if the data has no column of criteria. Raises DataError for two
     scores of one text and criterion.
     """
-    renamed = mapping.get(CRITERION, CRITERION)
-    read: list[RawRow] = []
-    for row in rows(data):
-        # Nobody gives a Sample several criteria in rows.
-        if isinstance(row, Sample):
-            return None
-        _refuse_pairs(row)
-        if not read and not (isinstance(renamed, str) and renamed in row.cells):
-            return None
-        read.append(row)
-    if not read:
+    mapped = mapping.get(CRITERION, CRITERION)
+    score_rows = _rows_with_criteria(data, mapped)
+    if not score_rows:
         return None
-    criterion_column = str(renamed)
+    criterion_column = str(mapped)
     text_columns = [str(mapping.get(field, field)) for field in _TEXT]
-    item_column = text_columns[0]
-    for row in read:
-        if is_missing(row.cells.get(item_column), row.flat):
-            raise DataError(
-                f"{row.where}: no item in the column {item_column}, which a table with a row per "
-                f"score needs (columns: {', '.join(row.cells)})"
-            )
+    for row in score_rows:
+        _check_item(row, text_columns[0])
     criteria: dict[str, None] = {}
     rows_by_text: dict[tuple[Any, ...], dict[str, RawRow]] = {}
-    for row in read:
+    for row in score_rows:
         criterion = _criterion_of(row, criterion_column, score)
         criteria[criterion] = None
         key = tuple(row.cells.get(column) for column in text_columns)
         row_by_criterion = rows_by_text.setdefault(key, {})
         if criterion in row_by_criterion:
+            item, system, *_ = key
+            text = text_name(str(item), str(system))
+            first_location = row_by_criterion[criterion].where
             raise DataError(
-                _message_of_two_scores(row, row_by_criterion[criterion], key, criterion),
+                f"{row.where}: {text} already has a score for {criterion}, at {first_location}"
             )
         row_by_criterion[criterion] = row
     merged = [
@@ -80,24 +70,38 @@ def merge_criteria(
     return ScoreTable(merged, list(criteria))
 
 
-def _message_of_two_scores(
-    row: RawRow,
-    first_row: RawRow,
-    key: tuple[Any, ...],
-    criterion: str,
-) -> str:
-    """Say that a text has two scores for a criterion; `key` begins with its item and system."""
-    item, system, *_ = key
-    text = text_name(str(item), str(system))
-    return f"{row.where}: {text} already has a score for {criterion}, at {first_row.where}"
+def _rows_with_criteria(data: Any, criterion_column: str | Sequence[str]) -> list[RawRow]:
+    """Return the rows, none if the first one has no such column. Raises DataError for pairs."""
+    score_rows: list[RawRow] = []
+    for row in rows(data):
+        # Nobody gives a Sample several criteria in rows.
+        if isinstance(row, Sample):
+            return []
+        _refuse_pairs(row)
+        if not score_rows:
+            is_one_column = isinstance(criterion_column, str)
+            if not is_one_column or criterion_column not in row.cells:
+                return []
+        score_rows.append(row)
+    return score_rows
+
+
+def _check_item(row: RawRow, item_column: str) -> None:
+    """Raise DataError for a row without an item."""
+    if is_missing(row.cells.get(item_column), row.flat):
+        columns = ", ".join(row.cells)
+        raise DataError(
+            f"{row.where}: no item in the column {item_column}, which a table with a row per "
+            f"score needs (columns: {columns})"
+        )
 
 
 def _refuse_pairs(row: RawRow) -> None:
     """Raise DataError for a row that compares two texts."""
     if "first" in row.cells and "second" in row.cells:
+        rank = command("rank")
         raise DataError(
-            f"{row.where}: the columns first and second compare two texts, which {command('rank')} "
-            "does"
+            f"{row.where}: the columns first and second compare two texts, which {rank} does"
         )
 
 
@@ -111,22 +115,26 @@ def _criterion_of(row: RawRow, column: str, score: str) -> str:
     return str(criterion).strip()
 
 
-def _merged_row(row_by_criterion: Mapping[str, RawRow], column: str, score: str) -> RawRow:
+def _merged_row(
+    row_by_criterion: Mapping[str, RawRow],
+    criterion_column: str,
+    score: str,
+) -> RawRow:
     """Return the row of one text, with a column for each criterion."""
     rows_of_text = list(row_by_criterion.values())
+    columns: dict[str, None] = {}
+    for row in rows_of_text:
+        columns |= dict.fromkeys(row.cells)
     cells: dict[str, Any] = {}
-    other_columns = dict.fromkeys(
-        other_column for row in rows_of_text for other_column in row.cells
-    )
-    for other_column in other_columns:
-        if other_column in (column, score, *_RATINGS):
+    for column in columns:
+        if column in (criterion_column, score, *_RATINGS):
             continue
-        values = [row.cells.get(other_column) for row in rows_of_text]
+        values = [row.cells.get(column) for row in rows_of_text]
         if all(value == values[0] for value in values):
-            cells[other_column] = values[0]
+            cells[column] = values[0]
             continue
         for criterion, value in zip(row_by_criterion, values, strict=True):
-            cells[f"{criterion}.{other_column}"] = value
+            cells[f"{criterion}.{column}"] = value
     for criterion, row in row_by_criterion.items():
         cells[criterion] = row.cells.get(score)
         for rating_column in _RATINGS:

@@ -29,20 +29,21 @@ def find_separator(lines: Sequence[str], usual_separator: str) -> str:
     Another one is taken if the header has several columns with it, and either just one with the
     usual one, or rows of another length.
     """
-    shapes = {separator: _shape(lines, separator) for separator in (usual_separator, *SEPARATORS)}
-    usual_shape = shapes[usual_separator]
+    usual_shape = _shape(lines, usual_separator)
     if usual_shape.n_columns > 1 and usual_shape.is_regular:
         return usual_separator
-    several = {separator: shape for separator, shape in shapes.items() if shape.n_columns > 1}
-    candidates = {separator: shape for separator, shape in several.items() if shape.is_regular}
-    if not candidates and usual_shape.n_columns < 2 and usual_separator == ",":
+    n_columns: dict[str, int] = {}  # with each separator that makes several columns
+    regular: list[str] = []
+    for separator in (usual_separator, *SEPARATORS):
+        shape = _shape(lines, separator)
+        if shape.n_columns > 1:
+            n_columns[separator] = shape.n_columns
+            if shape.is_regular:
+                regular.append(separator)
+    if not regular and usual_shape.n_columns < 2 and usual_separator == ",":
         # A row is wrong with any separator: the message about it names the header's columns.
-        candidates = several
-    return max(
-        candidates,
-        key=lambda separator: candidates[separator].n_columns,
-        default=usual_separator,
-    )
+        regular = list(n_columns)
+    return max(regular, key=n_columns.__getitem__, default=usual_separator)
 
 
 class _Shape(NamedTuple):

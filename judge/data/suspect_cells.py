@@ -54,11 +54,11 @@ def _missing_notes(samples: Sequence[Sample]) -> Iterator[str]:
     for sample in samples:
         for text in _texts(sample):
             word = text.strip()
-            if word in MISSING:
-                counts[word] += 1
-                first_location = (
-                    first_location or sample.where or text_name(sample.item, sample.system)
-                )
+            if word not in MISSING:
+                continue
+            counts[word] += 1
+            if not first_location:
+                first_location = sample.where or text_name(sample.item, sample.system)
     if not counts:
         return
     words = [f"{word!r} ({count:,})" for word, count in sorted(counts.items())]

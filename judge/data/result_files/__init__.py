@@ -77,16 +77,17 @@ def read_result_file(path: str | PathLike[str]) -> ResultFile | None:
     reader = _reader_of(opening)
     if opening is None or reader is None:
         return None
-    openings = chain([opening], (_opening_of(reader, *other_file) for other_file in others))
+    # One file after the other, because all together may be large.
+    other_openings = (_opening_of(reader, path, name) for path, name in others)
     texts: list[JudgedText] = []
     pairs: list[JudgedPair] = []
-    for opening in openings:
-        for judged in _read(reader, opening):
+    for file_opening in chain([opening], other_openings):
+        for judged in _read(reader, file_opening):
             if isinstance(judged, JudgedPair):
                 pairs.append(judged)
                 continue
             if not judged.system and others:
-                judged.system = opening.path.stem
+                judged.system = file_opening.path.stem
             texts.append(judged)
     if pairs:
         return rows_of_pairs(reader.tool, pairs)

@@ -38,7 +38,7 @@ def read(opening: Opening) -> Iterator[JudgedPair]:
             first=first_system,
             second=second_system,
             result=_result(annotation, row.where),
-            own_columns=_own(annotation),
+            own_columns=_columns_of_instruction(annotation),
         )
 
 
@@ -54,8 +54,7 @@ def _result(annotation: Mapping[str, Any], location: str) -> float | None:
     return 2 - value
 
 
-def _own(annotation: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is known of the instruction and is the same for all its pairs."""
-    return {
-        column: annotation[column] for column in ("dataset", "datasplit") if column in annotation
-    }
+def _columns_of_instruction(annotation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns about the instruction, which are the same for all its pairs."""
+    present = [column for column in ("dataset", "datasplit") if column in annotation]
+    return {column: annotation[column] for column in present}

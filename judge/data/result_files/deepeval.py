@@ -38,14 +38,14 @@ def read(opening: Opening) -> Iterator[JudgedText]:
     system = model if isinstance(model, str) else ""
     for key in _CASES:
         test_cases = member(test_run, key, opening.name, list)
-        count_by_name = Counter(
-            test_case.get("name") for test_case in test_cases if isinstance(test_case, Mapping)
-        )
+        mappings = [test_case for test_case in test_cases if isinstance(test_case, Mapping)]
+        count_by_name = Counter(test_case.get("name") for test_case in mappings)
         for number, test_case in enumerate(test_cases, 1):
             location = f"{opening.name} {key} {number}"
-            name = member(test_case, "name", location, str)
+            item = member(test_case, "name", location, str)
             # Several cases of one test of pytest have its name.
-            item = name if count_by_name[name] == 1 else f"{name} {number}"
+            if count_by_name[item] > 1:
+                item = f"{item} {number}"
             yield _text(test_case, item, system, location)
 
 
@@ -72,16 +72,17 @@ def _text(test_case: Mapping[str, Any], item: str, system: str, location: str) -
     # A case of a conversation has a scenario, turns and an expected outcome instead.
     source = test_case.get("input") or test_case.get("scenario")
     output = test_case.get("actualOutput") or test_case.get("turns") or []
-    expected = test_case.get("expectedOutput") or test_case.get("expectedOutcome")
     text = JudgedText(
         location,
         item=item,
         system=system,
         source=as_text(source),
         output=as_text(output),
-        references=(expected,) if isinstance(expected, str) else (),
     )
-    errors = []
+    expected = test_case.get("expectedOutput") or test_case.get("expectedOutcome")
+    if isinstance(expected, str):
+        text.references = (expected,)
+    errors: list[str] = []
     for metric_data in test_case.get("metricsData") or []:
         metric = member(metric_data, "name", location, str)
         if metric in text.scores:
@@ -90,8 +91,9 @@ def _text(test_case: Mapping[str, Any], item: str, system: str, location: str) -
         text.reasons[metric] = str(metric_data.get("reason") or "")
         text.own_columns[metric + _THRESHOLD] = metric_data.get("threshold")
         text.own_columns[metric + _SUCCESS] = metric_data.get("success")
-        if metric_data.get("error"):
-            errors.append(f"{metric}: {metric_data['error']}")
+        error = metric_data.get("error")
+        if error:
+            errors.append(f"{metric}: {error}")
     if errors:
         text.own_columns["error"] = "; ".join(errors)
     return text

@@ -77,7 +77,8 @@ def _model(log: Any, file_name: str) -> str:
         raise DataError(
             f"{file_name}: a log of Inspect in version {version!r}; judge reads version {_VERSION}"
         )
-    return str(member(member(log, "eval", file_name, dict), "model", file_name, str))
+    evaluated = member(log, "eval", file_name, dict)
+    return str(member(evaluated, "model", file_name, str))
 
 
 def _judged_text(sample: Any, system: str, location: str) -> JudgedText:
@@ -87,8 +88,9 @@ def _judged_text(sample: Any, system: str, location: str) -> JudgedText:
     attachments = sample.get("attachments") or {}
     source = _resolved(sample.get("input"), attachments)
     output = _resolved(sample.get("output"), attachments)
-    target = sample.get("target") or ()
-    references = [target] if isinstance(target, str) else target
+    targets = sample.get("target") or ()
+    if isinstance(targets, str):
+        targets = [targets]
     # Inspect calls a repetition of all samples an epoch.
     epoch = sample.get("epoch", 1)
     if not isinstance(epoch, int):
@@ -99,7 +101,7 @@ def _judged_text(sample: Any, system: str, location: str) -> JudgedText:
         system=system,
         source=as_text(source),
         output=_completion(output),
-        references=tuple(as_text(reference) for reference in references),
+        references=tuple(map(as_text, targets)),
         generation=epoch,
         error=_error(sample),
     )
@@ -143,11 +145,12 @@ def _add_score(text: JudgedText, scorer: str, score_value: Any) -> None:
     if not isinstance(score_value, Mapping) or "value" not in score_value:
         raise DataError(f"{text.where}: the score of {scorer} has no value")
     value = score_value["value"]
-    values = {scorer: value}
     if isinstance(value, Mapping):
-        values = {f"{scorer}.{value_name}": part for value_name, part in value.items()}
-    for criterion, part in values.items():
-        text.scores[criterion] = _value(part, text.where, criterion)
+        for value_name, part in value.items():
+            criterion = f"{scorer}.{value_name}"
+            text.scores[criterion] = _value(part, text.where, criterion)
+    else:
+        text.scores[scorer] = _value(value, text.where, scorer)
     text.reasons[scorer] = str(score_value.get("explanation") or "")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from judge.core.errors import DataError
@@ -73,9 +74,9 @@ class ResultFile:
         notes: list[str] = [Remark(f"Read as a result file of {self.tool}.")]
         if self.further:
             names = first_names(self.further, _MOST_NAMED)
+            example = option("judge_columns", "NAME")
             notes.append(
-                f"Judged on some texts only, and not read as scores: {names} "
-                f"({option('judge_columns', 'NAME')} reads one)."
+                f"Judged on some texts only, and not read as scores: {names} ({example} reads one)."
             )
         return notes
 
@@ -112,20 +113,23 @@ def as_text(value: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, list) and all(isinstance(message, Mapping) for message in value):
-        return "\n\n".join(_message(message, len(value)) for message in value)
+        with_role = len(value) > 1
+        return "\n\n".join(_message(message, with_role=with_role) for message in value)
     if isinstance(value, Mapping) and isinstance(value.get("content"), str | list):
         return as_text(value["content"])
     return str(value)
 
 
-def _message(message: Mapping[str, Any], n_messages: int) -> str:
-    """Return a message with its role if there are several, or a part of a message."""
+def _message(message: Mapping[str, Any], *, with_role: bool) -> str:
+    """Return a message, or a part of a message, as text."""
     if "content" in message:
         text = as_text(message["content"])
-        return f"{message.get('role', '')}: {text}" if n_messages > 1 else text
+        role = message.get("role", "")
+        return f"{role}: {text}" if with_role else text
     if isinstance(message.get("text"), str):
         return str(message["text"])
-    return f"[{message.get('type', 'part')}]"
+    part_type = message.get("type", "part")
+    return f"[{part_type}]"
 
 
 def rows_of_texts(
@@ -135,10 +139,12 @@ def rows_of_texts(
     lower_is_better: Collection[str],
 ) -> ResultFile:
     """Return one row per text. Raises DataError, with the file's `name`, if there is no score."""
-    criterion_names = dict.fromkeys(criterion for text in texts for criterion in text.scores)
+    criterion_names = dict.fromkeys(chain.from_iterable(text.scores for text in texts))
     if not criterion_names:
         location = texts[0].where if texts else name
-        reason = f" (error: {texts[0].error:.200})" if texts and texts[0].error else ""
+        reason = ""
+        if texts and texts[0].error:
+            reason = f" (error: {texts[0].error:.200})"
         raise DataError(f"{location}: read as a result file of {tool}, which has no score{reason}")
     column_by_criterion = {name: _column_name(name, texts) for name in criterion_names}
     criteria: dict[str, Better] = {}

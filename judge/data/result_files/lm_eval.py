@@ -33,13 +33,14 @@ def read(opening: Opening) -> Iterator[JudgedText]:
     """Yield the documents, each with the scores of all filters. Raises DataError."""
     rows = list(opening.rows())
     filters = {row.cells.get("filter") for row in rows}
+    has_several_filters = len(filters) > 1
     model = _model(opening.path)
     text_by_item: dict[str, JudgedText] = {}
     for row in rows:
         item = str(row.cells.get("doc_id"))
         if item not in text_by_item:
             text_by_item[item] = _text(row, item, model)
-        _add_scores(text_by_item[item], row, with_filter=len(filters) > 1)
+        _add_scores(text_by_item[item], row, with_filter=has_several_filters)
     yield from text_by_item.values()
 
 
@@ -90,12 +91,14 @@ def _requests(row: RawRow) -> list[list[Any]]:
 
 
 def _most_probable(answers: Sequence[Any]) -> int:
-    """Return the number of the answer with the highest log-likelihood, the first of each."""
-    log_likelihoods = []
+    """Return the number of the answer with the highest log-likelihood, its first member."""
+    log_likelihoods: list[float] = []
     for answer in answers:
-        first_number = answer[0] if isinstance(answer, list) and answer else None
-        log_likelihood = finite_number(first_number)
-        log_likelihoods.append(float("-inf") if log_likelihood is None else log_likelihood)
+        first_member = answer[0] if isinstance(answer, list) and answer else None
+        log_likelihood = finite_number(first_member)
+        if log_likelihood is None:
+            log_likelihood = float("-inf")
+        log_likelihoods.append(log_likelihood)
     return log_likelihoods.index(max(log_likelihoods))
 
 
@@ -109,7 +112,10 @@ def _choice(requests: Sequence[Sequence[Any]], number: int) -> str:
 def _add_scores(text: JudgedText, row: RawRow, *, with_filter: bool) -> None:
     """Add the metrics of a line, with the name of its filter if there are several."""
     for metric in row.cells.get("metrics") or ():
-        criterion = f"{metric}.{row.cells['filter']}" if with_filter else str(metric)
+        criterion = str(metric)
+        if with_filter:
+            filter_name = row.cells["filter"]
+            criterion = f"{metric}.{filter_name}"
         value = row.cells.get(metric)
         if criterion in text.scores or criterion in text.own_columns:
             raise DataError(f"{row.where}: document {text.item} already has {criterion}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from judge.core.errors import DataError
@@ -45,7 +46,8 @@ def read(opening: Opening) -> Iterator[JudgedText]:
 
 def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
     """Return MLflow's own metrics on which lower is better. The table does not say so."""
-    return {metric for text in texts for metric in text.scores} & _LOWER_IS_BETTER
+    metrics = chain.from_iterable(text.scores for text in texts)
+    return _LOWER_IS_BETTER.intersection(metrics)
 
 
 def _text_of_trace(row: RawRow) -> JudgedText:
@@ -59,7 +61,7 @@ def _text_of_trace(row: RawRow) -> JudgedText:
         own_columns={"trace_id": cells["trace_id"]},
     )
     expected = _expectations(row)
-    errors = []
+    errors: list[str] = []
     for column, cell in cells.items():
         assessment = column.removesuffix(_VALUE)
         if assessment == column:
@@ -97,15 +99,16 @@ def _expectations(row: RawRow) -> set[str]:
 def _former_text(row: RawRow, number: int) -> JudgedText:
     """Return the text of a row of `mlflow.models.evaluate`, which has no id of the item."""
     cells = row.cells
-    target = cells.get("ground_truth", cells.get("targets"))
     output = cells.get("predictions", cells.get("outputs"))
     text = JudgedText(
         row.where,
         item=number,
         source=str(cells.get("inputs") or ""),
         output=str(output or ""),
-        references=(str(target),) if target else (),
     )
+    target = cells.get("ground_truth", cells.get("targets"))
+    if target:
+        text.references = (str(target),)
     for column, cell in cells.items():
         match = _FORMER.fullmatch(column)
         if match is None:
@@ -119,5 +122,8 @@ def _former_text(row: RawRow, number: int) -> JudgedText:
 
 
 def _value(cell: Any, location: str, criterion: str) -> Value:
-    verdict = _VERDICTS.get(cell.strip().lower()) if isinstance(cell, str) else None
-    return score(cell, location, criterion) if verdict is None else verdict
+    if isinstance(cell, str):
+        word = cell.strip().lower()
+        if word in _VERDICTS:
+            return _VERDICTS[word]
+    return score(cell, location, criterion)

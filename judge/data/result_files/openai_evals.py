@@ -21,11 +21,15 @@ _NAME_WITH_ID = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def claims(opening: Opening) -> bool:
     """Return whether these are output items."""
+    first_object: Any = opening.first
     result_page = opening.document.get("data")
-    first_object = (
-        result_page[0] if isinstance(result_page, list) and result_page else opening.first
-    )
-    return isinstance(first_object, Mapping) and first_object.get("object") == _ITEM
+    if isinstance(result_page, list) and result_page:
+        first_object = result_page[0]
+    return _is_item(first_object)
+
+
+def _is_item(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.get("object") == _ITEM
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
@@ -44,20 +48,21 @@ def read(opening: Opening) -> Iterator[JudgedText]:
 
 
 def _text(item: Any, location: str) -> JudgedText:
-    if not isinstance(item, Mapping) or item.get("object") != _ITEM:
+    if not _is_item(item):
         raise DataError(f"{location}: not an {_ITEM}")
-    data = member(item, "datasource_item", location, dict)
-    sample = item.get("sample") or {}
     item_id = item.get("datasource_item_id", item.get("id"))
+    sample = item.get("sample") or {}
     text = JudgedText(
         location,
         item=str(item_id),
         system=str(sample.get("model") or ""),
         source=as_text(sample.get("input")),
         output=as_text(sample.get("output")),
-        own_columns={f"item.{column}": value for column, value in data.items()},
     )
-    error = sample.get("error") or {}
+    data = member(item, "datasource_item", location, dict)
+    for column, value in data.items():
+        text.own_columns[f"item.{column}"] = value
+    error = sample.get("error")
     if isinstance(error, Mapping) and error.get("message"):
         text.error = str(error["message"])
     for result in member(item, "results", location, list):

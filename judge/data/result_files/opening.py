@@ -45,29 +45,35 @@ def read_opening(path: Path, file_name: str) -> Opening | None:
 
     A damaged file is None, too: the reader of the rows says what is wrong.
     """
-    suffix = path.suffix.lower()
     try:
-        with path.open("rb") as file:
-            start = file.read(4)
-            # Every zip archive begins so, and an Excel file is one.
-            if start == b"PK\x03\x04" and suffix != ".xlsx":
-                return Opening(path, file_name, members=_members(path))
-            if suffix not in (".json", *_LINES, *_TABLES):
-                return None
-            start += file.readline() if suffix in _LINES else file.read(_START)
-        # A character may be cut off at the end of what was read, and is ignored.
-        text = start.decode("utf-8-sig", "ignore")
-        if suffix in _TABLES:
-            separator = "\t" if suffix == ".tsv" else ","
-            return Opening(path, file_name, header=_header(text, separator))
-        if suffix in _LINES:
-            return Opening(path, file_name, first=_object(text))
-        if text.lstrip().startswith("["):
-            return Opening(path, file_name, first=_first_of_list(text))
-        # Data are lists, so that nothing is read twice here.
-        return Opening(path, file_name, document=_object(path.read_text("utf-8-sig")))
+        return _read_opening(path, file_name)
     except (OSError, ValueError, RecursionError, csv.Error, zipfile.BadZipFile):
         return None
+
+
+def _read_opening(path: Path, file_name: str) -> Opening | None:
+    """Return the beginning of a file; a damaged file raises errors of several classes."""
+    suffix = path.suffix.lower()
+    with path.open("rb") as file:
+        start = file.read(4)
+        # Every zip archive begins so, and an Excel file is one.
+        if start == b"PK\x03\x04" and suffix != ".xlsx":
+            return Opening(path, file_name, members=_members(path))
+        if suffix not in (".json", *_LINES, *_TABLES):
+            return None
+        start += file.readline() if suffix in _LINES else file.read(_START)
+    # A character may be cut off at the end of what was read, and is ignored.
+    text = start.decode("utf-8-sig", "ignore")
+    if suffix in _TABLES:
+        separator = "\t" if suffix == ".tsv" else ","
+        return Opening(path, file_name, header=_header(text, separator))
+    if suffix in _LINES:
+        return Opening(path, file_name, first=_object(text))
+    if text.lstrip().startswith("["):
+        return Opening(path, file_name, first=_first_of_list(text))
+    # Data are lists, so that nothing is read twice here.
+    whole_text = path.read_text("utf-8-sig")
+    return Opening(path, file_name, document=_object(whole_text))
 
 
 def _members(path: Path) -> tuple[str, ...]:

@@ -25,21 +25,21 @@ _RESULT_KEYS = ("testIdx", "promptIdx", "provider", "gradingResult", "success")
 
 def claims(opening: Opening) -> bool:
     """Return whether these are results."""
-    results = opening.document.get("results")
-    if isinstance(results, Mapping):
-        return "evalId" in opening.document and "results" in results and "prompts" in results
+    summary = opening.document.get("results")
+    if isinstance(summary, Mapping):
+        return "evalId" in opening.document and "results" in summary and "prompts" in summary
     return all(key in opening.first for key in _RESULT_KEYS)
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
     """Yield the results. Raises DataError."""
     results = list(_results(opening))
-    prompts = dict.fromkeys(_prompt(result) for _, result in results)
-    number_of_prompt = {prompt: number for number, prompt in enumerate(prompts, 1)}
+    prompts = list(dict.fromkeys(_prompt_id(result) for _, result in results))
     for location, result in results:
         system = _provider(result, location)
         if len(prompts) > 1:
-            system = f"{system} (prompt {number_of_prompt[_prompt(result)]})"
+            number = prompts.index(_prompt_id(result)) + 1
+            system = f"{system} (prompt {number})"
         yield _text(result, system, location)
 
 
@@ -62,26 +62,29 @@ def _results(opening: Opening) -> Iterator[tuple[str, Any]]:
         yield f"{opening.name} result {number}", result
 
 
-def _prompt(result: Any) -> str:
-    """Return what tells a prompt from the others: its id, else its place."""
-    fields = result if isinstance(result, Mapping) else {}
-    return str(fields.get("promptId", fields.get("promptIdx")))
+def _prompt_id(result: Any) -> str:
+    """Return the id of a result's prompt or, in older files, the prompt's index."""
+    if not isinstance(result, Mapping):
+        return ""
+    return str(result.get("promptId", result.get("promptIdx")))
 
 
 def _provider(result: Any, location: str) -> str:
     """Return the label of a provider, or its id."""
     provider = member(result, "provider", location, dict)
-    return str(provider.get("label") or member(provider, "id", location, str))
+    label = provider.get("label")
+    if label:
+        return str(label)
+    return str(member(provider, "id", location, str))
 
 
 def _text(result: Mapping[str, Any], system: str, location: str) -> JudgedText:
     test_index = result.get("testIdx")
     if not isinstance(test_index, int):
         raise DataError(f"{location}: testIdx is {test_index!r:.40}, not a number")
-    test = result.get("testCase") or {}
+    prompt = result.get("prompt") or {}
     response = result.get("response") or {}
     output = response.get("output") if isinstance(response, Mapping) else response
-    prompt = result.get("prompt") or {}
     text = JudgedText(
         location,
         # promptfoo counts tests from 0, and items without a name count from 1.
@@ -90,14 +93,16 @@ def _text(result: Mapping[str, Any], system: str, location: str) -> JudgedText:
         source=as_text(prompt.get("raw")),
         output=as_text(output),
     )
+    test = result.get("testCase")
     if isinstance(test, Mapping) and test.get("description"):
         text.own_columns["description"] = str(test["description"])
-    for variable, value in (result.get("vars") or {}).items():
+    variables = result.get("vars") or {}
+    for variable, value in variables.items():
         text.own_columns[f"vars.{variable}"] = value
     if result.get("failureReason") == _ERROR:
         text.error = str(result.get("error") or "error")
-    graded = result.get("gradingResult") or {}
-    _add_scores(text, graded.get("componentResults") or [])
+    grading = result.get("gradingResult") or {}
+    _add_scores(text, grading.get("componentResults") or [])
     if not text.error:
         text.scores = {"pass": _pass(result, location), **text.scores}
     return text
@@ -119,22 +124,30 @@ def _add_scores(text: JudgedText, components: Sequence[Any]) -> None:
     values_by_criterion: dict[str, list[Value]] = {}
     reasons_by_criterion: dict[str, list[str]] = {}
     for component in components:
-        assertion = component.get("assertion") or {} if isinstance(component, Mapping) else {}
+        assertion: Mapping[str, Any] = {}
+        if isinstance(component, Mapping):
+            assertion = component.get("assertion") or {}
         kind = str(assertion.get("type") or "assertion")
         if kind == _HUMAN:
             text.own_columns["human"] = score(component.get("score"), text.where, kind)
             continue
-        criterion = str(assertion.get("metric") or _numbered(kind, values_by_criterion))
+        metric = assertion.get("metric")
+        criterion = str(metric) if metric else _numbered(kind, values_by_criterion)
         value = _value(component, text.where, criterion)
         values_by_criterion.setdefault(criterion, []).append(value)
         reason = str(component.get("reason") or "")
         reasons_by_criterion.setdefault(criterion, []).append(reason)
     for criterion, values in values_by_criterion.items():
-        known_values = [value for value in values if value is not None]
-        mean = fmean(known_values) if known_values else None
-        # A single verdict stays true or false.
-        text.scores[criterion] = known_values[0] if len(known_values) == 1 else mean
+        text.scores[criterion] = _mean(values)
         text.reasons[criterion] = "\n".join(reasons_by_criterion[criterion])
+
+
+def _mean(values: Sequence[Value]) -> Value:
+    """Return the mean of the known values; a single verdict stays true or false."""
+    known_values = [value for value in values if value is not None]
+    if len(known_values) == 1:
+        return known_values[0]
+    return fmean(known_values) if known_values else None
 
 
 def _numbered(kind: str, names: Mapping[str, Any]) -> str:
@@ -153,4 +166,6 @@ def _value(component: Any, location: str, criterion: str) -> Value:
         raise DataError(f"{location}: {criterion} is {component!r:.40}, not an object")
     value = score(component.get("score"), location, criterion)
     passed = component.get("pass")
-    return passed if isinstance(passed, bool) and value == float(passed) else value
+    if isinstance(passed, bool) and value == float(passed):
+        return passed
+    return value
