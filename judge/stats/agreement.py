@@ -25,8 +25,10 @@ from judge.stats.bootstrap import (
     Floats,
     Ints,
     Statistic,
+    all_known,
     item_means,
     sums_by_item,
+    without_nan,
 )
 from judge.stats.coefficients import average, rounded, share
 from judge.table import Table
@@ -192,7 +194,7 @@ def _reason_undefined(used_votes: Floats, number_of_texts: int, measure: Measure
         if measure.startswith("icc") and number_of_raters > 2:
             raters = f"all {number_of_raters} raters"
         return f"fewer than two texts have the ratings of {raters}"
-    ratings = used_votes[~np.isnan(used_votes)]
+    ratings = without_nan(used_votes)
     distinct = len(np.unique(ratings))
     if distinct < 2:
         return "all ratings are equal"
@@ -281,7 +283,7 @@ def _with_added_texts(votes: Floats, measure: Measure) -> _PaddedVotes:
     give it. This label is the one nearest to the mean of all ratings with another label than the
     commonest.
     """
-    ratings = votes[~np.isnan(votes)]
+    ratings = without_nan(votes)
     labels, frequencies = np.unique(ratings, return_counts=True)
     commonest = labels[frequencies.argmax()]
     is_rarer = labels != commonest
@@ -318,7 +320,7 @@ def _alpha_interval(votes: Floats) -> Statistic:
     independent.
     """
     item, units = _votes_by_text(votes)
-    known_values = units[~np.isnan(units)]
+    known_values = without_nan(units)
     # Sums of squares lose no digits if the values are centred; a range of 1 fits `_ROUNDING`.
     units = (units - known_values.mean()) / np.ptp(known_values)
     ratings_of_unit = (~np.isnan(units)).sum(axis=1)
@@ -473,7 +475,7 @@ def _kappa(votes: Floats, power: int) -> Statistic:
 
 def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Statistic:
     """Return kappa of two raters (votes are items × systems) on the texts that both rated."""
-    both = ~(np.isnan(first_votes) | np.isnan(second_votes))
+    both = all_known(first_votes, second_votes)
     item, _ = np.nonzero(both)
     votes_of_both = np.stack([first_votes[both], second_votes[both]])
     values, categories = np.unique(votes_of_both, return_inverse=True)

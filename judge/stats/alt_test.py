@@ -17,7 +17,7 @@ from scipy.special import stdtr
 from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.messages import option
-from judge.stats.bootstrap import Floats, Ints
+from judge.stats.bootstrap import Floats, Ints, all_known, sum_of_squares
 from judge.stats.coefficients import rounded
 from judge.stats.power import ALPHA
 
@@ -163,7 +163,7 @@ def _left_out(
     """Compare the judge with a rater by the distance from the others; None without shared texts."""
     own_votes = votes[position]
     others = np.delete(votes, position, axis=0)
-    both_scored = ~(np.isnan(judge) | np.isnan(own_votes))
+    both_scored = all_known(judge, own_votes)
     shared = both_scored & ~np.isnan(others).all(axis=0)
     if not shared.any():
         return None
@@ -204,7 +204,7 @@ def _p_of_mean_below(epsilon: float, differences: Floats, item: Ints, items: int
     texts = len(differences)
     mean = float(differences.mean())
     sums = np.bincount(item, differences - mean)
-    between_items = items / (items - 1) * float((sums**2).sum())
+    between_items = items / (items - 1) * sum_of_squares(sums)
     clustered = between_items / texts**2
     # Whole numbers with the mean ε have at least the variance of zeros and ones with that mean.
     least = epsilon * (1 - epsilon) / texts

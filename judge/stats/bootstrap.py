@@ -46,6 +46,23 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     return limited
 
 
+def without_nan(values: Floats) -> Floats:
+    """Return the values that are not NaN, as one axis."""
+    known_values: Floats = values[~np.isnan(values)]
+    return known_values
+
+
+def all_known(*values: Floats) -> Bools:
+    """Return at which positions none of these arrays is NaN."""
+    known: Bools = np.logical_and.reduce([~np.isnan(array) for array in values])
+    return known
+
+
+def sum_of_squares(values: np.ndarray[Any, Any]) -> float:
+    """Return the sum of the squared values."""
+    return float((values**2).sum())
+
+
 def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
     """Return the mean over items of every (system, column) with a score.
 
@@ -60,7 +77,7 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
         if column.name in table.corpus_columns:
             continue
         for system, values in zip(table.systems, table.matrix(column.name), strict=True):
-            known_values = values[~np.isnan(values)]
+            known_values = without_nan(values)
             if len(known_values):
                 mean = mean_estimate(known_values, column.low, column.high)
                 estimates[system, column.name] = mean
@@ -92,7 +109,7 @@ def mean_estimate(
     # The mean of equal numbers may differ from them by rounding.
     mean = float(values.mean()) if np.ptp(values) else float(values[0])
     deviations = values - mean
-    squares = float((deviations**2).sum())
+    squares = sum_of_squares(deviations)
     variance = squares / max(1, n - 1)
     ends = mean_interval(
         mean,

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from judge.stats.bootstrap import Floats, Ints, Statistic
+from judge.stats.bootstrap import Floats, Ints, Statistic, all_known, without_nan
 
 Coefficient = Literal["spearman", "kendall", "pearson"]
 COEFFICIENTS: tuple[Coefficient, ...] = get_args(Coefficient)
@@ -67,7 +67,7 @@ def average(values: Any) -> Floats:
 
 def paired(first_values: Floats, second_values: Floats) -> Pair:
     """Return both with NaN where either has NaN."""
-    both = ~(np.isnan(first_values) | np.isnan(second_values))
+    both = all_known(first_values, second_values)
     first_known = np.where(both, rounded(first_values), np.nan)
     second_known = np.where(both, rounded(second_values), np.nan)
     return first_known, second_known
@@ -551,7 +551,7 @@ def _whole_numbers(values: Floats) -> Floats:
     are equal numbers: sums of thirds rounded to any decimals are not.
     """
     common = 1
-    for value in np.unique(values[~np.isnan(values)]).tolist():
+    for value in np.unique(without_nan(values)).tolist():
         denominator = _denominator(value)
         common = lcm(common, denominator)
         # Larger multiples would not be exact as sums of floats.

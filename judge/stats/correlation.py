@@ -27,10 +27,13 @@ from judge.stats.bootstrap import (
     Interval,
     Resampled,
     Statistic,
+    all_known,
     mean_estimate,
+    sum_of_squares,
     t_quantile,
     t_test,
     too_few,
+    without_nan,
 )
 from judge.stats.coefficients import (
     COEFFICIENTS,
@@ -239,7 +242,7 @@ class CorrelationWithRatings:
 
     def _on_shared_texts(self, values: Floats, other_values: Floats) -> _ComparedColumns:
         """Return two columns with the ratings, on the texts that have both values and a rating."""
-        has_both = ~(np.isnan(values) | np.isnan(other_values))
+        has_both = all_known(values, other_values)
         is_known = has_both & ~np.isnan(self._ratings)
         ratings = np.where(is_known, self._ratings, np.nan)
         pair = paired(values, ratings)
@@ -340,7 +343,7 @@ def _draw(statistic: Statistic, is_known: Bools, key: Key, bootstrap: Bootstrap)
 
 def _difference_within_items(by_item: Floats, method: str, confidence: float) -> Estimate | None:
     """Return the mean of the items' differences, NaN if undefined; None if all are NaN."""
-    known_differences = by_item[~np.isnan(by_item)]
+    known_differences = without_nan(by_item)
     if not len(known_differences):
         return None
     # Judges and baselines are compared by the interval, without a sign-flip test.
@@ -367,7 +370,7 @@ def jackknife_interval(value: float, without: Floats, confidence: float) -> Inte
     deviations = without - without.mean()
     # Deviations of equal values can be 1e-17 instead of 0, which would give them a kurtosis.
     varies = np.ptp(without) > 0
-    squares = float((deviations**2).sum()) if varies else 0.0
+    squares = sum_of_squares(deviations) if varies else 0.0
     freedom = n - 1
     if squares:
         fourth_powers = float((deviations**4).sum())
@@ -528,7 +531,7 @@ def minus_one_rater(
     pairs: list[_JudgeAndRater] = []
     for index, rater in enumerate(votes):
         others = average(np.delete(votes, index, axis=0))
-        is_known = ~(np.isnan(values) | np.isnan(rater) | np.isnan(others))
+        is_known = all_known(values, rater, others)
         others = np.where(is_known, others, np.nan)
         pairs.append(_JudgeAndRater(paired(values, others), paired(rater, others)))
     if not pairs:
@@ -665,7 +668,7 @@ def _resampled_estimate(
 
 def mean_over_items(name: str, by_item: Floats, method: str, confidence: float) -> Estimate | None:
     """Return the mean of the items' coefficients, NaN if undefined; None if all are NaN."""
-    known_coefficients = by_item[~np.isnan(by_item)]
+    known_coefficients = without_nan(by_item)
     if not len(known_coefficients):
         return None
     estimate = mean_estimate(known_coefficients, -1.0, 1.0, confidence=confidence)
@@ -713,7 +716,7 @@ def _reason_undefined(pairs: Sequence[Pair], level: Level) -> str:
 
 def _is_constant(side: Floats) -> bool:
     """Return whether all known values of a side are equal, also if there is none."""
-    known_values = side[~np.isnan(side)]
+    known_values = without_nan(side)
     return not len(known_values) or bool(known_values.min() == known_values.max())
 
 

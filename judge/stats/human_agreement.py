@@ -22,7 +22,7 @@ from judge.data import ledger
 from judge.data.ratings import Ratings
 from judge.stats.agreement import Agreement, Measure, agree
 from judge.stats.alt_test import AltTest, alt_test
-from judge.stats.bootstrap import Bools, Bootstrap, Floats, one_thread
+from judge.stats.bootstrap import Bools, Bootstrap, Floats, all_known, one_thread
 from judge.stats.calibration_curve import Calibration, calibration, edges, levels
 from judge.stats.coefficients import LEVELS, Level, paired, within
 from judge.stats.correlation import (
@@ -587,7 +587,7 @@ def _count_items(values: Floats, ratings: Floats, level: Level) -> int:
     if level == "within-items":
         by_item = within(*paired(values, ratings), "spearman")
         return int((~np.isnan(by_item)).sum())
-    has_both = ~np.isnan(values) & ~np.isnan(ratings)
+    has_both = all_known(values, ratings)
     return int(has_both.any(axis=1).sum())
 
 
@@ -689,7 +689,7 @@ def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -
     A mean halfway between two points has two nearest ones, and each counts half. The interval is
     that of `share_over_items`.
     """
-    has_both = ~(np.isnan(values) | np.isnan(ratings))
+    has_both = all_known(values, ratings)
     values_up = _nearest(values, points)
     values_down = _nearest(values, points, halfway_up=False)
     ratings_up = _nearest(ratings, points)

@@ -18,6 +18,7 @@ from judge.stats.bootstrap import (
     MIN_INTERVAL_ITEMS,
     Bools,
     Floats,
+    sum_of_squares,
     t_quantile,
     t_test,
     too_few,
@@ -165,7 +166,7 @@ def _variance_between(shifts: Floats, borrowed: Floats) -> float:
         return inf
     variance = float(shifts.var(ddof=1))
     # The unknown shift varies as one system's does, and the mean that replaces it is uncertain.
-    of_own_shifts = float((borrowed**2).sum())
+    of_own_shifts = sum_of_squares(borrowed)
     of_mean_shift = float(borrowed.sum()) ** 2 / n_systems
     return variance * (of_own_shifts + of_mean_shift)
 
@@ -196,7 +197,7 @@ def _estimate(
     errors = deviations / sqrt(n * (n - 1))
     # Added by item before squaring: a changed text and an anchor of one item are not independent.
     with_shift = errors + sign * shift_error.errors
-    variance_over_items = float((with_shift**2).sum())
+    variance_over_items = sum_of_squares(with_shift)
     error = sqrt(variance_over_items + shift_error.between)
     p_value: float | None = None
     if error < _ROUNDING:
@@ -233,8 +234,8 @@ def _degrees_of_freedom(
     """
     n_items = int(items.sum())
     n_anchored = int(shift_error.items.sum())
-    of_changes = float((errors**2).sum())
-    of_anchors = float((shift_error.errors**2).sum())
+    of_changes = sum_of_squares(errors)
+    of_anchors = sum_of_squares(shift_error.errors)
     scatter = of_changes**2 / (n_items - 1) + of_anchors**2 / (n_anchored - 1)
     welch = (of_changes + of_anchors) ** 2 / max(scatter, _TINY)
     used_items = items | shift_error.items

@@ -17,7 +17,15 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, Ints, t_quantile, too_few
+from judge.stats.bootstrap import (
+    MIN_INTERVAL_ITEMS,
+    Bools,
+    Floats,
+    Ints,
+    t_quantile,
+    too_few,
+    without_nan,
+)
 from judge.stats.exact_sign_flip import lattice_p
 
 EXACT = 12
@@ -177,7 +185,7 @@ def mean_differences(
     flips = sign_flip(values, n_resamples=n_resamples, seed=seed)
     estimates: list[Estimate | None] = []
     for row, p_value, exact, n_flips in zip(values, *flips, strict=True):
-        known_differences = row[~np.isnan(row)]
+        known_differences = without_nan(row)
         if not len(known_differences):
             estimates.append(None)
             continue

@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 
 from judge.core.records import Estimate, Failure, Score
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_interval
+from judge.stats.bootstrap import (
+    MIN_INTERVAL_ITEMS,
+    Floats,
+    mean_interval,
+    sum_of_squares,
+    without_nan,
+)
 from judge.stats.compared_pairs import NEAR_TIE, TIE, Orders, Sides, collect_sides
 from judge.stats.equal_length import win_rates
 from judge.stats.paired_differences import holm, mean_differences
@@ -324,7 +330,7 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     n_items = len(distinct_items)
     deviations = np.bincount(item_of_pair, values - mean)
     # The variance of a ratio of sums: items with more pairs count for more.
-    squares = float((deviations**2).sum())
+    squares = sum_of_squares(deviations)
     mean_square = squares / len(values) ** 2
     variance = mean_square * n_items**2 / max(1, n_items - 1)
     # Rounding errors are no variance; `mean_interval` treats equal items differently.
@@ -368,7 +374,7 @@ def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> St
 
 def _mean(values: Floats) -> float | None:
     """Return the mean of the known values, None without any."""
-    known_values = values[~np.isnan(values)]
+    known_values = without_nan(values)
     if not len(known_values):
         return None
     return float(known_values.mean())

@@ -14,7 +14,7 @@ import numpy as np
 from judge.core.records import Column, Estimate, Sample
 from judge.core.scale_words import pass_mark
 from judge.stats.agreement import agree
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, mean_interval
+from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, mean_interval, sum_of_squares
 from judge.stats.rating_scales import are_verdicts, on_scale, votes_on
 
 Text = tuple[str, str]
@@ -220,7 +220,7 @@ def share_over_items(share_name: str, hits: Bools | Floats, counted: Bools) -> E
     residuals = (hits_of_item - share * texts_of_item)[has_texts]
     mean_texts = texts / items
     # Of one item, as `mean_interval` takes it: its mean over items is the share.
-    squares = float((residuals**2).sum())
+    squares = sum_of_squares(residuals)
     variance = squares / max(1, items - 1) / mean_texts**2
     if variance > _ROUNDING:
         # The variance of independent texts is the least: no more tries than texts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import Floats, mean_interval
+from judge.stats.bootstrap import Floats, mean_interval, sum_of_squares
 
 
 def pooled_share(hits: Floats, parts: Floats) -> Estimate | None:
@@ -22,6 +22,6 @@ def pooled_share(hits: Floats, parts: Floats) -> Estimate | None:
     share = float(hits.sum() / parts.sum())
     # Each item's deviation from the share, weighted by its number of parts.
     deviations = (hits - share * parts) / parts.mean()
-    variance = float((deviations**2).sum()) / max(1, n_items - 1)
+    variance = sum_of_squares(deviations) / max(1, n_items - 1)
     ends = mean_interval(share, variance, n_items, 0.0, 1.0)
     return Estimate("share", share, ends.low, ends.high, n_items, ends.method)

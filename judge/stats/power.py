@@ -19,7 +19,7 @@ import numpy as np
 
 from judge.core.format import plural
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import NORMAL, Floats, t_quantile
+from judge.stats.bootstrap import NORMAL, Floats, t_quantile, without_nan
 from judge.stats.paired_differences import (
     TESTED,
     Pair,
@@ -306,7 +306,7 @@ def scatter_of_pairs(
     if systems > TESTED and not n_tests:
         return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
     level = ALPHA / max(1, n_tests)
-    known_differences = [row[~np.isnan(row)] for row in rows]
+    known_differences = [without_nan(row) for row in rows]
     spreads: list[Spread] = []
     for (first_index, second_index), row in zip(compared, known_differences, strict=True):
         if len(row) >= MIN_ITEMS and np.ptp(row) != 0:

@@ -16,7 +16,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from judge.core.records import Estimate
-from judge.stats.bootstrap import Floats, skewed_ends, t_quantile, t_test, third_cumulant
+from judge.stats.bootstrap import (
+    Floats,
+    skewed_ends,
+    sum_of_squares,
+    t_quantile,
+    t_test,
+    third_cumulant,
+)
 from judge.stats.power import ALPHA
 
 Quantity = Literal["mean", "difference"]
@@ -156,7 +163,7 @@ def _part(values: Floats, freedom: int) -> _Part:
     """Return the error of the mean of these values."""
     n = len(values)
     deviations = values - values.mean()
-    variance = float((deviations**2).sum()) / freedom / n
+    variance = sum_of_squares(deviations) / freedom / n
     third_of_mean = third_cumulant(deviations) / n**2
     return _Part(variance, third_of_mean, freedom)
 

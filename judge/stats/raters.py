@@ -13,7 +13,7 @@ import numpy as np
 from judge.core.records import Estimate, Sample
 from judge.data.ratings import Rating, Ratings, base_name
 from judge.stats.agreement import agree
-from judge.stats.bootstrap import Bootstrap, Floats
+from judge.stats.bootstrap import Bootstrap, Floats, without_nan
 from judge.stats.coefficients import Level, average, of_pair, paired, within
 from judge.stats.correlation import NAMES, OVER, mean_over_items, usual_level
 from judge.table import matrix
@@ -93,7 +93,7 @@ def raters(
     table: list[Rater] = []
     for index, rater in enumerate(votes.names):
         own_ratings = votes.values[index]
-        known_ratings = own_ratings[~np.isnan(own_ratings)]
+        known_ratings = without_nan(own_ratings)
         if not len(known_ratings):
             continue
         other_votes = np.delete(votes.values, index, axis=0)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Failure, Sample, Score
-from judge.stats.bootstrap import Bools, Floats, Ints, one_thread
+from judge.stats.bootstrap import Bools, Floats, Ints, one_thread, without_nan
 from judge.stats.coefficients import average
 from judge.stats.derived_columns import overall, pass_columns, pass_table
 from judge.stats.judge_shift import split_change
@@ -150,7 +150,7 @@ class _ColumnInBoth:
         if self.column.low is not None and self.column.high is not None:
             return self.column.high - self.column.low
         values = np.concatenate([self.before.ravel(), self.after.ravel()])
-        known_values = values[~np.isnan(values)]
+        known_values = without_nan(values)
         return float(np.ptp(known_values)) if len(known_values) else 0.0
 
 

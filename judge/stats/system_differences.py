@@ -12,7 +12,7 @@ from math import ceil
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import Floats
+from judge.stats.bootstrap import Floats, without_nan
 from judge.stats.paired_differences import (
     MOST,
     PLACES,
@@ -120,7 +120,7 @@ class _ColumnValues:
     @property
     def constant(self) -> bool:
         """Return whether all known values are equal."""
-        known_values = self.values[~np.isnan(self.values)]
+        known_values = without_nan(self.values)
         # Values that differ by rounding only are equal.
         distinct = np.unique(np.round(known_values, PLACES))
         return len(distinct) < 2
