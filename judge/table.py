@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     Floats = np.ndarray[tuple[int, int], np.dtype[np.float64]]
 
 Row = Score | Failure
+Text = tuple[str, str]
+"""A text of the data: its item and its system."""
 RUN = "run.json"
 SCORES = "scores.parquet"
 SAMPLES = "samples.parquet"
@@ -218,7 +220,7 @@ class Table:
         return tuple(dict.fromkeys(sample.source_item for sample in self.samples))
 
     @cached_property
-    def _index_of_text(self) -> dict[tuple[str, str], int]:
+    def _index_of_text(self) -> dict[Text, int]:
         return {sample.key: index for index, sample in enumerate(self.samples)}
 
     @cached_property
@@ -247,7 +249,7 @@ class Table:
         The array is cached and read-only.
         """
         if column not in self._matrices:
-            value_by_text: dict[tuple[str, str], float] = {}
+            value_by_text: dict[Text, float] = {}
             for score in self.column_scores(column):
                 if not score.opponent:
                     value_by_text[score.key] = score.value
@@ -376,7 +378,7 @@ class Table:
         return cls(samples, columns, *split_rows(rows))
 
 
-def matrix(samples: Sequence[Sample], values: Mapping[tuple[str, str], float | None]) -> Floats:
+def matrix(samples: Sequence[Sample], values: Mapping[Text, float | None]) -> Floats:
     """Return the values of these samples, items × systems in the order of first appearance.
 
     NaN stands for a missing value. Several generations have their mean.

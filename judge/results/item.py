@@ -13,6 +13,7 @@ from judge.core.item_names import item_called
 from judge.core.records import Failure, Sample, Score, is_unwritten
 from judge.results.prompts import TextPrompt, prompts_of
 from judge.results.result import Result
+from judge.table import Text
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class ResultItem:
 
         A comparison belongs to the text that was shown first.
         """
-        rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {}
+        rows_by_text: dict[Text, list[Score | Failure]] = {}
         for sample in self.samples:
             rows_by_text[sample.key] = []
         for row in self.result.table.rows():

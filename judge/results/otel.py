@@ -19,7 +19,7 @@ from judge.core.normalization import whole
 from judge.core.records import Column, Failure, Score
 from judge.core.version import __version__
 from judge.results.run_info import RunInfo
-from judge.table import Table
+from judge.table import Table, Text
 
 EVENT = "gen_ai.evaluation.result"
 _SPANS_PER_LINE = 500
@@ -34,7 +34,7 @@ def otel(table: Table, info: RunInfo) -> str:
     failures. A text whose columns `trace_id` and `span_id` name the span that wrote it has its span
     below that one; `response_id` becomes `gen_ai.response.id`.
     """
-    rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {}
+    rows_by_text: dict[Text, list[Score | Failure]] = {}
     for row in table.rows():
         rows_by_text.setdefault(row.key, []).append(row)
     samples = {sample.key: sample for sample in table.samples}
@@ -86,7 +86,7 @@ class _Spans:
 
     def of_text(
         self,
-        text_key: tuple[str, str],
+        text_key: Text,
         rows: Sequence[Score | Failure],
         extra: Mapping[str, Any],
     ) -> dict[str, Any]:

@@ -60,7 +60,7 @@ from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import RUN, SAMPLES, SCORES, Table
+from judge.table import RUN, SAMPLES, SCORES, Table, Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -649,7 +649,7 @@ def _keys_of_frame_rows(
     frame: Any,
     systems: tuple[str, ...],
     result: Result,
-) -> list[list[tuple[str, str]] | None]:
+) -> list[list[Text] | None]:
     """Return the item and system of each text of a row, None for a row that the run left out.
 
     Raises DataError for a frame of other texts.
@@ -659,7 +659,7 @@ def _keys_of_frame_rows(
     frame_samples = samples.load(frame, mapping=config.map, systems=systems)
     texts_per_row = max(len(systems), 1)
     partly_judged = config.limit is not None or bool(config.where)
-    keys_by_row: list[list[tuple[str, str]] | None] = []
+    keys_by_row: list[list[Text] | None] = []
     for first_sample in range(0, len(frame_samples), texts_per_row):
         row = frame_samples[first_sample : first_sample + texts_per_row]
         for sample in row:
@@ -680,7 +680,7 @@ def _keys_of_frame_rows(
 
 
 def _cells_of_rows(
-    rows: Sequence[Sequence[tuple[str, str]] | None],
+    rows: Sequence[Sequence[Text] | None],
     position: int,
     column: str,
     values: Mapping[tuple[str, str, str], float],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.core.records import Failure, Sample, Score
 from judge.stats.derived_columns import OVERALL, overall
-from judge.table import Table
+from judge.table import Table, Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +79,7 @@ def wide_rows(table: Table) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
 
 def _rows(table: Table, keys: _Keys) -> list[dict[str, Any]]:
     """Return a row per item and system, in the order of the data."""
-    row_of_text: dict[tuple[str, str], dict[str, Any]] = {}
+    row_of_text: dict[Text, dict[str, Any]] = {}
     for sample in table.samples:
         row_of_text[sample.key] = keys.row_without_scores(sample)
     weighted = overall(table)

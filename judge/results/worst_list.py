@@ -11,6 +11,7 @@ from judge.core.messages import option
 from judge.core.records import Failure, Sample, Score
 from judge.results.result import Result
 from judge.results.worst_texts import LowScore, worst_texts
+from judge.table import Text
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def worst_list(result: Result, n: int) -> WorstList:
         raise ConfigError(
             f"{written_option}: this run has no score on a criterion with a better end"
         )
-    rows_by_text: dict[tuple[str, str], list[Score | Failure]] = {}
+    rows_by_text: dict[Text, list[Score | Failure]] = {}
     listed = {low_score.score.key for low_score in lowest}
     for row in result.table.rows():
         if row.key in listed:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from judge.core.records import Column, Score
-from judge.table import Table
+from judge.table import Table, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ def worst_texts(table: Table, n: int) -> list[LowScore]:
     Scores are compared as shares of their scales. Equal ones are ordered by the text's mean share,
     then as in the data.
     """
-    by_text: dict[tuple[str, str], list[LowScore]] = {}
+    by_text: dict[Text, list[LowScore]] = {}
     for low_score in _criterion_scores(table):
         by_text.setdefault(low_score.score.key, []).append(low_score)
     lowest_of_texts: list[LowScore] = []
-    mean_of_text: dict[tuple[str, str], float] = {}
+    mean_of_text: dict[Text, float] = {}
     for text, low_scores in by_text.items():
         lowest_of_texts.append(min(low_scores, key=lambda low_score: low_score.share))
         sum_of_shares = sum(low_score.share for low_score in low_scores)

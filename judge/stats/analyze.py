@@ -14,9 +14,9 @@ from judge.stats.correlation_matrix import Matrix, matrices
 from judge.stats.derived_columns import Overall, WeightedScores, overall
 from judge.stats.pairwise import Ranking, rankings
 from judge.stats.panels import judged_columns, panel_rows
-from judge.stats.score_drivers import Drivers, Text, TextFeatures, drivers
+from judge.stats.score_drivers import Drivers, TextFeatures, drivers
 from judge.stats.system_differences import Comparison, compare
-from judge.table import Table, split_rows
+from judge.table import Table, Text, split_rows
 
 # Nine matrices of 12 columns then take about a second (docs/decisions/0019).
 _MATRIX_RESAMPLES = 500

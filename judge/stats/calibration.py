@@ -21,10 +21,7 @@ from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
 from judge.stats.powered_mean import MeanEstimator, Powered, powered, welch_test
 from judge.stats.ranks import Rank, leaders, rank_by_means
 from judge.stats.rating_scales import are_verdicts, votes_on
-from judge.table import Table, matrix
-
-Text = tuple[str, str]
-"""Item and system."""
+from judge.table import Table, Text, matrix
 
 MIN_RATED_ITEMS = 10
 """Fewer rated items give no estimate: λ comes from them, and the intervals would be too narrow."""

@@ -11,6 +11,7 @@ import numpy as np
 from judge.core.records import IDENTICAL, Column, Failure, Score
 from judge.stats.bootstrap import Bools, Floats, Ints
 from judge.stats.coefficients import share
+from judge.table import Text
 
 TIE = 0.5  # of a win, for each text
 NEAR_TIE = 1e-9
@@ -233,7 +234,7 @@ def collect_sides(
     systems: Sequence[str],
     orders: Orders,
     source_items: Mapping[str, str],
-    lengths: Mapping[tuple[str, str], int],
+    lengths: Mapping[Text, int],
     *,
     tie_label: str | None = None,
 ) -> Sides:

@@ -49,9 +49,9 @@ from judge.stats.coefficients import (
     within,
 )
 from judge.stats.paired_differences import mean_difference, mean_differences
-from judge.table import matrix
+from judge.table import Text, matrix
 
-Values = Mapping[tuple[str, str], float]
+Values = Mapping[Text, float]
 """By item and system."""
 UNITS: Mapping[Level, str] = {"within-items": "item", "all-texts": "text", "systems": "system"}
 """The unit of an estimate's `n`."""

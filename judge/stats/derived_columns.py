@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from judge.core.records import Column, Provenance, Score
 from judge.core.signature import Signature
-from judge.table import Table
+from judge.table import Table, Text
 
 OVERALL = "overall"
 """The name of the column of overall scores."""
@@ -92,7 +92,7 @@ def _is_weighted(column: Column) -> bool:
     return column.low < column.high
 
 
-def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], float]:
+def _shares_of_scale(table: Table, column: Column) -> dict[Text, float]:
     """Return a column's values by text, from 0 at the worse end of the scale to 1 at the better."""
     # A weighted column has both ends (`_is_weighted`).
     worse_end = float(column.low or 0.0)
@@ -100,7 +100,7 @@ def _shares_of_scale(table: Table, column: Column) -> dict[tuple[str, str], floa
     if column.better == "lower":
         worse_end, better_end = better_end, worse_end
     width = better_end - worse_end
-    shares: dict[tuple[str, str], float] = {}
+    shares: dict[Text, float] = {}
     for score in table.column_scores(column.name):
         if not score.opponent:
             shares[score.key] = (score.value - worse_end) / width

@@ -22,7 +22,7 @@ from judge.stats.correlation import CorrelationWithRatings
 from judge.stats.rated_columns import RatedColumn
 from judge.stats.raters import named_votes, votes_of
 from judge.stats.rating_scales import on_scale, votes_on
-from judge.table import matrix
+from judge.table import Text, matrix
 
 _MOST_GAPS = 5  # on each side
 _MOST_LEVELS = 11  # of a scale in a confusion
@@ -292,9 +292,9 @@ def _ratings_by(
     rater: str,
     samples: Sequence[Sample],
     criterion: str,
-) -> dict[tuple[str, str], float | None]:
+) -> dict[Text, float | None]:
     """Return one rater's ratings by text."""
-    ratings: dict[tuple[str, str], float | None] = {}
+    ratings: dict[Text, float | None] = {}
     for sample in samples:
         for voter, vote in named_votes(sample, criterion):
             if voter == rater:

@@ -11,7 +11,7 @@ from judge.core.records import Column, Estimate, Failure, Provenance, Score, is_
 from judge.core.signature import Signature
 from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import Comparison, Difference, compare
-from judge.table import Table
+from judge.table import Table, Text
 
 _FAILED = Column("failed judgments", "criterion", Signature(), 0.0, 1.0, better="lower")
 
@@ -82,8 +82,8 @@ def failures_by_system(
     """
     if columns is None:
         columns = [column.name for column in table.columns if column.kind == "criterion"]
-    judged = Counter[tuple[str, str]]()
-    failed = Counter[tuple[str, str]]()
+    judged = Counter[Text]()
+    failed = Counter[Text]()
     for row in table.rows():
         if row.column not in columns or row.opponent or is_unwritten(row):
             continue
@@ -113,7 +113,7 @@ def failures_by_system(
     return FailuresBySystem(tuple(systems), comparison)
 
 
-def _by_system(counts: Counter[tuple[str, str]]) -> Counter[str]:
+def _by_system(counts: Counter[Text]) -> Counter[str]:
     """Add up the counts of a system's texts, which are by item and system."""
     totals = Counter[str]()
     for (_, system), number in counts.items():

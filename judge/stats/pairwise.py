@@ -27,6 +27,7 @@ from judge.stats.equal_length import win_rates
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.stats.strengths import Strengths, fit_strengths
+from judge.table import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def rankings(
     orders: Orders = 2,
     source_items: Mapping[str, str] = {},
     against: str = "",
-    lengths: Mapping[tuple[str, str], int] = {},
+    lengths: Mapping[Text, int] = {},
     tie_labels: Mapping[str, str | None] = {},
     seed: int = 0,
 ) -> tuple[Ranking, ...]:

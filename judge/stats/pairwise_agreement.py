@@ -24,7 +24,7 @@ from judge.stats.compared_pairs import Orders, complete_pairs, tie_label, verdic
 from judge.stats.pairwise import mean_over_items
 from judge.stats.rated_columns import RatedColumn, judges_of
 from judge.stats.raters import named_votes
-from judge.table import Table
+from judge.table import Table, Text
 
 Pair = tuple[str, str, str]
 """Item and two systems, in the order of the data."""
@@ -222,7 +222,7 @@ def _derived(table: Table, criterion: str) -> Preferences:
     """Return the preferences that follow from the mean rating and from each rater's ratings."""
     rated = [sample for sample in table.samples if criterion in sample.human]
     means = {sample.key: sample.human[criterion] for sample in rated}
-    ratings: dict[str, dict[tuple[str, str], float]] = {"": means}
+    ratings: dict[str, dict[Text, float]] = {"": means}
     for sample in table.samples:
         for rater, vote in named_votes(sample, criterion):
             if vote is not None:
@@ -230,7 +230,7 @@ def _derived(table: Table, criterion: str) -> Preferences:
     return {rater: _preferences_from(by_text, table) for rater, by_text in ratings.items()}
 
 
-def _preferences_from(ratings: Mapping[tuple[str, str], float], table: Table) -> dict[Pair, float]:
+def _preferences_from(ratings: Mapping[Text, float], table: Table) -> dict[Pair, float]:
     """Return the preferences that follow from these ratings, by item and system."""
     preferences: dict[Pair, float] = {}
     for first_system, second_system in combinations(table.systems, 2):

@@ -16,9 +16,7 @@ from judge.core.scale_words import pass_mark
 from judge.stats.agreement import agree
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, mean_interval, sum_of_squares
 from judge.stats.rating_scales import are_verdicts, on_scale, votes_on
-
-Text = tuple[str, str]
-"""Item and system."""
+from judge.table import Text
 
 PassMeasure = Literal["accuracy", "true_positive_rate", "true_negative_rate", "kappa"]
 

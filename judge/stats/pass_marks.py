@@ -10,7 +10,7 @@ import numpy as np
 from judge.core.records import Column
 from judge.stats.bootstrap import Bools, Floats
 from judge.stats.run_differences import text_of
-from judge.table import Table
+from judge.table import Table, Text
 
 MIN_ITEMS_OF_MARK = 20
 """Items below which half of them say too little about a mark."""
@@ -97,7 +97,7 @@ class _Scored:
         before: Table,
         after: Table,
         column: Column,
-        sources: dict[tuple[str, str], str],
+        sources: dict[Text, str],
     ) -> _Scored:
         """Return the scores of a column; `sources` has the items of the texts to use."""
         value_before = {score.key: score.value for score in before.column_scores(column.name)}

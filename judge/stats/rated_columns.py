@@ -12,7 +12,7 @@ from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import parallel
 from judge.stats.correlation import Values, criterion
-from judge.table import Table
+from judge.table import Table, Text
 
 _REVERSED = " reversed"
 _ROUGE = {
@@ -38,8 +38,8 @@ class RatedColumn:
     values: Values
     criterion: str = ""
     scale: Column | None = None
-    failed: frozenset[tuple[str, str]] = frozenset()
-    scores: Mapping[tuple[str, str], Score] = field(default_factory=dict)
+    failed: frozenset[Text] = frozenset()
+    scores: Mapping[Text, Score] = field(default_factory=dict)
     directed: bool = True
 
 
@@ -134,7 +134,7 @@ def _metric_column(column: Column, table: Table) -> RatedColumn:
 def _length(samples: Sequence[Sample]) -> RatedColumn:
     """Return the length of each text in words."""
     tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
-    lengths: dict[tuple[str, str], float] = {}
+    lengths: dict[Text, float] = {}
     for sample in samples:
         words_of = text.words(tokenizers[sample.output])
         lengths[sample.key] = float(len(words_of(sample.output)))

@@ -16,7 +16,7 @@ from judge.stats.agreement import agree
 from judge.stats.bootstrap import Bootstrap, Floats, without_nan
 from judge.stats.coefficients import Level, average, of_pair, paired, within
 from judge.stats.correlation import NAMES, OVER, mean_over_items, usual_level
-from judge.table import matrix
+from judge.table import Text, matrix
 
 _MIN_SPEARMAN_TEXTS = 3  # with two, every coefficient is 1 or −1
 
@@ -64,7 +64,7 @@ def named_votes(sample: Sample, criterion: str) -> Iterator[tuple[str, float | N
 
 def votes_of(samples: Sequence[Sample], criterion: str) -> Votes:
     """Return the ratings by rater."""
-    by_rater: dict[str, dict[tuple[str, str], float | None]] = {}
+    by_rater: dict[str, dict[Text, float | None]] = {}
     for sample in samples:
         for rater, vote in named_votes(sample, criterion):
             by_rater.setdefault(rater, {})[sample.key] = vote

@@ -17,7 +17,7 @@ from judge.stats.derived_columns import overall, pass_columns, pass_table
 from judge.stats.judge_shift import split_change
 from judge.stats.paired_differences import PLACES, holm, mean_differences
 from judge.stats.power import ALPHA
-from judge.table import Table
+from judge.table import Table, Text
 
 _MAX_ITEMS = 50  # named items
 _MAX_SHIFTS = 12  # values of each named item
@@ -206,7 +206,7 @@ class _SharedTexts:
     items with a text that is the same in both runs.
     """
 
-    keys: set[tuple[str, str]]
+    keys: set[Text]
     edited: int
     anchors: set[str]
 
@@ -251,7 +251,7 @@ class _CellsOfRun:
 def _cells_of_run(
     table: Table,
     columns: Sequence[Column],
-    texts: Collection[tuple[str, str]],
+    texts: Collection[Text],
 ) -> _CellsOfRun:
     """Return the scores and failures of a run in these columns and texts (item and system)."""
     names = {column.name for column in columns}

@@ -15,7 +15,7 @@ from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import measured
 from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, sums_by_item
 from judge.stats.correlation import criterion
-from judge.table import Table
+from judge.table import Table, Text
 
 
 def looks(samples: Sequence[Sample]) -> dict[Text, TextFeatures]:
@@ -36,9 +36,6 @@ FEWEST = 10
 _MIN_ITEMS = 10  # fewer items are too few for a bootstrap
 _TOLERANCE = 1e-9  # rounding error of equal values
 _ROUNDING = 1e-12  # of the variance of a resample, for values with mean square 1
-
-Text = tuple[str, str]
-"""An item and a system."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,10 +32,10 @@ from judge.suite.case_scores import (
     pair_runs,
     places,
 )
-from judge.suite.evidence import Text, Undecidable, item_values
+from judge.suite.evidence import Undecidable, item_values
 from judge.suite.mean_tests import MeanTest, format_change, mean
 from judge.suite.schema import Suite
-from judge.table import RUN, Table, split_rows
+from judge.table import RUN, Table, Text, split_rows
 
 PAIRS = "pairs"
 """The folder of pairwise comparisons in the folder of a suite's run."""

@@ -33,9 +33,10 @@ from judge.results.failures import unanalyzed_with_worst
 from judge.results.result import Result
 from judge.stats.bounded_mean import N_RESAMPLES
 from judge.suite.case_scores import CaseScores
-from judge.suite.evidence import NEAR, Text, Undecidable
+from judge.suite.evidence import NEAR, Undecidable
 from judge.suite.judged_texts import JudgedText, TextSource
 from judge.suite.mean_tests import MeanTest
+from judge.table import Text
 
 Policy = Literal["pass", "fail"]
 Status = Literal["passed", "failed", "undecided", "error"]

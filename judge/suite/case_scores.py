@@ -16,7 +16,6 @@ from judge.suite.evidence import (
     Parts,
     Row,
     ScoreEvidence,
-    Text,
     Undecidable,
     describe_failure,
     evidence_of,
@@ -28,6 +27,7 @@ from judge.suite.evidence import (
     scaled,
     shares,
 )
+from judge.table import Text
 
 RowKey = tuple[str, str, str]
 """Item, system and opponent of a row; the opponent is "" unless two texts were compared."""

@@ -19,11 +19,11 @@ from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.suite.case import Case, CaseContext, Decision, Verdict, joined
 from judge.suite.case_scores import RowKey
-from judge.suite.evidence import NEAR, Row, Text, Undecidable, describe_failure
+from judge.suite.evidence import NEAR, Row, Undecidable, describe_failure
 from judge.suite.judged_texts import MOST_TEXTS, JudgedText
 from judge.suite.risk import SuiteRisk
 from judge.suite.schema import Limits, Suite
-from judge.table import Table
+from judge.table import Table, Text
 
 _MAX_ERRORS = 3
 """Kinds of failures in a message."""

@@ -14,12 +14,11 @@ import numpy as np
 from judge.core.failure_kinds import failure_kind
 from judge.core.records import IDENTICAL, Column, Failure, Score
 from judge.stats.bootstrap import Floats
+from judge.table import Text
 
 NEAR = 1e-9
 """How far a value may be from a limit by rounding alone."""
 _JUDGED = ("logprobs", "decisions", "samples", "single", "panel", "checklist")
-Text = tuple[str, str]
-"""An item and a system."""
 Row = Score | Failure
 
 

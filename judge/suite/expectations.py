@@ -35,11 +35,12 @@ from judge.suite.case import (
     worst,
 )
 from judge.suite.case_scores import CaseScores, PairedRuns, pair_runs, places
-from judge.suite.evidence import NEAR, Text, Undecidable, label_margin, likeliest
+from judge.suite.evidence import NEAR, Undecidable, label_margin, likeliest
 from judge.suite.judged_texts import TextSource
 from judge.suite.mean_tests import MeanTest, format_change, mean
 from judge.suite.order import Order
 from judge.suite.thresholds import Passes, PassRate, ScoreRange
+from judge.table import Text
 
 
 class LikeliestLabel(Keys):

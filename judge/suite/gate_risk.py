@@ -17,10 +17,10 @@ from judge.stats.bootstrap import Bools, Floats
 from judge.suite.case import Case, CaseContext, Verdict
 from judge.suite.case_scores import columns
 from judge.suite.evaluate import decide_case
-from judge.suite.evidence import Text
 from judge.suite.redraws import Redraws
 from judge.suite.risk import ACCEPTABLE, CaseRisk, SuiteRisk
 from judge.suite.schema import Limits
+from judge.table import Text
 
 N_RERUNS = 400
 """Simulated reruns: a rate of 5% has a standard error of 1.1 points."""

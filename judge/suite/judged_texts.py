@@ -15,7 +15,8 @@ from judge.core.records import Sample, Score
 from judge.data.answers import request_text
 from judge.results.result import Result
 from judge.suite.case_scores import CaseScores, places
-from judge.suite.evidence import Text, Undecidable, item_values
+from judge.suite.evidence import Undecidable, item_values
+from judge.table import Text
 
 MOST_TEXTS = 4
 """Texts of a verdict: enough for two systems on two items."""

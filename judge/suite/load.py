@@ -30,10 +30,10 @@ from judge.criteria.reply_form import with_pass_mark
 from judge.data import ledger, samples
 from judge.data.rows import nearby
 from judge.suite.case import Case
-from judge.suite.evidence import Text
 from judge.suite.expectations import Expectation
 from judge.suite.schema import OPTIONS, Spec, Suite
 from judge.suite.yaml_source import Mistakes, YamlSource, unknown_key
+from judge.table import Text
 
 SUFFIX = ".judge.yaml"
 

@@ -30,7 +30,7 @@ from judge.suite.case import (
     short,
 )
 from judge.suite.case_scores import CaseScores, RowKey, places
-from judge.suite.evidence import NEAR, Parts, Text, Undecidable, item_values
+from judge.suite.evidence import NEAR, Parts, Undecidable, item_values
 from judge.suite.judged_texts import JudgedText, TextSource
 from judge.suite.mean_tests import (
     MeanTest,
@@ -40,6 +40,7 @@ from judge.suite.mean_tests import (
     with_bounds_of_equal_items,
 )
 from judge.suite.thresholds import format_share
+from judge.table import Text
 
 _EVEN = 0.5
 """The share of wins at which neither of two systems is better."""

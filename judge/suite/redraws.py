@@ -24,8 +24,8 @@ from judge.results.result import Result
 from judge.stats.bootstrap import Floats
 from judge.stats.panels import panel_rows
 from judge.suite.case_scores import columns
-from judge.suite.evidence import Row, Text, label_values
-from judge.table import Table, split_rows
+from judge.suite.evidence import Row, label_values
+from judge.table import Table, Text, split_rows
 
 _UNKNOWN = ("single", "checklist")
 """Methods of scores whose other possible replies are not known."""

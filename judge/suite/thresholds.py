@@ -31,7 +31,6 @@ from judge.suite.case_scores import CaseScores, places
 from judge.suite.evidence import (
     NEAR,
     Parts,
-    Text,
     flip_probability,
     item_means,
     item_values,
@@ -39,6 +38,7 @@ from judge.suite.evidence import (
 )
 from judge.suite.judged_texts import TextSource
 from judge.suite.mean_tests import MeanTest, format_estimate, mean, mean_on_scale
+from judge.table import Text
 
 _DECIMALS_OF_LIMIT = 3
 _FEWEST_OF_SHARE = 2

@@ -12,8 +12,8 @@ from judge.core.records import Column, Estimate, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.stats.analyze import analyze
 from judge.stats.bootstrap import Bootstrap, Floats
-from judge.stats.score_drivers import NAMES, Drivers, Text, TextFeatures, drivers
-from judge.table import Table
+from judge.stats.score_drivers import NAMES, Drivers, TextFeatures, drivers
+from judge.table import Table, Text
 from tests.factories import has_line
 
 SINGLE = Provenance("single")
