@@ -405,7 +405,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Blocks that few readers need: folded on the page and in Markdown, left out of LaTeX."""
+    """Blocks that few readers need: folded on the page and in Markdown, the last ones in LaTeX."""
 
     title: str
     blocks: tuple[Block, ...]

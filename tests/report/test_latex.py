@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from judge.core import plugins
 from judge.core.records import Column, Estimate, Sample
 from judge.core.signature import Signature
-from judge.report.document import Document, Section, table, text_table
+from judge.report.document import Details, Document, Section, table, text_table
 from judge.report.renderers.latex import escape
 from judge.results.result import Result
 from judge.results.run_info import RunInfo
@@ -42,6 +42,18 @@ def test_only_the_main_table_is_written_unless_all_are_asked_for(tested: Result)
     assert {"tab:judge-scores", "tab:judge-differences-style"} <= set(_labels(render(tested)))
     comments = [line for line in main.splitlines() if line.startswith("%")]
     assert has_line("\n".join(comments), "report(full=True)", "scores", "differences-style")
+
+
+def test_all_tables_are_those_that_the_page_folds_too() -> None:
+    """Regression: `--full` left out the differences in metrics."""
+    shown, folded = (table(("system", "mean"), [("a", 1)], name=name) for name in ("one", "two"))
+    blocks = (Details("More", (folded,)), shown)
+    document = Document("D", sections=(Section("all", "All", lambda: blocks),))
+    assert _labels(plugins.write(document, "latex", full=True)) == [
+        "tab:judge-one",
+        "tab:judge-two",
+    ]
+    assert has_line(plugins.write(document, "latex"), "% ", "two")
 
 
 def test_a_report_without_a_summary_table_has_its_first_table() -> None:
@@ -242,4 +254,6 @@ def test_every_ranking_has_a_separate_table(ranking: Result) -> None:
     assert _labels(render(two)) == [
         "tab:judge-ranking-one",
         "tab:judge-ranking-two",
+        "tab:judge-win-rates-one",
+        "tab:judge-win-rates-two",
     ]

@@ -139,19 +139,20 @@ def _note_on_others(table_names: Iterable[str]) -> str:
 
 
 def _all_tables(document: Document) -> list[blocks.Table]:
-    """Return the tables of the sections, except tables of mostly text.
+    """Return the tables of the sections, the folded ones last, except tables of mostly text.
 
-    If there are none, return the summary's tables, or else the folded ones.
+    If only folded ones have numbers, return the summary's tables, or else all folded ones.
     """
     in_sections: list[blocks.Table] = []
     folded: list[blocks.Table] = []
     for section in document.sections:
+        in_sections += filter(_is_numeric, _tables(section.blocks))
         for block in section.blocks:
-            if isinstance(block, blocks.Table) and _is_numeric(block):
-                in_sections.append(block)
-            elif isinstance(block, blocks.Details):
+            if isinstance(block, blocks.Details):
                 folded += _tables(block.blocks)
-    return in_sections or _tables(document.summary) or folded
+    if in_sections:
+        return [*in_sections, *filter(_is_numeric, folded)]
+    return _tables(document.summary) or folded
 
 
 def _tables(group: Iterable[blocks.Block]) -> list[blocks.Table]:

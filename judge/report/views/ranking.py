@@ -54,6 +54,7 @@ _WIN_RATE = (
     "log-odds of a preference, with one tie added to every two systems that met. Undecided: the "
     "two orders prefer different texts."
 )
+_MATRIX_TITLE = "Win rates in per cent, row against column"
 _MEAN_PREFERENCE = "Win rate: mean preference; a pair won with 70% counts 0.7."
 _AT_EQUAL_LENGTH = (
     "Equal length: a logistic regression of the preferences on the difference in characters, with "
@@ -365,8 +366,8 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
     yield from ranking_charts(ranking, column_title(ranking.column))
     if len(ranking.systems) > 2:
         matrix = win_rate_matrix(ranking)
-        yield matrix_chart(matrix, "Win rates in per cent, row against column")
-        yield Details("Table of win rates, row against column (%)", (matrix,))
+        yield matrix_chart(matrix, _MATRIX_TITLE)
+        yield Details("Table of win rates", (matrix,))
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
@@ -394,4 +395,9 @@ def win_rate_matrix(ranking: Ranking) -> Table:
     for row in systems:
         cells = [cell(row, column) for column in systems]
         rows.append([Cell(row), *cells])
-    return table(("", *systems), rows, name=f"win-rates-{ranking.column}")
+    return table(
+        ("", *systems),
+        rows,
+        caption=f"{_MATRIX_TITLE}.",
+        name=f"win-rates-{ranking.column}",
+    )
