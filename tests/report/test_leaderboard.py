@@ -149,7 +149,7 @@ def test_the_short_table_has_the_criteria_and_one_reference_metric(tested: Resul
     metric = shown.rows[0][5]
     ends = metric.note.strip("[]").split(", ")
     # A mean and its interval have the same number of decimals.
-    assert {len(value.partition(".")[2]) for value in (metric.text, *ends)} == {2}
+    assert {len(value.partition(".")[2]) for value in (metric.text, *ends)} == {3}
 
 
 def test_a_pass_fail_scale_shows_shares_not_numbers() -> None:

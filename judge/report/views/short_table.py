@@ -236,9 +236,10 @@ def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *,
     cell = mean_cell(result, column, row)
     text = cell.text
     note = cell.note
-    # Means have two decimals, but no percentages and no large numbers, which are long already.
+    # Two decimals are enough for criteria. Systems often differ in the third decimal of a metric.
+    # Percentages and large numbers are long already.
     is_long = bool(share_label(column)) or abs(row.mean) >= 100
-    if not is_long:
+    if column.kind == "criterion" and not is_long:
         text = number(row.mean, 2)
         note = interval_text(column, row.low, row.high, 2)
     share = column.share(row.mean)
