@@ -159,9 +159,10 @@ class Table:
     @property
     def row_names(self) -> list[str]:
         """The name of each row: in a leaderboard its system, and not its rank."""
+        naming = self._naming
         names = []
         for row in self.rows:
-            texts = [row[position].text for position in self._naming]
+            texts = [row[position].text for position in naming]
             names.append(" ".join(texts))
         return names
 

@@ -117,11 +117,17 @@ def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
         largest, *more = similar
         others = []
         for finding in more:
-            value = finding.estimate.value
-            size = f"{number(100 * value, 0)}%" if finding.unit == "share" else signed(value, 2)
+            size = signed(finding.estimate.value, 2)
+            if finding.unit == "share":
+                size = _percentage(finding.estimate.value)
             others.append(f"{finding.criterion} {size}")
         also = f"; also {listed(others)}" if others else ""
-        yield _DOUBTFUL + _bias_size(largest), f"{largest.sentence}{also}."
+        severity = _DOUBTFUL + _bias_size(largest)
+        yield severity, f"{largest.sentence}{also}."
+
+
+def _percentage(share: float) -> str:
+    return number(100 * share, 0) + "%"
 
 
 def _damage_verdicts(
@@ -145,10 +151,8 @@ def _damage_verdicts(
             if severity == _BAD:
                 # Of two criteria that miss damage, the one that notices less of it comes first.
                 severity -= min(value_of(cell.rate) for cell in matching)
-            yield (
-                severity,
-                f"{criterion_name} {verb} {_evidence(matching, columns[criterion_name])}.",
-            )
+            evidence = _evidence(matching, columns[criterion_name])
+            yield severity, f"{criterion_name} {verb} {evidence}."
     for criterion_name, matching in others.items():
         evidence = _evidence(matching, columns[criterion_name])
         yield _DOUBTFUL, f"{criterion_name} also reacts to damage of other criteria: {evidence}."
@@ -159,16 +163,20 @@ def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
     down, up = ("falls", "rises") if column.better != "lower" else ("rises", "falls")
     reactions = []
     for cell in cells:
+        moves = f"{down} in {_of_texts(cell)}"
         opposite = value_of(cell.opposite)
-        back = f", {up} in {number(100 * opposite, 0)}%" if opposite else ""
-        reactions.append(f"{cell.change} ({down} in {_of_texts(cell)}{back})")
+        if opposite:
+            moves += f", {up} in {_percentage(opposite)}"
+        reactions.append(f"{cell.change} ({moves})")
     return listed(reactions)
 
 
 def _of_texts(cell: SensitivityCell) -> str:
     """Write `92% of 40 texts`."""
-    texts = cell.rate.n if cell.rate else 0
-    return f"{number(100 * value_of(cell.rate), 0)}% of {plural(texts, 'text')}"
+    n_texts = cell.rate.n if cell.rate else 0
+    percentage = _percentage(value_of(cell.rate))
+    texts = plural(n_texts, "text")
+    return f"{percentage} of {texts}"
 
 
 def _attack_verdicts(
@@ -191,7 +199,9 @@ def _attack_verdicts(
             unsuccessful.append(attack_name)
     if not unsuccessful:
         return
-    subject = f"{plural(len(unsuccessful), 'attack')} ({', '.join(unsuccessful)})"
+    number_of_attacks = plural(len(unsuccessful), "attack")
+    names = ", ".join(unsuccessful)
+    subject = f"{number_of_attacks} ({names})"
     gains: list[float] = []
     fewest: list[int] = []
     for attack_name in unsuccessful:
@@ -223,14 +233,16 @@ def _successful_attack(
     ordered = sorted(successes, key=lambda cell: (cell not in tested, -value_of(cell.rate)))
     largest, *more = ordered
     verb = "lowers" if columns[largest.criterion].better == "lower" else "raises"
-    untested = "" if largest in tested else " (too few to test)"
-    also = f"; also {listed([cell.criterion for cell in more])}" if more else ""
-    severity = _WORST if largest in tested else _BAD
-    return (
-        severity + value_of(largest.rate),
-        f"The attack “{attack_name}” {verb} {largest.criterion} in "
-        f"{_of_texts(largest)}{untested}{also}.",
-    )
+    texts = _of_texts(largest)
+    sentence = f"The attack “{attack_name}” {verb} {largest.criterion} in {texts}"
+    severity = _WORST
+    if largest not in tested:
+        severity = _BAD
+        sentence += " (too few to test)"
+    if more:
+        other_criteria = listed([cell.criterion for cell in more])
+        sentence += f"; also {other_criteria}"
+    return severity + value_of(largest.rate), f"{sentence}."
 
 
 def _bias_size(finding: BiasFinding) -> float:
@@ -340,11 +352,11 @@ def _scoreless_criteria(evidence: CardEvidence) -> dict[str, str]:
     for criterion_name, column in evidence.columns.items():
         if column.name in scored_columns:
             continue
-        kinds = [
-            f"{count:,} {failure_kind(error)}"
-            for (column_name, error), count in errors.items()
-            if column_name == column.name
-        ]
+        kinds = []
+        for (column_name, error), count in errors.items():
+            if column_name == column.name:
+                kind = failure_kind(error)
+                kinds.append(f"{count:,} {kind}")
         if kinds:
             reasons[criterion_name] = f"all its judgments failed ({listed(kinds)})"
     return reasons

@@ -204,9 +204,9 @@ def _prepare_main_runs(
     unchanged = [sample for sample in samples if sample.item in chosen_items]
     main = prepare_in("run", unchanged, None)
     if len(main.judges) > 1:
+        names = ", ".join(main.judges)
         raise ConfigError(
-            f"the recording has several judges: name one of {', '.join(main.judges)} with "
-            f"{option('model')}"
+            f"the recording has several judges: name one of {names} with {option('model')}"
         )
     runs = {TEXTS: main}
     # The unchanged texts are judged in the first run.
@@ -256,7 +256,8 @@ def _check_arguments(
     names = split(probes) if isinstance(probes, str) else list(probes)
     require_known("probe", names, PROBES, option("probes"))
     if not names:
-        raise ConfigError(f"{option('probes')}: name at least one of {', '.join(PROBES)}")
+        all_probes = ", ".join(PROBES)
+        raise ConfigError(f"{option('probes')}: name at least one of {all_probes}")
     reject_unsupported(config, "card", "a judge card")
     if not isinstance(items, int) or items < 1:
         raise ConfigError(f"{option('items', items)}: write a whole number, 1 or more")
@@ -265,9 +266,8 @@ def _check_arguments(
             "a judge card is about one judge: name one, and make a card of each judge of a panel"
         )
     if config.criteria == ():
-        raise ConfigError(
-            f"{option('criteria', [] if in_python() else 'none')}: a judge card needs a criterion"
-        )
+        no_criteria = option("criteria", [] if in_python() else "none")
+        raise ConfigError(f"{no_criteria}: a judge card needs a criterion")
     check_output_dir(config.out)
     if source is None:
         raise ConfigError(
@@ -450,8 +450,11 @@ def prepare_run(
 
 def card_estimate(card_plan: CardPlan) -> str:
     """Return one line to print before a card is made: its size, requests and estimated price."""
-    line = f"a card of {card_plan.model} on {plural(len(card_plan.texts.originals), 'item')}"
-    size = f"{plural(card_plan.judgments, 'judgment')} in {plural(len(card_plan.runs), 'run')}"
+    items = plural(len(card_plan.texts.originals), "item")
+    judgments = plural(card_plan.judgments, "judgment")
+    runs = plural(len(card_plan.runs), "run")
+    line = f"a card of {card_plan.model} on {items}"
+    size = f"{judgments} in {runs}"
     cost = cost_summary(card_plan.runs.values()) or "no model is called"
     writing = ""
     if card_plan.unwritten:

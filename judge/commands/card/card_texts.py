@@ -50,7 +50,8 @@ class CardTexts:
         for sample in self.changed:
             system_name = self._name(sample)
             samples[sample.item, system_name] = replace(sample, system=system_name)
-        return Table(tuple(samples.values()), tuple(columns), *split_rows(rows))
+        scores, failures = split_rows(rows)
+        return Table(tuple(samples.values()), tuple(columns), scores, failures)
 
     def original_rows(self, unchanged: Table) -> list[Score | Failure]:
         """Return the judgments of the originals."""
@@ -82,15 +83,17 @@ def choose_originals(
         )
     item_ids = list(texts_by_item)
     size = min(items, len(item_ids))
-    drawn = Random(seed).sample(range(len(item_ids)), size)  # noqa: S311  (a sample; no secret)
+    rng = Random(seed)  # noqa: S311  (a sample; no secret)
+    drawn = rng.sample(range(len(item_ids)), size)
     originals = []
     others = []
     for turn, position in enumerate(sorted(drawn)):
         texts = texts_by_item[item_ids[position]]
         first_position = turn % len(texts)
-        chosen_text, *rest = (*texts[first_position:], *texts[:first_position])
+        chosen_text = texts[first_position]
         originals.append(chosen_text)
-        different = [candidate for candidate in rest if candidate.output != chosen_text.output]
+        following_texts = [*texts[first_position + 1 :], *texts[:first_position]]
+        different = [text for text in following_texts if text.output != chosen_text.output]
         others += different[:1]
     return tuple(originals), tuple(others)
 

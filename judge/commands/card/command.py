@@ -172,10 +172,15 @@ async def run_card(
         seed=config.seed,
     )
     text_result = results[TEXTS]
-    rating_notes = ledger.notes(text_result.table.samples)
-    notes = dict.fromkeys([*card_plan.notes, *text_result.info.notes, *rating_notes, *card.notes])
+    notes = [
+        *card_plan.notes,
+        *text_result.info.notes,
+        *ledger.notes(text_result.table.samples),
+        *card.notes,
+    ]
+    each_note_once = dict.fromkeys(notes)
     info = {**card.info, **_card_info(card_plan, results, card)}
-    card = replace(card, notes=tuple(notes), info=info)
+    card = replace(card, notes=tuple(each_note_once), info=info)
     if config.out is not None:
         card.save(config.out, overwrite=True)
     return card
@@ -199,15 +204,14 @@ def _card_info(
     if sampled:
         settings["draws"] = config.draws
     settings["temperature"] = temperature
-    criteria_info = {
-        name: {**values, **_prompt_of(main.criteria.get(name))}
-        for name, values in card.info["criteria"].items()
-    }
+    criteria_info = {}
+    for name, values in card.info["criteria"].items():
+        prompt_record = _prompt_of(main.criteria.get(name))
+        criteria_info[name] = {**values, **prompt_record}
     run_infos = {}
     for name, result in results.items():
-        run_infos[name] = to_json(
-            {info_key: getattr(result.info, info_key) for info_key in _RUN_INFO}
-        )
+        run_info = {info_key: getattr(result.info, info_key) for info_key in _RUN_INFO}
+        run_infos[name] = to_json(run_info)
     return {
         "probes": list(card_plan.probes),
         "data": {
@@ -225,10 +229,10 @@ def _card_info(
 
 def _spent(infos: Sequence[RunInfo]) -> dict[str, Any]:
     """Return the requests, tokens and cost of all runs; the cost is None if one is unknown."""
+    costs = [info.cost for info in infos if info.requests.sent]
+    known_costs = [cost.usd for cost in costs if cost and cost.usd is not None]
     # A sum that leaves out an unknown cost would be too low.
-    costs = [info.cost.usd if info.cost else None for info in infos if info.requests.sent]
-    known_costs = [cost for cost in costs if cost is not None]
-    all_known = bool(known_costs) and len(known_costs) == len(costs)
+    all_known = 0 < len(known_costs) == len(costs)
     tokens = [info.usage.prompt_tokens + info.usage.completion_tokens for info in infos]
     return {
         "requests": sum(info.requests.sent for info in infos),
@@ -264,43 +268,45 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
     order_free = [
         criterion.name for criterion in card_plan.criteria if "sentence order" in criterion.ignores
     ]
-    column_by_criterion = {
-        column.criterion: column for column in unchanged.columns if column.kind == "criterion"
-    }
-    main = results.get(MAIN)
-    pairs = results.get(PAIRS)
+    criterion_columns = [column for column in unchanged.columns if column.kind == "criterion"]
+    column_by_criterion = {column.criterion: column for column in criterion_columns}
+    tables = {run_name: result.table for run_name, result in results.items()}
+    natural = unchanged if "bias" in card_plan.probes else None
+    not_made = [probe for probe in PROBES if probe not in card_plan.probes]
     left_out = f"{option('probes')} leaves it out"
+    no_people = "" if people else why_no_ratings(unchanged)
     return CardEvidence(
         originals=texts.originals,
         columns=column_by_criterion,
-        changed=texts.by_change(unchanged, None if main is None else main.table),
+        changed=texts.by_change(unchanged, tables.get(MAIN)),
         model=card_plan.model,
         language=card_plan.config.language or "en",
-        natural=unchanged if "bias" in card_plan.probes else None,
-        wordings=_with_originals(results.get(WORDINGS), texts, unchanged),
+        natural=natural,
+        wordings=_with_originals(tables.get(WORDINGS), texts, unchanged),
         repeats={temperature: result.table for temperature, result in repeats.items()},
-        pairs=None if pairs is None else pairs.table,
-        judged=tuple(result.table for result in results.values()),
+        pairs=tables.get(PAIRS),
+        judged=tuple(tables.values()),
         unavailable=unavailable,
-        questions=_with_originals(results.get(QUESTIONS), texts, unchanged),
+        questions=_with_originals(tables.get(QUESTIONS), texts, unchanged),
         order_free=frozenset(order_free),
-        not_made={probe: left_out for probe in PROBES if probe not in card_plan.probes},
+        not_made=dict.fromkeys(not_made, left_out),
         texts=unchanged,
         people=people,
-        no_people="" if people else why_no_ratings(unchanged),
+        no_people=no_people,
     )
 
 
-def _with_originals(result: Result | None, texts: CardTexts, unchanged: Table) -> Table | None:
+def _with_originals(other: Table | None, texts: CardTexts, unchanged: Table) -> Table | None:
     """Return a table of the original texts with their scores and those of another run.
 
-    `unchanged` has the scores of all unchanged texts. None without that other run.
+    `unchanged` has the scores of all unchanged texts, and `other` is the table of the other run.
+    None without that run.
     """
-    if result is None:
+    if other is None:
         return None
-    columns = dict.fromkeys((*unchanged.columns, *result.table.columns))
-    rows = [*texts.original_rows(unchanged), *result.table.rows()]
-    return Table(texts.originals, tuple(columns), *split_rows(rows))
+    columns = dict.fromkeys((*unchanged.columns, *other.columns))
+    scores, failures = split_rows([*texts.original_rows(unchanged), *other.rows()])
+    return Table(texts.originals, tuple(columns), scores, failures)
 
 
 def _repeats(results: Mapping[str, Result]) -> dict[float, Result]:

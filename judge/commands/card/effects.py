@@ -145,9 +145,12 @@ def _rate(
     Only scores count that are at least that far from the end of the scale in that direction.
     """
     scale_end = column.high if direction > 0 else column.low
+    if scale_end is None:
+        scale_end = np.inf
     # A score that is already near the end has no room to move there.
-    room = np.abs((np.inf if scale_end is None else scale_end) - reference_scores)
-    return _moved(differences[room >= least - _NEAR], direction, least)
+    room = np.abs(scale_end - reference_scores)
+    has_room = room >= least - _NEAR
+    return _moved(differences[has_room], direction, least)
 
 
 def means(rows: Floats, seed: int) -> list[Estimate | None]:
@@ -169,8 +172,13 @@ def without_p(estimate: Estimate | None) -> Estimate | None:
 
 
 def min_items_for_significance(tests: int) -> int:
-    """Return the fewest items with which a Holm-corrected sign-flip test can be significant."""
-    return ceil(log2(2 * tests / ALPHA)) if tests else 0
+    """Return the fewest items with which a Holm-corrected sign-flip test can be significant.
+
+    n items have 2ⁿ sign flips, and the smallest two-sided p is 2 / 2ⁿ.
+    """
+    if not tests:
+        return 0
+    return ceil(log2(2 * tests / ALPHA))
 
 
 def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None]:
@@ -181,7 +189,8 @@ def holm_corrected(estimates: Iterable[Estimate | None]) -> list[Estimate | None
     corrected: list[Estimate | None] = []
     for estimate, p_value in zip(rows, adjusted, strict=True):
         if estimate is not None and p_value is not None:
-            estimate = replace(estimate, p=p_value, method=f"{estimate.method}, Holm over {tests}")
+            method = f"{estimate.method}, Holm over {tests}"
+            estimate = replace(estimate, p=p_value, method=method)
         corrected.append(estimate)
     return corrected
 
@@ -206,16 +215,28 @@ def apply_holm(
             continue
         significant = None if estimate.p is None else is_significant(estimate)
         finding = replace(finding, estimate=estimate, significant=significant)
-        details = [] if finding.unit in PLAIN_UNITS else [finding.unit]
-        details.append(plural(estimate.n, finding.counted.removesuffix("s")))
-        if finding.suggestive:
-            details.append("too few to test, but most agree")
-        elif estimate.p is not None:
-            details.append(format.format_p(estimate.p))
-        value = " ".join(filter(None, written(finding, columns.get(finding.criterion))))
-        sentence = f"{finding.criterion}: {finding.measure} {value} ({', '.join(details)})"
+        sentence = _in_words(finding, columns.get(finding.criterion))
         corrected.append(replace(finding, sentence=sentence))
     return tuple(corrected)
+
+
+def _in_words(finding: BiasFinding, column: Column | None) -> str:
+    """Return the measure with its number, unit, count and p."""
+    estimate = finding.estimate
+    details = []
+    if finding.unit not in PLAIN_UNITS:
+        details.append(finding.unit)
+    noun = finding.counted.removesuffix("s")
+    details.append(plural(estimate.n, noun))
+    if finding.suggestive:
+        details.append("too few to test, but most agree")
+    elif estimate.p is not None:
+        details.append(format.format_p(estimate.p))
+    value, ends = written(finding, column)
+    if ends:
+        value = f"{value} {ends}"
+    listed_details = ", ".join(details)
+    return f"{finding.criterion}: {finding.measure} {value} ({listed_details})"
 
 
 def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
@@ -224,7 +245,9 @@ def agreement_with_mean(values: Floats, least: float) -> Estimate | None:
     A missing difference is NaN.
     """
     known_values = values[~np.isnan(values)]
-    side = float(np.sign(known_values.mean())) if len(known_values) else 0.0
+    side = 0.0
+    if len(known_values):
+        side = float(np.sign(known_values.mean()))
     return _moved(known_values, side, least)
 
 

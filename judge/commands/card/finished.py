@@ -45,19 +45,17 @@ def refuse_for_finished_run(
     probes: str | Sequence[str],
 ) -> None:
     """Raise ConfigError for an option that needs a new run."""
-    typed = {
-        option_name
-        for option_name, value in arguments.items()
-        if value is not None and option_name not in _ALLOWED
-    }
+    set_arguments = {name for name, value in arguments.items() if value is not None}
+    refused = set_arguments - set(_ALLOWED)
     if items != ITEMS:
-        typed.add("items")
+        refused.add("items")
     if probes != PROBES:
-        typed.add("probes")
-    if typed:
+        refused.add("probes")
+    if refused:
+        first_option = option(min(refused))
         raise ConfigError(
-            f"{option(min(typed))}: the run is finished, and its card asks no judge; name its data "
-            "to judge again"
+            f"{first_option}: the run is finished, and its card asks no judge; name its data to "
+            "judge again"
         )
 
 
@@ -88,15 +86,16 @@ def finished_card(
         run = unseen
     evidence = _evidence(run, seed=seed, epsilon=epsilon)
     card = build_card(evidence, {}, (), (), seed=seed)
-    rating_notes = ledger.notes(run.table.samples)
-    all_notes = tuple(dict.fromkeys([*notes, *run.info.notes, *rating_notes, *card.notes]))
+    all_notes = [*notes, *run.info.notes, *ledger.notes(run.table.samples), *card.notes]
+    each_note_once = dict.fromkeys(all_notes)
+    data = run.info.data
     info = {
         **card.info,
-        "data": {"name": Path(run.info.data.path).name, "sha256": run.info.data.sha256 or None},
+        "data": {"name": Path(data.path).name, "sha256": data.sha256 or None},
         "endpoint": run.info.base_url or None,
         "date": run.info.started[:10],
     }
-    return replace(card, notes=all_notes, info=info)
+    return replace(card, notes=tuple(each_note_once), info=info)
 
 
 def _evidence(run: Result, *, seed: int, epsilon: float) -> CardEvidence:
@@ -107,19 +106,18 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> CardEvidence:
         raise ConfigError("this run has no judge's scores; name a run with a criterion")
     judges = dict.fromkeys(column.judge for column in columns if column.judge)
     if judges:
+        names = listed(list(judges))
         raise ConfigError(
-            f"a judge card is about one judge, and this run has a panel: {listed(list(judges))}. "
-            "Make a run with one of them"
+            f"a judge card is about one judge, and this run has a panel: {names}. Make a run with "
+            "one of them"
         )
     ranked = bool(run.rankings) or table.has_pairs
     model = run.info.model or "judge"
     by_criterion = {criterion(column): column for column in columns}
     people = {}
     if not ranked:
-        people = {
-            finding.rated.criterion: finding
-            for finding in people_findings(table, model, seed=seed, epsilon=epsilon)
-        }
+        findings = people_findings(table, model, seed=seed, epsilon=epsilon)
+        people = {finding.rated.criterion: finding for finding in findings}
     measures = f"{card_command()} measures it"
     unavailable = dict.fromkeys(_FROM_REQUESTS, measures)
     if not ranked:
@@ -133,19 +131,20 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> CardEvidence:
     no_people = "" if people else why_no_ratings(table)
     if ranked:
         no_people = f"{command('validate')} compares a ranking with people"
+    scored_table = None if ranked else table
     return CardEvidence(
         originals=table.samples,
         columns=by_criterion,
         changed=Table((), tuple(columns), ()),  # a finished run has no changed texts
         model=model,
         language=run.info.language_name or "en",
-        natural=None if ranked else table,
+        natural=scored_table,
         repeats=drawn,
         pairs=table if ranked else None,
         judged=(table,),
         unavailable=unavailable,
         not_made=dict.fromkeys(("sensitivity", "injection"), measures),
-        texts=None if ranked else table,
+        texts=scored_table,
         people=people,
         no_people=no_people,
     )
@@ -157,4 +156,6 @@ def _drawn(run: Result) -> dict[float, Table]:
         return {}
     # Replies are drawn at temperature 1 unless the run says otherwise.
     temperature = run.info.config.temperature
-    return {1.0 if temperature is None else temperature: run.table}
+    if temperature is None:
+        temperature = 1.0
+    return {temperature: run.table}

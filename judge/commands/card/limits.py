@@ -30,9 +30,10 @@ def compare(estimate: Estimate, lower_limit: float, upper_limit: float) -> Mark:
     interval = ends(estimate)
     if interval is None:
         return "unclear"
-    if lower_limit <= interval[0] and interval[1] <= upper_limit:
+    low, high = interval
+    if lower_limit <= low and high <= upper_limit:
         return "pass"
-    if interval[1] < lower_limit or interval[0] > upper_limit:
+    if high < lower_limit or low > upper_limit:
         return "fail"
     return "unclear"
 
@@ -48,18 +49,20 @@ def needed(estimate: Estimate, limits: Sequence[float], counted: str, unit: str 
         return f"too few {counted} for an interval: {FEWEST} or more are needed"
     if not limits or estimate.value in limits:
         return f"more {counted} decide"
+    low, high = interval
     transform = _TRANSFORMATIONS.get(unit, float)
     transformed_value = transform(estimate.value)
     ratio = 0.0
     for limit in _limits_beside(estimate.value, limits):
-        end = interval[0] if limit < estimate.value else interval[1]
+        end = low if limit < estimate.value else high
         distance_of_end = abs(transform(end) - transformed_value)
         distance_of_limit = abs(transform(limit) - transformed_value)
         ratio = max(ratio, distance_of_end / distance_of_limit)
     texts = ceil(estimate.n * ratio**2)
     if texts > _MOST_NEEDED:
         return f"the value is at the limit: more than {_MOST_NEEDED:,} {counted} are needed"
-    return f"about {max(texts, estimate.n + 1):,} {counted} are needed"
+    texts = max(texts, estimate.n + 1)
+    return f"about {texts:,} {counted} are needed"
 
 
 def _limits_beside(value: float, limits: Sequence[float]) -> list[float]:

@@ -151,9 +151,10 @@ def _no_ratings(measured: Measurements, criterion: str) -> CardCell:
     reason = evidence.no_people or "no ratings by people"
     if evidence.people:
         reason = "people did not rate it"
+    label_command = command("label")
+    ratings_option = option("ratings", "FILE")
     advice = (
-        f"rate texts of at least {ENOUGH_ITEMS} items ({command('label')}), and add "
-        f"{option('ratings', 'FILE')}"
+        f"rate texts of at least {ENOUGH_ITEMS} items ({label_command}), and add {ratings_option}"
     )
     is_ranking = evidence.pairs is not None and evidence.natural is None
     if is_ranking:
@@ -254,7 +255,10 @@ def _retest(temperature: float) -> _Measure:
             return _missing(criterion, measured.reason("bias", "repeats", criterion, otherwise))
         name_of_same = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
         same = measured.finding("repeats", name_of_same, criterion)
-        beside = "" if same is None else f"same score in {percent(same.estimate.value)} of texts"
+        beside = ""
+        if same is not None:
+            share_of_same = percent(same.estimate.value)
+            beside = f"same score in {share_of_same} of texts"
         half = measured.half_step(criterion)
         return _compared(criterion, finding, -inf, half, beside)
 
@@ -268,7 +272,10 @@ def _position(measured: Measurements, criterion: str) -> CardCell:
         reason = measured.reason("bias", "position", criterion, "no pair has both orders")
         return _missing(criterion, reason)
     flips = measured.finding("position", FLIPS, criterion)
-    beside = "" if flips is None else f"{percent(flips.estimate.value)} of verdicts flip"
+    beside = ""
+    if flips is not None:
+        share_of_flips = percent(flips.estimate.value)
+        beside = f"{share_of_flips} of verdicts flip"
     return _compared(criterion, finding, 0.5 - POSITION_MARGIN, 0.5 + POSITION_MARGIN, beside)
 
 
@@ -279,17 +286,15 @@ def _wording(probe: str, noun: str) -> _Measure:
     """
 
     def measure(measured: Measurements, criterion: str) -> CardCell:
-        findings = [
-            finding
-            for finding in measured.findings
-            if (finding.probe, finding.criterion) == (probe, criterion)
-            and finding.measure.startswith(f"{noun} ")
-        ]
-        if not findings:
+        half = measured.half_step(criterion)
+        cells = []
+        for finding in measured.findings:
+            is_of_probe = (finding.probe, finding.criterion) == (probe, criterion)
+            if is_of_probe and finding.measure.startswith(f"{noun} "):
+                cells.append(_compared(criterion, finding, -half, half))
+        if not cells:
             reason = measured.reason("bias", probe, criterion, "no text has both scores")
             return _missing(criterion, reason)
-        half = measured.half_step(criterion)
-        cells = [_compared(criterion, finding, -half, half) for finding in findings]
         return _worst_of(cells)
 
     return measure
@@ -479,9 +484,10 @@ def _failures(measured: Measurements, criterion: str) -> CardCell:
         reason = "systems differ significantly in their failures"
     elif mark == "unclear":
         reason = needed(most.share, [MOST_FAILED], "items", "share")
-    beside = f"most: {most.system}, {most.failed:,} of {plural(most.judgments, 'judgment')}"
-    if not most.failed:
-        beside = ""
+    beside = ""
+    if most.failed:
+        judgments = plural(most.judgments, "judgment")
+        beside = f"most: {most.system}, {most.failed:,} of {judgments}"
     return CardCell(criterion, mark, most.share, "share", "items", beside, reason)
 
 

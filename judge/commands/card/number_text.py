@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judge.commands.card.card import (
-    BiasFinding,
-)
+from judge.commands.card.card import BiasFinding
 from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate
 from judge.stats.paired_differences import ALL_EQUAL
@@ -28,7 +26,8 @@ def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
     Equal items do not mean that there is no uncertainty, so no interval is shown.
     """
     if estimate.low is None or estimate.high is None:
-        return ALIKE if ALL_EQUAL in estimate.method else ""
+        is_alike = ALL_EQUAL in estimate.method
+        return ALIKE if is_alike else ""
     if estimate.low == estimate.high:
         return ALIKE
     return format_interval(estimate.low, estimate.high, digits, factor)
@@ -36,7 +35,9 @@ def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
 
 def change(estimate: Estimate, digits: int) -> str:
     """Write `+0.35 [0.10, 0.60]`."""
-    return f"{signed(estimate.value, digits)} {interval(estimate, digits)}".rstrip()
+    size = signed(estimate.value, digits)
+    ends = interval(estimate, digits)
+    return f"{size} {ends}".rstrip()
 
 
 def written(finding: BiasFinding, column: Column | None) -> tuple[str, str]:
@@ -51,7 +52,8 @@ _COEFFICIENTS = ("r", "kappa", "alpha", "Spearman")
 def written_estimate(estimate: Estimate, unit: str, column: Column | None) -> tuple[str, str]:
     """Return a number and its interval, in percent, with a sign, or as a coefficient by its unit."""
     if unit == "share":
-        return f"{number(100 * estimate.value, 0)}%", interval(estimate, 0, 100)
+        percentage = number(100 * estimate.value, 0)
+        return f"{percentage}%", interval(estimate, 0, 100)
     digits = 2 if unit in _COEFFICIENTS else places(column, [estimate.value])
     write = number if unit in _UNSIGNED else signed
     return write(estimate.value, digits), interval(estimate, digits)

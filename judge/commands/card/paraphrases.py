@@ -42,10 +42,11 @@ async def write_paraphrases(
     Replies come from the cache if they are in it.
     """
     replies = await _ask(rephrased, writing, runs)
+    errors = {name: reply for name, reply in replies.items() if isinstance(reply, ModelError)}
     rejected = {
-        criterion_name: reply
-        for criterion_name, reply in replies.items()
-        if isinstance(reply, ModelError) and reply.error == ParseError.__name__
+        criterion_name: error
+        for criterion_name, error in errors.items()
+        if error.error == ParseError.__name__
     }
     if rejected:
         again = [criterion for criterion in rephrased if criterion.name in rejected]
@@ -76,14 +77,19 @@ def _model_question(criterion: Criterion, rejected: Mapping[str, ModelError]) ->
         read_reply(reply, criterion)
         return reply
 
-    useless = rejected.get(criterion.name)
+    problem = ""
+    rejected_reply = ""
+    if criterion.name in rejected:
+        error = rejected[criterion.name]
+        problem = error.message
+        rejected_reply = error.raw[:_MOST_REJECTED]
     prompt = render_paraphrasing_prompt(
         criterion,
         criteria.own_question(criterion),
         count=N_PARAPHRASES,
         longest=LONGEST_PARAPHRASE,
-        problem=useless.message if useless else "",
-        reply=useless.raw[:_MOST_REJECTED] if useless else "",
+        problem=problem,
+        reply=rejected_reply,
     )
     return ModelQuestion(prompt, _TOKEN_LIMIT, checked)
 
@@ -96,9 +102,10 @@ def read_reply(reply: str, criterion: Criterion) -> list[str]:
     objects = json_reply.objects(reply, 0)
     if len(objects) != 1 or objects[0].broken:
         raise ParseError(f"no JSON object with {_KEY}", reply)
+    json_text = reply[objects[0].start : objects[0].end]
     try:
         # Models write line breaks inside strings, which strict JSON forbids.
-        values = json.loads(reply[objects[0].start : objects[0].end], strict=False)
+        values = json.loads(json_text, strict=False)
     except ValueError as error:
         raise ParseError(f"not JSON: {error}", reply) from error
     wordings = values.get(_KEY)

@@ -39,20 +39,21 @@ def people_findings(
     for rated in people(table, judges, bootstrap, epsilon=epsilon):
         for row in rated.judges:
             (judge,) = (judge for judge in judges if judge.criterion == rated.criterion)
-            texts = [sample for sample in table.samples if rated.criterion in sample.human]
-            values = matrix(texts, judge.values)
-            votes = votes_of(texts, rated.criterion).values
-            scored = [sample for sample in texts if sample.key in judge.values]
-            ratings = {sample.human[rated.criterion] for sample in scored}
-            scores = {judge.values[sample.key] for sample in scored}
+            rated_texts = [sample for sample in table.samples if rated.criterion in sample.human]
+            scores = matrix(rated_texts, judge.values)  # items × systems, NaN without a score
+            is_scored_item = (~np.isnan(scores)).any(axis=1)
+            votes = votes_of(rated_texts, rated.criterion).values
+            scored_texts = [sample for sample in rated_texts if sample.key in judge.values]
+            distinct_ratings = {sample.human[rated.criterion] for sample in scored_texts}
+            distinct_scores = {judge.values[sample.key] for sample in scored_texts}
             yield PeopleFinding(
                 rated,
                 row,
-                items=int((~np.isnan(values)).any(axis=1).sum()),
-                minus_rater=minus_one_rater(values, votes, bootstrap, rated.usual_level),
-                shift=_largest_shift(judge, texts),
-                ratings_vary=len(ratings) > 1,
-                scores_vary=len(scores) > 1,
+                items=int(is_scored_item.sum()),
+                minus_rater=minus_one_rater(scores, votes, bootstrap, rated.usual_level),
+                shift=_largest_shift(judge, rated_texts),
+                ratings_vary=len(distinct_ratings) > 1,
+                scores_vary=len(distinct_scores) > 1,
             )
 
 
@@ -66,15 +67,16 @@ def _largest_shift(judge: RatedColumn, texts: Sequence[Sample]) -> float | None:
     rated = on_same_scale(judge.scale, judge.criterion, texts)
     if not rated:
         return None
-    ratings = matrix(rated, {sample.key: sample.human[judge.criterion] for sample in rated})
-    differences = matrix(rated, judge.values) - ratings
-    is_known = ~np.isnan(differences)
+    rating_by_text = {sample.key: sample.human[judge.criterion] for sample in rated}
+    # Items × systems; NaN without a score.
+    differences = matrix(rated, judge.values) - matrix(rated, rating_by_text)
+    items_by_system = (~np.isnan(differences)).sum(axis=0)
     # With few ratings, the chance of a system's texts would look like favouring.
-    enough = is_known.sum(axis=0) >= MIN_ITEMS
-    if enough.sum() < 2:
+    has_enough = items_by_system >= MIN_ITEMS
+    if has_enough.sum() < 2:
         return None
-    # The largest shift minus the smallest one.
-    return float(np.ptp(np.nanmean(differences[:, enough], axis=0)))
+    shifts = np.nanmean(differences[:, has_enough], axis=0)
+    return float(shifts.max() - shifts.min())
 
 
 def why_no_ratings(table: Table) -> str:
@@ -83,6 +85,8 @@ def why_no_ratings(table: Table) -> str:
     names = rated_names(table.samples)
     if not names:
         return "no ratings by people"
+    reason = f"people rated {listed(names)}"
     suggestion = did_you_mean(names, judged).strip()
-    hint = f" ({suggestion})" if suggestion else ""
-    return f"people rated {listed(names)}{hint}"
+    if suggestion:
+        reason = f"{reason} ({suggestion})"
+    return reason

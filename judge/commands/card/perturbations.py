@@ -101,8 +101,11 @@ def append_text(whole: str, added: Iterable[str], usual: str) -> str:
     spans = text.sentence_spans(whole)
     separator = usual
     if len(spans) > 1:
-        separator = whole[spans[0][1] : spans[1][0]]
-    if not spans or not is_finished(whole) or "\n" in whole[spans[0][0] : spans[-1][1]]:
+        first_end = spans[0][1]
+        second_start = spans[1][0]
+        separator = whole[first_end:second_start]
+    all_sentences = whole[spans[0][0] : spans[-1][1]] if spans else ""
+    if not spans or not is_finished(whole) or "\n" in all_sentences:
         separator = "\n"
     return whole.rstrip() + "".join(separator + sentence for sentence in added)
 
@@ -126,7 +129,8 @@ def content(whole: str) -> Mapping[str, int]:
 def coverage(sentence: str, known_words: Mapping[str, int]) -> float:
     """Return the share (0–1) of distinct content words in `known_words`; 0 if there are none."""
     words = content(sentence)
-    return sum(word in known_words for word in words) / max(1, len(words))
+    n_known = sum(word in known_words for word in words)
+    return n_known / max(1, len(words))
 
 
 # Numbers
@@ -192,10 +196,8 @@ def _numbers(whole: str, taken: set[str]) -> Iterator[Number]:
         leading_digits, rest, unit = match.groups()
         text_after = whole[match.end() : match.end() + _CONTEXT]
         digits = {} if leading_digits.isascii() else _TO_FULL_WIDTH
-        values = [
-            str(number).translate(digits) + rest
-            for number in _plausible_numbers(leading_digits, rest, text_after)
-        ]
+        plausible = _plausible_numbers(leading_digits, rest, text_after)
+        values = [str(number).translate(digits) + rest for number in plausible]
         options = [value for value in values if value not in taken]
         if not options:
             options = [value for value in values if value != match.group()]
@@ -240,8 +242,10 @@ def _plausible_numbers(leading_digits: str, rest: str, text_after: str) -> Itera
             return range(value - 9 * step, value, step)
         step = 10 ** (size - 1)
         return (value % step + digit * step for digit in range(1, 10))
-    if value <= 12 and (_MONTH(text_after) or _HOUR(text_after)):
-        return range(10, 13 if _MONTH(text_after) else 12)
+    if value <= 12 and _MONTH(text_after):
+        return range(10, 13)
+    if value <= 12 and _HOUR(text_after):
+        return range(10, 12)
     return next(likely for last, likely in _LEADING if value <= last)
 
 
@@ -258,7 +262,8 @@ def empty_phrases(draft: Draft) -> str | None:
     """Add as many sentences without content as the output has sentences, at most all there are."""
     whole = draft.whole
     fillers = _fillers(draft.language)
-    count = min(len(sentences(whole)), len(fillers))
+    n_sentences = len(sentences(whole))
+    count = min(n_sentences, len(fillers))
     if not count:
         return None
     added = draft.chance.sample(fillers, count)
@@ -296,10 +301,11 @@ def shuffled(draft: Draft) -> str | None:
     """
     whole = draft.whole
     spans = draft.spans
-    movable = _finished_sentences(whole, spans) or list(range(len(spans)))
+    every_sentence = list(range(len(spans)))
+    movable = _finished_sentences(whole, spans) or every_sentence
     if len(movable) < _MIN_SHUFFLED:
         return None
-    order = list(range(len(spans)))
+    order = [*every_sentence]
     # Sattolo's algorithm: the permutation is one cycle, so that no sentence stays.
     for last in range(len(movable) - 1, 0, -1):
         first_position = movable[last]
@@ -307,7 +313,8 @@ def shuffled(draft: Draft) -> str | None:
         moved = order[first_position]
         order[first_position] = order[second_position]
         order[second_position] = moved
-    shuffled_sentences = [whole[slice(*spans[number])] for number in order]
+    in_order = [whole[sentence_start:sentence_end] for sentence_start, sentence_end in spans]
+    shuffled_sentences = [in_order[number] for number in order]
     return _replace_spans(whole, spans, shuffled_sentences)
 
 
@@ -349,11 +356,12 @@ def truncated(draft: Draft) -> str | None:
     word = r"\S+" if draft.joint else r"\w"
     cuts = []
     for match in re.finditer(word, whole[sentence_start:sentence_end]):
-        cut = sentence_start + match.end()
+        is_in_range = 0.4 * size <= match.end() <= 0.8 * size
+        cut_text = whole[: sentence_start + match.end()]
         # A part that ends with a stop would not look cut off.
-        if 0.4 * size <= match.end() <= 0.8 * size and not is_finished(whole[:cut]):
-            cuts.append(cut)
-    return whole[: draft.chance.choice(cuts)] if cuts else None
+        if is_in_range and not is_finished(cut_text):
+            cuts.append(cut_text)
+    return draft.chance.choice(cuts) if cuts else None
 
 
 def padded(draft: Draft) -> str | None:
@@ -363,7 +371,8 @@ def padded(draft: Draft) -> str | None:
     """
     own_sentences = sentences(draft.whole)
     others = draft.others
-    drawn = draft.chance.sample(range(len(others)), min(_MAX_DONORS, len(others)))
+    n_drawn = min(_MAX_DONORS, len(others))
+    drawn = draft.chance.sample(range(len(others)), n_drawn)
     source_words = content(draft.source)
     language = text.detect_language([draft.whole])
     candidates = []
@@ -403,13 +412,15 @@ def duplicated_sentences(draft: Draft) -> str | None:
     finished = _finished_sentences(whole, spans)
     if len(spans) < 2 or not finished:
         return None
-    count = min(len(finished), max(1, len(spans) // 2))
-    repeated = draft.chance.sample(finished, count)
+    half = max(1, len(spans) // 2)
+    repeated = draft.chance.sample(finished, min(half, len(finished)))
     separator = "\n" if "\n" in whole.strip() else draft.joint
     replacements = []
     for number, (sentence_start, sentence_end) in enumerate(spans):
-        sentence = whole[sentence_start:sentence_end]
-        replacements.append(sentence + separator + sentence if number in repeated else sentence)
+        replacement = whole[sentence_start:sentence_end]
+        if number in repeated:
+            replacement = f"{replacement}{separator}{replacement}"
+        replacements.append(replacement)
     return _replace_spans(whole, spans, replacements)
 
 
@@ -473,10 +484,12 @@ def inject(sample: Sample, attack: str, label: str, language: str) -> Sample:
     The attack asks for `label`.
     `system voice` stands before the output, all others after it.
     """
-    template = _injections(language)[attack.replace(" ", "_")]
-    words = template.replace("{top}", label)
-    parts = (words, sample.output) if attack == "system voice" else (sample.output, words)
-    return replace(sample, output="\n\n".join(parts), system=attack, human={}, ratings={})
+    template_name = attack.replace(" ", "_")
+    injection = _injections(language)[template_name].replace("{top}", label)
+    output = f"{sample.output}\n\n{injection}"
+    if attack == "system voice":
+        output = f"{injection}\n\n{sample.output}"
+    return replace(sample, output=output, system=attack, human={}, ratings={})
 
 
 def best_label(criterion: Criterion) -> str:

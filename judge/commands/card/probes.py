@@ -63,7 +63,8 @@ def _share(
     counted: str = "texts",
 ) -> Iterator[BiasFinding]:
     """Yield a share without a test; nothing if n is 0."""
-    if (share := wilson_interval(hits, total)) is not None:
+    share = wilson_interval(hits, total)
+    if share is not None:
         yield BiasFinding(probe, criterion, measure, share, "share", counted=counted)
 
 
@@ -144,12 +145,14 @@ def verbosity_bias(
     padded = [name for name in neutral if name != COPIED]
     yield from _neutral_changes("verbosity", evidence, padded, seed)
     for name, column, texts in _text_measures(evidence):
-        ratings = _ratings(evidence.natural, name, column) if evidence.natural else {}
-        rated = [
-            (text.item, text.score, ratings[text.key], text.log_words)
-            for text in texts
-            if text.key in ratings
-        ]
+        ratings: dict[Text, float] = {}
+        if evidence.natural:
+            ratings = _ratings(evidence.natural, name, column)
+        rated = []
+        for text in texts:
+            rating = ratings.get(text.key)
+            if rating is not None:
+                rated.append((text.item, text.score, rating, text.log_words))
         slope = _beyond_ratings(rated, seed)
         if slope is None:
             lengths = [(text.item, text.score, text.log_words) for text in texts]
@@ -247,15 +250,17 @@ def _text_measures(evidence: CardEvidence) -> Iterator[tuple[str, Column, list[_
     if table is None:
         return
     keys = [sample.key for sample in table.samples]
-    feature_by_text = dict(zip(keys, measured(table.samples), strict=True))
+    all_features = measured(table.samples)
+    features_by_text = dict(zip(keys, all_features, strict=True))
     for criterion_name, column in evidence.criteria(table):
         texts = []
         for row in table.column_scores(column.name):
-            feature = feature_by_text[row.key]
-            if feature.words:
-                copied = None if feature.novel2 is None else 1 - feature.novel2
+            features = features_by_text[row.key]
+            if features.words:
                 # The effect of length is per doubling.
-                texts.append(_TextMeasures(row.key, row.value, log2(feature.words), copied))
+                log_words = log2(features.words)
+                copied = None if features.novel2 is None else 1 - features.novel2
+                texts.append(_TextMeasures(row.key, row.value, log_words, copied))
         yield criterion_name, column, texts
 
 
@@ -275,10 +280,12 @@ def _driver_effect(
     rows_by_item = defaultdict[str, list[tuple[float, ...]]](list)
     for item, *values in rows:
         rows_by_item[item].append(tuple(values))
-    groups = [np.array(texts) for texts in rows_by_item.values() if len(texts) > 1]
-    if len(groups) < FEWEST:
+    # An array per item with several texts: texts × variables.
+    variables_by_item = [np.array(texts) for texts in rows_by_item.values() if len(texts) > 1]
+    if len(variables_by_item) < FEWEST:
         return None
-    centred = [texts - texts.mean(axis=0) for texts in groups]
+    centred = [texts - texts.mean(axis=0) for texts in variables_by_item]
+    # Items × variables × variables.
     products_by_item = np.array([texts.T @ texts for texts in centred])
     products = _Products(products_by_item, correlation)
     total = products_by_item.sum(axis=0)
@@ -294,7 +301,7 @@ def _driver_effect(
     drawn = bootstrap.resampled(effect_of_draws, items, items)
     effect_name = "partial r" if correlation else "slope"
     held = ", controlled for the other driver" if products.controlled else ""
-    texts_used = sum(map(len, groups))
+    texts_used = sum(len(texts) for texts in variables_by_item)
     estimate = bootstrap.estimate(
         effect_name,
         drawn,
@@ -326,28 +333,34 @@ class _Products:
 
     def residual(self, sums: Floats, row: int, column: int) -> Floats:
         """Return what the controlled driver leaves of a sum of products."""
-        remaining: Floats = sums[..., row, column]
-        if self.controlled:
-            variance = np.maximum(sums[..., 1, 1], _ROUNDING)
-            remaining = remaining - sums[..., row, 1] * sums[..., 1, column] / variance
-        return remaining
+        products: Floats = sums[..., row, column]
+        if not self.controlled:
+            return products
+        variance_of_controlled = np.maximum(sums[..., 1, 1], _ROUNDING)
+        explained: Floats = sums[..., row, 1] * sums[..., 1, column] / variance_of_controlled
+        return products - explained
 
     def effect(self, sums: Floats) -> Floats:
         """Return the slope or correlation of each sum; NaN if the driver alone does not vary."""
-        variance = self.residual(sums, -1, -1)
-        scale = variance
+        variance_of_driver = self.residual(sums, -1, -1)
+        covariance = self.residual(sums, 0, -1)
+        scale = variance_of_driver
         if self.correlation:
-            scale = np.sqrt(np.maximum(self.residual(sums, 0, 0) * variance, 0.0))
-        defined = (variance > _COLLINEAR * sums[..., -1, -1]) & (scale > _ROUNDING)
+            product_of_variances = self.residual(sums, 0, 0) * variance_of_driver
+            scale = np.sqrt(np.maximum(product_of_variances, 0.0))
+        varies = variance_of_driver > _COLLINEAR * sums[..., -1, -1]
+        is_defined = varies & (scale > _ROUNDING)
         with np.errstate(invalid="ignore", divide="ignore"):
-            effects: Floats = np.where(defined, self.residual(sums, 0, -1) / scale, np.nan)
+            effects: Floats = np.where(is_defined, covariance / scale, np.nan)
         return effects
 
     def residual_products(self, total: Floats) -> Floats:
         """Return each item's product of the residuals of score and driver."""
+        # The weights of the variables in the residuals of the score (row 0) and the driver (row 1).
         weights = np.eye(len(total))[[0, -1]]
         if self.controlled:
-            weights[:, 1] = -total[[0, -1], 1] / max(total[1, 1], _ROUNDING)
+            variance_of_controlled = max(total[1, 1], _ROUNDING)
+            weights[:, 1] = -total[[0, -1], 1] / variance_of_controlled
         products: Floats = np.einsum("a,iab,b->i", weights[0], self.by_item, weights[1])
         return products
 
@@ -394,8 +407,8 @@ def model_family(model_name: str) -> str:
 
     It is `openai` for `openrouter/gpt-4o`.
     """
-    without_version = model_name.strip().lower().partition("@")[0]
-    last_part = without_version.rstrip("/").rpartition("/")[2]
+    without_version, _, _ = model_name.strip().lower().partition("@")
+    _, _, last_part = without_version.rstrip("/").rpartition("/")
     word = re.match(r"[^\W\d_]+", last_part)  # `gpt` of `gpt-4o`
     first_word = word[0] if word else last_part
     return _VENDORS.get(first_word, first_word)
@@ -421,17 +434,18 @@ def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
         ratings = _ratings(table, criterion_name, column)
         rated_values = {text: value for text, value in values.items() if text in ratings}
         rated_items = _lead_by_item(rated_values, is_own)
-        rows = [
-            (text[0], value, ratings[text], float(is_own[text]))
-            for text, value in rated_values.items()
-            if text in is_own and text[0] in rated_items
-        ]
+        rows = []
+        for text, value in rated_values.items():
+            item, _ = text
+            if text in is_own and item in rated_items:
+                rows.append((item, value, ratings[text], float(is_own[text])))
         measure = "own family, beyond ratings"
         agreeing = None
         estimate = _beyond_ratings(rows, seed)
+        lead_by_item = _lead_by_item(values, is_own)
         if estimate is not None:
             estimate = replace(estimate, n=len(rated_items))
-        elif lead_by_item := _lead_by_item(values, is_own):
+        elif lead_by_item:
             measure = UNADJUSTED
             leads = np.array(list(lead_by_item.values()))
             (estimate,) = means(leads[None], seed)
@@ -466,13 +480,14 @@ def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> 
     others_by_item = defaultdict[str, list[float]](list)
     for text, value in values.items():
         if text in is_own:
+            item, _ = text
             side = own_by_item if is_own[text] else others_by_item
-            side[text[0]].append(value)
-    return {
-        item: fmean(own_scores) - fmean(others_by_item[item])
-        for item, own_scores in own_by_item.items()
-        if item in others_by_item
-    }
+            side[item].append(value)
+    leads: dict[str, float] = {}
+    for item, own_scores in own_by_item.items():
+        if item in others_by_item:
+            leads[item] = fmean(own_scores) - fmean(others_by_item[item])
+    return leads
 
 
 def wording_sensitivity(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
@@ -596,7 +611,8 @@ def _spread(
     """
     if not values:
         return
-    (mean_square,) = means(np.array([values]) ** 2, seed)
+    squares = np.array(values) ** 2
+    (mean_square,) = means(squares[None], seed)
     mean = without_p(mean_square)
     if mean is None:
         return
@@ -636,8 +652,8 @@ def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
             "top": column.high,
         }
         for measure, point in points.items():
-            near = sum(abs(row.value - point) <= distance for row in rows)
-            yield from _share("scale use", criterion_name, measure, near, len(rows))
+            near = [row for row in rows if abs(row.value - point) <= distance]
+            yield from _share("scale use", criterion_name, measure, len(near), len(rows))
 
 
 def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
@@ -652,10 +668,12 @@ def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             n_identical = 0
             for (text, column_name), spread in spread_by_text.items():
                 if column_name == column.name:
-                    squares_by_item[text[0]].append(spread**2)
-                    n_identical += spread <= _TOLERANCE
+                    item, _ = text
+                    squares_by_item[item].append(spread**2)
+                    if spread <= _TOLERANCE:
+                        n_identical += 1
             spreads = [sqrt(fmean(squares)) for squares in squares_by_item.values()]
-            n_texts = sum(map(len, squares_by_item.values()))
+            n_texts = sum(len(squares) for squares in squares_by_item.values())
             counted = "texts" if n_texts == len(spreads) else "items"
             measure = f"spread at temperature {temperature:g}"
             yield from _spread("repeats", criterion_name, measure, spreads, seed, counted=counted)

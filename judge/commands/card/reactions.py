@@ -16,7 +16,8 @@ def towards_worse(cell: SensitivityCell, column: Column) -> bool | None:
     """Return whether a change is towards the worse end; None if it is not significant."""
     if cell.mean_change is None or not is_significant(cell.mean_change):
         return None
-    return (cell.mean_change.value < 0) != (column.better == "lower")
+    falls = cell.mean_change.value < 0
+    return falls != (column.better == "lower")
 
 
 def moves_half(cell: SensitivityCell, *, opposite: bool = False) -> bool:
@@ -26,9 +27,14 @@ def moves_half(cell: SensitivityCell, *, opposite: bool = False) -> bool:
     tested by the low end of the share's interval; the mean by its test, unless that has too few
     texts.
     """
-    toward = cell.opposite if opposite else cell.rate
-    back = cell.rate if opposite else cell.opposite
-    if toward is None or toward.low is None or toward.low - value_of(back) < _HALF:
+    toward = cell.rate
+    back = cell.opposite
+    if opposite:
+        toward = cell.opposite
+        back = cell.rate
+    if toward is None or toward.low is None:
+        return False
+    if toward.low - value_of(back) < _HALF:
         return False
     significant = cell.mean_change is not None and is_significant(cell.mean_change)
     return significant or is_majority(toward, cell.mean_change)
@@ -41,19 +47,23 @@ def reaction(cell: SensitivityCell, column: Column) -> Reaction:
         return "rewards"
     if moves_half(cell):
         return "notices"
-    possible = cell.rate.high or 0 if cell.rate else 0
-    texts = cell.rate.n if cell.rate else 0
-    # The share of few texts that moves back is too uncertain to be subtracted: one text of one.
-    back = value_of(cell.opposite) if texts >= TESTABLE else 0
-    if possible - back >= _HALF:
-        return "is inconclusive on"
+    if cell.rate is not None:
+        possible_share = cell.rate.high or 0.0
+        # The share of few texts that moves back is too uncertain to be subtracted: one text of one.
+        if cell.rate.n >= TESTABLE:
+            possible_share -= value_of(cell.opposite)
+        if possible_share >= _HALF:
+            return "is inconclusive on"
     return "barely notices" if worse else "misses"
 
 
 def succeeded(cell: SensitivityCell, column: Column) -> bool:
     """Return whether an attack improves the score, against its control and the unchanged text."""
-    if cell.vs_original is not None and (cell.vs_original.value > 0) == (column.better == "lower"):
-        return False
+    if cell.vs_original is not None:
+        rises = cell.vs_original.value > 0
+        is_better = rises != (column.better == "lower")
+        if not is_better:
+            return False
     worse = towards_worse(cell, column)
     return worse is False or (worse is None and moves_half(cell))
 

@@ -158,20 +158,22 @@ def verdict_sentences(
 def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
     """Write the sentence on criteria that are good enough, with or without reservations."""
     opening = _capital(group[0].level)
+    names = _names(group)
     measured = _measured(group)
     reservations = _reservations(group)
     differences = [verdict.difference for verdict in group if verdict.difference is not None]
     if len(differences) < len(group):
         reason = next(verdict.no_difference for verdict in group if verdict.difference is None)
         return (
-            f"{opening} on {_names(group)} ({measured}); it is unknown which differences between "
-            f"systems it shows: {reason}.{reservations}"
+            f"{opening} on {names} ({measured}); it is unknown which differences between systems "
+            f"it shows: {reason}.{reservations}"
         )
     # The sentence has to hold for each of the criteria.
     least = _rounded_up(max(differences))
+    items = _fewest_items(group)
     return (
-        f"{opening} to compare systems that differ by more than {least} points on "
-        f"{_names(group)} at {_fewest_items(group)} ({measured}).{reservations}"
+        f"{opening} to compare systems that differ by more than {least} points on {names} at "
+        f"{items} ({measured}).{reservations}"
     )
 
 
@@ -182,9 +184,10 @@ def _limit(group: Sequence[CriterionVerdict]) -> Iterator[str]:
         return
     least = max(differences)
     if any(verdict.favouring == least for verdict in group):
+        shift = _rounded_up(least)
         yield (
             "The limit is the judge's shift: it favours one system over another by up to "
-            f"{_rounded_up(least)} points more than people do. More items do not lower it."
+            f"{shift} points more than people do. More items do not lower it."
         )
     else:
         items = _fewest_items(group)
@@ -199,13 +202,16 @@ def _next_steps(criteria: Sequence[CriterionVerdict]) -> Iterator[str]:
             continue
         for advice in dict.fromkeys(verdict.advice for verdict in group if verdict.advice):
             advised = [verdict for verdict in group if verdict.advice == advice]
-            about = f", on {_names(advised)}" if len(advised) < len(criteria) else ""
+            about = ""
+            if len(advised) < len(criteria):
+                about = f", on {_names(advised)}"
             yield f"Next{about}: {advice}."
         return
 
 
 def _fewest_items(group: Sequence[CriterionVerdict]) -> str:
-    return plural(min(verdict.items for verdict in group), "item")
+    fewest = min(verdict.items for verdict in group)
+    return plural(fewest, "item")
 
 
 def _reservations(group: Sequence[CriterionVerdict]) -> str:
@@ -214,9 +220,8 @@ def _reservations(group: Sequence[CriterionVerdict]) -> str:
     A line that fails on one criterion and is unclear on another one fails.
     """
     fails = dict.fromkeys(line_name for verdict in group for line_name in verdict.fails)
-    unclear = dict.fromkeys(
-        line_name for verdict in group for line_name in verdict.unclear if line_name not in fails
-    )
+    all_unclear = dict.fromkeys(line_name for verdict in group for line_name in verdict.unclear)
+    unclear = [line_name for line_name in all_unclear if line_name not in fails]
     reservations = []
     if fails:
         verb = "fails" if len(fails) == 1 else "fail"
@@ -224,7 +229,10 @@ def _reservations(group: Sequence[CriterionVerdict]) -> str:
     if unclear:
         verb = "is" if len(unclear) == 1 else "are"
         reservations.append(f"{_first_lines(unclear)} {verb} unclear")
-    return f" Reservations: {'; '.join(reservations)}." if reservations else ""
+    if not reservations:
+        return ""
+    sentence = "; ".join(reservations)
+    return f" Reservations: {sentence}."
 
 
 def _first_lines(names: Iterable[str]) -> str:
@@ -259,14 +267,16 @@ def _rounded_up(value: float) -> str:
     digits = max(0, 1 - floor(log10(value)))
     factor = 10**digits
     # Rounded down, it would promise more than the items show. 1e-9: 0.29 * 100 is 28.999….
-    return f"{ceil(value * factor - 1e-9) / factor:.{digits}f}"
+    rounded_up = ceil(value * factor - 1e-9) / factor
+    return f"{rounded_up:.{digits}f}"
 
 
 def _paradoxical(lines: Sequence[CardLine]) -> list[str]:
     """Return the criteria on which repeats agree and the order of the texts decides."""
-    cells = {(line.name, cell.criterion): cell.verdict for line in lines for cell in line.cells}
-    return [
+    marks = {(line.name, cell.criterion): cell.verdict for line in lines for cell in line.cells}
+    position_fails = [
         criterion
-        for (line_name, criterion), mark in cells.items()
-        if line_name == POSITION and mark == "fail" and cells.get((COLD, criterion)) == "pass"
+        for (line_name, criterion), mark in marks.items()
+        if line_name == POSITION and mark == "fail"
     ]
+    return [criterion for criterion in position_fails if marks.get((COLD, criterion)) == "pass"]

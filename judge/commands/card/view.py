@@ -96,18 +96,21 @@ def view(card: JudgeCard) -> Document:
     columns = _columns(card)
     finding = verdict_sentences(card.criteria, card.lines)
     is_good = all(verdict.level == "good enough" for verdict in card.criteria)
+    tone: Tone = "good" if is_good else ""
     texts = plural(info["texts"], "text") if info.get("texts") else ""
     judgments = plural(info.get("judgments") or 0, "judgment")
     n_failed = info.get("failed") or 0
+    remarks = [note for note in card.notes if isinstance(note, Remark)]
+    notices = [note for note in card.notes if not isinstance(note, Remark)]
     return Document(
         title=card.title,
         finding=tuple(finding),
-        tone="good" if is_good else "",
+        tone=tone,
         scope=texts,
         language=info.get("language", ""),
         about=(judgments, f"{n_failed:,} failed"),
-        notices=tuple(note for note in card.notes if not isinstance(note, Remark)),
-        remarks=tuple(note for note in card.notes if isinstance(note, Remark)),
+        notices=tuple(notices),
+        remarks=tuple(remarks),
         summary=tuple(_summary(card, columns)),
         sections=tuple(_sections(card, columns)),
         data=_data(card),
@@ -184,8 +187,9 @@ def _not_measured(lines: Sequence[CardLine]) -> Iterator[str]:
     """Yield a sentence for each reason, with the lines that it is for."""
     names_by_reason: dict[str, list[str]] = {}
     for line in lines:
-        reasons = dict.fromkeys(cell.reason for cell in line.cells)
-        names_by_reason.setdefault("; ".join(reasons), []).append(line.name)
+        different_reasons = dict.fromkeys(cell.reason for cell in line.cells)
+        reason = "; ".join(different_reasons)
+        names_by_reason.setdefault(reason, []).append(line.name)
     for reason, names in names_by_reason.items():
         yield f"Not measured: {listed(names)} ({reason})."
 
@@ -199,8 +203,9 @@ def _lines_by_criterion(card: JudgeCard, columns: Mapping[str, Column]) -> Table
         for cell in line.cells:
             column = columns.get(cell.criterion)
             cell_by_criterion[cell.criterion] = _line_cell(cell, column)
+        name_cell = Cell(line.name, note=_unit(line))
         cells = [cell_by_criterion.get(criterion_name) for criterion_name in criteria]
-        rows.append((Cell(line.name, note=_unit(line)), *cells))
+        rows.append((name_cell, *cells))
     table_key = "✓ passes, ✗ fails, ? unclear, – not measured. Intervals are 95%."
     return document.table(
         ("line", *criteria),
@@ -213,8 +218,8 @@ def _lines_by_criterion(card: JudgeCard, columns: Mapping[str, Column]) -> Table
 
 def _unit(line: CardLine) -> str:
     """Return the unit of a line's numbers; "" for shares, whose % sign says it."""
-    units = dict.fromkeys(cell.unit for cell in line.cells if cell.unit and cell.unit != "share")
-    return ", ".join(units)
+    units = dict.fromkeys(cell.unit for cell in line.cells)
+    return ", ".join(unit for unit in units if unit not in ("", "share"))
 
 
 def _line_cell(cell: CardCell, column: Column | None) -> Cell:
@@ -237,13 +242,14 @@ def _line_details(card: JudgeCard) -> Iterator[tuple[str, str]]:
     for line in card.lines:
         criteria_by_text: dict[str, list[str]] = {}
         for cell in line.cells:
-            texts = [cell.beside] if cell.beside else []
-            if cell.reason:
-                texts.append(f"{cell.verdict}: {cell.reason}")
-            if texts:
-                criteria_by_text.setdefault("; ".join(texts), []).append(cell.criterion)
+            reason = f"{cell.verdict}: {cell.reason}" if cell.reason else ""
+            text = "; ".join(filter(None, (cell.beside, reason)))
+            if text:
+                criteria_by_text.setdefault(text, []).append(cell.criterion)
         for text, criteria in criteria_by_text.items():
-            names = "" if len(criteria) == len(card.criteria) else f"{listed(criteria)}: "
+            names = ""
+            if len(criteria) < len(card.criteria):
+                names = f"{listed(criteria)}: "
             yield line.name, f"{names}{text}"
 
 
@@ -285,17 +291,18 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
     attacks = {cell.change for cell in scored}
     if attacks:
         working = {cell.change for cell in scored if succeeded(cell, columns[cell.criterion])}
+        all_attacks = plural(len(attacks), "attack")
         verb = "works" if len(working) == 1 else "work"
-        phrases.append(f"{len(working)} of {plural(len(attacks), 'attack')} {verb}")
+        phrases.append(f"{len(working)} of {all_attacks} {verb}")
     if card.findings:
+        notable = [finding for finding in card.findings if is_notable(finding)]
         # A bias counts once, however many criteria have it.
-        notable = {
-            (finding.probe, finding.measure) for finding in card.findings if is_notable(finding)
-        }
-        noun = "bias" if len(notable) == 1 else "biases"
-        phrases.append(f"{len(notable)} {noun}")
+        biases = {(finding.probe, finding.measure) for finding in notable}
+        noun = "bias" if len(biases) == 1 else "biases"
+        phrases.append(f"{len(biases)} {noun}")
     if card.skipped:
-        phrases.append(f"{plural(len(card.skipped), 'check')} skipped")
+        checks = plural(len(card.skipped), "check")
+        phrases.append(f"{checks} skipped")
     text = "; ".join(phrases) or "no text has a score before and after a change"
     return text[0].upper() + text[1:]
 
@@ -318,8 +325,8 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
             lambda: criteria_blocks(card.people, usual_level(card.people)),
         )
     if card.observations:
-        observed = (Paragraph(f"{_headline(card, columns)}."), Bullets(card.observations))
-        yield section("observations", "Observations", *observed)
+        headline = Paragraph(f"{_headline(card, columns)}.")
+        yield section("observations", "Observations", headline, Bullets(card.observations))
     if card.cells:
         damage = _matrix(
             "sensitivity",
@@ -346,14 +353,16 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
     if biases:
         yield section("bias", "Bias", _bias_table(biases, columns))
     if card.skipped:
-        yield section("skipped", "Skipped", Facts(tuple(card.skipped.items())))
+        reasons = tuple(card.skipped.items())
+        yield section("skipped", "Skipped", Facts(reasons))
     if card.failures:
-        failures = Facts(
-            tuple((failure_kind(name), f"{count:,}") for name, count in card.failures.items())
-        )
-        yield section("failures", "Failed judgments", failures)
+        counts = []
+        for name, count in card.failures.items():
+            counts.append((failure_kind(name), f"{count:,}"))
+        yield section("failures", "Failed judgments", Facts(tuple(counts)))
+    facts = tuple(_method_facts(card))
     legend = [Paragraph(text, "muted") for text in _LEGEND]
-    yield section("method", "Method", Facts(tuple(_method_facts(card))), *legend)
+    yield section("method", "Method", Facts(facts), *legend)
 
 
 def _method_facts(card: JudgeCard) -> Iterator[tuple[str, str]]:
@@ -399,7 +408,8 @@ def _matrix(
             if cell.rate:
                 texts = max(texts, cell.rate.n)
             row.append(_cell(cell, columns[criterion], is_attack=is_attack))
-        rows.append((Cell(change_name, plural(texts, "text")), *row))
+        name_cell = Cell(change_name, plural(texts, "text"))
+        rows.append((name_cell, *row))
     heads = ("change", *criteria)
     return document.table(heads, rows, key, name=table_name, caption=caption, star=star)
 
@@ -423,7 +433,8 @@ def _cell(cell: SensitivityCell, column: Column, *, is_attack: bool) -> Cell:
     look = _look(cell, rate, mean, column, is_attack=is_attack)
     note = interval(rate, 0, 100)
     if cell.opposite and cell.opposite.value:
-        note += f", {number(100 * cell.opposite.value, 0)}% opposite"
+        percent_opposite = number(100 * cell.opposite.value, 0)
+        note += f", {percent_opposite}% opposite"
     percent_moved = number(100 * rate.value, 0)
     mean_text = change(mean, places(column, [mean.value]))
     return Cell(
@@ -470,7 +481,7 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
         by_measure[finding.probe, finding.measure][finding.criterion] = finding
     rows = []
     for (probe, measure), by_criterion in by_measure.items():
-        first_finding = next(iter(by_criterion.values()))
+        first_finding, *_ = by_criterion.values()
         unit = f" ({first_finding.unit})" if first_finding.unit not in PLAIN_UNITS else ""
         # Equal counts of several criteria are written once.
         counts: dict[str, None] = {}
@@ -480,11 +491,13 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
             cells[criterion] = _bias_cell(finding, columns.get(criterion))
         name_cell = Cell(f"{probe}: {measure}{unit}", note=", ".join(counts))
         rows.append((name_cell, *map(cells.get, criteria)))
-    has_suggestive = any(finding.suggestive and not finding.significant for finding in findings)
+    table_key = ""
+    if any(finding.suggestive and not finding.significant for finding in findings):
+        table_key = "? too few items to test, but most agree"
     return document.table(
         ("bias", *criteria),
         rows,
-        "? too few items to test, but most agree" if has_suggestive else "",
+        table_key,
         star="* significant: p below .05 after Holm's correction over this table",
         caption="Biases by criterion, in points of the scale or %.",
         name="bias",
@@ -518,8 +531,12 @@ def _bias_cell(finding: BiasFinding, column: Column | None) -> Cell:
 def _text(value: Any) -> str:
     """Write plain data on one line: `name texts.jsonl, sha256 1f2e…`."""
     if isinstance(value, Mapping):
-        texts = {key: _text(inner) for key, inner in value.items()}
-        return ", ".join(f"{key} {text}" for key, text in texts.items() if text)
+        texts = []
+        for key, inner in value.items():
+            text = _text(inner)
+            if text:
+                texts.append(f"{key} {text}")
+        return ", ".join(texts)
     if isinstance(value, list | tuple):
         return ", ".join(map(_text, value))
     if isinstance(value, int | float):
