@@ -71,7 +71,8 @@ def export_replies(
                 recorder.add(request, response)
                 written += 1
     if model is not None and models and model not in models:
-        raise ConfigError(f"--model: {unknown_name_message('model', model, sorted(models))}")
+        message = unknown_name_message("model", model, sorted(models))
+        raise ConfigError(f"--model: {message}")
     if server_url is not None and servers and server_url not in servers:
         message = unknown_name_message("server", server_url, sorted(servers))
         raise ConfigError(f"--base-url: {message}")
@@ -112,7 +113,8 @@ def import_replies(folder: Path, path: Path, *, base_url: str | None) -> ImportR
                     else:
                         store.put(keys[draw], response, requests[draw])
                         added += 1
-        return ImportReport(added, already_stored, tuple(sorted(servers)), recording.cut)
+        sorted_servers = tuple(sorted(servers))
+        return ImportReport(added, already_stored, sorted_servers, recording.cut)
 
 
 def resolve_base_url(base_url: str | None) -> str:

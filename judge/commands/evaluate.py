@@ -121,7 +121,8 @@ async def _run(
         ledger = BudgetLedger(config.budget)
         load = partial(prepare, providers=providers, loaded_criteria=custom_criteria)
         config, data, outputs = await with_outputs(config, data, counts, ledger, check=load)
-        return await run_pipeline(hand_over(outputs, load(config, data)), counts, ledger)
+        prepared = hand_over(outputs, load(config, data))
+        return await run_pipeline(prepared, counts, ledger)
 
 
 class ParsedArguments(NamedTuple):
@@ -226,9 +227,10 @@ def _require_provider(model: object) -> None:
     described = f"this {type(model).__name__}"
     if isinstance(model, type):
         described = f"the class {model.__name__}"
+    missing_names = ", ".join(missing)
     raise ConfigError(
         "model is a name, a Provider, or a function that is given a prompt and returns a "
-        f"reply; {described} has no {', '.join(missing)}"
+        f"reply; {described} has no {missing_names}"
     )
 
 
@@ -245,9 +247,8 @@ def reject_unsupported(
     for option_name in run_options("run").keys() - run_options(command).keys():
         if isinstance(options, RunConfig):
             default = RunConfig.model_fields[option_name].default
-            is_set = (
-                option_name not in _UNUSED_SETTINGS and getattr(options, option_name) != default
-            )
+            is_changed = getattr(options, option_name) != default
+            is_set = is_changed and option_name not in _UNUSED_SETTINGS
         else:
             is_set = options.get(option_name) is not None
         if is_set:

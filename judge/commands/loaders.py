@@ -87,9 +87,10 @@ def load_result(folder: str | Path) -> Result:
         # `load` has completed what a killed process left behind.
         if (folder / "run.json").exists():
             raise
+        run_command = command("run")
         raise StorageError(
-            f"{folder}: not the folder of a run (no run.json); name a folder that "
-            f"{command('run')} wrote into with {option('out')}"
+            f"{folder}: not the folder of a run (no run.json); name a folder that {run_command} "
+            f"wrote into with {option('out')}"
         ) from None
 
 

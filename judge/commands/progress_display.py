@@ -190,7 +190,8 @@ def _plain_lines(
         # A log on a full disk, or a pipe that nobody reads, is no reason to stop a paid run. Rich
         # would end the process.
         with suppress(OSError):
-            console.file.write(f"{head}{_line(counts, providers, start_time)}\n")
+            line = _line(counts, providers, start_time)
+            console.file.write(f"{head}{line}\n")
             console.file.flush()
 
     def run() -> None:

@@ -63,11 +63,13 @@ def option_parameters(
     for option_name, option in run_options(command, config).items():
         if option_name == "data":  # a positional argument of every function
             continue
+        default = None if option.default in ({}, ()) else option.default
+        type_name = python_type(properties[option_name])
         parameter = Parameter(
             option_name,
             Parameter.KEYWORD_ONLY,
-            default=None if option.default in ({}, ()) else option.default,
-            annotation=f"{python_type(properties[option_name])} | None",
+            default=default,
+            annotation=f"{type_name} | None",
         )
         options[option_name] = (parameter, option.description)
         if option_name == "reply":

@@ -196,22 +196,27 @@ def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> S
 
 def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
     """Describe each verdict that is not met in a few lines; the first one summarises it."""
-    return ["\n".join(_unmet_lines(verdict)) for verdict in verdicts if not verdict.met]
+    unmet = [verdict for verdict in verdicts if not verdict.met]
+    return ["\n".join(_unmet_lines(verdict)) for verdict in unmet]
 
 
 def _unmet_lines(verdict: Verdict) -> Iterator[str]:
-    yield f"{verdict.status}: {verdict.reason or verdict.found}"
+    reason = verdict.reason or verdict.found
+    yield f"{verdict.status}: {reason}"
     criterion = f"{verdict.criterion}: " if verdict.criterion else ""
     yield f"  {criterion}expected {verdict.expected}, found {verdict.found}"
     if verdict.before:
         yield f"  in the baseline: {verdict.before}"
     for judged in verdict.texts:
-        yield f"  {judged.name or 'text'} {judged.score}: {one_line(judged.output, 200)}"
+        text_name = judged.name or "text"
+        output = one_line(judged.output, 200)
+        yield f"  {text_name} {judged.score}: {output}"
         if judged.reason:
             yield f"    judge: {one_line(judged.reason, 200)}"
     n_more = verdict.n_texts - len(verdict.texts)
     if n_more:
-        yield f"  and {plural(n_more, 'more text')}"
+        more_texts = plural(n_more, "more text")
+        yield f"  and {more_texts}"
     for line in escape_controls(verdict.detail).splitlines():
         yield f"  {line}"
 
@@ -265,6 +270,7 @@ class JudgedScore(float):
     @classmethod
     def of(cls, result: Result, criterion_name: str) -> JudgedScore:
         """Return the score of the only text of a result. Raises JudgmentFailed."""
+        title = one_line(criterion_name)
         try:
             scored = CaseScores.for_criterion(result, criterion_name, [_TEXT])
             score = scored.score(_TEXT, _TEXT)
@@ -275,11 +281,10 @@ class JudgedScore(float):
                         "\nThe reply is stored: @pytest.mark.judge(retry_failed=True) asks for a "
                         "new one."
                     )
-                raise JudgmentFailed(
-                    f"{one_line(criterion_name)}: no score. {escape_controls(detail)}"
-                )
+                printable_detail = escape_controls(detail)
+                raise JudgmentFailed(f"{title}: no score. {printable_detail}")
         except Undecidable as error:
-            raise JudgmentFailed(f"{one_line(criterion_name)}: {error.message}") from None
+            raise JudgmentFailed(f"{title}: {error.message}") from None
         judged = cls(score.value)
         judged.criterion = scored.column.criterion or scored.column.name
         judged.provenance = score.provenance
@@ -299,8 +304,9 @@ class JudgedScore(float):
         return self.provenance.argmax
 
     def __repr__(self) -> str:
+        value = number(self, 2)
         ends = "" if self.low == self.high else format_interval(self.low, self.high, 2)
-        return f"{number(self, 2)} {ends}".rstrip()
+        return f"{value} {ends}".rstrip()
 
     # Without the interval that `__repr__` adds: as text, too, it is a number like any other.
     __str__ = float.__repr__
@@ -308,13 +314,15 @@ class JudgedScore(float):
     @property
     def short(self) -> str:
         """Return the criterion and the judge's reason, or without one the distribution."""
+        criterion = one_line(self.criterion, 60)
         explanation = one_line(self.reason, 120) if self.reason else self._composition
-        return f"{one_line(self.criterion, 60)}: {explanation}"
+        return f"{criterion}: {explanation}"
 
     @property
     def explained(self) -> list[str]:
         """Return lines that say how the judge scored: the method, the labels, and its reply."""
-        lines = [f"{one_line(self.criterion)}, by {self.provenance.method}: {self._composition}"]
+        criterion = one_line(self.criterion)
+        lines = [f"{criterion}, by {self.provenance.method}: {self._composition}"]
         if self.reason:
             lines.append(f"reason: {one_line(self.reason, 500)}")
         elif self.provenance.raw:
@@ -324,9 +332,10 @@ class JudgedScore(float):
     @property
     def _composition(self) -> str:
         """What the score is made of: `4 30%, 5 70%`, or `one number` if it has no labels."""
-        shares = [
-            f"{one_line(label, 30)} {percent(share)}" for label, share in self.distribution.items()
-        ]
+        shares = []
+        for label, share in self.distribution.items():
+            label_on_one_line = one_line(label, 30)
+            shares.append(f"{label_on_one_line} {percent(share)}")
         return ", ".join(shares) or "one number"
 
 
@@ -345,7 +354,8 @@ class Preference:
         verdict = self.verdict
         remark = f", {verdict.reason}" if verdict.reason else ""
         word = "preferred" if self else "not preferred"
-        return f"<{word} by {one_line(verdict.criterion, 60)}: {verdict.found}{remark}>"
+        criterion = one_line(verdict.criterion, 60)
+        return f"<{word} by {criterion}: {verdict.found}{remark}>"
 
 
 class JudgeFixture:
@@ -359,11 +369,10 @@ class JudgeFixture:
                 "system_message='TEXT'", "judge.score(..., system='NAME')"
             )
             raise ConfigError(f"@pytest.mark.judge: {FORMER_SYSTEM}: {meanings}")
-        if unknown := sorted(run_options.keys() - _MARKER_KEYS):
-            raise ConfigError(
-                "@pytest.mark.judge: "
-                f"{unknown_name_message('key', unknown[0], sorted(_MARKER_KEYS))}",
-            )
+        unknown = sorted(run_options.keys() - _MARKER_KEYS)
+        if unknown:
+            message = unknown_name_message("key", unknown[0], sorted(_MARKER_KEYS))
+            raise ConfigError(f"@pytest.mark.judge: {message}")
         self._session = session
         self._folder = folder
         self._options = {
@@ -394,7 +403,8 @@ class JudgeFixture:
 
         def judge_text() -> JudgedScore:
             rows = _rows({_TEXT: output}, shared)
-            return JudgedScore.of(self._run(evaluate, criterion, rows), name_of(criterion))
+            result = self._run(evaluate, criterion, rows)
+            return JudgedScore.of(result, name_of(criterion))
 
         return _for_test(judge_text)
 
@@ -419,11 +429,16 @@ class JudgeFixture:
         itself decides. Raises as `score` does.
         """
         __tracebackhide__ = True
-        if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < inf:
+        is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
+        if not is_number or not 0 <= margin < inf:
             raise ConfigError(f"margin is a number of points, 0 or more, not {margin!r}")
         shared = {**columns, "source": source, "references": references}
-        rows = {_BETTER: better, _WORSE: over}
-        return _for_test(lambda: self._preference(criterion, _rows(rows, shared), margin))
+
+        def compare_texts() -> Preference:
+            rows = _rows({_BETTER: better, _WORSE: over}, shared)
+            return self._preference(criterion, rows, margin)
+
+        return _for_test(compare_texts)
 
     def _preference(
         self,
@@ -452,9 +467,9 @@ class JudgeFixture:
             result = self._run(evaluate, criterion, rows)
             verdict = of_suite.evaluate_case(case, texts, result)
         if verdict.status == "error":
-            raise JudgmentFailed(
-                f"{one_line(case.criterion)}: {verdict.reason}. {escape_controls(verdict.detail)}"
-            )
+            title = one_line(case.criterion)
+            detail = escape_controls(verdict.detail)
+            raise JudgmentFailed(f"{title}: {verdict.reason}. {detail}")
         return Preference(verdict)
 
     def _path(self, criterion: str) -> str:

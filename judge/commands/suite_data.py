@@ -57,8 +57,9 @@ def read_data(suite: Suite, ledger: BudgetLedger | None, write: Write, check: Ch
     outputs = write(config, ledger)
     if outputs.failures:
         first_failure = outputs.failures[0]
+        failed_outputs = plural(len(outputs.failures), "output")
         raise DataError(
-            f"{plural(len(outputs.failures), 'output')} could not be generated; the first is of "
-            f"{first_failure.system} for item {first_failure.item}: {first_failure.message}"
+            f"{failed_outputs} could not be generated; the first is of {first_failure.system} for "
+            f"item {first_failure.item}: {first_failure.message}"
         )
     return SuiteData(with_outputs, outputs.samples, outputs)

@@ -66,7 +66,8 @@ def write_pages(folder: Path, outcome: Outcome, results: Mapping[bool, Result]) 
 def _followed_by(document: Document, run: Document) -> Document:
     """Return a suite's document with the report of its run below the verdicts."""
     anchors = {section.anchor for section in document.sections}
-    summary = Section(f"run-{len(document.sections)}", "Scores", lambda: run.summary)
+    number = len(document.sections)
+    summary = Section(f"run-{number}", "Scores", lambda: run.summary)
     sections = [section for section in run.sections if section.anchor not in anchors]
     # The document may already have another run with the same judge, which is named once.
     about = dict.fromkeys((*document.about, *run.about))

@@ -91,9 +91,11 @@ class SuiteOverrides:
         Raises ConfigError for an option that no suite has, and for an empty list of criteria.
         """
         if criteria is not None and not criteria:
+            run_command = command("run")
+            no_criteria = option("criteria", [] if in_python() else "none")
             raise ConfigError(
-                f"criteria: none: a suite needs criteria; {command('run')} with "
-                f"{option('criteria', [] if in_python() else 'none')} computes metrics"
+                f"criteria: none: a suite needs criteria; {run_command} with {no_criteria} "
+                "computes metrics"
             )
         reject_unsupported(options, "test", "a suite")
         checked = load_config(options=options)
@@ -416,7 +418,8 @@ def _chosen(
         names = [one_line(case.name) for suite in suites for case in suite.cases]
         meant = cases if isinstance(cases, str) else ", ".join(cases)
         message = unknown_name_message("case", meant, names)
-        errors.append(ConfigError(f"{option('cases')}: {message}"))
+        error = ConfigError(f"{option('cases')}: {message}")
+        errors.append(error)
     return [suite for suite in narrowed if suite.cases]
 
 
@@ -540,7 +543,8 @@ async def run_suites(
             notes = getattr(error, "__notes__", ())
             message = "\n".join([str(error), *notes])
             outcome = Outcome(suite.suite, trouble=message)
-        outcomes.append(replace(outcome, seconds=time.monotonic() - suite_start))
+        seconds = time.monotonic() - suite_start
+        outcomes.append(replace(outcome, seconds=seconds))
     return Outcomes(outcomes)
 
 
@@ -594,15 +598,17 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
         other_verdicts = verdicts[len(judged) :]
         others_met = all(verdict.met for verdict in other_verdicts)
         risk = _estimate_risk(suite, judged, compared, others_met=others_met)
+    each_note_once = dict.fromkeys(notes)
+    earlier = "last run" if baseline.is_empty else "baseline"
     return Outcome(
         suite,
         tuple(verdicts),
         result,
         ranked,
         drift.comparison,
-        tuple(dict.fromkeys(notes)),
+        tuple(each_note_once),
         warnings=tuple(baseline.warnings),
-        earlier="last run" if baseline.is_empty else "baseline",
+        earlier=earlier,
         risk=risk,
     )
 

@@ -20,7 +20,9 @@ def remark(mark: PassMark) -> str:
         old_mark = _text(mark.mark)
         new_mark = _text(mark.translated)
         sentence = f"{criterion}: {old_mark} of the old judge is {new_mark} of the new one"
-    rates = f"{percent(mark.held_back)} of held-back texts pass, {percent(mark.before)} before"
+    rate_after = percent(mark.held_back)
+    rate_before = percent(mark.before)
+    rates = f"{rate_after} of held-back texts pass, {rate_before} before"
     if mark.keeps_rate:
         return f"{sentence}: {rates}."
     return f"{sentence}, but {rates}: the new judge's scores are too coarse for a nearer mark."

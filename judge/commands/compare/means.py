@@ -85,7 +85,9 @@ class Mean:
         if self.several:
             system = self.row.system
             of_system = f" for {one_line(system, 60)}" if system else " over all systems"
-        tested = "" if self.row.adjusted is None else f" ({format_p(self.row.adjusted)})"
+        tested = ""
+        if self.row.adjusted is not None:
+            tested = f" ({format_p(self.row.adjusted)})"
         direction = "rose" if estimate.value > 0 else "fell"
         title = column_title(self.row.column)
         return f"{title} {direction} by {amount}{of_system}{tested}"

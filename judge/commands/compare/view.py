@@ -80,7 +80,8 @@ def view(comparison: RunComparison) -> Document:
         new_failures = plural(len(runs.appeared), "new failure")
         footer += f" · {new_failures}, {len(runs.vanished):,} gone"
     before, after = (one_line(name, 40) for name in comparison.names)
-    title = f"{one_line(comparison.names[0])} → {one_line(comparison.names[1])}"
+    name_before, name_after = map(one_line, comparison.names)
+    title = f"{name_before} → {name_after}"
     scope = f"{before} → {after} · {plural(runs.items, 'item')}"
     remarks = [one_line(note) for note in comparison.notes if isinstance(note, Remark)]
     notices = [one_line(note) for note in comparison.notes if not isinstance(note, Remark)]
@@ -123,7 +124,8 @@ def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterato
     for change in comparison.changes:
         if change.diff:
             prompts.append(Heading(_setting(comparison, change)))
-            prompts.append(Diff(tuple(map(escape_controls, change.diff))))
+            lines = tuple(map(escape_controls, change.diff))
+            prompts.append(Diff(lines))
     if prompts:
         yield Section("prompts", "Prompts", lambda: prompts)
     if runs.appeared or runs.vanished:
@@ -159,7 +161,8 @@ def summary_blocks(comparison: RunComparison) -> Iterator[Block]:
         values = _values(comparison, shift)
         system = one_line(shift.system)
         item_name = one_line(shift.item)
-        excerpts.append(Excerpt(values, system, item_name, column_title(shift.column)))
+        title = column_title(shift.column)
+        excerpts.append(Excerpt(values, system, item_name, title))
     if excerpts:
         n_more = comparison.runs.n_changed_items - len(excerpts)
         yield Excerpts("Changed", tuple(excerpts), n_more)
@@ -419,7 +422,9 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
             score_key = _ScoreKey.of(shift)
             before = words_before.get(score_key, _NO_WORDS)
             after = words_after.get(score_key, _NO_WORDS)
-            facts = [(f"{before.kind} before", before.text), (f"{after.kind} after", after.text)]
+            fact_before = (f"{before.kind} before", before.text)
+            fact_after = (f"{after.kind} after", after.text)
+            facts = [fact_before, fact_after]
             if before == after:
                 facts = [(after.kind, after.text)]
             # Several scores of a text need the text only once.

@@ -195,9 +195,11 @@ def _check_options(*, has_data: bool, asks_judge: bool, selects: bool, rating_op
     if not has_data and (asks_judge or selects or rating_option):
         raise ConfigError("no data: name a file of texts after the two criteria")
     if rating_option and not asks_judge:
+        model_option = option("model", "NAME")
+        replay_option = option("replay", "CALLS")
         raise ConfigError(
-            f"{option(rating_option)}: agreement with people needs scores; add "
-            f"{option('model', 'NAME')} or {option('replay', 'CALLS')}"
+            f"{option(rating_option)}: agreement with people needs scores; add {model_option} or "
+            f"{replay_option}"
         )
 
 
@@ -409,7 +411,8 @@ def _differing_lines(prompt_before: Sequence[str], prompt_after: Sequence[str]) 
     old_lines = "\n".join(prompt_before).splitlines()
     new_lines = "\n".join(prompt_after).splitlines()
     lines = unified_diff(old_lines, new_lines, "before", "after", lineterm="", n=0)
-    return tuple(f"{line:.{_LONGEST_LINE}}" for line in lines if not line.startswith("@@"))
+    differing = [line for line in lines if not line.startswith("@@")]
+    return tuple(line[:_LONGEST_LINE] for line in differing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,9 @@ class CriterionDiff(plugins.Reported):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<CriterionDiff: {' → '.join(self.names)}. {plugins.document(self).finding[0]}>"
+        names = " → ".join(self.names)
+        headline = plugins.document(self).finding[0]
+        return f"<CriterionDiff: {names}. {headline}>"
 
     @property
     def failed(self) -> int:

@@ -85,7 +85,8 @@ def _prompt_blocks(diff: CriterionDiff) -> list[Block]:
     blocks: list[Block] = []
     for difference in diff.prompts.differences:
         opening = "Also, on" if blocks else "On"
-        blocks.append(Heading(f"{opening} {plural(difference.texts, 'text')}"))
+        texts = plural(difference.texts, "text")
+        blocks.append(Heading(f"{opening} {texts}"))
         blocks.append(Diff(difference.lines))
     return blocks
 
@@ -129,7 +130,8 @@ def _finding(diff: CriterionDiff) -> Iterator[str]:
     elif prompts is not None and not prompts.differ:
         yield f"The prompts are the same on {plural(prompts.texts, 'text')}."
     elif prompts is not None:
-        yield f"The prompts differ on {prompts.differ:,} of {plural(prompts.texts, 'text')}."
+        texts = plural(prompts.texts, "text")
+        yield f"The prompts differ on {prompts.differ:,} of {texts}."
     elif diff.diff or diff.changes:
         yield "The two criteria differ."
     else:
@@ -189,7 +191,8 @@ def _mean_sentence(change: MeanChange) -> str:
     estimate = replace(change.estimate, p=change.adjusted)
     details = _test_details(estimate, significant=change.significant)
     size_text = change_text(estimate, decimals([change.before, change.after]))
-    return f"{verdict}{details}: {size_text}, {plural(estimate.n, 'item')}."
+    items = plural(estimate.n, "item")
+    return f"{verdict}{details}: {size_text}, {items}."
 
 
 def _test_details(estimate: Estimate, *, significant: bool) -> str:
@@ -203,7 +206,8 @@ def _test_details(estimate: Estimate, *, significant: bool) -> str:
     items = None if significant else items_needed(estimate)
     if items is not None and items > estimate.n:
         # Two digits, because it is only an estimate.
-        rounded = round(items, 2 - len(str(items)))
+        n_digits = len(str(items))
+        rounded = round(items, 2 - n_digits)  # two significant digits
         details.append(f"detecting it needs about {rounded:,} items")
     return f" ({', '.join(details)})" if details else ""
 

@@ -78,11 +78,11 @@ def open_checks(config: RunConfig) -> list[ModelCheck]:
 
 def announce(checks: Sequence[ModelCheck]) -> str:
     """Say which requests the checks will send; "" if none."""
-    requests = [
-        f"{plural(check.asks, 'small request')} to {check.judge.name}"
-        for check in checks
-        if check.asks
-    ]
+    requests = []
+    for check in checks:
+        if check.asks:
+            small_requests = plural(check.asks, "small request")
+            requests.append(f"{small_requests} to {check.judge.name}")
     if not requests:
         return ""
     all_requests = " and ".join(requests)
@@ -99,7 +99,8 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
         part = check.judge.label or check.judge.name
         provider = check.provider
         if provider is None:
-            findings.append(Finding(part, "model", "error", str(check.error)))
+            message = str(check.error)
+            findings.append(Finding(part, "model", "error", message))
         elif provider.notice:
             text = "replies come from a file; there is no server to test"
             findings.append(Finding(part, "model", "ok", text))
@@ -113,7 +114,8 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
 
 async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) -> list[Finding]:
     """Send the first request; if it is answered, test what else the model supports."""
-    settings = replace(sampling_options(config.of_judge(judge)), max_tokens=_MAX_TOKENS)
+    options_of_judge = sampling_options(config.of_judge(judge))
+    settings = replace(options_of_judge, max_tokens=_MAX_TOKENS)
     # Without steps, the request is short.
     criterion = replace(criteria.load(_CRITERION), steps=())
     test = _ModelTest(

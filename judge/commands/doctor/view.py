@@ -22,8 +22,9 @@ def view(diagnosis: Diagnosis) -> Document:
         headline = f"{plural(len(errors), 'problem')}: {names}"
     sections = []
     for number, (part, findings_of_part) in enumerate(diagnosis.parts()):
-        facts = Facts(tuple(_fact(finding) for finding in findings_of_part))
-        sections.append(Section(f"part-{number}", part, partial(tuple, [facts])))
+        facts = [_fact(finding) for finding in findings_of_part]
+        make_blocks = partial(tuple, [Facts(tuple(facts))])
+        sections.append(Section(f"part-{number}", part, make_blocks))
     records = [asdict(finding) for finding in findings]
     return Document(
         title="Setup",

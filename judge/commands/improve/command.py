@@ -199,8 +199,10 @@ def _default_writer(first_run: PreparedRun, judges: Sequence[Judge | Provider]) 
             "a panel judges: name the one model that writes the revisions with "
             f"{option('writer', 'NAME')}"
         )
-    opened_judge = next(iter(first_run.judges.values()))
-    return judges[0] if judges else Judge(name=opened_judge.model)
+    if judges:
+        return judges[0]
+    opened_judge, *_ = first_run.judges.values()
+    return Judge(name=opened_judge.model)
 
 
 def _check_writable(path: Path) -> None:
@@ -267,8 +269,10 @@ def _split(
     testing = [sample for sample in unseen if rating in sample.human]
     n_tested = len({sample.item for sample in testing})
     if min(len(training_items), n_tested) < MIN_RATED_ITEMS:
-        different = " whose texts differ in their ratings" if level == "within-items" else ""
-        available = f"{plural(len(items), 'item')} with ratings of {rating}{different}"
+        rated_items = plural(len(items), "item")
+        available = f"{rated_items} with ratings of {rating}"
+        if level == "within-items":
+            available += " whose texts differ in their ratings"
         if len(items) >= 2 * MIN_RATED_ITEMS:
             available += (
                 f", but only {n_tested} of the {len(testing_items)} for the test have texts that "
@@ -301,7 +305,8 @@ def _notes_on_unused(
     if n_equal:
         reasons.append(f"{n_equal:,} are in items whose texts have equal ratings")
     texts = plural(len(rated), "rated text")
-    yield Remark(f"{len(unused):,} of {texts} are unused: {' and '.join(reasons)}.")
+    listed_reasons = " and ".join(reasons)
+    yield Remark(f"{len(unused):,} of {texts} are unused: {listed_reasons}.")
 
 
 def _items_to_split(rated: Sequence[Sample], rating: str, level: Level) -> list[str]:

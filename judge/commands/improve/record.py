@@ -104,9 +104,9 @@ class Improvement(plugins.Reported):
     @property
     def improved(self) -> bool:
         """Whether the gain on the testing part is significant."""
-        if self.agreement is None or self.agreement.difference is None or self.fails_more:
+        if self.gain is None or self.agreement is None or self.fails_more:
             return False
-        return self.agreement.is_significant and self.agreement.difference.value > 0
+        return self.agreement.is_significant and self.gain.value > 0
 
 
 def choose_wording(
@@ -141,30 +141,39 @@ def measure_gain(
     old, new = fill_failed(matrices.values, matrices.failed, level)
     lacks_a_score = np.isnan(old) | np.isnan(new)
     ratings = np.where(lacks_a_score, np.nan, matrices.ratings)
-    if level != "within-items":
-        correlations = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
-        agreement_before = correlations.correlate(old).estimates.get((level, "spearman"))
-        agreement_after = correlations.correlate(new).estimates.get((level, "spearman"))
-        if agreement_before is None or agreement_after is None:
-            return None
-        return Agreement(
-            level,
-            agreement_before,
-            agreement_after,
-            correlations.difference(new, old, level),
-        )
+    if level == "within-items":
+        return _gain_within_items(ratings, old, new, seed)
+    correlations = CorrelationWithRatings(ratings, Bootstrap(seed=seed))
+    agreement_before = correlations.correlate(old).estimates.get((level, "spearman"))
+    agreement_after = correlations.correlate(new).estimates.get((level, "spearman"))
+    if agreement_before is None or agreement_after is None:
+        return None
+    difference = correlations.difference(new, old, level)
+    return Agreement(level, agreement_before, agreement_after, difference)
+
+
+def _gain_within_items(
+    ratings: Floats,
+    old: Floats,
+    new: Floats,
+    seed: int,
+) -> Agreement | None:
+    """Return the agreement within items; ratings and scores are items × systems."""
+    # The ratings of an item correlate with themselves if they differ.
     ratings_vary = ~np.isnan(within(ratings, ratings, "spearman"))
     if not ratings_vary.any():
         return None
+    rho_before = within(old, ratings, "spearman")[ratings_vary]
+    rho_after = within(new, ratings, "spearman")[ratings_vary]
     # An item whose scores are all equal orders nothing: its correlation counts as 0.
-    old_rho: Floats = np.nan_to_num(within(old, ratings, "spearman"))[ratings_vary]
-    new_rho: Floats = np.nan_to_num(within(new, ratings, "spearman"))[ratings_vary]
-    gains = new_rho - old_rho
+    known_before: Floats = np.nan_to_num(rho_before)
+    known_after: Floats = np.nan_to_num(rho_after)
+    gains = known_after - known_before
     (difference,) = mean_differences(gains[None], seed=seed)
-    mean_before = mean_estimate(old_rho, -1.0, 1.0)
-    mean_after = mean_estimate(new_rho, -1.0, 1.0)
+    mean_before = mean_estimate(known_before, -1.0, 1.0)
+    mean_after = mean_estimate(known_after, -1.0, 1.0)
     return Agreement(
-        level,
+        "within-items",
         replace(mean_before, name="spearman"),
         replace(mean_after, name="spearman"),
         difference,

@@ -119,7 +119,8 @@ def read_wording(entry: str, output: Path | None, language: str) -> Wording:
         path = folder / f"{_improved_name(stem)}{suffix}"
     suffixes = (".jinja",) if suffix == ".jinja" else YAML_SUFFIXES
     if path.suffix not in suffixes:
-        raise ConfigError(f"{option('output', str(path))}: write a name that ends in {suffix}")
+        output_option = option("output", str(path))
+        raise ConfigError(f"{output_option}: write a name that ends in {suffix}")
     if not is_sentence and source.suffix in (".jinja", *YAML_SUFFIXES):
         # Some editors on Windows begin a file with a byte order mark.
         file_text = source.read_text(encoding="utf-8-sig")

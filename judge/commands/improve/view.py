@@ -37,7 +37,8 @@ def view(improvement: Improvement) -> Document:
     finding = list(_finding(improvement))
     selection = improvement.selection
     # The first value is that of the present wording, which is no trial.
-    present = Trial(0, agreement=selection.values[0] if selection else None)
+    agreement = selection.values[0] if selection else None
+    present = Trial(0, agreement=agreement)
     trials = (present, *improvement.trials)
     training_texts = improvement.training.texts
     testing_texts = improvement.testing.texts
@@ -142,7 +143,8 @@ def _finding(improvement: Improvement) -> Iterator[str]:
         yield f"No significant gain{tested}: {file} stays"
     items = f"{gain.n:,} unseen {UNITS[agreement.level]}s"
     over = OVER_IN_SENTENCES[agreement.level]
-    change = f"Spearman {over} {change_text(gain, PLACES)} on {items}."
+    size = change_text(gain, PLACES)
+    change = f"Spearman {over} {size} on {items}."
     yield f"{change} {details}".rstrip()
 
 

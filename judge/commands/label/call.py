@@ -97,7 +97,10 @@ def serve(labelling: Labelling) -> None:
             daemon=True,
         )
         thread.start()
-        lines = [f"{rater}: {server.url(rater)}" for rater in labelling.raters]
+        lines = []
+        for rater in labelling.raters:
+            address = server.url(rater)
+            lines.append(f"{rater}: {address}")
         lines.append(f"Ratings go to {labelling.output}. Interrupt to end.")
         # Printed, not returned, because the raters need the addresses while the call runs.
         print(*lines, sep="\n", flush=True)  # noqa: T201

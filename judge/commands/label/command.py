@@ -86,9 +86,10 @@ def _read(cells: Any) -> Given:
     try:
         return Given.model_validate(cells)
     except ValidationError as error:
+        problem = first_invalid_value(error)
         raise DataError(
-            f"not a rating that the page saved ({first_invalid_value(error)}); a file of ratings "
-            f"with items and systems is ready for {option('ratings')}"
+            f"not a rating that the page saved ({problem}); a file of ratings with items and "
+            f"systems is ready for {option('ratings')}"
         ) from None
 
 
@@ -147,10 +148,12 @@ class Labelling:
         for unit in chain.from_iterable(groups):
             flip = self.pairwise and rng.random() < 0.5
             first_tasks.append(Task(unit, flip=flip))
-        distance = max(1, min(_APART, len(first_tasks) // 2))
+        n_tasks = len(first_tasks)
+        distance = max(1, min(_APART, n_tasks // 2))
         # A text near the end has no room for a repetition.
-        n_early = len(first_tasks) - distance
-        n_repetitions = min(n_early, round(self.repeat * len(first_tasks)))
+        n_early = n_tasks - distance
+        wanted_repetitions = round(self.repeat * n_tasks)
+        n_repetitions = min(n_early, wanted_repetitions)
         repetitions_after: dict[int, list[Task]] = {}
         for position in rng.sample(range(n_early), n_repetitions):
             first_task = first_tasks[position]
@@ -174,9 +177,10 @@ class Labelling:
         for rating in ratings.every:
             for system in _systems(rating):
                 if (rating.item, system) not in self.known:
+                    rated_text = text_name(rating.item, system)
                     raise DataError(
-                        f"{rating.where}: rates {text_name(rating.item, system)}, which is not in "
-                        f"the data; name another file with {option('output')}"
+                        f"{rating.where}: rates {rated_text}, which is not in the data; name "
+                        f"another file with {option('output')}"
                     )
         return ratings
 
@@ -260,7 +264,8 @@ class Labelling:
         """
         rating = _read(saved)
         if rating.rater not in self.raters:
-            raise DataError(unknown_name_message("rater", rating.rater, list(self.raters)))
+            message = unknown_name_message("rater", rating.rater, list(self.raters))
+            raise DataError(message)
         self._append(self._rows(rating))
 
     def import_file(self, path: Path) -> Imported:
@@ -356,8 +361,10 @@ class Labelling:
         lines = []
         for row in rating_rows:
             line = json.dumps(row, ensure_ascii=False)
-            # A name may have half of a surrogate pair, which UTF-8 cannot hold.
-            lines.append(line if whole(line) == line else json.dumps(row))
+            if whole(line) != line:
+                # A name may have half of a surrogate pair, which UTF-8 cannot hold.
+                line = json.dumps(row)
+            lines.append(line)
         data = "".join(f"{line}\n" for line in lines).encode()
         try:
             with self.lock, locked(self.output) as file:

@@ -63,7 +63,7 @@ def prepare_labelling(
     if not units:
         raise ConfigError("nothing to compare: no item has different texts of two systems")
     instructions = [_instructions(criterion, pairwise=pairwise) for criterion in rated_criteria]
-    all_texts = frozenset((sample.item.strip(), sample.system.strip()) for sample in loaded)
+    all_texts = {(sample.item.strip(), sample.system.strip()) for sample in loaded}
     # The page shows these columns already, so they are not listed with the data's own.
     shown_columns = [column_of(chosen[0], field) for field in shown_fields]
     criterion_names = [criterion.name for criterion in rated_criteria]
@@ -79,7 +79,7 @@ def prepare_labelling(
         raters=tuple(raters),
         output=output,
         language=language,
-        known=all_texts,
+        known=frozenset(all_texts),
         pairwise=pairwise,
         repeat=repeat,
         seed=config.seed,
@@ -126,7 +126,8 @@ def _check_raters(raters: Sequence[str]) -> None:
     """Raise ConfigError for names that raters share, and for names with control characters."""
     has_duplicates = len({*raters}) < len(raters)
     if has_duplicates or any(escape_controls(rater_name) != rater_name for rater_name in raters):
-        raise ConfigError(f"{option('raters', list(raters))}: give each rater a name of their own")
+        raters_option = option("raters", list(raters))
+        raise ConfigError(f"{raters_option}: give each rater a name of their own")
 
 
 def _check_output_name(output: Path, data: Path | None) -> None:
@@ -211,9 +212,9 @@ def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
 
 def _unwrapped_lines(wording: str, criterion: Criterion) -> list[str]:
     """Return each paragraph as one line, and each level of the scale as its own."""
+    labels = "|".join(re.escape(label) for label in criterion.scale.labels)
     # A line that begins with a label of the scale, such as `5: fluent`, but not `5th`.
-    starts = [rf"{re.escape(label)}(?![.\d]*[A-Za-z\d])" for label in criterion.scale.labels]
-    starts_with_label = re.compile("|".join(starts))
+    starts_with_label = re.compile(rf"(?:{labels})(?![.\d]*[A-Za-z\d])")
     space = " " if text.LANGUAGES[criterion.language].spaced else ""
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", wording):  # at blank lines
@@ -270,8 +271,11 @@ def _unit(group: Sequence[Sample], fields: Sequence[str]) -> Unit:
 
 def _as_text(sample: Sample) -> str:
     """Return the messages before a text and the text, each under its role."""
-    turns = [*messages_before(sample), (ANSWERING, sample.output)]
-    return "\n\n".join(f"{role.capitalize()}: {text}" for role, text in turns)
+    turns = []
+    for role, content in (*messages_before(sample), (ANSWERING, sample.output)):
+        title = role.capitalize()
+        turns.append(f"{title}: {content}")
+    return "\n\n".join(turns)
 
 
 def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -8,7 +8,7 @@ widest intervals.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import atanh, ceil, sqrt
 from statistics import fmean, median, pvariance, variance
@@ -98,11 +98,7 @@ def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Ne
         means_by_system[system].append(fmean(votes))
     pilot_means = [means for means in means_by_system.values() if len(means) >= MIN_INTERVAL_ITEMS]
     if pilot_means:
-        # The pooled standard deviation within systems, because differences between systems do not
-        # widen the interval of one system's mean.
-        sum_of_squares = sum(variance(means) * (len(means) - 1) for means in pilot_means)
-        degrees_of_freedom = sum(len(means) - 1 for means in pilot_means)
-        deviation = sqrt(sum_of_squares / degrees_of_freedom)
+        deviation = _pooled_deviation(pilot_means)
         assumption = f"SD {deviation:.2f}, as in the {len(votes_by_text):,} texts rated so far"
     else:
         deviation = sqrt(pvariance(scale.values))
@@ -110,6 +106,20 @@ def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Ne
     half_width = precision * (scale.high - scale.low)
     n_items = items_for_mean(deviation, half_width)
     return Need(f"mean of a system ±{half_width:.2g}", n_items, "items", assumption)
+
+
+def _pooled_deviation(means_by_system: Sequence[Sequence[float]]) -> float:
+    """Return the standard deviation of texts within systems.
+
+    Differences between systems do not widen the interval of one system's mean.
+    """
+    sum_of_squares = 0.0
+    degrees_of_freedom = 0
+    for means in means_by_system:
+        freedom = len(means) - 1
+        sum_of_squares += variance(means) * freedom
+        degrees_of_freedom += freedom
+    return sqrt(sum_of_squares / degrees_of_freedom)
 
 
 def _need_for_correlation(labelling: Labelling, precision: float) -> Need:
@@ -138,7 +148,8 @@ def _need_for_agreement(labelling: Labelling, values: Values, precision: float) 
 
 def _pilot_alpha(values: Values) -> float | None:
     """Return Krippendorff's alpha of the ratings so far, None if they are too few."""
-    texts = list(dict.fromkeys(text for ratings in values.values() for text in ratings))
+    # Each text once, in the order of the ratings.
+    texts = dict.fromkeys(text for ratings in values.values() for text in ratings)
     if len(values) < 2 or len(texts) < MIN_INTERVAL_ITEMS:
         return None
     # Raters × items × systems; here each text counts as an item of one system.
@@ -181,9 +192,10 @@ def texts_for_agreement(alpha: float, half_width: float) -> int:
     """
 
     def texts_with(t: float) -> float:
-        # With k = 2, (1 − ρ)² (1 + (k − 1) ρ)² is (1 − ρ²)², and k (k − 1) is 2.
         width = 2 * half_width
-        return 8 * t**2 * (1 - alpha**2) ** 2 / (2 * width**2) + 1
+        # With k = 2, (1 − ρ)² (1 + (k − 1) ρ)² is (1 − ρ²)², and k (k − 1) is 2.
+        numerator = 8 * t**2 * (1 - alpha**2) ** 2
+        return numerator / (2 * width**2) + 1
 
     return _fewest(texts_with)
 
@@ -195,8 +207,9 @@ def _fewest(needed: Callable[[float], float]) -> int:
     itself, and rises with the quantile.
     """
     tail = (1 - CONFIDENCE) / 2
+    normal_quantile = NORMAL.inv_cdf(1 - tail)
     # Student's t needs at least as many items as the normal distribution.
-    n_normal = ceil(needed(NORMAL.inv_cdf(1 - tail)))
+    n_normal = ceil(needed(normal_quantile))
     n_items = max(MIN_INTERVAL_ITEMS, n_normal)
     while n_items < needed(t_quantile(tail, n_items - 1)):
         n_items += 1

@@ -45,14 +45,16 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
     # Many units share a long source, so the page has each source once.
     sources = list(dict.fromkeys(unit.around for unit in units))
     source_numbers = {source: number for number, source in enumerate(sources)}
-    raters = labelling.raters if rater is None else (rater,)
-    unit_contents = {unit.id: [source_numbers[unit.around], *unit.texts] for unit in units}
-    orders = {rater_name: _order_content(labelling, rater_name) for rater_name in raters}
+    unit_contents = {}
     own_columns = {}
     for unit in units:
+        number_of_source = source_numbers[unit.around]
+        unit_contents[unit.id] = [number_of_source, *unit.texts]
         columns_of_item = labelling.own_columns.get(unit.item)
         if columns_of_item:
             own_columns[unit.id] = columns_of_item
+    raters = labelling.raters if rater is None else (rater,)
+    orders = {rater_name: _order_content(labelling, rater_name) for rater_name in raters}
     content: dict[str, Any] = {
         "id": labelling.id,
         "served": served,
@@ -91,7 +93,8 @@ def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
 
 def _order_content(labelling: Labelling, rater: str) -> list[list[Any]]:
     """Return the tasks of a rater in order: unit, repetition, and whether the texts swap sides."""
-    return [[task.unit.id, task.repeat, task.flip] for task in labelling.tasks(rater)]
+    tasks = labelling.tasks(rater)
+    return [[task.unit.id, task.repeat, task.flip] for task in tasks]
 
 
 def _done_content(labelling: Labelling, rater: str | None) -> list[list[Any]]:
@@ -127,7 +130,8 @@ class LabelServer(ThreadingHTTPServer):
 
     def url(self, rater: str) -> str:
         """Return the address of a rater's page."""
-        return f"http://{_HOST}:{self.server_port}/{self.token_of(rater)}/"
+        token = self.token_of(rater)
+        return f"http://{_HOST}:{self.server_port}/{token}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print no traceback for a browser that closed its connection."""
@@ -151,9 +155,11 @@ class _Handler(BaseHTTPRequestHandler):
         labelling = self.server.labelling
         try:
             if path:
-                self._answer(HTTPStatus.OK, json.dumps(labelling.progress()), "application/json")
+                progress = json.dumps(labelling.progress())
+                self._answer(HTTPStatus.OK, progress, "application/json")
             else:
-                self._answer(HTTPStatus.OK, page(labelling, rater, served=True), "text/html")
+                html = page(labelling, rater, served=True)
+                self._answer(HTTPStatus.OK, html, "text/html")
         except JudgeError as error:
             self._answer(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
 
@@ -170,8 +176,9 @@ class _Handler(BaseHTTPRequestHandler):
         if not length.isdecimal() or int(length) > _MAX_RATING_BYTES:
             self._answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too long for a rating")
             return
+        body = self.rfile.read(int(length))
         try:
-            rating = json.loads(self.rfile.read(int(length)))
+            rating = json.loads(body)
             if isinstance(rating, dict) and rating.get("rater", rater) != rater:
                 message = f"this is the address of {rater}; use your own"
                 self._answer(HTTPStatus.FORBIDDEN, message)

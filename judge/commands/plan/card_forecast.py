@@ -39,11 +39,15 @@ def forecast_card(
     source = config.data if data is None else data
     if isinstance(source, str | Path) and is_run(source):
         raise ConfigError(f"{source}: the card of a finished run sends nothing; name its data")
+    if items is None:
+        items = ITEMS
+    if probes is None:
+        probes = PROBES
     card_plan = plan_card(
         config,
         data,
-        items=ITEMS if items is None else items,
-        probes=PROBES if probes is None else probes,
+        items=items,
+        probes=probes,
         providers=providers,
         custom_criteria=loaded_criteria,
     )

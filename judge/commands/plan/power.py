@@ -58,4 +58,5 @@ def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
         example = ",".join(systems[:2]) or "a,b"
         raise ConfigError(f"--pair {pair}: name two systems, such as --pair {example}")
     unknown = next(system_name for system_name in names if system_name not in systems)
-    raise ConfigError(f"--pair: {unknown_name_message('system', unknown, list(systems))}")
+    message = unknown_name_message("system", unknown, list(systems))
+    raise ConfigError(f"--pair: {message}")

@@ -33,7 +33,8 @@ def view(forecast: Forecast) -> Document:
         blocks = partial(_blocks, judge, forecast.by)
         sections.append(Section(f"judge-{number}", judge_title, blocks))
     if forecast.notes:
-        sections.append(Section("notes", "Notes", lambda: [Bullets(forecast.notes)]))
+        notes = Bullets(forecast.notes)
+        sections.append(Section("notes", "Notes", lambda: [notes]))
     judge_names = ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
     subject = f"a card of {judge_names}" if forecast.by == "run" else judge_names
     return Document(
@@ -158,7 +159,8 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
     if seconds is None:
         facts["time"] = judge.time.why
     else:
-        facts["time"] = f"about {rough_duration(seconds)} ({judge.time.why})"
+        duration = rough_duration(seconds)
+        facts["time"] = f"about {duration} ({judge.time.why})"
     known_facts = [(fact_name, fact) for fact_name, fact in facts.items() if fact]
     yield Facts(tuple(known_facts))
 
@@ -176,7 +178,8 @@ def _price_fact(judge: JudgeForecast) -> str:
     if money.rate is not None:
         input_rate, output_rate = map(_rate_text, money.rate)
         rate = f": {input_rate} per million input tokens, {output_rate} per million output tokens"
-    price = f"{dollars(money.price)} ({money.why}{rate})"
+    amount = dollars(money.price)
+    price = f"{amount} ({money.why}{rate})"
     # Equal sums may differ by rounding.
     if money.cached is not None and round(money.cached, 6) < round(money.price, 6):
         price += f"; {dollars(money.cached)} if the provider's prompt cache serves every prefix"

@@ -34,7 +34,8 @@ class Slices(plugins.Reported):
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"<Slices: {plural(len(self.items), 'slice')} by {self.by}>"
+        n_slices = plural(len(self.items), "slice")
+        return f"<Slices: {n_slices} by {self.by}>"
 
     @property
     def contradictions(self) -> tuple[SliceDifference, ...]:

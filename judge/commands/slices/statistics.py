@@ -83,7 +83,8 @@ def slice_means(
     """
     # A row for each column and system, in the order of `column_and_system`.
     rows = np.concatenate([values for _, values in columns.values()])
-    members = np.array(list(slices.values()), dtype=np.float64)
+    memberships = list(slices.values())
+    members = np.array(memberships, dtype=np.float64)  # slices × items, 1 for a member
     gaps, p_values = _permuted(rows, members, seed, n_resamples)
     column_and_system = [(column, system) for column, _ in columns.values() for system in systems]
     means = []

@@ -225,12 +225,14 @@ def _table(slices: Slices, column_name: str, *, short: bool = False) -> Table:
         row: list[Content] = [slice_name, _count(slices, slice_name, column_name)]
         for system in systems:
             mean = means.get((slice_name, system))
-            row.append(None if mean is None else _mean_cell(column, mean, places))
+            cell = None if mean is None else _mean_cell(column, mean, places)
+            row.append(cell)
         rows.append(row)
     table_key = "▲ ▼: significantly above or below the other items."
     n_hidden = len(slices.items) - len(rows)
     if n_hidden:
-        table_key += f" {plural(n_hidden, 'more slice')}: {full_report()}."
+        hidden_slices = plural(n_hidden, "more slice")
+        table_key += f" {hidden_slices}: {full_report()}."
     system_columns = [Column(system, better=column.better) for system in systems]
     return table(
         (slices.by, "items", *system_columns),

@@ -344,7 +344,8 @@ def _of_ranking(run: Result, notes: Sequence[str]) -> Validation:
     compared = preference_agreement_of(run)
     about = build_provenance(run)
     if not compared:
-        names = ", ".join(dict.fromkeys(map(criterion, run.table.columns)))
+        criteria = dict.fromkeys(criterion(column) for column in run.table.columns)
+        names = ", ".join(criteria)
         raise DataError(
             f"people have no preferences on pairs of this ranking ({names}). Name their file with "
             f"{option('ratings', 'FILE')}: item, first, second, rater, criterion and value (first, "

@@ -40,9 +40,11 @@ class Validation(plugins.Reported):
     pass_rates: tuple[CalibratedPassRates, ...] = ()
 
     def __repr__(self) -> str:
-        named = ", ".join(
-            f"{criterion.criterion} ({plural(criterion.texts, 'text')})" for criterion in self.rated
-        )
+        counts = []
+        for criterion in self.rated:
+            texts = plural(criterion.texts, "text")
+            counts.append(f"{criterion.criterion} ({texts})")
+        named = ", ".join(counts)
         named = named or ", ".join(agreement.criterion for agreement in self.preferences)
         return f"<Validation: {named}>"
 
@@ -57,6 +59,7 @@ def check_level(level: str) -> Level:
         if level == known_level:
             return known_level
     if level in _FORMER_LEVELS:
-        raise ConfigError(f"{option('level')}: {level!r} is called {_FORMER_LEVELS[level]}")
+        new_name = _FORMER_LEVELS[level]
+        raise ConfigError(f"{option('level')}: {level!r} is called {new_name}")
     message = plugins.unknown_name_message("level", level, list(LEVELS))
     raise ConfigError(f"{option('level')}: {message}")

@@ -9,7 +9,7 @@ from typing import Any
 from judge.commands.validate.record import Validation
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark
-from judge.report.document import Block, Column, Content, Document, Section, Table, table
+from judge.report.document import Block, Column, Content, Document, Section, Table, Tone, table
 from judge.report.views import disagreements, preferences
 from judge.report.views.agreement_finding import (
     Verdict,
@@ -273,12 +273,9 @@ def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple
             row_name = f"{rated.criterion} · {judge.name}"
         is_best = judge is not None and verdict(rated, judge.name, level) is Verdict.BEST
         correlation = spearman(judge, level)
-        judge_cell = estimate_cell(
-            correlation,
-            places(correlation),
-            mark="*" if is_best else "",
-            tone="good" if is_best else "strong",
-        )
+        mark = "*" if is_best else ""
+        tone: Tone = "good" if is_best else "strong"
+        judge_cell = estimate_cell(correlation, places(correlation), mark=mark, tone=tone)
         yield (
             row_name,
             judge_cell,
