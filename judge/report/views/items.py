@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from judge.core.format import escape_controls, minus, number, one_line
-from judge.core.option_values import finite_number
 from judge.core.records import Column, Failure, Sample, Score
 from judge.core.scale_words import in_words
 from judge.core.signature import Signature
@@ -25,6 +23,7 @@ from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
 from judge.report.format import column_title, score_text, shortest_places
 from judge.report.views.columns import groups, in_display_order, score_places
+from judge.report.views.item_facets import Facet, Pairs, facets_of
 from judge.report.views.item_scores import (
     PREFERENCE,
     Compared,
@@ -48,13 +47,9 @@ MOST_OUTPUTS = 2000
 MOST_PAIRS = 5000
 _MAX_PEEK = 160  # characters
 _MAX_TAG = 60  # characters of a value that is shown in a line with others
-_MOST_FACETS = 8
-_MOST_FACET_VALUES = 20
 
 Text = tuple[str, str]
 """An item and a system."""
-Pairs = tuple[tuple[str, str], ...]
-"""Names and texts."""
 
 
 def link(**state: str) -> str:
@@ -267,21 +262,6 @@ def _first_request(messages: Pairs) -> str:
     """Return what the user said first, "" without messages."""
     user_texts = (text for role, text in messages if role == "user")
     return next(user_texts, "")
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """One of the data's own columns with few values, and the value of each output, "" for none."""
-
-    name: str
-    values: tuple[str, ...]
-    of_outputs: tuple[str, ...]
-
-    def data(self) -> dict[str, Any]:
-        """Return what the page's script reads: each output's place among the values, or -1."""
-        place_of_value = {value: index for index, value in enumerate(self.values)}
-        places_of_outputs = [place_of_value.get(value, -1) for value in self.of_outputs]
-        return {"name": self.name, "values": self.values, "of": places_of_outputs}
 
 
 @dataclass(frozen=True)
@@ -687,39 +667,16 @@ def _items(
             f"These are the {len(items):,} lowest of {len(texts):,} items "
             f"({n_listed:,} of {n_texts:,} texts). All are in scores.parquet."
         )
-    facets = islice(_facets(items), _MOST_FACETS)
+    tags_of_outputs = []
+    for item in items:
+        tags_of_outputs += [(*item.tags, *output.tags) for output in item.outputs]
     return Items(
         items=tuple(items),
         note=note,
         systems=result.table.systems,
         measures=tuple(measures),
-        facets=tuple(facets),
+        facets=facets_of(tags_of_outputs),
     )
-
-
-def _facets(items: Sequence[Item]) -> Iterator[Facet]:
-    """Yield the data's own columns that have few values, each of them for several outputs."""
-    tags_of_outputs = []
-    for item in items:
-        tags_of_outputs += [(*item.tags, *output.tags) for output in item.outputs]
-    n_outputs = len(tags_of_outputs)
-    values_by_column: dict[str, list[str]] = {}
-    for index, tags in enumerate(tags_of_outputs):
-        for column_name, value in tags:
-            values = values_by_column.setdefault(column_name, [""] * n_outputs)
-            values[index] = value
-    for column_name, of_outputs in values_by_column.items():
-        distinct = sorted({*of_outputs} - {""}, key=_in_counting_order)
-        n_values = len(distinct)
-        # A filter by a column such as an id would leave a single text.
-        if 1 < n_values <= _MOST_FACET_VALUES and 2 * n_values <= n_outputs:
-            yield Facet(column_name, tuple(distinct), tuple(of_outputs))
-
-
-def _in_counting_order(text: str) -> tuple[float, str]:
-    """Return a key that sorts numbers by their size, before all other texts."""
-    number = finite_number(text)
-    return (math.inf if number is None else number, text)
 
 
 def _texts_by_item(result: Result) -> dict[str, list[Output]]:
