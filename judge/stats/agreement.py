@@ -80,7 +80,8 @@ def _votes_of_judges(values_by_judge: Sequence[Mapping[_JudgedText, float]]) -> 
     shared_texts = [text for text, number in number_of_values.items() if number > 1]
     items = sorted({item for item, _, _ in shared_texts})
     variants = list(dict.fromkeys(text[1:] for text in shared_texts))
-    votes = np.full((len(values_by_judge), len(items), len(variants)), np.nan)
+    shape = (len(values_by_judge), len(items), len(variants))
+    votes = np.full(shape, np.nan)
     for judge, value_by_text in enumerate(values_by_judge):
         for row, item in enumerate(items):
             for position, variant in enumerate(variants):
@@ -298,7 +299,8 @@ def _with_added_texts(votes: Floats, measure: Measure) -> _PaddedVotes:
         raters = round(float(ratings_of_text[ratings_of_text > 0].mean()))
     one_rater_each = np.eye(raters, dtype=bool)
     # Each rater alone gives the rarer label in one text; in the last text, all give it.
-    added = np.full((len(votes), raters + 1, votes.shape[2]), np.nan)
+    n_raters, _, n_systems = votes.shape
+    added = np.full((n_raters, raters + 1, n_systems), np.nan)
     added[:raters, :raters, 0] = np.where(one_rater_each, rarer_label, commonest)
     added[:raters, raters, 0] = rarer_label
     padded = np.concatenate([votes, added], axis=1)
@@ -624,7 +626,10 @@ def deviation_of_draws(column: Column, score: Score) -> float | None:
     # deviation is the same for both guesses, so a contradicting mean does not matter.
     if len(values) > 2 and abs(mean - score.value) > _MEAN_TOLERANCE:
         return None
-    squares = [share * (values[label] - mean) ** 2 for label, share in shares.items()]
+    squares: list[float] = []
+    for label, share_of_label in shares.items():
+        distance = values[label] - mean
+        squares.append(share_of_label * distance**2)
     variance = fsum(squares) / mass
     # The draws estimate their own mean: the divisor of their variance is draws − 1.
     return sqrt(variance * provenance.n / (provenance.n - 1))

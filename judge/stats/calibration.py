@@ -76,7 +76,9 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
 
 def _are_other_verdicts(table: Table, column: Column) -> bool:
     """Return whether people gave verdicts on a criterion whose scale is not that of verdicts."""
-    if column.low is None or column.high is None or (column.low, column.high) == (0, 1):
+    if column.low is None or column.high is None:
+        return False
+    if (column.low, column.high) == (0, 1):
         return False
     rating_name = criterion(column)
     votes = {vote for sample in table.samples for vote in votes_on(sample, rating_name)}
@@ -104,9 +106,11 @@ def calibrate_overall(
         ratings.append(by_text)
     rated_texts = set(ratings[0]).intersection(*ratings[1:])
     totals: dict[Text, float] = {}
+    weights_in_order = [weights[column.name] for column in columns]
     for text in rated_texts:
-        by_column = zip(columns, ratings, strict=True)
-        totals[text] = sum(weights[column.name] * by_text[text] for column, by_text in by_column)
+        shares = [by_text[text] for by_text in ratings]
+        weighted = zip(weights_in_order, shares, strict=True)
+        totals[text] = sum(weight * share for weight, share in weighted)
     names = {criterion(column) for column in columns}
     # Its rating went into the prompt of at least one of the criteria.
     withheld = {sample.key for sample in table.samples if not names.isdisjoint(sample.withheld)}

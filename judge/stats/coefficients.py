@@ -148,9 +148,10 @@ def _centred(values: Floats) -> Floats:
     highest = np.where(is_known, values, -np.inf).max(axis=-1)
     lowest = np.where(is_known, values, np.inf).min(axis=-1)
     filled = np.where(is_known, values, 0.0)
-    middle = share(filled.sum(axis=-1), is_known.sum(axis=-1))
+    total = filled.sum(axis=-1)
+    means = share(total, is_known.sum(axis=-1))
     varying = is_known & (highest > lowest)[..., None]
-    return np.where(varying, filled - middle[..., None], 0.0)
+    return np.where(varying, filled - means[..., None], 0.0)
 
 
 _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
@@ -164,6 +165,7 @@ _FEATURES: dict[Coefficient, Callable[[Floats], Floats]] = {
 # text's item. It returns a function from counts (resamples × items) to the Σ a b of two columns.
 
 _Products = Callable[[int, int], Floats]
+_ProductsOfResamples = Callable[[Floats], _Products]
 
 
 def pooled(
@@ -242,7 +244,7 @@ def _linear(
     return statistic
 
 
-def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
+def _moments(values: Floats, item: Ints, n_items: int) -> _ProductsOfResamples:
     """Return covariances: products of the values minus their mean in the resample."""
     # A range of 1 makes `_ROUNDING` fit every column, and sums of squares lose fewer digits.
     ranges = np.ptp(values, axis=1, keepdims=True)
@@ -271,7 +273,7 @@ def _moments(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Pr
     return products_of
 
 
-def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
+def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> _ProductsOfResamples:
     """Return mid-ranks minus their mean; each text counts as often as it was drawn."""
     groups: list[_Groups] = []
     for column in values:
@@ -309,7 +311,7 @@ class _Groups:
     group_of_text: Ints
 
 
-def _weighted_signs(values: Floats, item: Ints, n_items: int) -> Callable[[Floats], _Products]:
+def _weighted_signs(values: Floats, item: Ints, n_items: int) -> _ProductsOfResamples:
     """Return signs over all pairs of texts. A text drawn twice is tied with itself."""
     signs = [np.sign(np.subtract.outer(column, column)) for column in values]
 
@@ -326,7 +328,7 @@ def _weighted_signs(values: Floats, item: Ints, n_items: int) -> Callable[[Float
     return products_of
 
 
-_PREPARE: dict[Coefficient, Callable[[Floats, Ints, int], Callable[[Floats], _Products]]] = {
+_PREPARE: dict[Coefficient, Callable[[Floats, Ints, int], _ProductsOfResamples]] = {
     "spearman": _weighted_ranks,
     "kendall": _weighted_signs,
     "pearson": _moments,
@@ -378,8 +380,8 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
 
     def terms(first: int, second: int) -> _Terms:
         products = [(first, second), (first, first), (second, second)]
-        sums = np.array([ranks[column] @ ranks[partner] for column, partner in products])
-        slopes = [slope_of_product(column, partner) for column, partner in products]
+        sums = np.array([ranks[column] @ ranks[other] for column, other in products])
+        slopes = [slope_of_product(column, other) for column, other in products]
         return _Terms(_ratio(sums), sums, np.stack(slopes))
 
     return terms
@@ -480,7 +482,8 @@ def _inversions(ranks: Ints) -> int:
         ends = np.repeat(end_of_block, width)
         inversions += int((ends - up_to_rank).sum())
         width *= 2
-        ordered = np.sort(ordered.reshape(-1, width), axis=1).ravel()
+        merged = np.sort(ordered.reshape(-1, width), axis=1)
+        ordered = merged.ravel()
     return inversions
 
 

@@ -499,7 +499,8 @@ def rater_correlation(votes: Floats, bootstrap: Bootstrap) -> Correlation:
     number_of_others = voted.sum(axis=0) - voted
     with np.errstate(invalid="ignore", divide="ignore"):
         mean_of_others = sum_of_others / number_of_others
-    pairs = [paired(rater, mean) for rater, mean in zip(votes, mean_of_others, strict=True)]
+    raters_and_means = zip(votes, mean_of_others, strict=True)
+    pairs = [paired(rater, mean) for rater, mean in raters_and_means]
 
     def drawn(key: Key) -> Resampled:
         statistics = [of_pair(*pair, *key) for pair in pairs]
@@ -558,6 +559,12 @@ class _JudgeAndRater(NamedTuple):
         of_rater = within(*self.rater, "spearman")
         return of_judge - of_rater
 
+    def difference_over_texts(self) -> Statistic:
+        """Return the judge's Spearman minus the rater's over all texts."""
+        of_judge = of_pair(*self.judge, "all-texts", "spearman")
+        of_rater = of_pair(*self.rater, "all-texts", "spearman")
+        return lambda counts: of_judge(counts) - of_rater(counts)
+
 
 def _minus_one_rater_over_texts(
     pairs: Sequence[_JudgeAndRater],
@@ -568,13 +575,12 @@ def _minus_one_rater_over_texts(
     usable = [pair for pair in pairs if not _reason_undefined(pair, "all-texts")]
     if not usable:
         return None
-    key: Key = ("all-texts", "spearman")
-    statistics = [(of_pair(*pair.judge, *key), of_pair(*pair.rater, *key)) for pair in usable]
+    statistics = [pair.difference_over_texts() for pair in usable]
 
     def mean_over_raters(counts: Floats) -> Floats:
-        return average([judge(counts) - rater(counts) for judge, rater in statistics])
+        return average([difference(counts) for difference in statistics])
 
-    known_texts = np.any([~np.isnan(pair.judge[0]) for pair in usable], axis=0)
+    known_texts = _complete_texts([pair.judge for pair in usable])
     n_items = int(known_texts.any(axis=1).sum())
     drawn = bootstrap.resampled(mean_over_raters, len(known_texts), n_items)
     return _resampled_estimate(

@@ -187,7 +187,10 @@ def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
     """Return the judge's and people's scores of a text."""
     criterion = judge.criterion
     score = judge.scores[sample.key]
-    votes = [(rater, vote) for rater, vote in named_votes(sample, criterion) if vote is not None]
+    ratings: list[tuple[str, float]] = []
+    for rater, vote in named_votes(sample, criterion):
+        if vote is not None:
+            ratings.append((rater, vote))
     # The sheet may call the criterion `fluency_5` by its base name, `fluency`.
     comments_by_rater = comments.get((*sample.key, criterion))
     if comments_by_rater is None:
@@ -198,7 +201,7 @@ def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
         sample.system,
         judge=score.value,
         people=sample.human[criterion],
-        ratings=tuple(votes),
+        ratings=tuple(ratings),
         reason=provenance.reason or "",
         quote=provenance.quote or "",
         output=sample.output,

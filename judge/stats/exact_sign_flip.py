@@ -33,13 +33,13 @@ def lattice_p(differences: Floats) -> Floats:
     steps = _in_steps(differences)
     if steps is None:
         return unknown
-    lengths = [_period(row) for row in steps]
-    sizes = [len(np.unique(np.abs(row))) for row in steps]
-    n_cosines = np.dot(lengths, sizes)
+    periods = [_period(row) for row in steps]
+    numbers_of_sizes = [len(np.unique(np.abs(row))) for row in steps]
+    n_cosines = np.dot(periods, numbers_of_sizes)
     if n_cosines > _MOST_COSINES:
         return unknown
-    p_values = [_p_of_row(row, length) for row, length in zip(steps, lengths, strict=True)]
-    return np.array(p_values)
+    rows_and_periods = zip(steps, periods, strict=True)
+    return np.array([_p_of_row(row, period) for row, period in rows_and_periods])
 
 
 def _in_steps(differences: Floats) -> Ints | None:
@@ -47,7 +47,8 @@ def _in_steps(differences: Floats) -> Ints | None:
     distinct = np.unique(np.abs(differences))
     for steps_per_point in range(1, _MOST_STEPS + 1):
         in_steps = distinct * steps_per_point
-        if np.abs(in_steps - np.rint(in_steps)).max(initial=0.0) < _TOLERANCE:
+        rounding_errors = np.abs(in_steps - np.rint(in_steps))
+        if rounding_errors.max(initial=0.0) < _TOLERANCE:
             return np.rint(differences * steps_per_point).astype(np.int64)
     return None
 
@@ -59,7 +60,9 @@ def _period(row: Ints) -> int:
 
 
 def _p_of_row(row: Ints, period: int) -> float:
-    sizes, numbers = np.unique(np.abs(row[row != 0]), return_counts=True)
+    """Return the two-sided p of differences in steps, by a transform of length `period`."""
+    nonzero = row[row != 0]
+    sizes, numbers = np.unique(np.abs(nonzero), return_counts=True)
     frequencies = np.arange(period // 2 + 1) * (2 * pi / period)
     # ±k with equal probability has the characteristic function cos(k · frequency).
     characteristic = np.ones(len(frequencies))

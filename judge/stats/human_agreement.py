@@ -299,7 +299,10 @@ def _rated(
 
     all_columns = [*judged, *measured]
     all_rows = [*judge_rows, *baseline_rows]
-    n_others = {level: max(1, len(_comparable(all_rows, level)) - 1) for level in LEVELS}
+    n_others: dict[Level, int] = {}
+    for level in LEVELS:
+        n_comparable = len(_comparable(all_rows, level))
+        n_others[level] = max(1, n_comparable - 1)
     differences = _differences(judged, measured, baseline_rows, against, n_others)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
@@ -608,8 +611,11 @@ def _with_agreement(
     rating_name = judge.criterion
     scale = judge.scale
     row = _with_passes(judge, row, texts, bootstrap)
-    if scale is None or scale.low is None or scale.high is None or not scale.low < scale.high:
-        return replace(row, no_calibration="its column has no scale")
+    no_scale = "its column has no scale"
+    if scale is None or scale.low is None or scale.high is None:
+        return replace(row, no_calibration=no_scale)
+    if scale.low >= scale.high:
+        return replace(row, no_calibration=no_scale)
     usable = on_scale(texts, rating_name, scale.low, scale.high)
     rated = [sample for sample in usable if rating_name in sample.human]
     rating_by_text = {sample.key: sample.human[rating_name] for sample in rated}

@@ -124,8 +124,10 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     items = cells_of_item > 0
     # An item without a cell has sums of 0, which are divided by 1.
     per_item = np.maximum(cells_of_item, 1)
-    total_change = np.where(known_cells, differences[rows], 0.0).sum(axis=0) / per_item
-    edited_change = np.where(edited_cells, differences[rows], 0.0).sum(axis=0) / per_item
+    known_changes = np.where(known_cells, differences[rows], 0.0)
+    edited_changes = np.where(edited_cells, differences[rows], 0.0)
+    total_change = known_changes.sum(axis=0) / per_item
+    edited_change = edited_changes.sum(axis=0) / per_item
     # The judge's part of the edited cells' change, if it shifts for them as for the anchors.
     edited_shares = edited_cells / per_item
     sources = anchors.sources(rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean, median, multimode
 
 from judge.core.format import listed
@@ -59,7 +59,7 @@ class _JudgedText:
 
     criterion: str
     judges: Sequence[Column]
-    row_by_judge: Mapping[str, Row]
+    row_by_judge: dict[str, Row] = field(default_factory=dict)
 
     @property
     def scores(self) -> list[Score]:
@@ -78,14 +78,17 @@ def _judged_texts(columns: Iterable[Column], rows: Iterable[Row]) -> Iterator[_J
     """Yield every text (or comparison) once for each criterion of a panel."""
     panels = judged_columns(columns)
     panel_columns = {column.name: column for judges in panels.values() for column in judges}
-    rows_by_text: dict[tuple[str, str, str, str], dict[str, Row]] = {}
+    # By criterion, item, system and opponent.
+    judged_texts: dict[tuple[str, str, str, str], _JudgedText] = {}
     for row in rows:
         column = panel_columns.get(row.column)
-        if column is not None:
-            text = (column.criterion, row.item, row.system, row.opponent)
-            rows_by_text.setdefault(text, {})[column.judge] = row
-    for (criterion, *_), row_by_judge in rows_by_text.items():
-        yield _JudgedText(criterion, panels[criterion], row_by_judge)
+        if column is None:
+            continue
+        key = (column.criterion, row.item, row.system, row.opponent)
+        if key not in judged_texts:
+            judged_texts[key] = _JudgedText(column.criterion, panels[column.criterion])
+        judged_texts[key].row_by_judge[column.judge] = row
+    yield from judged_texts.values()
 
 
 def _panel_row(judged: _JudgedText) -> Row:
@@ -116,9 +119,11 @@ def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, 
 
 def _majority(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, Provenance]:
     """Return the value of the label with most votes, or the mean of several (see `panel_rows`)."""
-    votes = [_vote(column, score) for column, score in zip(judges, scores, strict=True)]
+    scores_of_judges = zip(judges, scores, strict=True)
+    votes = [_vote(column, score) for column, score in scores_of_judges]
     labels = [label for label, _ in votes]
-    shares = {label: number / len(votes) for label, number in Counter(labels).items()}
+    number_of_votes = Counter(labels)
+    shares = {label: number / len(votes) for label, number in number_of_votes.items()}
     commonest = multimode(labels)
     majority: str | None = commonest[0]
     if shares[commonest[0]] <= 0.5:
@@ -194,7 +199,8 @@ def panel_splits(table: Table) -> tuple[Splits, ...]:
     scored_texts: dict[str, list[list[Score]]] = {}
     for judged in _judged_texts(table.columns, table.scores):
         scores = judged.scores
-        if len(scores) == len(judged.judges) and scores[0].provenance.method != IDENTICAL:
+        is_complete = len(scores) == len(judged.judges)
+        if is_complete and scores[0].provenance.method != IDENTICAL:
             scored_texts.setdefault(judged.criterion, []).append(scores)
     splits: list[Splits] = []
     for criterion, texts in scored_texts.items():

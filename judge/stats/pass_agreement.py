@@ -144,7 +144,9 @@ def pass_agreement(
     """
     if column.pass_at is None:
         return None
-    passes = {text: float(bool(column.passes(score))) for text, score in scores.items()}
+    passes: dict[Text, float] = {}
+    for text, score in scores.items():
+        passes[text] = 1.0 if column.passes(score) else 0.0
     judged = [sample for sample in samples if sample.key in passes]
     texts = [sample for sample in judged if sample.key in people.passes]
     if not texts:
@@ -242,7 +244,7 @@ def _kappa(
     agreement = agree(both_sides, ("kappa_quadratic",), bootstrap)
     estimate = agreement.estimates.get("kappa_quadratic")
     if estimate is None:
-        if (judge_passes | ~is_known).all() and (people_pass | ~is_known).all():
+        if judge_passes[is_known].all() and people_pass[is_known].all():
             return None, "judge and people pass every text"
         if not judge_passes.any() and not people_pass.any():
             return None, "judge and people pass no text"

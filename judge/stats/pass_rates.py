@@ -50,10 +50,8 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
     It is `powered_share` of 1 for pass and 0 for fail, by the judge and by people
     (`people_passes`). A panel is represented by its own column.
     """
-    criteria = [
-        column for column in table.columns if column.kind == "criterion" and not column.judge
-    ]
-    columns = [column for column in criteria if column.pass_at is not None]
+    criteria = [column for column in table.columns if column.kind == "criterion"]
+    columns = [column for column in criteria if not column.judge and column.pass_at is not None]
     passes = pass_table(table)
     raw_rates = item_means(passes)
     rate_columns = pass_columns(columns)
@@ -105,23 +103,25 @@ def powered_share(ratings: Floats, scores: Floats, others: Floats) -> Powered:
     all_ratings = np.append(ratings, _ADDED_RATINGS)
     all_scores = np.append(scores, _ADDED_SCORES)
     padded = powered(all_ratings, all_scores, others).estimate
-    ends = [padded.low, padded.high]
-    known_ends = [min(1.0, max(0.0, known_end)) for known_end in ends if known_end is not None]
-    value = min(1.0, max(0.0, plain.estimate.value))
-    method = f"{padded.method}, with 4 added ratings, limited to 0–1"
+    value = _limited(plain.estimate.value)
     # The value is without the added ratings, so it may lie outside of their interval.
-    lower_bound = min([*known_ends, value])
-    upper_bound = max([*known_ends, value])
+    lower_bound = value if padded.low is None else min(value, _limited(padded.low))
+    upper_bound = value if padded.high is None else max(value, _limited(padded.high))
     estimate = replace(
         plain.estimate,
         value=value,
         low=lower_bound,
         high=upper_bound,
-        method=method,
+        method=f"{padded.method}, with 4 added ratings, limited to 0–1",
     )
     if _width(estimate) >= _width(people):
         return replace(plain, estimate=people, people=people, weight=0.0)
     return replace(plain, estimate=estimate, people=people)
+
+
+def _limited(share: float) -> float:
+    """Return the share, limited to 0–1."""
+    return min(1.0, max(0.0, share))
 
 
 def _width(estimate: Estimate) -> float:

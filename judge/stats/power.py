@@ -274,8 +274,8 @@ def scatter(
         order = best_first(values, column.better)
         compared = pairs(order, row_against, partly=partly_scored(values))
         if pair is not None:
-            first_system, second_system = pair
-            compared = [(table.systems.index(first_system), table.systems.index(second_system))]
+            first_row, second_row = (table.systems.index(system) for system in pair)
+            compared = [(first_row, second_row)]
         rows = differences(values, compared)
         column_scatter = scatter_of_pairs(
             column.name,

@@ -201,7 +201,8 @@ def _estimate_of_parts(
 
 def welch_test(first: Floats, second: Floats) -> float | None:
     """Return the two-sided p of equal means (Welch 1947), None if no value varies."""
-    error_parts = [_part(first, len(first) - 1), _part(second, len(second) - 1)]
+    error_parts = [_part(values, len(values) - 1) for values in (first, second)]
     difference = float(first.mean() - second.mean())
     n = len(first) + len(second)
-    return _estimate_of_parts("difference", difference, error_parts, n, "").p
+    estimate = _estimate_of_parts("difference", difference, error_parts, n, "")
+    return estimate.p

@@ -48,7 +48,8 @@ def rank_by_means(
 
     `decided` has the loser and the winner of each significant difference.
     """
-    equals_previous = np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=10.0**-PLACES)
+    rounding = 10.0**-PLACES
+    equals_previous = np.isclose(means[1:], means[:-1], rtol=_TOLERANCE, atol=rounding)
     # Equal means share the rank of the first of them.
     positions = np.arange(1, len(means) + 1)
     starts_rank = np.array([True, *~equals_previous])

@@ -149,9 +149,10 @@ class _ColumnInBoth:
         """The width of the scale, or the range of the values."""
         if self.column.low is not None and self.column.high is not None:
             return self.column.high - self.column.low
-        values = np.concatenate([self.before.ravel(), self.after.ravel()])
-        known_values = without_nan(values)
-        return float(np.ptp(known_values)) if len(known_values) else 0.0
+        known_values = without_nan(np.stack([self.before, self.after]))
+        if not len(known_values):
+            return 0.0
+        return float(np.ptp(known_values))
 
 
 @one_thread

@@ -178,15 +178,16 @@ def _texts_with_drivers(values: Mapping[Text, float], looks: Mapping[Text, TextF
     texts = [text for text in values if text in looks]
     rows = [(values[text], *astuple(looks[text])) for text in texts]
     # None becomes NaN. Without any text the matrix still needs its columns.
-    matrix = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(NAMES))
+    n_columns = 1 + len(NAMES)
+    matrix = np.array(rows, dtype=np.float64).reshape(-1, n_columns)
     number_known = (~np.isnan(matrix)).sum(axis=0)
     common = 2 * number_known >= max(1, len(matrix))
     lacks_common = np.isnan(matrix[:, common]).any(axis=1)
     complete = ~lacks_common
     item_names = dict.fromkeys(item for item, _ in texts)
     index_of_item = {item: index for index, item in enumerate(item_names)}
-    item_of_text = np.array([index_of_item[item] for item, _ in texts], dtype=np.intp)
-    item = item_of_text[complete]
+    indices = [index_of_item[item] for item, _ in texts]
+    item = np.array(indices, dtype=np.intp)[complete]
     matrix = matrix[complete]
     shares_item = np.bincount(item)[item] > 1
     within = bool(2 * shares_item.sum() >= max(1, len(item)))

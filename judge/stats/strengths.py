@@ -86,7 +86,8 @@ def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: in
         expected = odds[:, None] / sums_of_odds
         strengths = np.log(odds)
     # evalica raises no error for a fit that did not converge.
-    if not (_solves(expected, wins, with_tie) and np.isfinite(strengths).all()):
+    is_finite = bool(np.isfinite(strengths).all())
+    if not is_finite or not _solves(expected, wins, with_tie):
         return Strengths("The Bradley-Terry fit did not converge: no strengths.")
 
     variance = expected * (1 - expected)

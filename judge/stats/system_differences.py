@@ -108,6 +108,16 @@ class _ColumnValues:
     against: str = ""
 
     @property
+    def names(self) -> list[str]:
+        """Return the systems with any value, best first."""
+        return [self.systems[row] for row in self.order]
+
+    @property
+    def partly_scored(self) -> list[str]:
+        """Return the systems with values for less than half of the items, best first."""
+        return [self.systems[row] for row in self.order if row in self.partly]
+
+    @property
     def tests(self) -> int:
         """Return the number of tests for Holm's correction."""
         return tests(len(self.order), against=bool(self.against))
@@ -209,7 +219,6 @@ def _comparison(
     too_few = bool(sizes) and max(sizes) < scatter.least
     has_value = (~np.isnan(data.values)).any(axis=0)
     detectable = scatter.median.detectable() if scatter.pairs else None
-    partly_scored = tuple(data.systems[row] for row in data.order if row in data.partly)
     return Comparison(
         data.column.name,
         differences=tested,
@@ -218,7 +227,7 @@ def _comparison(
         detectable=detectable,
         note=_note(data, len(tested), too_few=too_few),
         against=data.against,
-        partly_scored=partly_scored,
+        partly_scored=tuple(data.partly_scored),
         items=int(has_value.sum()),
     )
 
@@ -236,10 +245,9 @@ def _best(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> tuple[str,
     These include systems that share no items with the leader. `decided` has the loser and the
     winner of each significant difference.
     """
-    names = [data.systems[row] for row in data.order]
     # A mean over a few easy items must not lead (`Comparison.partly_scored`).
-    mostly_scored = [data.systems[row] for row in data.order if row not in data.partly]
-    return leaders(names, mostly_scored, decided)
+    mostly_scored = [system for system in data.names if system not in data.partly_scored]
+    return leaders(data.names, mostly_scored, decided)
 
 
 def _test_differences(
@@ -287,8 +295,7 @@ def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> It
     """
     if data.order:
         means = np.nanmean(data.values[data.order], axis=1)
-        names = [data.systems[row] for row in data.order]
-        yield from rank_by_means(names, means, decided)
+        yield from rank_by_means(data.names, means, decided)
 
 
 def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
