@@ -91,11 +91,15 @@ def _parquet(
     return bytes(sink.getvalue())
 
 
-def _read(path: Path, expected: pa.Schema) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """Return the cells of a file by column, and its metadata.
+class _StoredFile(NamedTuple):
+    """The cells of a file by column, and its metadata."""
 
-    Raises ValueError for a column of another type than in the `expected` schema.
-    """
+    cells: dict[str, list[Any]]
+    metadata: dict[str, Any]
+
+
+def _read(path: Path, expected: pa.Schema) -> _StoredFile:
+    """Read a file. Raises ValueError for a column of another type than in the `expected` schema."""
     # Arrow starts a thread for any file that is not in memory, which may abort the interpreter's
     # exit.
     with pa.BufferReader(path.read_bytes()) as buffer:
@@ -115,7 +119,7 @@ def _read(path: Path, expected: pa.Schema) -> tuple[dict[str, list[Any]], dict[s
         # A newer judge may have added columns.
         if column_name in expected.names:
             cells[column_name] = texts_of(table[column_name])
-    return cells, metadata
+    return _StoredFile(cells, metadata)
 
 
 def _check_types(stored: pa.Schema, expected: pa.Schema) -> None:
@@ -157,9 +161,10 @@ def _translating_errors(path: Path) -> Iterator[Path]:
 def _read_samples(path: Path) -> tuple[tuple[Sample, ...], tuple[Column, ...]]:
     """Return the samples of a file and the columns of their scores. Raises StorageError."""
     with _translating_errors(path):
-        cells, metadata = _read(path, _SAMPLE_SCHEMA)
-        columns = TypeAdapter(tuple[Column, ...]).validate_python(metadata["columns"])
-        samples = tuple(from_columns(Sample, cells))
+        file = _read(path, _SAMPLE_SCHEMA)
+        adapter = TypeAdapter(tuple[Column, ...])
+        columns = adapter.validate_python(file.metadata["columns"])
+        samples = tuple(from_columns(Sample, file.cells))
         return samples, columns
 
 
@@ -193,8 +198,11 @@ class Table:
 
     def __post_init__(self) -> None:
         ledger.check(self.samples, ledger.seen_by(self.columns))
-        object.__setattr__(self, "scores", tuple(sorted(self.scores, key=self._order)))
-        object.__setattr__(self, "failures", tuple(sorted(self.failures, key=self._order)))
+        scores = sorted(self.scores, key=self._order)
+        failures = sorted(self.failures, key=self._order)
+        # A frozen dataclass has no other way to set its own fields.
+        object.__setattr__(self, "scores", tuple(scores))
+        object.__setattr__(self, "failures", tuple(failures))
 
     def __repr__(self) -> str:
         # A run may have thousands of texts.
@@ -362,7 +370,7 @@ class Table:
         folder = Path(folder)
         samples, columns = _read_samples(folder / SAMPLES)
         with _translating_errors(folder / SCORES) as path:
-            cells, _ = _read(path, _SCORE_SCHEMA)
+            cells = _read(path, _SCORE_SCHEMA).cells
             failed = [error is not None for error in cells["error"]]
             scored = [not is_failure for is_failure in failed]
             score_cells: dict[str, list[Any]] = {}

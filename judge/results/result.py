@@ -610,8 +610,10 @@ def _run_model() -> type[BaseModel]:
     # The table has files of its own.
     del types["table"]
     # Pydantic's `...` marks a required field.
-    required: dict[str, Any] = {field_name: (type, ...) for field_name, type in types.items()}
-    return create_model("Run", __config__=ConfigDict(extra="forbid"), **required)
+    required_fields: dict[str, Any] = {}
+    for field_name, field_type in types.items():
+        required_fields[field_name] = (field_type, ...)
+    return create_model("Run", __config__=ConfigDict(extra="forbid"), **required_fields)
 
 
 def _check_same_run(

@@ -126,9 +126,8 @@ def _frame_of_pairs(table: Table) -> pd.DataFrame:
     """Return the frame of a table of comparisons, see `wide_frame`."""
     import pandas as pd
 
-    pairs: list[_Pair] = list(
-        dict.fromkeys((row.item, row.system, row.opponent) for row in table.rows())
-    )
+    all_pairs = ((row.item, row.system, row.opponent) for row in table.rows())
+    pairs: list[_Pair] = list(dict.fromkeys(all_pairs))
     values_by_column: dict[str, dict[_Pair, float]] = {}
     for score in table.scores:
         value_by_pair = values_by_column.setdefault(score.column, {})
@@ -156,7 +155,8 @@ def with_own_columns(frame: pd.DataFrame, own_cells: Mapping[str, Sequence[Any]]
     import pandas as pd
 
     columns = {column_name: _series(cells) for column_name, cells in own_cells.items()}
-    return pd.concat([frame, pd.DataFrame(columns, index=frame.index)], axis=1)
+    own_columns = pd.DataFrame(columns, index=frame.index)
+    return pd.concat([frame, own_columns], axis=1)
 
 
 def _series(cells: Sequence[Any]) -> pd.Series[Any]:
@@ -184,7 +184,9 @@ def _score_keys(table: Table) -> dict[str, str]:
 
     Without the values of all texts of a system together, which belong to no text.
     """
-    taken = {*_FIELDS, *_word_keys(table), *_rating_keys(table).values(), "failures"}
+    taken = {*_FIELDS, "failures"}
+    taken.update(_word_keys(table))
+    taken.update(_rating_keys(table).values())
     names = [column.name for column in table.columns if column.name not in table.corpus_columns]
     return {name: f"score.{name}" if name in taken else name for name in names}
 

@@ -5,7 +5,7 @@ Only texts with a score in both runs are compared.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -356,6 +356,14 @@ class _MeanChange:
     test: MeanTest
 
 
+@dataclass(frozen=True, slots=True)
+class _MeanChanges:
+    """The mean differences by criterion, or why there is none; and their p after Holm."""
+
+    changes: Mapping[str, _MeanChange | Undecidable]
+    p_values: Mapping[str, float | None]
+
+
 def compare_with_baseline(
     suite: Suite,
     result: Result,
@@ -383,7 +391,7 @@ def compare_with_baseline(
     All texts with both scores count except the `changed` ones. A new criterion has no verdict.
     """
     limited_by_drift = {case.stem() for case in suite.cases if case.bounds_mean}
-    changes, p_values = _mean_changes(
+    mean_changes = _mean_changes(
         result,
         baseline,
         runs,
@@ -392,14 +400,14 @@ def compare_with_baseline(
     )
     samples = result.table.samples
     rating_names = {rating_name for sample in samples for rating_name in sample.human}
-    rated = [criterion for criterion in changes if criterion in rating_names]
+    rated = [criterion for criterion in mean_changes.changes if criterion in rating_names]
     agreements = _tested_agreements(result, baseline, rated, seed)
     verdicts: list[Verdict] = []
-    for criterion, change in changes.items():
+    for criterion, change in mean_changes.changes.items():
         # The drift case already decides the mean. With ratings, their agreement is checked, too.
         if criterion in limited_by_drift and criterion not in rated:
             continue
-        decision = _decide_scores(change, p_values.get(criterion))
+        decision = _decide_scores(change, mean_changes.p_values.get(criterion))
         by_people: Decision | None = None
         if isinstance(change, _MeanChange):
             if decision.status != "failed":
@@ -474,11 +482,8 @@ def _mean_changes(
     *,
     changed: Collection[Text],
     limited_by_drift: Collection[str],
-) -> tuple[dict[str, _MeanChange | Undecidable], dict[str, float | None]]:
-    """Return the mean difference of each criterion in both runs, or why there is none; and p.
-
-    p is after Holm, by the criterion's name.
-    """
+) -> _MeanChanges:
+    """Return the mean difference of each criterion in both runs, or why there is none; and p."""
     row_by_column: dict[str, MeanChange] = {}
     for row in runs.means:
         # The first row of a column is about all systems.
@@ -503,7 +508,7 @@ def _mean_changes(
     # If there is no test of `runs`, the test over draws counts, corrected among these criteria.
     adjusted = holm(list(p_over_draws.values()))
     p_values |= zip(p_over_draws, adjusted, strict=True)
-    return changes, p_values
+    return _MeanChanges(changes, p_values)
 
 
 def _mean_change(
@@ -586,7 +591,7 @@ def _with_worst_system(decision: Decision, change: _MeanChange, runs: Runs) -> D
     If one system rises and another falls, the mean over all systems may stay the same.
     """
     column = change.runs.after.column
-    rows = [row for row in runs.means if row.column == column.name and row.system]
+    rows = _rows_of_systems(runs, column)
     if not rows:
         return decision
 
@@ -605,6 +610,12 @@ def _with_worst_system(decision: Decision, change: _MeanChange, runs: Runs) -> D
         estimate=worst.estimate,
         before=number(worst.before, decimals),
     )
+
+
+def _rows_of_systems(runs: Runs, column: Column) -> list[MeanChange]:
+    """Return the changes of single systems on a column, without that of all together."""
+    of_column = [row for row in runs.means if row.column == column.name]
+    return [row for row in of_column if row.system]
 
 
 @dataclass(frozen=True, slots=True)
@@ -631,7 +642,7 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
     """
     verdicts: list[Verdict] = []
     for criterion, column in columns(result).items():
-        rows = [row for row in runs.means if row.column == column.name and row.system]
+        rows = _rows_of_systems(runs, column)
         without_shift = _changes_without_shift(rows, column)
         changes = without_shift or _whole_changes(rows, column)
         if not changes:

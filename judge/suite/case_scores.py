@@ -53,7 +53,8 @@ def columns(result: Result) -> dict[str, Column]:
 
 def places(column: Column) -> int:
     """Return the decimals for a column's scale."""
-    return decimals([end for end in (column.low, column.high) if end is not None])
+    ends = (column.low, column.high)
+    return decimals([end for end in ends if end is not None])
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,11 @@ class CaseScores:
         """
         if not rows:
             return "", ""
-        not_judged = [row for row in rows if self.column.name not in self.rows.get(row, {})]
+        not_judged: list[RowKey] = []
+        for row in rows:
+            row_by_column = self.rows.get(row, {})
+            if self.column.name not in row_by_column:
+                not_judged.append(row)
         if not_judged:
             text_names: list[str] = []
             for item, system, _ in not_judged:

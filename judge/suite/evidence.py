@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import fsum, sqrt
 
 import numpy as np
@@ -174,7 +175,9 @@ def scaled(parts: Parts, by: float) -> Parts:
 
 def mean_of(texts: Sequence[Parts]) -> Parts:
     """Return the terms of a mean over texts, each with its terms."""
-    return [(factor / len(texts), evidence) for parts in texts for factor, evidence in parts]
+    n_texts = len(texts)
+    all_terms = chain.from_iterable(texts)
+    return [(factor / n_texts, evidence) for factor, evidence in all_terms]
 
 
 def item_values(items: Sequence[Parts]) -> Floats:

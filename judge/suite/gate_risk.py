@@ -81,7 +81,9 @@ class GateRisk:
 
     def __post_init__(self) -> None:
         case_names = [judged.case.name for judged in self.cases]
-        self._redraws = {form: Redraws(result, case_names) for form, result in self.results.items()}
+        self._redraws = {}
+        for form, result in self.results.items():
+            self._redraws[form] = Redraws(result, case_names)
         self._random = np.random.default_rng(self.seed)
 
     def estimate(self, *, mends: bool = True) -> SuiteRisk:
@@ -167,7 +169,8 @@ class GateRisk:
         if risk.other_items is not None:
             sources = self._sources([judged])
             reruns += [self._rerun_on_other_items(sources) for _ in range(N_FOR_MENDS)]
-        column = columns(self.results[self._form(judged)]).get(judged.case.stem())
+        column_by_criterion = columns(self.results[self._form(judged)])
+        column = column_by_criterion.get(judged.case.stem())
         if column is None:
             return
         for step in _STEPS:
@@ -262,7 +265,10 @@ class GateRisk:
 
     def _posteriors(self) -> Shares:
         """Draw the probabilities of the labels of every score, given its draws in this run."""
-        return {form: redraws.posterior(self._random) for form, redraws in self._redraws.items()}
+        posteriors: dict[Form, Mapping[int, Floats]] = {}
+        for form, redraws in self._redraws.items():
+            posteriors[form] = redraws.posterior(self._random)
+        return posteriors
 
     def _rerun_on_other_items(
         self,
@@ -294,12 +300,11 @@ class GateRisk:
 
     def _met_of_reruns(self, rerun: Callable[[], _Rerun]) -> Bools:
         """Return whether each case (columns) is met in each rerun (rows)."""
-        is_met = np.empty((self.n_reruns, len(self.cases)), dtype=bool)
-        for number in range(self.n_reruns):
-            rerun_result = rerun()
-            for position, judged in enumerate(self.cases):
-                is_met[number, position] = self._is_met(judged, rerun_result)
-        return is_met
+        is_met: list[list[bool]] = []
+        for _ in range(self.n_reruns):
+            drawn = rerun()
+            is_met.append([self._is_met(judged, drawn) for judged in self.cases])
+        return np.array(is_met, dtype=bool).reshape(self.n_reruns, len(self.cases))
 
     def _is_met(self, judged: JudgedCase, rerun: _Rerun) -> bool:
         """Return whether a case is met in a rerun."""

@@ -178,7 +178,8 @@ def _located_cases(
     """
     listed = options.get("criteria") or ()
     in_cases = [case.criterion for case in spec.cases if case.criterion]
-    known_criteria = list(dict.fromkeys([*(listed or in_cases), *scored_columns(options)]))
+    judged = listed or in_cases
+    known_criteria = list(dict.fromkeys([*judged, *scored_columns(options)]))
     folder = suite_file.path.parent
     listed_files = [path for path in listed if is_file(path)]
     absent_files = [path for path in listed_files if not (folder / path).is_file()]
@@ -308,7 +309,9 @@ class SuiteTexts:
 
 def scored_columns(options: Mapping[str, Any]) -> list[str]:
     """Return the columns of the data that have scores: no judge is asked about them."""
-    return [*options.get("score_columns", ()), *options.get("judge_columns", ())]
+    score_columns = options.get("score_columns", ())
+    judge_columns = options.get("judge_columns", ())
+    return [*score_columns, *judge_columns]
 
 
 def read(suite: Suite) -> list[Sample]:

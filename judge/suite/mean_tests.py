@@ -156,7 +156,8 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     Satterthwaite; `n` is the smallest number of draws.
     """
     value = fsum(factor * evidence.value for factor, evidence in parts) - limit
-    n_draws = min((evidence.n for _, evidence in parts if evidence.n > 1), default=1)
+    numbers_of_draws = [evidence.n for _, evidence in parts]
+    n_draws = min((number for number in numbers_of_draws if number > 1), default=1)
     lows: list[float] = []
     highs: list[float] = []
     for factor, evidence in parts:

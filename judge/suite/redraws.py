@@ -228,8 +228,8 @@ class Redraws:
                 rows.append(row)
                 continue
             column = self._column_by_name[row.column]
-            redrawn = draws.redrawn(row, column, n_draws or draws.n, shares[position], random)
-            rows.append(redrawn)
+            n_new_draws = n_draws or draws.n
+            rows.append(draws.redrawn(row, column, n_new_draws, shares[position], random))
         return [*rows, *panel_rows(self._result.table.columns, rows)]
 
     def sources(self, texts: Iterable[Text]) -> list[str]:
@@ -262,7 +262,8 @@ class Redraws:
                 samples.append(replace(sample, item=numbered_item, cluster=cluster))
             observed_rows = self._rows_by_source.get(source, ())
             all_rows += [replace(row, item=_numbered(row.item, number)) for row in observed_rows]
-        table = Table(tuple(samples), self._result.table.columns, *split_rows(all_rows))
+        scores, failures = split_rows(all_rows)
+        table = Table(tuple(samples), self._result.table.columns, scores, failures)
         return replace(self._result, table=table)
 
 
