@@ -67,23 +67,20 @@ def proposed_criteria(rows: Sequence[Sample], *, rated: Collection[str] = ()) ->
     """
     if _answer_columns(rows):
         fitting = [criterion.name for criterion in builtin() if _fits(criterion, rows)]
-        proposed = tuple(
-            criterion_name for criterion_name in _PROPOSED["answers"] if criterion_name in fitting
-        )
+        proposed = [name for name in _PROPOSED["answers"] if name in fitting]
         if proposed:
-            return proposed
+            return tuple(proposed)
     return default_criteria(rows, rated=rated)
 
 
 def builtin_rated(rows: Sequence[Sample], rated: Collection[str]) -> tuple[str, ...]:
     """Return the default criteria that people rated, and the rated ones of answers that fit."""
-    of_summaries = [
-        criterion_name for criterion_name in DEFAULT_CRITERIA if criterion_name in rated
-    ]
-    rated_criteria = [criterion for criterion in builtin() if criterion.name in rated]
-    for_answers = [criterion for criterion in rated_criteria if task_of(criterion) == "answers"]
-    of_answers = [criterion.name for criterion in for_answers if _fits(criterion, rows)]
-    return (*of_summaries, *of_answers)
+    names = [name for name in DEFAULT_CRITERIA if name in rated]
+    for criterion in builtin():
+        is_rated = criterion.name in rated
+        if is_rated and task_of(criterion) == "answers" and _fits(criterion, rows):
+            names.append(criterion.name)
+    return tuple(names)
 
 
 def no_default_of_unwritten() -> ConfigError:
@@ -93,9 +90,12 @@ def no_default_of_unwritten() -> ConfigError:
 
 
 def _no_default(reason: str, choices: Sequence[str]) -> ConfigError:
-    all_of_them = "" if in_python() else f" ({command('criteria list')} shows all)"
+    hint = ""
+    if not in_python():
+        list_criteria = command("criteria list")
+        hint = f" ({list_criteria} shows all)"
     lines = [
-        f"no criteria: only summaries have default ones, and {reason}. Name criteria{all_of_them}:",
+        f"no criteria: only summaries have default ones, and {reason}. Name criteria{hint}:",
         *choices,
     ]
     return ConfigError("\n  ".join(lines))
@@ -107,9 +107,11 @@ def _answer_columns(rows: Sequence[Sample]) -> list[str]:
     groups = (REQUEST_COLUMNS, (MESSAGES,), PASSAGE_COLUMNS)
     n_answers = 0
     for row in rows:
-        names = [first_column(row, group) for group in groups]
-        columns.update(dict.fromkeys(column_name for column_name in names if column_name))
-        n_answers += any(names)
+        columns_of_groups = [first_column(row, group) for group in groups]
+        present = [column for column in columns_of_groups if column]
+        if present:
+            columns |= dict.fromkeys(present)
+            n_answers += 1
     return list(columns) if 2 * n_answers > len(rows) else []
 
 
@@ -151,7 +153,8 @@ def _why_no_summaries(rows: Sequence[Sample]) -> str:
         source = option("map", {"source": "COLUMN"})
         return f"these texts have no source ({source} names its column)"
     if 2 * n_sources <= len(rows):
-        return f"only {n_sources:,} of these {plural(len(rows), 'text')} have a source"
+        texts = plural(len(rows), "text")
+        return f"only {n_sources:,} of these {texts} have a source"
     ratio = _source_ratio(rows)
     if not ratio:
         return "these texts or their sources have no words"
@@ -176,21 +179,20 @@ def _choices(
     `--criteria "helpful: Does the answer help?" (your own question)`.
     """
     builtin_criteria = builtin(pairwise=pairwise)
-    builtin_names = {criterion.name for criterion in builtin_criteria}
     fitting = [criterion for criterion in builtin_criteria if _fits(criterion, rows)]
+    choices = list(_builtin_choices(rows, fitting, rated))
     # A criterion that people rated and that is not built in needs the user's own question.
-    rated_names = [criterion_name for criterion_name in rated if is_name(criterion_name)]
-    own_names = [
-        criterion_name for criterion_name in rated_names if criterion_name not in builtin_names
-    ]
+    builtin_names = {criterion.name for criterion in builtin_criteria}
+    rated_names = [name for name in rated if is_name(name)]
+    own_names = [name for name in rated_names if name not in builtin_names]
     question = f"{own_names[0]}: QUESTION" if own_names else _OWN_QUESTION
     # A shell needs the quotes; in Python, `option` adds them.
     quoted_question = question if in_python() else f'"{question}"'
-    no_criteria = [] if in_python() else "none"
-    choices = list(_builtin_choices(rows, fitting, rated))
-    choices.append(f"{option('criteria', quoted_question)} (your own question)")
+    with_question = option("criteria", quoted_question)
+    choices.append(f"{with_question} (your own question)")
     if metrics:
-        choices.append(f"{option('criteria', no_criteria)} (metrics alone)")
+        no_criteria = option("criteria", [] if in_python() else "none")
+        choices.append(f"{no_criteria} (metrics alone)")
     return choices
 
 
@@ -227,8 +229,8 @@ def _possible_tasks(rows: Sequence[Sample]) -> tuple[Task, ...]:
 
 def _proposal(proposed: Sequence[str], fitting: Sequence[str], purpose: str) -> str:
     """Write an option with the proposed criteria that fit, and their purpose."""
-    chosen = [criterion_name for criterion_name in proposed if criterion_name in fitting]
-    return f"{option('criteria', chosen)} ({purpose})"
+    with_criteria = option("criteria", [name for name in proposed if name in fitting])
+    return f"{with_criteria} ({purpose})"
 
 
 def _missing_reference(rows: Sequence[Sample], task: Task, names: Sequence[str]) -> str:
@@ -238,7 +240,8 @@ def _missing_reference(rows: Sequence[Sample], task: Task, names: Sequence[str])
     column = first_column(rows[0], REFERENCE_COLUMNS)
     if not column:
         return ""
-    return f", and correct with {option('map', {'references': column})}"
+    with_references = option("map", {"references": column})
+    return f", and correct with {with_references}"
 
 
 def _fits(criterion: Criterion, rows: Sequence[Sample]) -> bool:

@@ -58,12 +58,8 @@ def _file(location: str, folder: Path, file_name: str) -> Iterator[tuple[str, An
     for row in rows.rows(path):
         if isinstance(row, rows.RawRow):
             cells = row.cells.items()
-            known_cells = {key: cell for key, cell in cells if not _is_missing(row, cell)}
-            yield row.where, known_cells
-
-
-def _is_missing(row: rows.RawRow, cell: Any) -> bool:
-    return rows.is_missing(cell, row.flat)
+            present = {key: cell for key, cell in cells if not rows.is_missing(cell, row.flat)}
+            yield row.where, present
 
 
 def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Example, ...]:
@@ -110,8 +106,9 @@ def _example(location: str, entry: Any, scale: Scale) -> Example:
         labels = scale.labels
         if len(labels) > MAX_EXAMPLES:
             labels = (labels[0], "…", labels[-1])
+        known_labels = ", ".join(labels)
         raise CriterionError(
             f"{location}: score {str(keys.score)!r:.60} is not a label; "
-            f"the scale has {', '.join(labels)}"
+            f"the scale has {known_labels}"
         )
     return Example(keys.output, label, keys.reason, keys.source)

@@ -549,7 +549,9 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> KeyProblem:
     elif invalid_value.kind not in ("value_error", "missing"):
         # The errors of our own functions name the refused value already.
         problem = _with_value(problem, invalid_value.value)
-    return KeyProblem(key, f"{key}: {problem}" if key else problem)
+    if key:
+        problem = f"{key}: {problem}"
+    return KeyProblem(key, problem)
 
 
 def _with_value(problem: str, value: Any) -> str:
@@ -583,11 +585,14 @@ def _ends(key: str) -> tuple[str, str]:
 
 def _scale_of_levels(levels: Iterable[str]) -> Scale:
     """Return the whole numbers from the lowest to the highest described one. Raises ValueError."""
-    ends = [end for key in levels for end in _ends(key)]
-    for end in ends:
-        if not _WHOLE_NUMBER.fullmatch(end):
-            raise ValueError(f"{end} is not a whole number, so the header needs a scale: {_SCALES}")
-    numbers = [int(float(end)) for end in ends]
+    numbers: list[int] = []
+    for key in levels:
+        for end in _ends(key):
+            if not _WHOLE_NUMBER.fullmatch(end):
+                raise ValueError(
+                    f"{end} is not a whole number, so the header needs a scale: {_SCALES}"
+                )
+            numbers.append(int(float(end)))
     return _number_scale(min(numbers), max(numbers), 1)
 
 
@@ -597,7 +602,7 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
     Raises ValueError.
     """
     described: set[int] = set()
-    texts_by_start: dict[int, tuple[str, str]] = {}
+    level_by_start: dict[int, tuple[str, str]] = {}
     for key, text in levels.items():
         first_position, last_position = _positions(key, scale)
         if first_position > last_position:
@@ -607,8 +612,8 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
             raise ValueError(f"{key} is described twice")
         described |= positions
         range_name = _range_name(scale.labels[first_position], scale.labels[last_position])
-        texts_by_start[first_position] = (range_name, text)
-    return dict(texts_by_start[start] for start in sorted(texts_by_start))
+        level_by_start[first_position] = (range_name, text)
+    return dict(level_by_start[start] for start in sorted(level_by_start))
 
 
 def _positions(key: str, scale: Scale) -> tuple[int, int]:

@@ -41,11 +41,13 @@ def write_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) -
 def with_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) -> bytes:
     """Return the file that `write_lists` would write. Raises CriterionError as it does."""
     path = Path(path)
-    present_header = read_header(str(path), as_template(path, read_text(path)))
+    template = as_template(path, read_text(path))
+    present_header = read_header(str(path), template)
     for key in lists:
         if getattr(present_header, key) and key not in replace:
             raise CriterionError(f"{path}: already has {key}; --overwrite replaces them")
-    return with_values(path, path.read_bytes().decode("utf-8"), lists).encode("utf-8")
+    raw = path.read_bytes().decode("utf-8")
+    return with_values(path, raw, lists).encode("utf-8")
 
 
 def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
@@ -54,35 +56,36 @@ def with_values(path: Path, raw: str, values: Mapping[str, Any]) -> str:
     A value is a number, a text, a list, or a mapping of texts. `path` decides the kind of file.
     Raises CriterionError if the values do not fit into the header.
     """
-    line_end = _LINE_END.search(raw)
-    file = _LINE_END.sub("\n", raw.removeprefix(_BYTE_ORDER_MARK))
-    text = as_template(path, file)
-    present_header = read_header(str(path), text)
+    content = _LINE_END.sub("\n", raw.removeprefix(_BYTE_ORDER_MARK))
+    template = as_template(path, content)
+    header = read_header(str(path), template)
     names = " and ".join(values)
     misfit = (
         f"{path}: the {names} do not fit into this header; "
         "write it as lines `key: value`, without & and *"
     )
     try:
-        new_file = _with_header_values(path, file, values)
-        new_text = as_template(path, new_file)
-        new_header = read_header(str(path), new_text)
+        new_content = _with_header_values(path, content, values)
+        new_template = as_template(path, new_content)
+        new_header = read_header(str(path), new_template)
     except (CriterionError, yaml.YAMLError) as error:
         raise CriterionError(misfit) from error
-    if len(new_text) > MAX_CHARACTERS:
+    if len(new_template) > MAX_CHARACTERS:
         raise CriterionError(
             f"{path}: with these {names} it would have more than {MAX_CHARACTERS:,} characters"
         )
     # Only the values may differ. The template is the same, so it loads as before.
-    expected = present_header.model_copy(update=_lists_for_tuples(values))
-    old_body = template_body(text).lstrip("\n")
-    new_body = template_body(new_text).lstrip("\n")
-    same_template = new_body == old_body
-    if new_header != expected or not same_template:
+    expected_header = header.model_copy(update=_lists_for_tuples(values))
+    body = template_body(template).lstrip("\n")
+    new_body = template_body(new_template).lstrip("\n")
+    if new_header != expected_header or new_body != body:
         raise CriterionError(misfit)
     if raw.startswith(_BYTE_ORDER_MARK):
-        new_file = _BYTE_ORDER_MARK + new_file
-    return new_file.replace("\n", line_end[0] if line_end else "\n")
+        new_content = _BYTE_ORDER_MARK + new_content
+    line_end = _LINE_END.search(raw)
+    if line_end:
+        new_content = new_content.replace("\n", line_end[0])
+    return new_content
 
 
 def _lists_for_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,18 +96,18 @@ def _lists_for_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
     return lists
 
 
-def _with_header_values(path: Path, file: str, values: Mapping[str, Any]) -> str:
-    """Return a file's text with these values in its header."""
+def _with_header_values(path: Path, content: str, values: Mapping[str, Any]) -> str:
+    """Return a file's content with these values in its header."""
     if is_yaml(path):
-        header = file
+        header = content or "---\n"
         rest = ""
     else:
-        header = front_matter(file)
-        rest = file[len(header) :]
-    if not header:
-        # A file that is a text alone gets a header.
-        header = "---\n"
-        rest = "" if is_yaml(path) else f"---\n{file}"
+        header = front_matter(content)
+        rest = content[len(header) :]
+        if not header:
+            # A file that is a text alone gets a header.
+            header = "---\n"
+            rest = f"---\n{content}"
     for key, value in values.items():
         header = _with_value(header, key, value)
     return header + rest
@@ -147,7 +150,10 @@ def _with_value(header: str, key: str, value: Any) -> str:
     tree = yaml.compose(header, Loader=yaml_lines.Loader)
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
     # A header may be indented as a whole.
-    margin = " " * pairs[0][0].start_mark.column if pairs else ""
+    margin = ""
+    if pairs:
+        first_key, _ = pairs[0]
+        margin = " " * first_key.start_mark.column
     lines = re.sub("^(?=.)", margin, lines, flags=re.MULTILINE)
     for key_node, old_value in pairs:
         if key_node.value == key:
@@ -170,7 +176,8 @@ def _plain_value(value: Any) -> Any:
     for key, text in value.items():
         # "01" keeps its quotes, because the number 1 is another label.
         is_number = key.isdecimal() and str(int(key)) == key
-        texts[int(key) if is_number else key] = text
+        plain_key = int(key) if is_number else key
+        texts[plain_key] = text
     return texts
 
 
@@ -180,8 +187,10 @@ def _end_of(node: yaml.Node, header: str) -> int:
     For YAML itself, a list in lines ends at the next key, after comments.
     """
     if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _end_of(last[1] if isinstance(last, tuple) else last, header)
+        last_node = node.value[-1]
+        if isinstance(last_node, tuple):  # of a mapping
+            _, last_node = last_node
+        return _end_of(last_node, header)
     start = node.start_mark.index
     end = node.end_mark.index
     return start + len(header[start:end].rstrip())

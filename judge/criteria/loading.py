@@ -26,7 +26,7 @@ from judge.core.format import listed
 from judge.core.messages import command, option
 from judge.core.normalization import whole, whole_value
 from judge.core.plugins import unknown_name_message
-from judge.core.records import SCALE_STEPS_AND_REPLY, Criterion, Scale
+from judge.core.records import SCALE_STEPS_AND_REPLY, Criterion, Example, Scale
 from judge.criteria.checklist import yes_no
 from judge.criteria.examples import check_examples, read_examples
 from judge.criteria.header import Header, front_matter, make_header, read_header, template_body
@@ -203,29 +203,31 @@ def validate_name(value: Any) -> str:
 
 def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     # "relevance" is in both sets, of one text and of two: the requested set comes first.
-    builtins = list(builtin_files(language).items())
-    builtins.sort(key=lambda pair: _compares(pair[0]) != bool(pairwise))
+    files = builtin_files(language)
+    names = sorted(files, key=lambda name: _compares(name) != bool(pairwise))
     if is_file(name_or_path):
         return Path(name_or_path)
-    for name, path in builtins:
-        if name_or_path in (name, path.stem):
-            return path
+    for name in names:
+        if name_or_path in (name, files[name].stem):
+            return files[name]
     if len(name_or_path.split()) > 1:
         raise CriterionError(
             f"{name_or_path[:60]!r}: a question needs a name of one word: 'NAME: QUESTION'"
         )
     if "/" in name_or_path or os.sep in name_or_path:
         return Path(name_or_path)
-    known_names = []
-    for name, path in builtins:
+    known_names: dict[str, None] = {}
+    for name in names:
         if pairwise is None or _compares(name) == pairwise:
-            known_names.append(path.stem)
-    unknown = unknown_name_message("criterion", name_or_path, list(dict.fromkeys(known_names)))
-    sentence = f"'{name_or_path.rstrip(': ')[:40]}: QUESTION'"
+            known_names[files[name].stem] = None
+    unknown = unknown_name_message("criterion", name_or_path, list(known_names))
+    beginning = name_or_path.rstrip(": ")[:40]
+    sentence = f"'{beginning}: QUESTION'"
     default = ""
     if not pairwise:
-        names = listed(DEFAULT_CRITERIA)
-        default = f"; without {option('criteria')}, summaries are judged by {names}"
+        criteria_option = option("criteria")
+        default_names = listed(DEFAULT_CRITERIA)
+        default = f"; without {criteria_option}, summaries are judged by {default_names}"
     raise CriterionError(f"{unknown}; a file works too, and a sentence: {sentence}{default}")
 
 
@@ -352,7 +354,9 @@ def _of_text(
         language = written_language(_texts_of_header(header)) or language
     text = _with_template(text, header, path, pairwise=compares)
     scale = _scale(header, language, pairwise=compares)
-    examples = read_examples(path, text, header.examples, scale) if header.examples else ()
+    examples: tuple[Example, ...] = ()
+    if header.examples:
+        examples = read_examples(path, text, header.examples, scale)
     criterion = Criterion(
         name=criterion_name,
         template=text,
@@ -392,9 +396,9 @@ def _of_text(
 
 def _texts_of_header(header: Header) -> list[str]:
     """Return what a header says to the judge in sentences."""
-    questions = (
-        [] if isinstance(header.questions, str) else [each.text for each in header.questions]
-    )
+    questions: list[str] = []
+    if not isinstance(header.questions, str):  # of a column, a header has only the name
+        questions = [question.text for question in header.questions]
     return [header.question, *questions, *header.steps, *header.levels.values()]
 
 
@@ -519,8 +523,10 @@ def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
     if compares and criterion.scale == Criterion("").scale:
         # Nobody set the scale, whose default is that of one text.
         criterion = replace(criterion, scale=COMPARING)
-    texts = {field.name: whole_value(getattr(criterion, field.name)) for field in fields(criterion)}
-    criterion = replace(criterion, **texts)
+    whole_values: dict[str, Any] = {}
+    for field in fields(criterion):
+        whole_values[field.name] = whole_value(getattr(criterion, field.name))
+    criterion = replace(criterion, **whole_values)
     path = criterion.path or f"{criterion.name}.jinja"
     if not (criterion.template or criterion.question.strip() or criterion.is_checklist):
         raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")

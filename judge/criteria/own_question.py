@@ -46,10 +46,13 @@ def asks(question: str) -> bool:
 
     "Do not mention prices." does not: without a question around it, a judge may take it for an order.
     """
-    return any(
-        match["particle"] is None or not _is_word(question[: match.end("particle")])
-        for match in _ASKS.finditer(question)
-    )
+    for match in _ASKS.finditer(question):
+        if match["particle"] is None:
+            return True
+        up_to_particle = question[: match.end("particle")]
+        if not _is_word(up_to_particle):
+            return True
+    return False
 
 
 def _is_word(text: str) -> bool:
@@ -57,8 +60,11 @@ def _is_word(text: str) -> bool:
     match = _ENDS_ALIKE.search(text)
     if match is None:
         return False
-    before = match["before"]
-    return before is None or (ord(before) - ord("가")) % 28 != _FINAL_B
+    syllable = match["before"]
+    if syllable is None:
+        return True
+    final_consonant = (ord(syllable) - ord("가")) % 28
+    return final_consonant != _FINAL_B
 
 
 def own_question(criterion: Criterion) -> str:

@@ -19,7 +19,7 @@ from jinja2 import meta, nodes
 
 from judge.core.errors import ConfigError, CriterionError
 from judge.core.format import one_line, text_name
-from judge.core.records import Criterion, Message, Prompt, Sample, Scale
+from judge.core.records import Criterion, Form, Message, Prompt, Sample, Scale
 from judge.criteria import sandbox
 from judge.criteria.checklist import part_name
 from judge.criteria.header import template_body
@@ -71,6 +71,7 @@ def _view_of(criterion: Criterion) -> CriterionView:
         questions.append((key, question.text))
     lowest = scale.labels[scale.values.index(scale.low)]
     highest = scale.labels[scale.values.index(scale.high)]
+    form: Form = "merged" if is_merged else criterion.form
     # Random, and different in every run, so that no text can contain it.
     cut = f"<cut {secrets.token_hex(16)}>" if has_cut else ""
     return CriterionView(
@@ -82,7 +83,7 @@ def _view_of(criterion: Criterion) -> CriterionView:
         lowest=lowest,
         highest=highest,
         whole=_is_range_of_integers(scale),
-        form="merged" if is_merged else criterion.form,
+        form=form,
         cut=cut,
         question=criterion.question,
         asks=asks(criterion.question),
@@ -163,9 +164,8 @@ class Renderer:
             absent = dict.fromkeys(unset, "")
             material, question = self._fill_template(variables | absent)
         except RenderError as error:
-            raise CriterionError(
-                f"{error.location or self._criterion.path}: {error} {subject}"
-            ) from error
+            place = error.location or self._criterion.path
+            raise CriterionError(f"{place}: {error} {subject}") from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 
@@ -266,19 +266,19 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
         return None
     if meta.find_undeclared_variables(tree) - _PER_SAMPLE_TEXTS - {"this", "super"}:
         return None
-    fenced_texts = []
-    supers = 0
+    fenced_texts: list[str] = []
+    n_supers = 0
     for output in tree.find_all(nodes.Output):
         for printed in output.nodes:
-            if isinstance(printed, nodes.Call) and printed.node == nodes.Name("super", "load"):
-                supers += 1
-            elif _fenced_text(printed):
-                fenced_texts.append(_fenced_text(printed))
+            fenced_text = _fenced_text(printed)
+            if fenced_text:
+                fenced_texts.append(fenced_text)
+            elif isinstance(printed, nodes.Call) and printed.node == nodes.Name("super", "load"):
+                n_supers += 1
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
-    printed_names = [name_node.name for name_node in tree.find_all(nodes.Name)]
-    uses = sum(printed_name in variables for printed_name in printed_names)
+    n_uses = sum(name_node.name in variables for name_node in tree.find_all(nodes.Name))
     # Any other use, such as a condition or a filter, may change the prompt around the texts.
-    if uses != len(fenced_texts) + supers:
+    if n_uses != len(fenced_texts) + n_supers:
         return None
     return frozenset(fenced_texts)
 
@@ -328,9 +328,7 @@ def template_variables(
         variables_of_first = template_variables(sample, this)
         variables_of_second = template_variables(opponent, this)
         return _variables_of_pair(variables_of_first, variables_of_second)
-    variables = {
-        column_name: value for column_name, value in sample.extra.items() if not is_empty(value)
-    }
+    variables = {column: value for column, value in sample.extra.items() if not is_empty(value)}
     for input_name, value in answer_inputs(sample).items():
         if not isinstance(variables.get(input_name), str):
             variables[input_name] = value
@@ -356,22 +354,18 @@ def _variables_of_pair(
     Of two different conversations, `messages` and `request` are their common beginning, and `first`
     and `second` are the messages from there to the output.
     """
-    in_both = first_variables.keys() & second_variables.keys()
-    shared = {
-        variable: value
-        for variable, value in first_variables.items()
-        if variable in in_both and value == second_variables[variable]
-    }
+    in_both = [variable for variable in first_variables if variable in second_variables]
+    equal = [name for name in in_both if first_variables[name] == second_variables[name]]
+    shared = {variable: first_variables[variable] for variable in equal}
     shared.pop("output", None)
-    messages_of_both = [
-        variables.get(MESSAGES) for variables in (first_variables, second_variables)
-    ]
-    are_conversations = all(map(is_conversation, messages_of_both))
-    if MESSAGES in shared or not are_conversations:
+    first_messages = first_variables.get(MESSAGES)
+    second_messages = second_variables.get(MESSAGES)
+    are_equal = MESSAGES in shared
+    if are_equal or not is_conversation(first_messages) or not is_conversation(second_messages):
         return {**shared, "first": first_variables["output"], "second": second_variables["output"]}
-    n_shared = _n_equal_at_start(first_variables[MESSAGES], second_variables[MESSAGES])
+    n_shared = _n_equal_at_start(first_messages, second_messages)
     if n_shared:
-        shared[MESSAGES] = first_variables[MESSAGES][:n_shared]
+        shared[MESSAGES] = first_messages[:n_shared]
         shared["request"] = request_of(shared[MESSAGES])
     return {
         **shared,
@@ -396,7 +390,9 @@ def _turns_from(variables: Mapping[str, Any], start: int) -> list[Message]:
 
 def inputs(criterion: Criterion) -> frozenset[str]:
     """Return what a criterion's templates read of a text; the texts of a pair must share it."""
-    return criterion.needs - {"first", "second"} if criterion.pairwise else criterion.needs
+    if criterion.pairwise:
+        return criterion.needs - {"first", "second"}
+    return criterion.needs
 
 
 def lacking_inputs(criterion: Criterion, sample: Sample) -> list[str]:
@@ -541,9 +537,7 @@ class PromptFile:
         `mapping` has the columns of the data that were renamed, by their new names. The prompt can
         read them under both names. Raises ConfigError, with the line of the template and the item.
         """
-        variables = {
-            column_name: value for column_name, value in item.extra.items() if value is not None
-        }
+        variables = {column: value for column, value in item.extra.items() if value is not None}
         if item.source:
             variables["source"] = item.source
         for field_name, column in mapping.items():
@@ -560,7 +554,7 @@ class PromptFile:
             columns = ", ".join(variables) or "none"
             location = f"{item.where}: " if item.where else ""
             subject = f"{location}item {one_line(item.item, 40)!r}"
+            place = error.location or self.path
             raise ConfigError(
-                f"{error.location or self.path}: {error} "
-                f"({subject}; the prompt can read: {columns})"
+                f"{place}: {error} ({subject}; the prompt can read: {columns})"
             ) from error

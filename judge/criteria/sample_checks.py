@@ -183,10 +183,10 @@ def _advice_on_missing(criterion: Criterion, variable_name: str, sample: Sample)
     if variable_name in _ANSWER_INPUTS:
         answer_input = _ANSWER_INPUTS[variable_name]
         example = option("map", {answer_input.field: "COLUMN"})
-        looked_for = f"judge looks for {', '.join(answer_input.english_columns)}"
+        english_columns = ", ".join(answer_input.english_columns)
         advice = (
-            f"name its column with {example} ({looked_for}, and the like in Japanese, Korean and "
-            "Chinese)"
+            f"name its column with {example} (judge looks for {english_columns}, and the like in "
+            "Japanese, Korean and Chinese)"
         )
         if variable_name == "passages" and sample.source:
             return f"{advice}; a source without a request counts as the request"
@@ -196,7 +196,8 @@ def _advice_on_missing(criterion: Criterion, variable_name: str, sample: Sample)
         guess = first_column(sample, (*REQUEST_COLUMNS, *PASSAGE_COLUMNS))
     elif variable_name == "references":
         guess = first_column(sample, REFERENCE_COLUMNS)
-    advice = f"name its column with {option('map', {variable_name: guess or 'COLUMN'})}"
+    example = option("map", {variable_name: guess or "COLUMN"})
+    advice = f"name its column with {example}"
     if _is_builtin(criterion):
         return advice
     without = f"{{% block {variable_name} %}}{{% endblock %}}"

@@ -309,7 +309,10 @@ def strings(value: Any) -> list[str]:
         parts = value.values()
     elif isinstance(value, list | tuple) and not isinstance(value, Slot):
         parts = value
-    return [text for part in parts for text in strings(part)]
+    texts: list[str] = []
+    for part in parts:
+        texts += strings(part)
+    return texts
 
 
 @pass_context

@@ -109,8 +109,9 @@ def check_keys(criterion: Criterion) -> None:
 def _check_better(criterion: Criterion) -> None:
     """Raise CriterionError if lower is better in a comparison."""
     if criterion.pairwise and criterion.better == "lower":
+        line = _line_of_key(criterion, "better")
         raise CriterionError(
-            f"{criterion.path}:{_line_of_key(criterion, 'better')}: better: a win counts 1 in a "
+            f"{criterion.path}:{line}: better: a win counts 1 in a "
             "comparison, so higher is better; ask which text is better"
         )
 
@@ -140,7 +141,10 @@ def is_packaged(label: str, body: str) -> bool:
     for folder in root.iterdir():
         file = Path(os.path.normpath(folder / label))
         # A name such as "../../x.jinja" leads out of the folder.
-        if file.is_relative_to(root) and file.is_file() and template_body(read_text(file)) == body:
+        if not file.is_relative_to(root) or not file.is_file():
+            continue
+        packaged_body = template_body(read_text(file))
+        if packaged_body == body:
             return True
     return False
 
@@ -206,10 +210,7 @@ def template_bodies(criterion: Criterion) -> dict[str, str]:
 
     Each line keeps its number in the file.
     """
-    return {
-        template_name: template_body(text)
-        for template_name, text in template_texts(criterion).items()
-    }
+    return {name: template_body(text) for name, text in template_texts(criterion).items()}
 
 
 def shared_layout(criterion: Criterion, layout_name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -32,8 +32,6 @@ HIDDEN = {
     ),
 }
 """The variables that no template may read, with the reason."""
-
-
 # `x is defined`, `x | default("")`, `x | d`
 _TESTS = ("defined", "undefined")
 _DEFAULTS = ("default", "d")
@@ -79,17 +77,16 @@ def variables_of(criterion: Criterion, texts: dict[str, str]) -> TemplateVariabl
     other, or that are nested too deeply.
     """
     entry = own_name(criterion)
-    layouts = {
-        template_name: text for template_name, text in texts.items() if template_name != entry
-    }
     body = template_body(texts[entry])
+    layouts = tuple((name, text) for name, text in texts.items() if name != entry)
+    is_referred_to = entry in body or any(entry in text for _, text in layouts)
     # The file's name and header change nothing if no template refers to the file. Without them all
     # criteria that are only a question have the same templates, which are then read once.
-    if not any(entry in text for text in (body, *layouts.values())):
+    if not is_referred_to:
         entry = "criterion"
         body = body.lstrip("\n")
     try:
-        return _variables_of_texts(entry, body, tuple(layouts.items()))
+        return _variables_of_texts(entry, body, layouts)
     except RecursionError as error:
         raise CriterionError(f"{criterion.path}: its templates are nested too deeply") from error
 
@@ -102,8 +99,8 @@ def _variables_of_texts(
     layouts: tuple[tuple[str, str], ...],
 ) -> TemplateVariables:
     """Return the variables of a template without a header, called `entry`, and of its layouts."""
-    flat_body = _FlatTemplate({entry: body, **dict(layouts)}).body(entry)
-    tree = nodes.Template(flat_body, lineno=1)
+    flat_template = _FlatTemplate({entry: body, **dict(layouts)})
+    tree = nodes.Template(flat_template.body(entry), lineno=1)
     tree.set_environment(template_parser())
     free = meta.find_undeclared_variables(tree)
     conditions = [node.test for node in tree.find_all(nodes.If)]
@@ -111,16 +108,18 @@ def _variables_of_texts(
     guarded: set[str] = set()
     for condition in conditions:
         guarded.update(_tested_for_truth(condition))
-    return TemplateVariables(frozenset(free), _optional_variables(tree), frozenset(guarded & free))
+    return TemplateVariables(
+        free=frozenset(free),
+        optional=_optional_variables(tree),
+        guarded=frozenset(guarded & free),
+    )
 
 
 def _optional_variables(tree: nodes.Template) -> frozenset[str]:
     """Return the variables with a default or a test."""
-    checked: list[nodes.Node | None] = []
-    tests = tree.find_all(nodes.Test)
-    filters = tree.find_all(nodes.Filter)
-    checked += [test.node for test in tests if test.name in _TESTS]
-    checked += [call.node for call in filters if call.name in _DEFAULTS]
+    tests = [test for test in tree.find_all(nodes.Test) if test.name in _TESTS]
+    defaults = [call for call in tree.find_all(nodes.Filter) if call.name in _DEFAULTS]
+    checked = [expression.node for expression in (*tests, *defaults)]
     return frozenset(node.name for node in checked if isinstance(node, nodes.Name))
 
 
@@ -139,20 +138,26 @@ def location_of(criterion: Criterion, texts: dict[str, str], variable: str) -> s
     """Return `file:line` of the first template that reads a variable."""
     if variable in criterion.show:
         return f"{criterion.path}: show"
-    trees = {}
-    for template_name, text in texts.items():
-        trees[template_name] = parse_cached(display_name(criterion, template_name), text)
     reader = own_name(criterion)
-    for template_name, tree in trees.items():
+    for template_name, text in texts.items():
+        tree = parse_cached(display_name(criterion, template_name), text)
         if variable in meta.find_undeclared_variables(tree):
             reader = template_name
             break
-    line = 1
-    for node in trees[reader].find_all(nodes.Name):
+    label = display_name(criterion, reader)
+    for node in parse_cached(label, texts[reader]).find_all(nodes.Name):
         if node.name == variable:
-            line = node.lineno
-            break
-    return f"{display_name(criterion, reader)}:{line}"
+            return f"{label}:{node.lineno}"
+    return f"{label}:1"
+
+
+def _blocks_by_name(chain: Sequence[nodes.Template]) -> dict[str, list[nodes.Block]]:
+    """Return the definitions of each block in templates that extend one another."""
+    blocks: dict[str, list[nodes.Block]] = {}
+    for tree in chain:
+        for block in tree.find_all(nodes.Block):
+            blocks.setdefault(block.name, []).append(block)
+    return blocks
 
 
 class _FlatTemplate(NodeTransformer):
@@ -174,13 +179,11 @@ class _FlatTemplate(NodeTransformer):
         """
         self._included_names.add(template_name)
         outer_blocks = self._blocks
-        *heirs, base = self._chain(template_name)
-        self._blocks = {}
-        for tree in (*heirs, base):
-            for block in tree.find_all(nodes.Block):
-                self._blocks.setdefault(block.name, []).append(block)
+        chain = self._chain(template_name)
+        self._blocks = _blocks_by_name(chain)
         # Outside its blocks an heir prints nothing, but its assignments and imports have effect.
         printing = (nodes.Extends, nodes.Block, nodes.Output)
+        *heirs, base = chain
         statements: list[nodes.Node] = []
         for heir in heirs:
             statements += [node for node in heir.body if not isinstance(node, printing)]
@@ -216,7 +219,9 @@ class _FlatTemplate(NodeTransformer):
         scopes: list[nodes.Node] = []
         for block in self._blocks.pop(node.name, []):
             scopes.append(nodes.Scope(block.body, lineno=block.lineno))
-            if not any(name_node.name == "super" for name_node in block.find_all(nodes.Name)):
+            names = {name_node.name for name_node in block.find_all(nodes.Name)}
+            # Without `super()`, what the block overrides is not rendered.
+            if "super" not in names:
                 break
         return [self.generic_visit(scope) for scope in scopes]
 
