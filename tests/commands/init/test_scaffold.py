@@ -162,7 +162,7 @@ def test_rated_criteria_that_need_missing_fields_are_skipped(begun: Begun, tmp_p
 
 
 def test_texts_other_than_summaries_have_no_default_criteria() -> None:
-    with pytest.raises(ConfigError, match=r"have no source .* --criteria fluency"):
+    with pytest.raises(ConfigError, match=r"(?s)have no source .* --criteria fluency"):
         create_suite(
             [Sample("a", "s", "o")], Path("s.judge.yaml"), options={"data": Path("d.jsonl")}
         )
