@@ -267,7 +267,8 @@ def _votes_by_text(
     votes: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     # Criteria with at least one rating that is not a word such as `pass`.
     numeric = {rating.criterion for rating in ratings if verdict(rating.value) is None}
-    for rating in ratings:
+    # First what is no such word, so that an error names an unknown word and not its known opposite.
+    for rating in sorted(ratings, key=lambda rating: verdict(rating.value) is not None):
         if rating.repeat:
             continue
         value_by_label = values.get(rating.criterion, {})

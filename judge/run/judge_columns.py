@@ -26,6 +26,7 @@ from judge.data.ratings import rename_ratings
 from judge.data.rows import is_missing
 from judge.data.samples import UNNAMED_RATING
 from judge.data.score_tables import CRITERION, merge_criteria, stack_systems
+from judge.data.suspect_cells import MISSING
 from judge.metrics.common import failure
 from judge.run.given_scores import GivenScores
 
@@ -200,6 +201,7 @@ def _with_scale(
     rows: Sequence[Sample],
 ) -> tuple[JudgeColumn, list[str]]:
     """Return the column with its scale, and a note if its values had to give it."""
+    _check_words(column, rows)
     cells = [row.extra.get(column.cell) for row in rows]
     values = [value for value in map(_value, cells) if value is not None]
     if not values:
@@ -232,6 +234,33 @@ def _with_scale(
     note = f"{column.criterion}: {scale_text}; {another} sets another one."
     scale = _scale(lowest, highest, values)
     return replace(column, scale=scale), [note]
+
+
+def _check_words(column: JudgeColumn, rows: Sequence[Sample]) -> None:
+    """Raise DataError if a column has words for pass or fail beside something else.
+
+    If its other word were unknown, every text with a score would pass. Beside numbers from 1 to 5,
+    the 0 of a "failed" would be a point of the scale.
+    """
+    first_word = next(
+        (row for row in rows if verdict(row.extra.get(column.cell)) is not None), None
+    )
+    if first_word is None:
+        return
+    word = first_word.extra[column.cell]
+    for row in rows:
+        cell = row.extra.get(column.cell)
+        is_empty = is_missing(cell, flat=True) or str(cell).strip() in MISSING
+        if is_empty or verdict(cell) is not None or finite_number(cell) in (0, 1):
+            continue
+        problem = "a word that judge does not know"
+        if finite_number(cell) is not None:
+            problem = "a number beside words"
+        raise DataError(
+            f"{row.where}: {column.criterion} is {cell!r:.60}, {problem}; {word!r} "
+            f"({first_word.where}) is {verdict(word):g}. Write a number in all cells, such as 1 or "
+            "0, and leave the cell of a text without a score empty"
+        )
 
 
 def _scale(lowest: float, highest: float, values: Sequence[float]) -> Scale:

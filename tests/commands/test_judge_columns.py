@@ -203,6 +203,70 @@ def test_verdicts_have_pass_rates() -> None:
     assert "probability" not in report
 
 
+@pytest.mark.parametrize(
+    ("passed", "failed"),
+    [
+        ("통과", "실패"),
+        ("통과", "미통과"),
+        ("통과", "불통과"),
+        ("정답", "오답"),
+        ("성공", "실패"),
+        ("충족", "미충족"),
+        ("通过", "未通过"),
+        ("通過", "沒有通過"),
+        ("达标", "未达标"),
+        ("正确", "错误"),
+        ("对", "错"),
+        ("正解", "不正解"),
+        ("成功", "失敗"),
+        ("合", "否"),
+        ("○", "×"),
+        ("O", "X"),
+        ("Ｏ", "Ｘ"),
+        ("✔️", "❌"),
+        ("✅", "✗"),
+        ("y", "N"),
+        ("T", "F"),
+        ("Passed", "Not passed"),
+        ("correct", "INCORRECT"),
+        ("right", "wrong"),
+        ("success", "failure"),
+        ("accepted", "rejected"),
+        ("OK", "NG"),
+        ("met", "not met"),
+    ],
+)
+def test_both_words_of_a_pair_are_read(passed: str, failed: str) -> None:
+    rows = [
+        {"item": str(n), "system": "a", "solved": word}
+        for n, word in enumerate([passed, failed, f" {passed}", passed])
+    ]
+    result = evaluate(rows, "solved")
+    assert result.estimates["a", "solved"].value == 0.75
+    assert not result.failures
+
+
+@pytest.mark.parametrize("unknown", ["flunked", "불합", "没过", "△", "not_attempted", 3, 0.5])
+def test_an_unknown_value_beside_a_verdict_is_an_error_that_names_it(unknown: Any) -> None:
+    rows = [
+        {"item": str(n), "system": "a", "solved": word}
+        for n, word in enumerate(["pass", "pass", unknown])
+    ]
+    with pytest.raises(DataError, match=f"row 3: solved is {unknown!r}"):
+        evaluate(rows, "solved")
+
+
+@pytest.mark.parametrize("empty", [None, "", "n/a", float("nan")])
+def test_a_verdict_may_be_missing(empty: Any) -> None:
+    rows = [
+        {"item": str(n), "system": "a", "solved": word}
+        for n, word in enumerate(["pass", "fail", empty])
+    ]
+    result = evaluate(rows, "solved")
+    assert result.estimates["a", "solved"].value == 0.5
+    assert len(result.failures) == 1
+
+
 def test_a_score_outside_the_scale_is_an_error_with_its_location() -> None:
     rows = [{"item": str(n), "system": "a", "helpful": n} for n in range(1, 7)]
     with pytest.raises(DataError, match=r"row 6: helpful is 6, .*1 to 5"):

@@ -294,6 +294,11 @@ def test_pass_and_fail_are_1_and_0(folder: Path) -> None:
     assert _verdicts(folder, "pass", "Fail", "true", "不合格") == {"0": 1, "1": 0, "2": 1, "3": 0}
 
 
+def test_an_unknown_word_among_verdicts_is_an_error_that_names_it(folder: Path) -> None:
+    with pytest.raises(DataError, match="tone is 'flunked'"):
+        _verdicts(folder, "pass", "fail", "flunked")
+
+
 def test_a_verdict_among_numbers_is_an_error(folder: Path) -> None:
     with pytest.raises(DataError, match="tone is 'pass'"):
         _verdicts(folder, "pass", "fail", "2")
