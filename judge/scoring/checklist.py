@@ -83,23 +83,24 @@ def collect(
     samples; rows of criteria that are no parts pass unchanged. `suffix` ends the names of the
     columns.
     """
-    column_and_number: dict[str, tuple[str, int]] = {}
+    # The column of the checklist and the number of the question, by the column of the part.
+    question_by_column: dict[str, tuple[str, int]] = {}
     open_checklists: dict[tuple[str, str, str], _OpenChecklist] = {}
     for part, sample in judged:
         if not part.part:
             continue
         column = whole(part).name + suffix
-        column_and_number[part.name + suffix] = (column, part.part)
+        question_by_column[part.name + suffix] = (column, part.part)
         text_key = (sample.item, sample.system, column)
         if text_key not in open_checklists and has_questions(part, sample):
             open_checklists[text_key] = _OpenChecklist(questions_of(part, sample))
 
     def take(row: Row) -> None:
         """Emit a row, or keep the answer to a question until the text has all its answers."""
-        if row.column not in column_and_number:
+        if row.column not in question_by_column:
             emit(row)
             return
-        column, number = column_and_number[row.column]
+        column, number = question_by_column[row.column]
         text_key = (row.item, row.system, column)
         if text_key not in open_checklists:
             # The text has no questions. Its only row is the failure that says so.
@@ -111,7 +112,7 @@ def collect(
             del open_checklists[text_key]
             emit(combine(column, checklist.questions, checklist.rows_in_order()))
 
-    return take if column_and_number else emit
+    return take if question_by_column else emit
 
 
 def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[Row]) -> Row:
@@ -123,38 +124,42 @@ def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[
     """
     answers: list[ChecklistAnswer] = []
     unanswered: list[tuple[int, Failure]] = []
-    values: list[float] = []
+    scores: list[Score] = []
     for number, (question, row) in enumerate(zip(questions, rows, strict=True), 1):
         answers.append(_answer(question, row))
         if isinstance(row, Failure):
             unanswered.append((number, row))
         else:
-            values.append(row.value)
+            scores.append(row)
     first = rows[0]
     if unanswered:
         failure = _failure(first, questions, unanswered)
         return replace(failure, column=column, answers=tuple(answers))
     weights = [answer.weight for answer in answers]
+    value = _weighted_mean([score.value for score in scores], weights)
     low: float | None = None
     high: float | None = None
-    if any(answer.provenance.low is not None for answer in answers):
-        # A plain yes or no beside answers with probabilities is its own lower and upper bound.
-        lows: list[float] = []
-        highs: list[float] = []
-        for answer, value in zip(answers, values, strict=True):
-            bounds = answer.provenance
-            lows.append(value if bounds.low is None else bounds.low)
-            highs.append(value if bounds.high is None else bounds.high)
-        low = _weighted_mean(lows, weights)
-        high = _weighted_mean(highs, weights)
+    if any(score.provenance.low is not None for score in scores):
+        low = _weighted_mean([_lower_bound(score) for score in scores], weights)
+        high = _weighted_mean([_upper_bound(score) for score in scores], weights)
     provenance = Provenance(METHOD, low=low, high=high, n=len(answers), answers=tuple(answers))
-    value = _weighted_mean(values, weights)
     return Score(first.item, first.system, column, value, provenance)
 
 
+def _lower_bound(score: Score) -> float:
+    """Return the lower bound of an answer; a plain yes or no is its own."""
+    low = score.provenance.low
+    return score.value if low is None else low
+
+
+def _upper_bound(score: Score) -> float:
+    """Return the upper bound of an answer; a plain yes or no is its own."""
+    high = score.provenance.high
+    return score.value if high is None else high
+
+
 def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
-    weighted = zip(values, weights, strict=True)
-    products = [weight * value for value, weight in weighted]
+    products = [weight * value for value, weight in zip(values, weights, strict=True)]
     return fsum(products) / fsum(weights)
 
 
@@ -187,8 +192,8 @@ def _failure(
         question = questions[number - 1]
         details.append(f"{number} ({question.text}): {failure.message}")
     total = plural(len(questions), "question")
-    count = f"no answer to {len(unanswered)} of {total}"
-    message = f"{count}: {'; '.join(details)}"
+    listed = "; ".join(details)
+    message = f"no answer to {len(unanswered)} of {total}: {listed}"
     return Failure(row.item, row.system, row.column, stage, error, message)
 
 

@@ -134,7 +134,8 @@ _MAX_LISTED = 1.01
 def _check_labels(labels: Iterable[str], scale: Scale) -> None:
     unknown = [label for label in labels if label not in scale.labels]
     if unknown:
-        raise ParseError(f"not on the scale: {', '.join(unknown)}")
+        listed = ", ".join(unknown)
+        raise ParseError(f"not on the scale: {listed}")
 
 
 def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
@@ -147,8 +148,8 @@ def _distribution(tally: _Tally, scale: Scale) -> ScoreDistribution:
     normalised = {label: weight / mass for label, weight in distribution.items()}
     expected = scale.expected(normalised)
     value = min(max(expected, scale.low), scale.high)
-    terms = [-share * math.log(share) for share in normalised.values() if share]
-    entropy = math.fsum(terms)
+    positive_shares = [share for share in normalised.values() if share]
+    entropy = math.fsum(-share * math.log(share) for share in positive_shares)
     unseen = _Doubt(tally.unseen, (scale.low, scale.high), optional=False)
     doubts = [*tally.doubts, unseen]
     argmax = max(distribution, key=distribution.__getitem__)
@@ -283,9 +284,9 @@ def _spellings_of(scale: Scale, in_other_words: bool) -> _Spellings:
         for word, label in other_words(scale).items():
             number_words.setdefault(word, label)
     for word, label in index.counted.items():
-        for gap in ("", " "):
-            for unit in UNITS:
-                number_words[word + gap + unit] = label
+        for unit in UNITS:
+            number_words[f"{word}{unit}"] = label
+            number_words[f"{word} {unit}"] = label
     return _Spellings(
         entries=_longest_first(spellings, scale),
         words=_longest_first(number_words, scale),
@@ -357,17 +358,18 @@ def _tally(tokens: Sequence[Token], start: int, label: str | None, spellings: _S
     # The part of the first token before the score. An alternative that begins with it loses it.
     head = tokens[first].text[:skipped]
     tally = _Tally({})
+    # What the reply has written of the label so far, and the probability of that.
     prefix = ""
     weight = 1.0
     for token in tokens[first:]:
         alternatives = _listed_probabilities(token)
         chosen = alternatives.pop(token.text, 0.0)
-        seen = math.fsum(alternatives.values())
-        missing = weight * max(0.0, 1.0 - chosen - seen)
+        listed = math.fsum(alternatives.values())
+        unlisted = weight * max(0.0, 1.0 - chosen - listed)
         if prefix:
-            tally.doubt(_read_beginning(spellings, prefix), missing)
+            tally.doubt(_read_beginning(spellings, prefix), unlisted)
         else:
-            tally.unseen = missing
+            tally.unseen = unlisted
         for text, probability in alternatives.items():
             continuation = text.removeprefix(head)
             if not continuation and prefix:

@@ -120,6 +120,11 @@ class Grammar:
     expected: str
     cite: bool
 
+    def truth_of_digit(self, digit: str) -> str:
+        """Return the label of the judge's 1 or 0 on a scale with `digits`."""
+        word = "true" if digit == "1" else "false"
+        return self.truth[word]
+
     @property
     def prose(self) -> prose.Patterns:
         """The patterns of plain replies, which take long to compile and are seldom needed."""

@@ -88,17 +88,18 @@ def score_in_object(
         raise ParseError(NO_KEY, text)
     score = _score_of_member(text, member, grammar, lone=lone, tolerant=tolerant, depth=depth)
     others = [candidate for candidate in members if candidate is not member]
-    for candidate in others:
-        is_number_or_container = candidate.kind not in ("literal", "words")
-        if lone and is_number_or_container and not _may_state_top(candidate):
+    for other in others:
+        is_number_or_container = other.kind not in ("literal", "words")
+        if lone and is_number_or_container and not _may_state_top(other):
             raise ParseError("the JSON object holds more than a score and words", text)
-    for candidate in others:
-        _check_agrees(candidate, score, grammar, text, depth)
-    quotes = []
+    for other in others:
+        _check_agrees(other, score, grammar, text, depth)
+    quotes: list[json_reply.Member] = []
     if grammar.cite:
-        quotes = [candidate for candidate in others if candidate.key.casefold() == "quote"]
+        quotes = [other for other in others if other.key.casefold() == "quote"]
+    reason = score.reason or _reason_in(others, quotes)
     quote = quotes[0].words.strip() if quotes else score.quote
-    return replace(score, reason=score.reason or _reason_in(others, quotes), quote=quote or None)
+    return replace(score, reason=reason, quote=quote or None)
 
 
 def _score_of_member(
@@ -201,7 +202,7 @@ def _score_written(
     if truth_label is not None:
         return truth_label
     if grammar.digits is not None and value in ("0", "1"):
-        return grammar.truth["true" if value == "1" else "false"]
+        return grammar.truth_of_digit(value)
     try:
         return score_alone(text, member.start, member.end, grammar).label
     except ParseError:
@@ -378,7 +379,7 @@ def _check_own(
         raise ParseError("the JSON object stands within a sentence", text)
     inside = text[json_object.start : end]
     # `"score": 4` of `{"reason": "clear", "score": 4`
-    key_and_value = re.split("[{,]", inside)[-1]
+    *_, key_and_value = re.split("[{,]", inside)
     if _letters(key_and_value) in _letters(judged):
         raise ParseError(
             "the judged text has the same score as the JSON object, which may be a quotation", text
@@ -405,38 +406,62 @@ def spans(
     """
     start = reply_start(text)
     json_objects = json_reply.objects(text, start)
-    strict = False
     name_by_key = _names_by_key(names)
+    strict = False
     if len(json_objects) == 1:
         (json_object,) = json_objects
-        other_keys = {member.key for member in json_object.members}.difference(names)
-        is_exact = name_by_key.keys().isdisjoint(key.casefold() for key in other_keys)
-        strict = json_object.strict and is_exact and is_whole_reply(text, start, json_object)
-    if not strict and (judged is None or any(json_object.broken for json_object in json_objects)):
+        strict = (
+            json_object.strict
+            and _has_exact_keys(json_object, names, name_by_key)
+            and is_whole_reply(text, start, json_object)
+        )
+    is_broken = any(json_object.broken for json_object in json_objects)
+    if not strict and (judged is None or is_broken):
         raise ParseError("the reply is not one JSON object", text)
     span_by_name: dict[str, tuple[int, int]] = {}
     lead_start = start
     for json_object in json_objects:
-        item_spans = _member_spans(json_object, name_by_key)
+        object_spans = _member_spans(json_object, name_by_key)
         after = text[json_object.end :]
-        ends_reply = CLOSED.match(after) is not None
-        if not ends_reply and judged is not None and scales:
-            indices = map(label_index, scales)
-            ends_reply = not any(_may_give_score(after, index) for index in indices)
-        if item_spans and (span_by_name or not ends_reply):
+        allowed_scales = scales if judged is not None else ()
+        ends_reply = _ends_reply(after, allowed_scales)
+        if object_spans and (span_by_name or not ends_reply):
             raise ParseError("the reply is not one JSON object, or something follows it", text)
         if not strict and not is_whole_reply(text, start, json_object):
-            for _, end in item_spans.values():
+            for _, end in object_spans.values():
                 _check_own(text, lead_start, json_object, end, judged or "")
-        span_by_name |= item_spans
+        span_by_name |= object_spans
         lead_start = json_object.end
     return span_by_name, "strict" if strict else "prose"
+
+
+def _has_exact_keys(
+    json_object: json_reply.JsonObject,
+    names: Collection[str],
+    name_by_key: Mapping[str, str],
+) -> bool:
+    """Return whether no other key of an object is one of the names in another case."""
+    other_keys = {member.key for member in json_object.members}.difference(names)
+    return name_by_key.keys().isdisjoint(key.casefold() for key in other_keys)
+
+
+def _ends_reply(after: str, scales: Collection[Scale]) -> bool:
+    """Return whether nothing follows an object, or nothing that may be a score on the scales."""
+    if CLOSED.match(after) is not None:
+        return True
+    if not scales:
+        return False
+    return not any(_may_give_score(after, label_index(scale)) for scale in scales)
 
 
 def _names_by_key(names: Collection[str]) -> dict[str, str]:
     """Return the names by the keys that may be written for them, as they stand or in lower case."""
     times = Counter(name.casefold() for name in names)
-    name_by_key = {name.casefold(): name for name in names if times[name.casefold()] == 1}
+    name_by_key: dict[str, str] = {}
+    for name in names:
+        lowered = name.casefold()
+        if times[lowered] == 1:
+            name_by_key[lowered] = name
     return name_by_key | {name: name for name in names}
 
 

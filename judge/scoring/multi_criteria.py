@@ -156,12 +156,12 @@ def split_reply(
         if name not in span_by_name:
             part_choices.append(without_value)
             continue
-        start, end = span_by_name[name]
-        tokens = None
+        tokens: tuple[Token, ...] | None = None
         if tokens_by_name is not None:
             tokens = tokens_by_name.get(name, ())
-        part = choice.text[start:end]
-        part_choices.append(Choice(part, finish_reason, tokens))
+        start, end = span_by_name[name]
+        value = choice.text[start:end]
+        part_choices.append(Choice(value, finish_reason, tokens))
     return tuple(part_choices)
 
 
@@ -173,7 +173,8 @@ def _refuses_beside(text: str, spans: Iterable[tuple[int, int]]) -> bool:
     for start, end in spans:
         words = words[:start] + " " * (end - start) + words[end:]
     # The strings of an object are no quotations.
-    return refuses(mask_quotations(fold(words).replace('"', "\n")))
+    without_quotation_marks = fold(words).replace('"', "\n")
+    return refuses(mask_quotations(without_quotation_marks))
 
 
 def _split_tokens(

@@ -116,8 +116,14 @@ def join_replies(choices: Iterable[Choice]) -> str:
 
 def split_replies(raw: str) -> list[Choice]:
     """Return the replies that `join_replies` wrote."""
-    entries = json.loads(raw)
-    return [Choice(entry) if isinstance(entry, str) else Choice(*entry) for entry in entries]
+    choices: list[Choice] = []
+    for entry in json.loads(raw):
+        if isinstance(entry, str):
+            choices.append(Choice(entry))
+        else:
+            text, finish_reason = entry
+            choices.append(Choice(text, finish_reason))
+    return choices
 
 
 def read(
@@ -160,7 +166,9 @@ def _cut_off(text: str) -> str:
             is_thinking = True
     if is_thinking:
         return f"the reply reached the token limit inside its thinking; {advice_on_thinking()}"
-    return f"{UNFINISHED['length']}; allow more with {option('max_tokens')}"
+    trouble = UNFINISHED["length"]
+    token_option = option("max_tokens")
+    return f"{trouble}; allow more with {token_option}"
 
 
 def find(
@@ -239,8 +247,11 @@ def _check_words(
         reason = text[score.end :]
         if grammar.cite:
             reason = QUOTE_LINE.sub("", reason)
+        reason = fold(reason)
         # The strings of an object are no quotations.
-        if has_deduction(fold(reason) if is_object else mask_quotations(fold(reason))):
+        if not is_object:
+            reason = mask_quotations(reason)
+        if has_deduction(reason):
             raise ParseError("the reply takes points off the highest score", text)
 
 
@@ -399,7 +410,7 @@ def _score_as_digit(
         others = prose.candidates(fold(rest), grammar.prose)
         if is_entry or not is_number(fold(written)) or any(others):
             return None
-        label = grammar.truth["true" if score.label == "1" else "false"]
+        label = grammar.truth_of_digit(score.label)
         if _has_another_label(text, start, grammar, label):
             return None
         return replace(score, label=label, reading="prose")
@@ -512,7 +523,8 @@ def _score_at_end(text: str, start: int, grammar: Grammar) -> ParsedScore:
     # taken for a whole line.
     cut = max(start, len(whole) - grammar.longest - 1)
     folded = fold_with_positions(whole[cut:], cut)
-    match = _first_ending(folded, grammar, skip=1 if cut > start else 0)
+    is_cut = cut > start
+    match = _first_ending(folded, grammar, skip=1 if is_cut else 0)
     if match is None:
         raise NotInForm(_NO_ENDING, text)
     text_before = text[start : folded.starts[match.start()]]

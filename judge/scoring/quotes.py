@@ -122,10 +122,12 @@ def _one_case(text: str) -> str:
     lower = text.casefold()
     if len(lower) == len(text):
         return lower
-    characters = []
+    characters: list[str] = []
     for character in text:
-        lower = character.casefold()
-        characters.append(lower if len(lower) == 1 else character)
+        folded = character.casefold()
+        if len(folded) > 1:
+            folded = character
+        characters.append(folded)
     return "".join(characters)
 
 

@@ -278,7 +278,8 @@ def _question_after(choice: Choice, prompt: Prompt, question: str) -> tuple[Mess
         return None
     if prompt.merged and choice.finish_reason in ("stop", parse.NEARLY_JSON):
         # The reply is one value of a JSON object. The judge sees it with its key.
-        text = f"{{{json.dumps(prompt.criterion, ensure_ascii=False)}: {text}}}"
+        key = json.dumps(prompt.criterion, ensure_ascii=False)
+        text = f"{{{key}: {text}}}"
     reply: Message = {"role": "assistant", "content": text}
     next_question: Message = {"role": "user", "content": question}
     turns = (reply, next_question)
@@ -288,7 +289,7 @@ def _question_after(choice: Choice, prompt: Prompt, question: str) -> tuple[Mess
 def _repair_settings(settings: SamplingOptions, choice: Choice) -> SamplingOptions:
     """Return how to ask again: a judge that writes down its thinking gets room to do so again."""
     thinks = _text_or_empty(choice) != whole(choice.text).strip()
-    limit = TOKEN_LIMIT["reason_then_score" if thinks else "score"]
+    limit = TOKEN_LIMIT["reason_then_score"] if thinks else TOKEN_LIMIT["score"]
     return replace(settings, temperature=0.0, max_tokens=settings.max_tokens or limit)
 
 

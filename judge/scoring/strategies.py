@@ -129,18 +129,23 @@ class SamplingOptions:
         if effort:
             parts.append(f"effort={effort}")
         if self.system_message:
-            parts.append(f"system@{_digest(self.system_message)}")
-        for parameter_name, value in params.items():
-            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-            parameter = f"{parameter_name}={text}"
-            if _PLAIN_PARAMETER.fullmatch(parameter):
-                parts.append(parameter)
-            else:
-                parts.append(f"{_short(parameter_name)}@{_digest(text)}")
+            digest = _digest(self.system_message)
+            parts.append(f"system@{digest}")
+        parts += [_signed_parameter(name, value) for name, value in params.items()]
         for header_name, hidden_digest in headers.items():
+            short_name = _short(header_name)
             digest = hidden_digest.removeprefix(HIDDEN)[:_DIGEST_LENGTH]
-            parts.append(f"{_short(header_name)}@{digest}")
+            parts.append(f"{short_name}@{digest}")
         return parts
+
+
+def _signed_parameter(name: str, value: Any) -> str:
+    """Return a parameter as signatures show it: `top_p=0.9`, and a long one by its digest."""
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    parameter = f"{name}={text}"
+    if _PLAIN_PARAMETER.fullmatch(parameter):
+        return parameter
+    return f"{_short(name)}@{_digest(text)}"
 
 
 def _short(name: str) -> str:
@@ -149,7 +154,8 @@ def _short(name: str) -> str:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(whole(text).encode()).hexdigest()[:_DIGEST_LENGTH]
+    digest = hashlib.sha256(whole(text).encode())
+    return digest.hexdigest()[:_DIGEST_LENGTH]
 
 
 class UnusableReply(ParseError):
@@ -176,15 +182,18 @@ def strategies_for(settings: SamplingOptions, decides: bool) -> tuple[Strategy, 
     weighting = settings.weighting
     if decides:
         if weighting not in ("auto", "decisions"):
+            with_weighting = option("weighting", weighting)
             raise ConfigError(
-                f"{option('weighting', weighting)}: a decision endpoint gives probabilities by "
+                f"{with_weighting}: a decision endpoint gives probabilities by "
                 "itself; leave that out"
             )
         return ("decisions",)
     if weighting == "decisions":
+        with_weighting = option("weighting", weighting)
+        with_endpoint = option("model", "decisions/NAME")
         raise ConfigError(
-            f"{option('weighting', 'decisions')} takes a decision endpoint: "
-            f"{option('model', 'decisions/NAME')}, for example decisions/gpt-6-luna"
+            f"{with_weighting} takes a decision endpoint: "
+            f"{with_endpoint}, for example decisions/gpt-6-luna"
         )
     if weighting != "auto":
         return (weighting,)
@@ -210,8 +219,9 @@ def requests(
     else:
         params = _chat_params(prompt, criterion, strategy, settings)
     draws = settings.draws if strategy == "samples" else 1
-    return tuple(
-        settings.request(
+    all_requests: list[Request] = []
+    for draw in range(draws):
+        request = settings.request(
             model,
             prompt.messages,
             params,
@@ -219,8 +229,8 @@ def requests(
             endpoint=endpoint,
             prefix=prefix,
         )
-        for draw in range(draws)
-    )
+        all_requests.append(request)
+    return tuple(all_requests)
 
 
 def _decision_params(prompt: Prompt, criterion: Criterion) -> dict[str, Any]:
@@ -334,11 +344,11 @@ class Question:
             if isinstance(answer, ProviderError):
                 parts.append(answer)
                 continue
-            choices: list[Choice] = []
-            for choice in answer.choices:
-                own_choice = split_reply(choice, names, judged, scales)[position]
-                choices.append(own_choice)
-            parts.append(replace(answer, choices=tuple(choices)))
+            choices_by_reply = [
+                split_reply(choice, names, judged, scales) for choice in answer.choices
+            ]
+            choices = tuple(part_choices[position] for part_choices in choices_by_reply)
+            parts.append(replace(answer, choices=choices))
         return parts
 
     def score(
@@ -398,16 +408,7 @@ def score_reply(
             trouble=trouble,
         )
     if strategy == "logprobs":
-        if "logprobs" in replies[0].unmet and choice.tokens is None:
-            # One reply without a score says nothing about the draws that follow, so it is not
-            # repaired.
-            raise UnusableReply(_NO_TOKENS, choice.text, lasting=True)
-        try:
-            return _score_by_logprobs(choice, criterion, settings.min_mass, read_score)
-        except UnusableReply as error:
-            if replies[0].may_be_another_form:
-                error.lasting = False
-            raise
+        return _score_of_first_reply(replies[0], criterion, settings.min_mass, read_score)
     if strategy == "decisions":
         return _score_by_probabilities(choice, criterion, settings.min_mass)
     score = read_score(choice)
@@ -420,6 +421,29 @@ def score_reply(
         **_beside_score(score),
     )
     return criterion.scale.value(score.label), provenance
+
+
+def _score_of_first_reply(
+    reply: Response,
+    criterion: Criterion,
+    min_mass: float,
+    read_score: ReadScore,
+) -> tuple[float, Provenance]:
+    """Return the score by the token probabilities of a reply.
+
+    Raises UnusableReply, which is lasting if the server gives no token probabilities.
+    """
+    choice = reply.choices[0]
+    if "logprobs" in reply.unmet and choice.tokens is None:
+        # One reply without a score says nothing about the draws that follow, so it is not
+        # repaired.
+        raise UnusableReply(_NO_TOKENS, choice.text, lasting=True)
+    try:
+        return _score_by_logprobs(choice, criterion, min_mass, read_score)
+    except UnusableReply as error:
+        if reply.may_be_another_form:
+            error.lasting = False
+        raise
 
 
 def read(
@@ -484,33 +508,32 @@ def _score_by_logprobs(
     if choice.tokens is None:
         raise position.trouble or UnusableReply(_NO_TOKENS, choice.text, lasting=True)
     try:
-        in_tokens = position
+        position_in_tokens = position
         token_text = "".join(token.text for token in choice.tokens)
         if token_text != choice.text:
             # The joined text may differ from the reply in white space and at its ends.
-            in_tokens = _find_position(Choice(token_text), read_score)
-        weights = _weigh(choice, choice.tokens, in_tokens, criterion)
+            position_in_tokens = _find_position(Choice(token_text), read_score)
+        weights = _weigh(choice, choice.tokens, position_in_tokens, criterion)
     except UnusableReply:
         raise
     except ParseError as error:
         raise position.trouble or UnusableReply(str(error), choice.text) from error
-    if in_tokens.label != position.label:
+    if position_in_tokens.label != position.label:
         raise position.trouble or UnusableReply(
-            f"the tokens say {in_tokens.label}, the reply {position.label}", choice.text
+            f"the tokens say {position_in_tokens.label}, the reply {position.label}", choice.text
         )
     _check_mass(weights.mass, min_mass, choice.text)
     _check_bounds(weights, criterion.scale, choice.text)
     notes: list[str] = []
-    has_reason = position.score is not None and position.score.reason
-    if criterion.reply == "reason_then_score" and has_reason:
-        notes.append(_AFTER_REASON)
+    beside: dict[str, Any] = {"reading": "strict"}
+    if position.score is not None:
+        beside = _beside_score(position.score)
+        if criterion.reply == "reason_then_score" and position.score.reason:
+            notes.append(_AFTER_REASON)
     if position.trouble is not None:
         notes.append(
             f"the other likely tokens have a score, the reply has none: {position.trouble}"
         )
-    beside: dict[str, Any] = {"reading": "strict"}
-    if position.score is not None:
-        beside = _beside_score(position.score)
     note = "; ".join(notes) or None
     provenance = _provenance("logprobs", weights, raw=choice.text, note=note, **beside)
     return weights.value, provenance
@@ -624,7 +647,7 @@ def average_draws(
     selection = _lost_by_label(choices, scores, criterion)
     if selection:
         raise ParseError(selection, raw)
-    labels = [None if score is None else score.label for score in scores]
+    labels = [score.label if score else None for score in scores]
     weights = expectation.from_samples(labels, criterion.scale)
     messages = list(notes)
     n_without_score = n_draws - len(parsed)
@@ -633,24 +656,33 @@ def average_draws(
     n_unanswered = requested - n_draws
     if n_unanswered:
         messages.append(f"{n_unanswered} of {requested} draws were not answered")
-    # A score counts as read in the least strict way that one of its draws needed.
-    readings = {score.reading for score in parsed}
     likeliest = [score for score in parsed if score.label == weights.argmax]
-    # Of several quotations, the most frequent one of the likeliest label counts.
-    quote_counts = Counter(score.quote for score in likeliest if score.quote)
-    quote = max(quote_counts, key=quote_counts.__getitem__, default=None)
-    used_readings = [reading for reading in _READINGS if reading in readings]
     provenance = _provenance(
         "samples",
         weights,
         n=len(parsed),
         raw=raw,
         note="; ".join(messages) or None,
-        reading=used_readings[0] if used_readings else "strict",
+        reading=_least_strict_reading(parsed),
         reason=likeliest[0].reason,
-        quote=quote,
+        quote=_most_frequent_quote(likeliest),
     )
     return weights.value, provenance
+
+
+def _least_strict_reading(scores: Iterable[ParsedScore]) -> Reading:
+    """Return the least strict way in which one of the draws was read."""
+    readings = {score.reading for score in scores}
+    for reading in _READINGS:
+        if reading in readings:
+            return reading
+    return "strict"
+
+
+def _most_frequent_quote(scores: Iterable[ParsedScore]) -> str | None:
+    """Return the most frequent quotation, None if no draw has one."""
+    counts = Counter(score.quote for score in scores if score.quote)
+    return max(counts, key=counts.__getitem__, default=None)
 
 
 def _lost_by_label(
@@ -666,12 +698,14 @@ def _lost_by_label(
     counted = Counter(score.label for score in scores if score is not None)
     lost: Counter[str] = Counter()
     for choice, score in zip(choices, scores, strict=True):
-        if score is None:
-            try:
-                # Without a judged text, nothing is refused because that text has it.
-                lost[read(choice, criterion, "").label] += 1
-            except ParseError:
-                continue  # this draw has no score at all
+        if score is not None:
+            continue
+        try:
+            # Without a judged text, nothing is refused because that text has it.
+            lost_score = read(choice, criterion, "")
+        except ParseError:
+            continue  # this draw has no score at all
+        lost[lost_score.label] += 1
     if lost.total() < max(_FEWEST_LOST, _LOST_SHARE * len(choices)):
         return ""
     labels = {*lost, *counted}

@@ -437,7 +437,9 @@ def _read_sentence(sentence: str, number: int, reply: _Reply, patterns: Patterns
                 return [(bare, "named")]
             # Another answer in a line of its own, but not the number of an entry: "1."
             return [] if _NUMBERED.fullmatch(sentence) else [(bare, "mentioned")]
-        return [(bare, "alone" if number else "opening")]
+        if number == 0:
+            return [(bare, "opening")]
+        return [(bare, "alone")]
     opening = patterns.forms.opening.match(sentence) if number == 0 else None
     if opening and _gives_opening_score(sentence, opening, patterns, reply):
         return [(opening, "opening")]
@@ -487,11 +489,11 @@ def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> b
         return False
     label = patterns.spellings.label(match["value"])
     reason = _STATED_SCALE.sub("", sentence[match.end("comma") :])
-    return not any(
-        patterns.spellings.label(another["value"]) not in (None, label)
-        and _is_no_count(reason, another)
-        for another in patterns.value.finditer(reason)
-    )
+    for another in patterns.value.finditer(reason):
+        is_another_label = patterns.spellings.label(another["value"]) not in (None, label)
+        if is_another_label and _is_no_count(reason, another):
+            return False
+    return True
 
 
 def _is_no_count(reason: str, number: re.Match[str]) -> bool:
@@ -518,7 +520,8 @@ def _turns_to_another(sentence: str, opening: re.Match[str], patterns: Patterns)
     if last_word is None or not _BUT.match(rest):
         return False
     label = patterns.spellings.label(opening["value"])
-    return patterns.spellings.label(last_word[0]) not in (None, label)
+    last_label = patterns.spellings.label(last_word[0])
+    return last_label not in (None, label)
 
 
 def _names_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
@@ -594,13 +597,14 @@ def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -
 
 def _states_another_scale(rest: str, patterns: Patterns) -> bool:
     """Return whether the rest of a sentence states a scale with other ends."""
-    top = patterns.spellings.ends[1]
+    bottom, top = patterns.spellings.ends
     if top is None:
         return False
     for stated in _STATED_SCALE.finditer(rest):
-        ends = {name: number for name, number in stated.groupdict().items() if number}
-        for name, number in ends.items():
-            end = patterns.spellings.ends[0 if name.startswith("low") else 1]
+        for name, number in stated.groupdict().items():
+            if not number:
+                continue
+            end = bottom if name.startswith("low") else top
             if patterns.spellings.label(number) != end:
                 return True
     return False
@@ -669,25 +673,28 @@ def repeats(reply: str, judged: str) -> bool:
 
     The reply is cut after its score, so that the score is one of these words.
     """
-    judged_words = _spaced_words(fold(judged))
-    reply_words = _spaced_words(fold(reply))
-    last = reply_words.split()[-_ECHO_WORDS:]
+    judged_words = _words(fold(judged))
+    reply_words = _words(fold(reply))
     if judged_words == reply_words:
         return True
-    ending = f" {' '.join(last)} "
-    return len(last) == _ECHO_WORDS and ending in judged_words
+    last = reply_words[-_ECHO_WORDS:]
+    return len(last) == _ECHO_WORDS and _spaced(last) in _spaced(judged_words)
 
 
 def _begins_like(reply: str, judged: str) -> bool:
     """Return whether the judged texts contain the first words of a reply, in their order."""
-    first = _spaced_words(reply[:400]).split()[:_OPENING_WORDS]
-    beginning = f" {' '.join(first)} "
-    return len(first) > 1 and beginning in _spaced_words(judged)
+    first = _words(reply[:400])[:_OPENING_WORDS]
+    return len(first) > 1 and _spaced(first) in _spaced(_words(judged))
 
 
-def _spaced_words(text: str) -> str:
-    """Return the words and numbers of a folded text in lower case, each between two spaces."""
-    return " ".join(["", *_TOKEN.findall(text.casefold()), ""])
+def _words(text: str) -> list[str]:
+    """Return the words and numbers of a folded text in lower case."""
+    return _TOKEN.findall(text.casefold())
+
+
+def _spaced(words: Sequence[str]) -> str:
+    """Return the words with a space before and after each."""
+    return " ".join(["", *words, ""])
 
 
 def _unquoted(text: str) -> str:

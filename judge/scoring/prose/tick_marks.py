@@ -22,9 +22,9 @@ def blank_tick_mark(text: str, spellings: LabelIndex) -> str:
     if len(marks) != 1:
         return text
     before, mark, behind = text.partition(marks[0])
-    words = (_WORD_BEFORE.search(before[-40:]), _WORD_BEHIND.match(behind))
-    labels = {spellings.label(word[1]) for word in words if word}
+    matches = (_WORD_BEFORE.search(before[-40:]), _WORD_BEHIND.match(behind))
+    words = [match[1] for match in matches if match]
     no = spellings.label("false")
-    is_beside_no = no is not None and no in labels
-    agrees = is_beside_no == (mark in _CROSSES)
-    return f"{before} {behind}" if agrees else text
+    is_beside_no = no is not None and no in map(spellings.label, words)
+    is_cross = mark in _CROSSES
+    return f"{before} {behind}" if is_cross == is_beside_no else text
