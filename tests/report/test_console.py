@@ -166,6 +166,20 @@ def test_no_word_is_broken(named: list[tuple[Document, set[str]]], width: int, f
         assert narrow <= whole | of_hidden_columns
 
 
+def test_a_folded_line_of_a_prompt_goes_on_indented() -> None:
+    """Regression: the end of a folded line read like a line of the prompt."""
+    prompt = "Judge the text by one criterion.\n- Answer with one number only.\nScale: 1 to 5."
+    section = Section("prompt", "Prompt", lambda: (Code(prompt),))
+    printed = plugins.write(Document("t", sections=(section,)), width=24, full=True)
+    assert printed.strip().split("\n")[-5:] == [
+        "  Judge the text by",
+        "    one criterion.",
+        "  - Answer with one",
+        "    number only.",
+        "  Scale: 1 to 5.",
+    ]
+
+
 @pytest.mark.parametrize("width", range(20, 60))
 def test_no_line_begins_with_the_punctuation_of_japanese_or_chinese(width: int) -> None:
     text = "渡船は霧のため、午後遅く、港へ着いた。乗客は「平気だ」と話し、けがはなかった。渡轮很晚才到，没有人受伤。"

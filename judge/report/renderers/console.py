@@ -305,7 +305,11 @@ def _(block: blocks.Bullets, screen: _Screen) -> None:
 
 @_print.register
 def _(block: blocks.Code, screen: _Screen) -> None:
-    code = _folded(_text(block.text), screen.console.width - _INDENT)
+    room = screen.console.width - _INDENT
+    lines: list[str] = []
+    for line in _text(block.text).plain.split("\n"):
+        lines += _hanging_lines(line, room)
+    code = Text("\n".join(lines))
     screen.console.print(Padding(code, (0, 0, 0, _INDENT)))
 
 
@@ -530,6 +534,20 @@ def _folded(text: Text, width: int) -> Text:
             piece.rstrip()
         lines += pieces
     return Text("\n").join(lines)
+
+
+def _hanging_lines(line: str, width: int) -> list[str]:
+    """Return a line in lines of at most `width` cells, the further ones indented by two more.
+
+    So the reader sees which line breaks are the text's own.
+    """
+    if cell_len(line) <= width:
+        return [line]
+    own_indent = len(line) - len(line.lstrip(" "))
+    indent = " " * (own_indent + _INDENT)
+    room = max(_FOLDED, width - len(indent))
+    first_line, *further_lines = wrapped(line, room, cell_len)
+    return [first_line, *(indent + further_line for further_line in further_lines)]
 
 
 def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = False) -> _Column:
