@@ -29,6 +29,7 @@ from judge.cli.run import Display, run_interruptibly
 from judge.cli.terminal import (
     check_outputs,
     input_files,
+    print_entry,
     print_json,
     print_message,
     print_report,
@@ -69,13 +70,9 @@ def criteria_list(*, format: str, **options: Any) -> None:
             click.echo(f"{command}, {number}: {task}")
             for criterion in criteria:
                 if task_of(criterion) == task:
-                    click.echo(_criterion_line(criterion))
-
-
-def _criterion_line(criterion: Criterion) -> str:
-    labels = criterion.scale.labels
-    ends = f"{labels[0]}–{labels[-1]}"
-    return f"  {criterion.name:<15} {ends:<4} {criterion.description}"
+                    labels = criterion.scale.labels
+                    ends = f"{labels[0]}–{labels[-1]}"
+                    print_entry(f"  {criterion.name:<15} {ends:<4} ", criterion.description)
 
 
 @criteria_app.command("show", takes="run", only=("language",))

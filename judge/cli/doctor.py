@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from judge.cli.options import MODEL_OPTIONS, PATH, Group, list_format, option, report_format
-from judge.cli.terminal import print_json, print_message, print_report
+from judge.cli.terminal import print_entry, print_json, print_message, print_report
 from judge.core.errors import ConfigError
 
 cache_app = Group(help="Inspect, clear or share the cache.")
@@ -209,7 +209,7 @@ def metrics_command(
         print_json(entries)
         return
     for metric in metrics():
-        click.echo(f"{metric.name:<14} {metric.description}")
+        print_entry(f"{metric.name:<14} ", metric.description)
         for option_name, default in metric.options.items():
             # As it is typed: a JSON value is also one in YAML.
             setting = f"{metric.name}.{option_name}={json.dumps(default)}"

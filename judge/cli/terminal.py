@@ -25,6 +25,7 @@ CONFIGS = (".yaml", ".yml")
 """Suffixes of a run configuration."""
 # Characters of a word in a message; paths and addresses are shorter.
 _LONGEST_WORD = 1_000
+_NARROWEST_TEXT = 20  # cells
 # The formats that can have only one table of a report.
 _TABLE_FORMATS = ("console", "markdown", "latex", "html")
 # Suffixes of files that people write, and that a report must not overwrite.
@@ -301,6 +302,19 @@ def print_message(message: str) -> None:
 
             shortened = wrapped(shortened, shutil.get_terminal_size((80, 24)).columns)
         click.echo(shortened, err=True)
+
+
+def print_entry(label: str, text: str) -> None:
+    """Print an entry of a list: its label, and beside it the text in lines that fit the terminal."""
+    from rich.cells import cell_len
+
+    from judge.core.line_breaks import wrapped
+
+    label_width = cell_len(label)
+    room = shutil.get_terminal_size((80, 24)).columns - label_width
+    lines = wrapped(text, max(room, _NARROWEST_TEXT), cell_len)
+    gap = "\n" + " " * label_width
+    click.echo(label + gap.join(lines))
 
 
 def print_json(data: Any) -> None:

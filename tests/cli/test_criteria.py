@@ -76,3 +76,15 @@ def test_a_new_criterion_is_a_file_to_edit(command: Callable[..., Any]) -> None:
     assert command("criteria", "render", "kind.yaml", "data.csv").err.startswith(
         "judge: kind.yaml:2: question: is empty"
     )
+
+
+@pytest.mark.parametrize("listing", [("criteria", "list"), ("doctor", "metrics")])
+def test_descriptions_are_folded_beside_their_names(
+    command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, listing: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = command(*listing).out.splitlines()
+    # A setting is one word, which can be copied.
+    descriptions = [line for line in lines if "--set" not in line]
+    assert max(map(len, descriptions)) <= 60
+    assert any(line.startswith(" " * 15) for line in descriptions)
