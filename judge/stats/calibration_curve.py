@@ -62,7 +62,8 @@ def edges(column: Column) -> tuple[float, ...]:
     points = levels(column)
     if 2 <= len(points) <= _MAX_LABELS:
         middles = [(lower + upper) / 2 for lower, upper in pairwise(points)]
-        return (column.low, *middles, column.high)
+        ends_and_middles = [column.low, *middles, column.high]
+        return tuple(ends_and_middles)
     equal_bins = np.linspace(column.low, column.high, _BINS + 1)
     return tuple(equal_bins.tolist())
 

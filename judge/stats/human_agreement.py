@@ -281,33 +281,24 @@ def _rated(
     compare_all: bool,
 ) -> Rated:
     """Compare every column with the ratings of one criterion, on the texts that have one."""
-    texts = [sample for sample in samples if rating_name in sample.human]
-    rating_by_text = {sample.key: sample.human[rating_name] for sample in texts}
-    ratings = matrix(texts, rating_by_text)
-    against = CorrelationWithRatings(ratings, bootstrap)
-    judged = _with_values(judges, texts)
-    measured = _with_values(baselines, texts)
+    rated = _RatedTexts.of(samples, rating_name, bootstrap)
+    texts = rated.samples
+    judged = rated.with_values(judges)
+    measured = rated.with_values(baselines)
     judge_rows: list[Row] = []
-    complete_judge_rows: list[Row] = []
     for column, values in judged:
-        row = _row(column, "judge", texts, values, ratings, against=against)
-        judge_rows.append(row)
-        complete_row = _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
-        complete_judge_rows.append(complete_row)
+        row = rated.row(column, "judge", values)
+        judge_rows.append(_with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon))
     judge_values = [values for _, values in judged]
-    baseline_rows = _baseline_rows(measured, judge_values, texts, ratings, against=against)
+    baseline_rows = _baseline_rows(measured, judge_values, rated)
 
-    all_columns = [*judged, *measured]
     all_rows = [*judge_rows, *baseline_rows]
-    n_others: dict[Level, int] = {}
-    for level in LEVELS:
-        n_comparable = len(_comparable(all_rows, level))
-        n_others[level] = max(1, n_comparable - 1)
-    differences = _differences(judged, measured, baseline_rows, against, n_others)
+    n_others = _numbers_of_others(all_rows)
+    differences = _differences(judged, measured, baseline_rows, rated.against, n_others)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
-        behind = _behind_the_best(all_columns, all_rows, against, n_others)
-    versus = _compare_judges(judged, judge_rows, against)
+        behind = _behind_the_best([*judged, *measured], all_rows, rated.against, n_others)
+    versus = _compare_judges(judged, judge_rows, rated.against)
 
     rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
     usual_level = usual_level_of([judge.values for judge in judges], texts)
@@ -317,7 +308,7 @@ def _rated(
     return Rated(
         rating_name,
         len(texts),
-        judges=tuple(complete_judge_rows),
+        judges=tuple(judge_rows),
         baselines=tuple(baseline_rows),
         rater=rater,
         no_rater=no_rater,
@@ -335,40 +326,58 @@ _ColumnValues = tuple[RatedColumn, Floats]
 """A column and its values of the rated texts, items × systems."""
 
 
-def _with_values(columns: Sequence[RatedColumn], texts: Sequence[Sample]) -> list[_ColumnValues]:
-    return [(column, matrix(texts, column.values)) for column in columns]
+@dataclass(frozen=True, slots=True)
+class _RatedTexts:
+    """The texts with a rating of one criterion, and people's means, items × systems."""
+
+    samples: Sequence[Sample]
+    ratings: Floats
+    against: CorrelationWithRatings
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample], rating_name: str, bootstrap: Bootstrap) -> _RatedTexts:
+        """Return those of the samples that have a rating of this name."""
+        texts = [sample for sample in samples if rating_name in sample.human]
+        rating_by_text = {sample.key: sample.human[rating_name] for sample in texts}
+        ratings = matrix(texts, rating_by_text)
+        return cls(texts, ratings, CorrelationWithRatings(ratings, bootstrap))
+
+    def with_values(self, columns: Sequence[RatedColumn]) -> list[_ColumnValues]:
+        """Return the columns, each with its values of these texts."""
+        return [(column, matrix(self.samples, column.values)) for column in columns]
+
+    def row(self, column: RatedColumn, kind: Literal["judge", "baseline"], values: Floats) -> Row:
+        """Correlate one column with the ratings."""
+        return Row(
+            column.name,
+            kind,
+            str(column.signature),
+            self.against.correlate(values),
+            failed=_failed(column, values, self),
+        )
 
 
 def _baseline_rows(
     measured: Sequence[_ColumnValues],
     judge_values: Sequence[Floats],
-    texts: Sequence[Sample],
-    ratings: Floats,
-    *,
-    against: CorrelationWithRatings,
+    rated: _RatedTexts,
 ) -> list[Row]:
     """Correlate the baselines with the ratings, and note which have too few values."""
     rows: list[Row] = []
     for column, values in measured:
-        row = _row(column, "baseline", texts, values, ratings, against=against)
-        few = _too_few_items(values, judge_values, ratings)
+        row = rated.row(column, "baseline", values)
+        few = _too_few_items(values, judge_values, rated.ratings)
         rows.append(replace(row, few=few, directed=column.directed))
     return rows
 
 
-def _row(
-    column: RatedColumn,
-    kind: Literal["judge", "baseline"],
-    texts: Sequence[Sample],
-    values: Floats,
-    ratings: Floats,
-    *,
-    against: CorrelationWithRatings,
-) -> Row:
-    """Correlate one column with the ratings."""
-    correlation = against.correlate(values)
-    failed = _failed(column, texts, values, ratings)
-    return Row(column.name, kind, str(column.signature), correlation, failed=failed)
+def _numbers_of_others(rows: Sequence[Row]) -> dict[Level, int]:
+    """Return by level with how many columns a column is compared, at least 1."""
+    n_others: dict[Level, int] = {}
+    for level in LEVELS:
+        n_comparable = len(_comparable(rows, level))
+        n_others[level] = max(1, n_comparable - 1)
+    return n_others
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,14 +529,10 @@ def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
     return corrected
 
 
-def _failed(
-    column: RatedColumn,
-    texts: Sequence[Sample],
-    values: Floats,
-    ratings: Floats,
-) -> FailedJudgments | None:
+def _failed(column: RatedColumn, values: Floats, rated: _RatedTexts) -> FailedJudgments | None:
     """Compare people's ratings of the failed and of the scored texts."""
-    failures = matrix(texts, dict.fromkeys(column.failed, 0.0))
+    ratings = rated.ratings
+    failures = matrix(rated.samples, dict.fromkeys(column.failed, 0.0))
     has_failure = ~np.isnan(failures)
     scored = ~np.isnan(values)
     failed = has_failure & ~scored
