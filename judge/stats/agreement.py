@@ -505,9 +505,10 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
 
 
 def _icc(votes: Floats, of_mean: bool) -> Statistic:
-    """Compute the ICC from the mean squares of texts, raters and residuals.
+    """Compute the ICC from the mean squares of texts (B), raters (J) and residuals (E).
 
-    The source is Shrout and Fleiss (1979, p. 423).
+    For k raters of n texts it is (B − E) / (B + (k − 1) E + k (J − E) / n) of one rater, and
+    (B − E) / (B + (J − E) / n) of their mean (Shrout and Fleiss 1979, p. 423).
     """
     raters = len(votes)
     complete = ~np.isnan(votes).any(axis=0)

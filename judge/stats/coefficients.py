@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import lcm
+from math import isnan, lcm
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -30,6 +30,8 @@ over all texts; `systems`: between system means.
 """
 LEVELS: tuple[Level, ...] = get_args(Level)
 Key = tuple[Level, Coefficient]
+Cells = tuple[tuple[float | None, ...], ...]
+"""Rows of numbers, None for a missing one."""
 Pair = tuple[Floats, Floats]
 """Two sides, items × systems, NaN in both if either is missing."""
 EXACT = 1_000
@@ -56,6 +58,15 @@ def share(part: Any, whole: Any) -> Floats:
     """Return the quotient, NaN if the divisor is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(whole > 0, part / whole, np.nan)
+
+
+def none_for_nan(values: Floats) -> Cells:
+    """Return the rows of an array with None for NaN."""
+    rows: list[tuple[float | None, ...]] = []
+    for row in values.tolist():
+        cells = [None if isnan(value) else value for value in row]
+        rows.append(tuple(cells))
+    return tuple(rows)
 
 
 def average(values: Any) -> Floats:

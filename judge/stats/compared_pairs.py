@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -180,9 +181,9 @@ class Side(NamedTuple):
     p: float
     tied: bool
     winner: int
-    flipped: float
-    first: float
     longer: float
+    flipped: float = nan
+    first: float = nan
 
     def mirrored(self) -> Side:
         """Return the pair from the opponent's side."""
@@ -253,26 +254,21 @@ def collect_sides(
     sides: list[Side] = []
     for (item, first_name, second_name), (forward, backward) in complete.items():
         outcome = verdict(forward, backward, tie_label)
-        flipped = np.nan
-        mean_of_first = np.nan
-        # Also with `orders=1`, preferences from the data may have some pairs in both orders.
-        if outcome.flipped is not None and forward is not None and backward is not None:
-            flipped = float(outcome.flipped)
-            mean_of_first = (forward.value + backward.value) / 2
         first_length = lengths.get((item, first_name), 0)
         second_length = lengths.get((item, second_name), 0)
-        source_item = source_items.get(item, item)
         side = Side(
-            item=item_index[source_item],
+            item=item_index[source_items.get(item, item)],
             system=system_index[first_name],
             opponent=system_index[second_name],
             p=outcome.preference,
             tied=outcome.tied,
             winner=outcome.winner,
-            flipped=flipped,
-            first=mean_of_first,
             longer=first_length - second_length,
         )
+        # Also with `orders=1`, preferences from the data may have some pairs in both orders.
+        if outcome.flipped is not None and forward is not None and backward is not None:
+            mean_of_first = (forward.value + backward.value) / 2
+            side = side._replace(flipped=float(outcome.flipped), first=mean_of_first)
         sides += [side, side.mirrored()]
     return Sides.from_rows(names, sides, incomplete)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
-from math import isnan
 
 import numpy as np
 
@@ -14,12 +13,14 @@ from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints
 from judge.stats.coefficients import (
     COEFFICIENTS,
     LEVELS,
+    Cells,
     Coefficient,
     Key,
     Level,
     average,
     between,
     coefficients,
+    none_for_nan,
     rounded,
 )
 from judge.stats.correlation import (
@@ -36,8 +37,6 @@ MOST = 24
 """The most columns of a matrix."""
 _MATRIX_EXACT = 200  # with more texts, Spearman over all is not ranked in every resample
 _MAX_TAU_SYSTEMS = 64  # for tau-b within items and between systems: k (k − 1) / 2 signs per row
-
-Cells = tuple[tuple[float | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,21 +154,13 @@ def _matrix(
         level,
         coefficient,
         names,
-        values=_none_for_nan(cells.values),
-        low=_none_for_nan(cells.low),
-        high=_none_for_nan(cells.high),
+        values=none_for_nan(cells.values),
+        low=none_for_nan(cells.low),
+        high=none_for_nan(cells.high),
         n=n,
         method=f"{NAMES[coefficient]} {OVER[level]}; {interval}",
         note="; ".join(filter(None, notes)),
     )
-
-
-def _none_for_nan(cells: Floats) -> Cells:
-    return tuple(_row_without_nan(row) for row in cells.tolist())
-
-
-def _row_without_nan(row: Sequence[float]) -> tuple[float | None, ...]:
-    return tuple(None if isnan(value) else value for value in row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -626,10 +626,10 @@ def _with_agreement(
     rating_by_text = {sample.key: sample.human[rating_name] for sample in rated}
     ratings = matrix(texts, rating_by_text)
     if np.isnan(ratings).all():
-        all_ratings = [vote for sample in texts for vote in votes_on(sample, rating_name)]
-        scale_of_people = f"people rated from {min(all_ratings):g} to {max(all_ratings):g}"
-        scale_of_judge = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
-        return replace(row, no_calibration=f"{scale_of_people}, {scale_of_judge}")
+        all_votes = [vote for sample in texts for vote in votes_on(sample, rating_name)]
+        people_rated = f"people rated from {min(all_votes):g} to {max(all_votes):g}"
+        judge_scale = f"the judge on a scale of {scale.low:g} to {scale.high:g}"
+        return replace(row, no_calibration=f"{people_rated}, {judge_scale}")
     points = levels(scale)
     agreement = _agreement(values, ratings, points, bootstrap)
     exact = _exact_agreement(values, ratings, points) if points else None

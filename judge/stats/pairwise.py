@@ -22,6 +22,7 @@ from judge.stats.bootstrap import (
     sum_of_squares,
     without_nan,
 )
+from judge.stats.coefficients import Cells, none_for_nan, share
 from judge.stats.compared_pairs import NEAR_TIE, TIE, Orders, Sides, collect_sides
 from judge.stats.equal_length import win_rates
 from judge.stats.paired_differences import holm, mean_differences
@@ -96,7 +97,7 @@ class Ranking:
     column: str
     systems: tuple[str, ...]
     standings: tuple[Standing, ...]
-    win_rate: tuple[tuple[float | None, ...], ...]
+    win_rate: Cells
     n: tuple[tuple[int, ...], ...]
     pairs: int
     incomplete: int
@@ -194,7 +195,6 @@ def _ranking(
     standings.sort(key=best_first)
     number_in_data = _in_order_of_data(number, sides.systems, systems)
     preferred_in_data = _in_order_of_data(preferred, sides.systems, systems)
-    win_rate = _quotients(preferred_in_data, number_in_data)
     numbers = [tuple(row) for row in number_in_data.astype(int).tolist()]
     mean_of_first = _mean(sides.first)
     position_bias = None if mean_of_first is None else mean_of_first - TIE
@@ -207,7 +207,7 @@ def _ranking(
         column,
         systems,
         tuple(standings),
-        win_rate=win_rate,
+        win_rate=none_for_nan(share(preferred_in_data, number_in_data)),
         n=tuple(numbers),
         pairs=n_pairs,
         incomplete=sides.incomplete,
@@ -270,16 +270,6 @@ def _p_values_against(sides: Sides, against: str) -> dict[str, float | None]:
     estimates = mean_differences(differences, n_resamples=n_resamples)
     p_values = [estimate.p if estimate else None for estimate in estimates]
     return dict(zip(opponents, holm(p_values), strict=True))
-
-
-def _quotients(sums: Floats, number: Floats) -> tuple[tuple[float | None, ...], ...]:
-    """Return the means of cells, None for an empty cell."""
-    rows: list[tuple[float | None, ...]] = []
-    for sums_of_row, numbers_of_row in zip(sums.tolist(), number.tolist(), strict=True):
-        cells = zip(sums_of_row, numbers_of_row, strict=True)
-        quotients = [total / count if count else None for total, count in cells]
-        rows.append(tuple(quotients))
-    return tuple(rows)
 
 
 def _names_by_group(

@@ -255,14 +255,13 @@ def _estimates(
     upper_bounds: list[float | None] = [None] * len(observed)
     interval = f"{n_items} items: too few for an interval"
     if n_items >= _MIN_ITEMS:
-        lower_ends, upper_ends = bootstrap.interval(drawn, n_items)
-        # Shares are biased upwards in resamples (see `drivers`).
-        shares = observed[n_drivers:]
-        bias = np.nanmean(drawn[:, n_drivers:], axis=0) - shares
-        lower_ends[n_drivers:] = np.maximum(0.0, lower_ends[n_drivers:] - bias)
-        upper_ends[n_drivers:] = np.minimum(1.0, upper_ends[n_drivers:] - bias)
-        lower_bounds = lower_ends.tolist()
-        upper_bounds = upper_ends.tolist()
+        ends = bootstrap.interval(drawn, n_items)
+        ends[:, n_drivers:] = _unbiased_ends(
+            ends[:, n_drivers:],
+            observed[n_drivers:],
+            drawn[:, n_drivers:],
+        )
+        lower_bounds, upper_bounds = ends.tolist()
         interval = str(bootstrap)
 
     def estimate(index: int, name: str, title: str) -> Estimate:
@@ -277,6 +276,16 @@ def _estimates(
         drivers.append(Driver(driver, correlation, explained))
     together = estimate(2 * n_drivers, "R2", f"R² of {', '.join(names)}")
     return _DriverEstimates(tuple(drivers), together)
+
+
+def _unbiased_ends(ends: Floats, shares: Floats, drawn: Floats) -> Floats:
+    """Return the ends of the shares' intervals (2 × shares) without bias, within 0–1.
+
+    `drawn` are resamples × shares. They are biased upwards (see `drivers`).
+    """
+    bias = np.nanmean(drawn, axis=0) - shares
+    lower_ends, upper_ends = ends - bias
+    return np.stack([np.maximum(0.0, lower_ends), np.minimum(1.0, upper_ends)])
 
 
 def _statistics(item: Ints, values: Floats, n_items: int) -> Statistic:
