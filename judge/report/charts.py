@@ -252,6 +252,7 @@ _WIDE = 320  # width of a plot that is alone
 _NARROW = 150  # width of one of several
 _HEAD = 22  # above the rows
 _FOOT = 20  # below the rows
+_AXIS_LABEL = 16  # below the ticks
 _GAP = 24  # between panels
 _TICK_CELL = 7.5  # width of a character of a tick at 11 px, with some space
 
@@ -273,11 +274,15 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A bar per row on one axis; None for a row without a value."""
+    """A bar per row on one axis; None for a row without a value.
+
+    `label`, below the ticks, says what the axis measures.
+    """
 
     axis: Axis
     bars: Sequence[Bar | None]
     head: str = ""
+    label: str = ""
 
 
 def intervals(
@@ -317,7 +322,9 @@ def intervals(
         for row, value in zip(rows, texts, strict=True):
             descriptions.append(f"{row} {head}{value}")
         box = replace(box, left_edge=right + _GAP)
-    size = (right + 4, bottom + _FOOT)
+    has_labels = any(panel.label for panel in panels)
+    foot = _FOOT + _AXIS_LABEL if has_labels else _FOOT
+    size = (right + 4, bottom + foot)
     return chart(chart_name, title, size, elements, values=descriptions, caption=caption)
 
 
@@ -336,9 +343,15 @@ class _Box:
 
 
 def _panel_frame(panel: Panel, box: _Box) -> Iterator[str]:
-    """Draw the heading of a panel and its ticks, with a stronger line at 0 if values go below."""
+    """Draw the heading of a panel, the label of its axis, and its ticks.
+
+    The line at 0 is stronger if values go below.
+    """
+    n_cells = round(box.width / CELL)
+    if panel.label:
+        middle = box.left_edge + box.width / 2
+        yield text(middle, box.bottom + 30, shorten(panel.label, n_cells), "tick", "middle")
     if panel.head:
-        n_cells = round(box.width / CELL)
         yield name_text(box.left_edge, 14, panel.head, cells=n_cells, bold=True)
     labelled = _labelled_ticks(panel.axis, box.width)
     for value, label in panel.axis.ticks:
@@ -386,6 +399,7 @@ def bars(
     rows: Sequence[str],
     values: Sequence[Bar],
     *,
+    label: str = "",
     caption: str = "",
 ) -> Chart:
     """Draw bars of shares or correlations, up to 1; negative ones go to the left."""
@@ -393,7 +407,7 @@ def bars(
     for bar in values:
         lowest = min(lowest, bar.value, bar.low or 0.0)
     axis = even(math.floor(2 * lowest) / 2, 1, 0.5)
-    return intervals(chart_name, title, rows, [Panel(axis, values)], caption=caption)
+    return intervals(chart_name, title, rows, [Panel(axis, values, label=label)], caption=caption)
 
 
 def _bar(axis: Axis, bar: Bar, position: tuple[float, float], plot_width: float) -> str:

@@ -98,6 +98,17 @@ def test_every_column_has_a_chart_named_like_it(result: Result, panel: Result) -
     assert "システム二: 4.62 [4.50, 4.75], 2 texts" in _tips(charts[0])
 
 
+def test_charts_of_means_and_ranks_name_what_their_axes_measure(
+    tested: Result, ranking: Result
+) -> None:
+    """A figure for a paper has no title."""
+    of_means = next(chart for chart in means_charts(tested) if chart.name == "fluency")
+    win_rates, strengths = ranking_charts(ranking.rankings[0], "overall")
+    assert ">fluency</text>" in of_means.svg
+    assert ">win rate (%)</text>" in win_rates.svg
+    assert ">strength (log-odds)</text>" in strengths.svg
+
+
 def test_the_best_system_is_marked_and_worse_ones_are_orange(tested: Result) -> None:
     charts = {chart.name: chart for chart in means_charts(tested)}
     assert charts["fluency"].alt == "good 4.00*; =fair 2.50; poor 2.00"

@@ -66,7 +66,8 @@ def _examples() -> list[Chart]:
     return [
         intervals("mean", "Relevance ↑", names, [Panel(scale(1, 5), [mean, low, None, mean])]),
         intervals("drivers", "Drivers", ("a", "b"), [Panel(wide, [r, r], "length"), Panel(wide, [None, r], "place")]),
-        bars("people", "Judge against people", ("judge", "ROUGE-1"), [Bar(0.8, text="0.80"), r], caption="By system."),
+        bars("people", "Judge against people", ("judge", "ROUGE-1"), [Bar(0.8, text="0.80"), r],
+             label="Spearman's rho", caption="By system."),
         histograms("scores", "Scores", {"a": [1.0, 4.0, 4.4], "b": []}, SCALE, (1, 5)),
         calibration("curve", "Calibration", [Bin(2, 3, 2.5, 3.5, 8, "2 against 3"), Bin(4, 4, None, None, 2)], (1, 5)),
         heat_map("heat", "Correlations", ("a", "b"), ("a", "b"), cells),
@@ -207,6 +208,13 @@ def test_a_bar_starts_at_0_or_at_the_scales_low_end() -> None:
         "0.5",
         "1.0",
     ]
+
+
+def test_the_axis_of_bars_says_what_it_measures() -> None:
+    bar = Bar(0.5, text="0.50")
+    labelled = bars("n", "T", ["up"], [bar], label="Spearman's rho")
+    assert "Spearman's rho" in _words(labelled)
+    assert labelled.height > bars("n", "T", ["up"], [bar]).height
 
 
 def test_a_bar_of_length_0_without_an_interval_is_a_dot() -> None:

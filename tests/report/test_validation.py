@@ -523,7 +523,7 @@ def test_the_agreement_at_a_glance(validation: Validation, result: Result) -> No
     main = main_agreement(with_ratings)
     assert main is validation.rated[0]
     assert agreement_chart(main).alt == (
-        "panel mean 0.60; small-judge 0.55; one rater 0.70; bleurt 0.35; length −0.10; ROUGE-1 0.20"
+        "one rater 0.70; panel mean 0.60; small-judge 0.55; bleurt 0.35; ROUGE-1 0.20; length −0.10"
     )
     judge_tile, baseline_tile = agreement_tiles(with_ratings)
     assert judge_tile.value == "ρ 0.60"

@@ -69,7 +69,11 @@ def means_charts(result: Result) -> Iterator[Chart]:
             continue
         caption = " · ".join(_marks(column, comparison, known_bars))
         title = title_by_column[column.name] + ARROWS[column.better]
-        panel = Panel(_axis_of_means(column, known_bars), drawn_bars)
+        panel = Panel(
+            _axis_of_means(column, known_bars),
+            drawn_bars,
+            label=title_by_column[column.name],
+        )
         chart = intervals(column.name, title, _row_labels(systems), [panel], caption=caption)
         yield replace(chart, tabled=True)
 
@@ -169,14 +173,15 @@ def ranking_charts(ranking: Ranking, label: str) -> Iterator[Chart]:
     systems = list(dict.fromkeys([*rates, *ranking.systems]))
     if rates:
         bars_of_systems = [rates.get(system) for system in systems]
-        panels = [Panel(even(0, 100, 25), bars_of_systems)]
+        panels = [Panel(even(0, 100, 25), bars_of_systems, label="win rate (%)")]
         chart_name = f"win-rate-{ranking.column}"
         chart = intervals(chart_name, f"Win rate: {label}", systems, panels)
         yield replace(chart, tabled=True)
     if strengths:
         bars_of_systems = [strengths.get(system) for system in systems]
         known_bars = list(strengths.values())
-        panels = [Panel(_around(known_bars), bars_of_systems)]
+        axis = _around(known_bars)
+        panels = [Panel(axis, bars_of_systems, label="strength (log-odds)")]
         chart_name = f"strength-{ranking.column}"
         chart = intervals(chart_name, f"Strength: {label}", systems, panels)
         yield replace(chart, tabled=True)
@@ -266,6 +271,7 @@ def _metric_bars(judged: str, size: str, bar_by_title: Mapping[str, Bar], over: 
         f"Metrics against the judge ({judged}; {size})",
         [*strongest],
         [*strongest.values()],
+        label="Spearman's rho",
         caption=caption,
     )
 

@@ -371,10 +371,15 @@ def best_baseline(rated: Rated, level: Level) -> tuple[str | None, Estimate | No
 
 
 def agreement_chart(rated: Rated, level: Level | None = None) -> Chart:
-    """Draw Spearman's correlation with people: the judges, one rater and the baselines."""
+    """Draw Spearman's correlation with people: the judges, one rater and the baselines.
+
+    The strongest comes first.
+    """
     bar_by_row = {}
     shown_level = usable_level(rated, level or rated.usual_level)
-    for row, estimate in charted_rows(rated, shown_level):
+    rows = charted_rows(rated, shown_level)
+    rows.sort(key=lambda row_and_estimate: -row_and_estimate[1].value)
+    for row, estimate in rows:
         row_name = "one rater" if row.kind == "rater" else column_title(row.name)
         text = number(estimate.value, SHORT)
         bar = charts.Bar(estimate.value, estimate.low, estimate.high, text)
@@ -386,6 +391,7 @@ def agreement_chart(rated: Rated, level: Level | None = None) -> Chart:
         f"Judge against people: {rated.criterion}",
         [*bar_by_row],
         [*bar_by_row.values()],
+        label="Spearman's rho",
         caption=(
             f"Spearman's correlation with people's ratings, {OVER[shown_level]}, "
             "with 95% intervals."
