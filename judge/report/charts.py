@@ -21,7 +21,7 @@ from rich.cells import cell_len, set_cell_size
 
 from judge.core.format import decimals, minus, number, one_line, plural
 from judge.report.document import Cell, Chart
-from judge.report.format import isolate
+from judge.report.format import isolate, shortest_places
 
 MAX_ROWS = 100
 """Systems in a chart."""
@@ -29,6 +29,7 @@ CELL = 7.5
 """Pixels of a character at 13 px; a CJK character takes two."""
 _NAME = 28  # cells of a name
 _NONCHARACTERS = {0xFFFE: "�", 0xFFFF: "�"}  # not allowed in XML
+_DIGITS_OF_EDGES = 9  # after the point; edges of bins differ by more
 _ALT = 20  # values that a chart's description lists
 Anchor = Literal["start", "middle", "end"]
 
@@ -691,14 +692,12 @@ def bins(
     if high is None:
         high = max(values, default=1.0)
     width = ((high - low) or 1.0) / 10
-    n_decimals = decimals([high, low])
-    starts = [low + index * width for index in range(10)]
-    ranges = []
-    for start in starts:
-        range_start = number(start, n_decimals)
-        range_end = number(start + width, n_decimals)
-        ranges.append(f"{range_start}–{range_end}")
-    return Bins(starts[1:], ranges)
+    # Rounded, so that the score 0.3 is on the edge 3 * 0.1, not below it.
+    edges = [round(low + index * width, _DIGITS_OF_EDGES) for index in range(11)]
+    n_decimals = shortest_places(edges, most=decimals([high, low]))
+    edge_texts = [number(edge, n_decimals) for edge in edges]
+    ranges = [f"{start}–{end}" for start, end in pairwise(edge_texts)]
+    return Bins(edges[1:-1], ranges)
 
 
 # Two equal axes: the judge's scores to the right, people's ratings up

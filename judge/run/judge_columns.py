@@ -41,7 +41,8 @@ _NAME_WITH_SCALE = re.compile(r"(?P<name>.+?)\s*\((?P<scale>[^()]*\d)\)")
 class JudgeColumn:
     """A criterion whose scores are in a column of the data.
 
-    `cell` is the name of the column in the data. A value of `pass_at` or better passes.
+    `cell` is the name of the column in the data. A value of `pass_at` or better passes. If the
+    scores are `continuous`, such as 37 or 0.62, the labels of `scale` are only its ends.
     """
 
     criterion: str
@@ -49,6 +50,7 @@ class JudgeColumn:
     scale: Scale
     better: Better = "higher"
     pass_at: float | None = None
+    continuous: bool = False
 
     def as_criterion(self) -> Criterion:
         """Return a criterion of this name and scale, for what compares ratings with the judge."""
@@ -63,14 +65,17 @@ class JudgeColumn:
         """Return the column of the run."""
         lower_is_better = self.better == "lower"
         signature = Signature.external(self.criterion, lower_is_better=lower_is_better)
+        # Rounded to the ends of their scale, continuous scores would mean nothing.
+        labels = () if self.continuous else self.scale.labels
+        values = () if self.continuous else self.scale.values
         return Column(
             self.criterion,
             "criterion",
             signature,
             low=self.scale.low,
             high=self.scale.high,
-            labels=self.scale.labels,
-            values=self.scale.values,
+            labels=labels,
+            values=values,
             criterion=self.criterion,
             better=self.better,
             pass_at=self.pass_at,
@@ -212,8 +217,7 @@ def _with_scale(
     if ends is not None:
         lowest, highest = ends
         _check_ends(column, lowest, highest, rows)
-        scale = _scale(lowest, highest, values)
-        return replace(column, scale=scale), []
+        return _on_scale(column, lowest, highest, values), []
     if all(finite_number(cell) is None for cell in cells):
         # Verdicts, and nothing else.
         pass_at = 1.0 if column.better == "higher" else 0.0
@@ -232,8 +236,7 @@ def _with_scale(
         scale_text = f"every score is {lowest:g}, so that the scale is unknown"
     another = option("scale", "1-5")
     note = f"{column.criterion}: {scale_text}; {another} sets another one."
-    scale = _scale(lowest, highest, values)
-    return replace(column, scale=scale), [note]
+    return _on_scale(column, lowest, highest, values), [note]
 
 
 def _check_words(column: JudgeColumn, rows: Sequence[Sample]) -> None:
@@ -263,14 +266,21 @@ def _check_words(column: JudgeColumn, rows: Sequence[Sample]) -> None:
         )
 
 
-def _scale(lowest: float, highest: float, values: Sequence[float]) -> Scale:
-    """Return the scale from `lowest` to `highest`: whole numbers, or only its ends."""
+def _on_scale(
+    column: JudgeColumn,
+    lowest: float,
+    highest: float,
+    values: Sequence[float],
+) -> JudgeColumn:
+    """Return the column with the scale from `lowest` to `highest`: whole numbers, or its ends."""
     numbers = (lowest, highest, *values)
     is_whole = all(number.is_integer() for number in numbers)
     if is_whole and highest - lowest < _MOST_LABELS:
-        return Scale.integers(int(lowest), int(highest))
+        scale = Scale.integers(int(lowest), int(highest))
+        return replace(column, scale=scale)
     labels = (f"{lowest:g}", f"{highest:g}")
-    return Scale(labels, (lowest, highest))
+    scale = Scale(labels, (lowest, highest))
+    return replace(column, scale=scale, continuous=not set(values) <= set(scale.values))
 
 
 def _check_ends(column: JudgeColumn, lowest: float, highest: float, rows: Sequence[Sample]) -> None:

@@ -14,6 +14,7 @@ from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statist
 from judge.stats.coefficients import paired
 
 _BINS = 10
+_DIGITS = 9  # of an edge, after the point
 _MAX_LABELS = 11  # scales with more labels get ten equal bins
 
 
@@ -64,7 +65,8 @@ def edges(column: Column) -> tuple[float, ...]:
         middles = [(lower + upper) / 2 for lower, upper in pairwise(points)]
         ends_and_middles = [column.low, *middles, column.high]
         return tuple(ends_and_middles)
-    equal_bins = np.linspace(column.low, column.high, _BINS + 1)
+    # Rounded, so that the score 0.3 is on the edge 3 * 0.1, not below it.
+    equal_bins = np.linspace(column.low, column.high, _BINS + 1).round(_DIGITS)
     return tuple(equal_bins.tolist())
 
 

@@ -641,14 +641,18 @@ def _with_agreement(
     if epsilon is None:
         return row
     votes = votes_of(usable, rating_name)
-    return replace(row, alt_test=_alt_test(values, votes, points, epsilon))
+    levels_or_ends = points or (scale.low, scale.high)
+    return replace(row, alt_test=_alt_test(values, votes, levels_or_ends, epsilon))
 
 
 def _alt_test(values: Floats, votes: Votes, points: Sequence[float], epsilon: float) -> AltTest:
-    """Return the alternative annotator test of a judge's values; `points` are the scale's labels."""
+    """Return the alternative annotator test of a judge's values.
+
+    `points` are the values of the scale's labels, or its ends if it has none.
+    """
     known_votes = votes.values[~np.isnan(votes.values)]
-    # If people use the labels only, an expected score such as 4.9 would lose every tie.
-    if points and np.isin(known_votes, points).all():
+    # If people use the points only, an expected score such as 4.9 would lose every tie.
+    if np.isin(known_votes, points).all():
         values = _nearest(values, points)
     return alt_test(values, votes.values, votes.names, epsilon)
 
@@ -684,7 +688,8 @@ def _agreement(
     both = np.stack([values, ratings])
     alpha = agree(both, ("alpha_interval",), bootstrap)
     if not points:
-        return alpha
+        lacking = {**alpha.lacking, **dict.fromkeys(_KAPPA, "the scores are not on a few levels")}
+        return Agreement(alpha.estimates, lacking)
     rounded_up = _nearest(both, points)
     rounded_down = _nearest(both, points, halfway_up=False)
     on_label_or_halfway = (rounded_up + rounded_down) / 2

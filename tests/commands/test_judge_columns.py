@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import itertools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -410,3 +411,41 @@ def test_a_pair_without_a_preference_is_refused(row: dict[str, Any], problem: st
 def test_pairs_are_sent_to_the_command_for_them() -> None:
     with pytest.raises(DataError, match="rank"):
         judge.evaluate(PAIRS, judge_columns="preference")
+
+
+@pytest.mark.parametrize(
+    ("scores", "scale", "labels"),
+    [
+        ((1, 3, 5), "1-5", ("1", "2", "3", "4", "5")),
+        ((-1, 0, 1), "-1-1", ("-1", "0", "1")),
+        ((0, 100, 100), "0-100", ("0", "100")),
+        ((21, 32, 27), "0-100", ()),
+        ((0.25, 0.5, 0.75), None, ()),
+        ((1.5, 4.25, 3), "1-5", ()),
+    ],
+)
+def test_continuous_scores_have_no_levels(
+    scores: Sequence[float],
+    scale: str | None,
+    labels: Sequence[str],
+) -> None:
+    rows = [{"item": str(index), "v": score} for index, score in enumerate(scores)]
+    (column,) = evaluate(rows, "v", scale=scale).table.columns
+    assert column.labels == labels
+    assert len(column.values) == len(labels)
+
+
+def test_continuous_scores_are_drawn_in_bins_and_have_no_confusion_and_kappa() -> None:
+    rows = [
+        {"item": str(index), "system": system, "v": 12 + index, "human": 40 - index}
+        for index in range(8)
+        for system in "ab"
+    ]
+    result = evaluate(rows, "v", scale="0-100")
+    (rated,) = judge.validate(result).rated
+    row = rated.judges[0]
+    assert "kappa_quadratic" in row.agreement.lacking
+    assert row.exact is None
+    page = result.report("html")
+    assert "a 8 × 10–20; b 8 × 10–20" in page
+    assert "Same level" not in page

@@ -279,11 +279,17 @@ def test_a_scale_of_words_has_a_bin_per_word() -> None:
 
 def test_a_scale_of_many_or_unknown_values_has_ten_bins() -> None:
     assert bins({str(k): k for k in range(101)}, (0, 100), []).labels[:2] == [
-        "0.00–10.00",
-        "10.00–20.00",
+        "0–10",
+        "10–20",
     ]
     edges = bins({}, (None, None), [2.0, 12.0, 12.0]).edges
     assert (edges[0], edges[-1]) == (3.0, 11.0)
+
+
+@pytest.mark.parametrize("tenths", range(1, 10))
+def test_a_score_on_an_edge_of_a_bin_counts_in_the_upper_one(tenths: int) -> None:
+    counts = bins({}, (0, 1), []).count([tenths / 10])
+    assert counts.index(1) == tenths
 
 
 def test_calibration_points_grow_with_their_number_of_texts() -> None:
