@@ -9,7 +9,7 @@ import re
 import unicodedata
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal
@@ -130,13 +130,10 @@ CLUSTER = (
     rf"(?:[\u1039\u17d2](?=\w)[{CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{CLUSTERED}])*"
 )
 SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
-# A search for the letters of each script: 가 for Hangul.
-_LETTERS_OF = {
-    letters: re.compile(f"[{letters}]")
-    for row in _BY_SCRIPT
-    for letters in (row.letters, row.own_letters)
-    if letters
-}
+_ALL_LETTERS = [language.letters for language in _BY_SCRIPT]
+_ALL_LETTERS += [language.own_letters for language in _BY_SCRIPT if language.own_letters]
+# A search for the letters of each script, and for those that distinguish a language: 가 for Hangul.
+_LETTERS_OF = {letters: re.compile(f"[{letters}]") for letters in _ALL_LETTERS}
 # A token as `tokens` says: 中, ไทย as two clusters, naïve.
 _TOKEN = re.compile(f"[{SCRIPTS}]|{CLUSTER}|(?:[^\\W{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
 # A word with its marks, in any script: naïve, หนึ่ง, x2.
@@ -241,14 +238,16 @@ def han_writing(text: str) -> str:
     either kind of Chinese or Japanese.
     """
     # 々 is in no standard's frequent characters.
-    numbers = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))
-    number_rare: dict[str, int] = {}
+    counts = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))
+    rare_by_writing: dict[str, int] = {}
     for writing, frequent in _frequent_characters().items():
-        rare = [number for character, number in numbers.items() if character not in frequent]
-        number_rare[writing] = sum(rare)
-    fewest = min(number_rare.values())
-    likely = [writing for writing, number in number_rare.items() if number == fewest]
-    return likely[0] if len(likely) == 1 or "ja" not in likely else ""
+        rare = [count for character, count in counts.items() if character not in frequent]
+        rare_by_writing[writing] = sum(rare)
+    fewest = min(rare_by_writing.values())
+    likely = [writing for writing, n_rare in rare_by_writing.items() if n_rare == fewest]
+    if len(likely) > 1 and "ja" in likely:
+        return ""
+    return likely[0]
 
 
 @cache
@@ -292,8 +291,13 @@ def html_language(code: str, text: str) -> str:
 
 def language_of(samples: Iterable[Sample]) -> str:
     """Return the code of the language of the samples' outputs and sources."""
-    texts = (text for sample in samples for text in (sample.output, sample.source or ""))
-    return detect_language(texts)
+    return detect_language(_outputs_and_sources(samples))
+
+
+def _outputs_and_sources(samples: Iterable[Sample]) -> Iterator[str]:
+    for sample in samples:
+        yield sample.output
+        yield sample.source or ""
 
 
 def detect_language_or_none(text: str) -> str | None:
@@ -330,10 +334,11 @@ def word_shares(texts: Iterable[str]) -> dict[str, float]:
 
     Reads and counts as `detect_language` does. Empty without any word.
     """
-    words = _words_by_language(normal(_beginnings(texts)))
-    all_words = sum(words.values())
-    largest_first = sorted(words.items(), key=lambda item: -item[1])
-    return {code: number / all_words for code, number in largest_first if number}
+    counts = _words_by_language(normal(_beginnings(texts)))
+    total = sum(counts.values())
+    present = [code for code, count in counts.items() if count]
+    largest_first = sorted(present, key=lambda code: -counts[code])
+    return {code: counts[code] / total for code in largest_first}
 
 
 def count_words(text: str) -> float:
@@ -360,26 +365,33 @@ def _words_by_language(text: str) -> dict[str, float]:
     letters = {script: len(pattern.findall(text)) for script, pattern in _LETTERS_OF.items()}
     words: dict[str, float] = {}
     rest = text
-    for row in _BY_SCRIPT:
-        already_japanese = row.letters == HAN and "ja" in words
-        if not letters[row.letters] or already_japanese or not _is_written(row, letters, text):
+    for language in _BY_SCRIPT:
+        already_japanese = language.letters == HAN and "ja" in words
+        if already_japanese or not _is_written(language, letters, text):
             continue
-        if row.spaced:
-            has_letter = _LETTERS_OF[row.letters].search
+        if language.spaced:
+            has_letter = _LETTERS_OF[language.letters].search
             parts = rest.split()
-            words[row.code] = sum(bool(has_letter(part)) for part in parts)
-            rest = " ".join(part for part in parts if not has_letter(part))
+            other_parts = [part for part in parts if not has_letter(part)]
+            words[language.code] = len(parts) - len(other_parts)
+            rest = " ".join(other_parts)
         else:
-            words[row.code] = letters[row.letters] / 2
+            words[language.code] = letters[language.letters] / 2
     words[DEFAULT_LANGUAGE] = len(_OTHER_WORD.findall(rest))
     return words
 
 
-def _is_written(row: Language, letters: Mapping[str, int], text: str) -> bool:
-    """Return whether a text is in this language and not another one of the same script."""
-    if not row.own_letters or letters[row.own_letters] >= _OWN_SHARE * letters[row.letters]:
+def _is_written(language: Language, letters: Mapping[str, int], text: str) -> bool:
+    """Return whether a text has this language's script, and not another language of the script.
+
+    `letters` has the number of the text's letters by script.
+    """
+    in_script = letters[language.letters]
+    if not in_script:
+        return False
+    if not language.own_letters or letters[language.own_letters] >= _OWN_SHARE * in_script:
         return True
-    return han_writing(text) == row.code
+    return han_writing(text) == language.code
 
 
 def is_cjk(text: str) -> bool:
@@ -392,8 +404,8 @@ def is_cjk(text: str) -> bool:
         return False
     lowered = unicodedata.normalize("NFKC", text).lower()
     letters = [letter for letter in lowered if letter.isalpha()]
-    number_ascii = sum(letter.isascii() for letter in letters)
-    return 2 * number_ascii < len(letters)
+    n_ascii = sum(map(str.isascii, letters))
+    return 2 * n_ascii < len(letters)
 
 
 def has_letter_beyond_ascii(text: str) -> bool:
@@ -408,8 +420,9 @@ def is_latin(text: str) -> bool:
     """Return whether all letters and digits are Latin ones, with or without diacritics."""
     if text.isascii():
         return True
-    letters = {letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()}
-    return {script_of(letter) for letter in letters if not letter.isascii()} <= {"LATIN", ""}
+    letters = set(filter(str.isalnum, unicodedata.normalize("NFKC", text)))
+    beyond_ascii = [letter for letter in letters if not letter.isascii()]
+    return all(script_of(letter) in ("LATIN", "") for letter in beyond_ascii)
 
 
 def main_script(text: str) -> str:
@@ -420,20 +433,23 @@ def main_script(text: str) -> str:
     """
     if text.isascii():
         return "LATIN" if any(map(str.isalpha, text)) else ""
+    letters = filter(str.isalpha, unicodedata.normalize("NFKC", text))
     counts: Counter[str] = Counter()
-    for letter, number in Counter(unicodedata.normalize("NFKC", text)).items():
-        script = script_of(letter) if letter.isalpha() else ""
+    for letter, count in Counter(letters).items():
+        script = script_of(letter)
         if script:
-            counts[script] += 2 * number if script in _TWO_LETTERS else number
-    return max(counts, key=counts.__getitem__) if counts else ""
+            counts[script] += 2 * count if script in _TWO_LETTERS else count
+    return max(counts, key=counts.__getitem__, default="")
 
 
 def script_of(letter: str) -> str:
     """Return the script of a letter, as `main_script`; "" for letters of no script, such as ʼ."""
-    name = unicodedata.name(letter, "").partition(" ")[0]
-    if name in ("HIRAGANA", "KATAKANA"):
+    first_word, _, _ = unicodedata.name(letter, "").partition(" ")
+    if first_word in ("HIRAGANA", "KATAKANA"):
         return "KANA"
-    return "" if name in ("MODIFIER", "KATAKANA-HIRAGANA") else name
+    if first_word in ("MODIFIER", "KATAKANA-HIRAGANA"):
+        return ""
+    return first_word
 
 
 def is_english(text: str) -> bool:
@@ -519,8 +535,9 @@ _CANDIDATE = re.compile(
     rf"[{_CLOSERS}]*+(?:{_FRENCH_CLOSER})?+\s+(?!{_SPACED_CLOSER}))"
 )
 _OPENS = {closing: opening for row in _TABLE for opening, closing in row.quotes}
+_MARKS_OF_QUOTES = "".join((*_OPENS.values(), *_OPENS))
 # A mark that opens or closes: 「, ）, “.
-_BRACKET = re.compile(f"[{''.join((*_OPENS.values(), *_OPENS))}]")
+_BRACKET = re.compile(f"[{_MARKS_OF_QUOTES}]")
 
 # What follows a quotation or bracket inside a sentence: a comma, Japanese or Korean particles,
 # Korean verbs of saying. A name that ends in a stop, and the particle after it: モーニング娘。が来日した,
@@ -532,7 +549,8 @@ _PARTICLES = (
     f"[がとで](?=[{_NOUN}「『])",  # `が、` begins a sentence
     "の(?![ちんびぼど])(?=[ぁ-ん])",  # so do のち and のんびり
 )
-_PARTICLE = f"(?:{'|'.join(_PARTICLES)})"
+_ANY_PARTICLE = "|".join(_PARTICLES)
+_PARTICLE = f"(?:{_ANY_PARTICLE})"
 # The が of モーニング娘。が, and the の of けいおん！の.
 _NAME_GOES_ON = re.compile(f"(?<=[{_NOUN}][。．｡]){_PARTICLE}|(?<=[！？!?]){_PARTICLE}").match
 _TOGETHER = "「『（"  # what keeps its sentences together, whatever the stops
@@ -618,7 +636,8 @@ def sentences(text: str) -> list[str]:
         parts = _STANDING_STOP.split(text)
     else:
         parts = _parts_after_stops(text)
-    return [part.strip() for part in parts if part.strip()]
+    stripped = [part.strip() for part in parts]
+    return [part for part in stripped if part]
 
 
 def _parts_after_stops(line: str) -> list[str]:
@@ -670,25 +689,34 @@ def _stop_ends(line: str, start: int, match: re.Match[str], quoted: list[tuple[i
     A stop that needs no white space after it does not inside the spans that are `quoted`.
     """
     mark = match.group().rstrip()
+    last_mark = mark[-1]
     end = match.end()
-    around = bisect(quoted, (match.start(), 0)) - 1
-    inside = around >= 0 and quoted[around][1] >= end
+    opening = _opening_around(line, match, quoted)
     if match.lastgroup != "spaced":
-        closed = mark[-1] in _CLOSERS
+        closed = last_mark in _CLOSERS
         goes_on = (closed and _GOES_ON(line, end)) or _NAME_GOES_ON(line, end)
-        return not inside and not goes_on
-    if inside and line[quoted[around][0]] in _TOGETHER:
+        return not opening and not goes_on
+    if opening and opening in _TOGETHER:
         return False  # （p. 3）
     small_follows = line[end].islower()  # the line is stripped: something follows
-    if mark[-1] in _CLOSERS:
-        quotation_goes_on = small_follows and mark[-1] in _QUOTES
+    if last_mark in _CLOSERS:
+        quotation_goes_on = small_follows and last_mark in _QUOTES
         return not quotation_goes_on and not _GOES_ON(line, end)
     if "..." in mark or "…" in mark:
         return not small_follows
-    return mark != "." or not _abbreviates(line, start, match.start(), end)
+    return mark != "." or not _belongs_to_word(line, start, match.start(), end)
 
 
-def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
+def _opening_around(line: str, match: re.Match[str], quoted: list[tuple[int, int]]) -> str:
+    """Return the mark that opens the quotation or bracket around a stop, "" if none is."""
+    index = bisect(quoted, (match.start(), 0)) - 1
+    if index < 0:
+        return ""
+    opening, closing = quoted[index]
+    return line[opening] if match.end() <= closing else ""
+
+
+def _belongs_to_word(line: str, start: int, stop: int, end: int) -> bool:
     """Return whether the full stop at `stop` belongs to the word or number before it.
 
     Such a stop ends no sentence.
@@ -700,15 +728,21 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
     word = last_word.group()
     if _LIST_MARK(line[start:stop]) or _DATE(before):
         return True
-    if word.isdecimal() and _DAY(line, end):
-        return True
     next_word = _NEXT_WORD(line, end)
     following = next_word.group(1) if next_word else ""
     if word.isdecimal():
-        return _is_ordinal(word, before, following)
-    two_capitals = len(word) == 2 and word.isupper()
-    if (len(word) == 1 or two_capitals) and _SHORT(line, end):
+        return _DAY(line, end) is not None or _is_ordinal(word, before, following)
+    is_short = len(word) == 1 or _is_two_capitals(word)
+    if is_short and _SHORT(line, end):
         return True  # the first stop of z. B., J. R., EE. UU.
+    return _is_abbreviation(word, before, following)
+
+
+def _is_abbreviation(word: str, before: str, following: str) -> bool:
+    """Return whether a word with a full stop is an abbreviation inside a sentence.
+
+    `before` ends in the word, and `following` is the next word.
+    """
     if _is_never_last(word):
         return True
     lower = word.lower()
@@ -721,11 +755,15 @@ def _abbreviates(line: str, start: int, stop: int, end: int) -> bool:
     if lower in _GERMAN_OFTEN_LAST:
         starters = _STARTERS_AFTER_MIO
     elif spaced or _is_often_last(word):
-        starters = _STARTERS_AFTER_EE_UU if two_capitals else _STARTERS
+        starters = _STARTERS_AFTER_EE_UU if _is_two_capitals(word) else _STARTERS
     else:
         return False
     starts_sentence = following[:1].isupper() and following.lower() in starters
     return not starts_sentence
+
+
+def _is_two_capitals(word: str) -> bool:
+    return len(word) == 2 and word.isupper()
 
 
 def _is_ordinal(number: str, before: str, following: str) -> bool:

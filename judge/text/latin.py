@@ -114,15 +114,21 @@ def latin_language(text: str) -> Literal["English", "other", "unknown"]:
     """
     composed = unicodedata.normalize("NFKC", text)
     words = [word.replace("’", "'") for word in _WORD(composed)]
-    number_english = sum(word.lower() in _ENGLISH for word in words)
-    # A capital begins the text, or a name: Los Angeles, El Paso.
-    counted = [word for index, word in enumerate(words) if index == 0 or word.islower()]
-    foreign = [word.lower() for word in counted if word.lower() in _FOREIGN]
-    number_in_names = sum(word in _OF_NAMES for word in foreign)
-    not_ascii = [word.lower() for word in words if not word.isascii()]
-    with_diacritics = [word for word in not_ascii if word not in _FOREIGN]
+    n_english = 0
+    foreign: list[str] = []
+    with_diacritics: list[str] = []
+    for index, word in enumerate(words):
+        lower = word.lower()
+        if lower in _ENGLISH:
+            n_english += 1
+        elif lower in _FOREIGN:
+            # A capital begins the text, or a name: Los Angeles, El Paso.
+            if index == 0 or word.islower():
+                foreign.append(lower)
+        elif not word.isascii():
+            with_diacritics.append(lower)
     evidence = foreign + with_diacritics
-    has_own_word = len(foreign) > number_in_names
-    if has_own_word and len(set(evidence)) >= _FEWEST and len(evidence) > number_english:
+    has_own_word = not _OF_NAMES.issuperset(foreign)
+    if has_own_word and len(set(evidence)) >= _FEWEST and len(evidence) > n_english:
         return "other"
-    return "English" if number_english >= _FEWEST else "unknown"
+    return "English" if n_english >= _FEWEST else "unknown"

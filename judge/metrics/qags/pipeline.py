@@ -39,8 +39,9 @@ _BERTSCORE_COLUMNS = {"bertscore": "bertscore", "bertscore_corrected": "correcte
 # "the café of a town" has two, "theme" has none
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _MARKS = frozenset(string.punctuation)
+_CJK_LETTERS = "".join(language.letters for language in text.LANGUAGES.values())
 # 喫茶店, はい, 네
-_CJK = re.compile(f"[{''.join(row.letters for row in text.LANGUAGES.values())}]").search
+_CJK = re.compile(f"[{_CJK_LETTERS}]").search
 
 
 def similarities(
