@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -22,14 +22,16 @@ class _Keys:
     """The keys of wide rows: a text's fields, scores by column, reasons and quotations, ratings by
     criterion, and the data's own columns by name.
 
-    The overall score, if there is one, is the first of the scores.
+    The overall score, if there is one, is the first of the scores. `in_order` has all keys in the
+    order of a row.
     """
 
     fields: Sequence[str]
     scores: Mapping[str, str]
-    words: Sequence[str]
+    words: Collection[str]
     ratings: Mapping[str, str]
     own_columns: Mapping[str, str]
+    in_order: tuple[str, ...]
 
     @classmethod
     def of(cls, table: Table) -> _Keys:
@@ -42,17 +44,19 @@ class _Keys:
             scores = {OVERALL: OVERALL, **scores}
         words = _word_keys(table)
         ratings = _rating_keys(table)
-        used = [*fields, *scores.values(), *words, *ratings.values(), "failures"]
+        keys = [*fields, *scores.values(), *words, *ratings.values(), "failures"]
         # A column of the data that has the name of another key gets a new heading.
-        return cls(fields, scores, words, ratings, table.own_columns(used))
-
-    @property
-    def in_order(self) -> tuple[str, ...]:
-        """Return all keys in the order of a row."""
-        values = [*self.scores.values(), *self.words, *self.ratings.values()]
-        keys = [*self.fields, *values, "failures", *self.own_columns.values()]
-        # Columns called `item` and `score.item` share a key.
-        return tuple(dict.fromkeys(keys))
+        own_columns = table.own_columns(keys)
+        keys += own_columns.values()
+        return cls(
+            fields,
+            scores,
+            words=frozenset(words),
+            ratings=ratings,
+            own_columns=own_columns,
+            # Columns called `item` and `score.item` share a key.
+            in_order=tuple(dict.fromkeys(keys)),
+        )
 
     def row_without_scores(self, sample: Sample) -> dict[str, Any]:
         """Return the row of a text, which has every key."""

@@ -183,10 +183,8 @@ def _ranking(
     n_groups = len(set(groups.values()))
     strengths = fit_strengths(sides, number, preferred, groups=n_groups)
     standings = _standings(sides, column, strengths, against=against, seed=seed)
-    times_met = number[np.triu_indices(len(number), 1)]
     # Win rates against different opponents cannot be compared.
-    met_equally_often = len(np.unique(times_met)) <= 1
-    by_strength = not met_equally_often and strengths.values is not None
+    by_strength = strengths.values is not None and not _met_equally_often(number)
 
     def best_first(standing: Standing) -> tuple[int, float]:
         score = (standing.strength or 0.0) if by_strength else standing.win_rate
@@ -220,6 +218,12 @@ def _ranking(
         against=against,
         groups=_names_by_group(standings, groups),
     )
+
+
+def _met_equally_often(number: Floats) -> bool:
+    """Return whether all pairs of systems have the same `number` (systems × systems)."""
+    above_diagonal = np.triu_indices(len(number), 1)
+    return len(np.unique(number[above_diagonal])) <= 1
 
 
 def _in_order_of_data(
