@@ -185,17 +185,17 @@ def _pair_powers(
     fewest_of_pairs = min(spread.items for spread in scatter.pairs)
     fewest = items or fewest_of_pairs
     if one_pair or len(scatter.pairs) == 1:
-        spread_by_place = {"": scatter.worst}
+        spread_by_kind = {"": scatter.worst}
     else:
         hardest = scatter.hardest(difference, fewest)
-        spread_by_place = {"median": scatter.median, "worst": hardest}
-    for place, spread in spread_by_place.items():
+        spread_by_kind = {"median": scatter.median, "worst": hardest}
+    for pair_kind, spread in spread_by_kind.items():
         n_items = items or spread.items
-        if place == "worst":
+        if pair_kind == "worst":
             n_items = fewest
         systems = frozenset(spread.systems)
         yield PairPower(
-            place=place,
+            place=pair_kind,
             systems=spread.systems,
             items=n_items,
             difference=spread.mean,

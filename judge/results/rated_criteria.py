@@ -168,8 +168,8 @@ def flat(rated: Rated) -> Criterion:
         if versus.pearson is not None:
             versus_records.append(_versus_record(versus, "pearson", versus.pearson))
     leads: list[Lead] = []
-    for (other, level), estimate in rated.behind.items():
-        leads.append(Lead(other, level, **_numbers(estimate)))
+    for (column_name, level), estimate in rated.behind.items():
+        leads.append(Lead(column_name, level, **_numbers(estimate)))
     return Criterion(
         criterion=rated.criterion,
         texts=rated.texts,

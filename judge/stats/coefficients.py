@@ -391,8 +391,8 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
 
     def terms(first: int, second: int) -> _Terms:
         products = [(first, second), (first, first), (second, second)]
-        sums = np.array([ranks[column] @ ranks[other] for column, other in products])
-        slopes = [slope_of_product(column, other) for column, other in products]
+        sums = np.array([ranks[column] @ ranks[partner] for column, partner in products])
+        slopes = [slope_of_product(column, partner) for column, partner in products]
         return _Terms(_ratio(sums), sums, np.stack(slopes))
 
     return terms
