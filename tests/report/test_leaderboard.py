@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from judge.report.views.printed_ranks import in_printed_order
 from judge.results.result import Result
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import item_means
+from judge.stats.derived_columns import overall
 from judge.stats.ranks import Rank
 from judge.stats.system_differences import Comparison, compare
 from judge.table import Table
@@ -191,6 +193,53 @@ def test_one_system_has_a_row_for_each_column() -> None:
     assert "criteria 1–5" in shown.whole_key
     assert "lower is better: rude" in shown.whole_key
     assert shown.caption == "Mean scores of shop."
+
+
+SCALES = {
+    "rude": Column("rude", "criterion", Signature("rude"), 1.0, 5.0),
+    "kind": Column("kind", "criterion", Signature("kind"), 1.0, 5.0),
+    "share": Column("share", "criterion", Signature("share"), 0.0, 1.0),
+    "signed": Column("signed", "criterion", Signature("signed"), -3.0, 3.0),
+    "odd": Column("odd", "criterion", Signature("odd"), 0.7, 3.2),
+    "passed": Column("passed", "criterion", Signature("passed"), 0.0, 1.0, ("no", "yes"), values=(0.0, 1.0)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "keys"),
+    [
+        ("rude", {"criteria 1–5"}),
+        ("share", {"criteria 0–1"}),
+        ("odd", set()),
+        ("rude kind", {"overall 0–1, criteria 1–5"}),
+        ("rude passed", {"overall 0–1, criteria 1–5"}),
+        ("rude share kind", {"overall 0–1", "rude, kind 1–5", "share 0–1"}),
+        ("rude signed", {"overall 0–1", "rude 1–5", "signed −3–3"}),
+        ("rude odd", {"overall 0–1", "rude 1–5"}),
+    ],
+)
+def test_the_key_states_no_scale_that_a_criterion_does_not_have(
+    names: str,
+    keys: set[str],
+) -> None:
+    columns = tuple(SCALES[name] for name in names.split())
+    samples = tuple(Sample(f"i{k}", system, "o") for k in range(6) for system in "ab")
+    scores = [
+        Score(*sample.key, column.name, 1.0, Provenance("single"))
+        for sample, column in itertools.product(samples, columns)
+    ]
+    data = Table(samples, columns, tuple(scores))
+    weighted = overall(data)
+    result = Result(data, item_means(data))
+    if weighted is not None:
+        estimates = item_means(weighted.table)
+        result = replace(
+            result,
+            estimates=result.estimates | estimates,
+            overall=weighted.summary,
+        )
+    stated = {text for text in short(result).whole_key.split(" · ") if "–" in text}
+    assert stated == keys
 
 
 def test_data_without_names_of_systems_has_a_report_without_them() -> None:

@@ -29,6 +29,7 @@ from judge.report.views.finding import number_of_items
 from judge.report.views.lowest import NEUTRAL
 from judge.report.views.summary import Row
 from judge.results.result import Result
+from judge.stats.derived_columns import OVERALL
 
 MAX_NAME = 80  # characters of a system's name
 _MAX_CRITERIA = 16  # columns of the short table
@@ -193,7 +194,7 @@ def _table_of_one_system(
     """Return a row per column of the only system: the mean, its interval and the number of items."""
     (system,) = board.systems
     # The key names the scale if all criteria have the same one.
-    has_several_scales = len(_scales(columns)) > 1
+    has_several_scales = len(_names_by_scale(board, columns)) > 1
     names_of_rates = {rate.name for rate in board.rates.values()}
     rows = []
     for column, head in zip(columns, heads, strict=True):
@@ -281,9 +282,46 @@ def _bar(column: Column, row: Row, share: float) -> Bar:
     return Bar(share, min(lower_bound, upper_bound), max(lower_bound, upper_bound))
 
 
-def _scales(columns: Sequence[Column]) -> set[str]:
-    """Return the scales of the criteria, without that of shares."""
-    return {scale_text(column) for column in columns} - {"", "0–1"}
+def _names_by_scale(board: Leaderboard, columns: Sequence[Column]) -> dict[str, list[str]]:
+    """Return the criteria on each scale; "" is a scale without whole ends.
+
+    Criteria in percent are left out, and so is the overall score.
+    """
+    own_columns = {column.name for column in board.of_texts}
+    names_by_scale: dict[str, list[str]] = {}
+    for column in columns:
+        is_own = column.kind == "criterion" and column.name in own_columns
+        if is_own and not share_label(column):
+            names_by_scale.setdefault(scale_text(column), []).append(column.name)
+    return names_by_scale
+
+
+def _keys_of_scales(
+    board: Leaderboard,
+    columns: Sequence[Column],
+    *,
+    has_overall: bool,
+) -> dict[str, str]:
+    """Return what the key says of the scale of each column.
+
+    It is `criteria 1–5` if all have this scale. Otherwise each scale names its criteria: `aa, bb
+    1–5`, except for one system, whose table has a row with the scale for each criterion.
+    """
+    names_by_scale = _names_by_scale(board, columns)
+    keys: dict[str, str] = {}
+    if len(names_by_scale) == 1:
+        ((scale, names),) = names_by_scale.items()
+        overall_scale = "overall 0–1, " if has_overall else ""
+        if scale:
+            keys = dict.fromkeys(names, f"{overall_scale}criteria {scale}")
+    elif len(board.systems) > 1:
+        if has_overall:
+            keys[OVERALL] = "overall 0–1"
+        for scale, names in names_by_scale.items():
+            titles = ", ".join(map(column_title, names))
+            if scale:
+                keys |= dict.fromkeys(names, f"{titles} {scale}")
+    return keys
 
 
 def _about_columns(
@@ -298,7 +336,7 @@ def _about_columns(
     passing_texts = "texts that pass"
     if len(limits) == 1:
         passing_texts = f"texts at {limits.pop()} or better"
-    scales = _scales(columns)
+    keys_of_scales = _keys_of_scales(board, columns, has_overall=has_overall)
     lower_is_better = [column for column in columns if column.better == "lower"]
     titles_of_lower = ", ".join(column_title(column.name) for column in lower_is_better)
     calibrated = {column.name for column in board.calibrated.values()}
@@ -315,9 +353,8 @@ def _about_columns(
             about.append(f"%: {quantity} of {share_label(column)}")
         if column.name in calibrated or column.name in board.calibrated:
             about.append("means on people's scale; judge: its own means")
-        if len(scales) == 1 and scale_text(column) in scales:
-            overall_scale = "overall 0–1, " if has_overall else ""
-            about.append(f"{overall_scale}criteria {scale_text(column)}")
+        if column.name in keys_of_scales:
+            about.append(keys_of_scales[column.name])
         if column.better == "lower":
             about.append(f"lower is better: {titles_of_lower}")
         # The table of one system has a column for the number of items.
