@@ -20,11 +20,11 @@ def chance_beyond(
 ) -> float:
     """Return the share (0–1) of resamples whose mean is beyond `limit`.
 
-    Beyond is the side on which the mean of `values` is not. `end` is the end of the scale on the
-    other side of the limit. Resamples are Dirichlet weights of the items and of one more, which has
-    the score `end` (Gaffke 2005; Learned-Miller and Thomas 2020). For shares of two labels this is
-    Clopper and Pearson's test (1934), so rare scores far from the others count even if no item has
-    one. In no distribution known is a share below α more frequent than α if the limit is the true
+    The mean of `values` is on one side of the limit; beyond is the other side, with the `end` of
+    the scale. Resamples are Dirichlet weights of the items and of one more, which has the score
+    `end` (Gaffke 2005; Learned-Miller and Thomas 2020). For shares of two labels this is Clopper
+    and Pearson's test (1934), so rare scores far from the others count even if no item has one. No
+    distribution is known for which the result is below α more often than α if the limit is the true
     mean.
     """
     margins = np.append(values, end) - limit
@@ -33,11 +33,11 @@ def chance_beyond(
     # mean.
     random = np.random.default_rng(seed)
     chunk = max(1, _MAX_DRAWN // len(margins))
-    beyond = 0
+    n_beyond = 0
     for first_resample in range(0, n_resamples, chunk):
         size = min(chunk, n_resamples - first_resample)
         weights = random.exponential(size=(size, len(margins)))
         sums = weights @ margins
-        reached = sums <= 0 if end_is_below else sums >= 0
-        beyond += int(reached.sum())
-    return beyond / n_resamples
+        is_beyond = sums <= 0 if end_is_below else sums >= 0
+        n_beyond += int(is_beyond.sum())
+    return n_beyond / n_resamples

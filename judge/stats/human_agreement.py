@@ -49,6 +49,10 @@ from judge.stats.rating_scales import on_scale, votes_on
 from judge.stats.system_ratings import RatedAbove, SystemRating, rated_above, system_ratings
 from judge.table import Table, matrix
 
+_FEWEST = 10  # items with values that a baseline needs, if the judges have as many
+_SHARE = 0.5  # of the judges' items, for which a baseline needs values
+_KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
+
 
 @dataclass(frozen=True, slots=True)
 class FailedJudgments:
@@ -206,11 +210,6 @@ def unknown_criteria(
         f"People rated {rated}, but the run judged {judged}, so no judge is compared with them."
         f"{suggestion} {fix}"
     )
-
-
-_FEWEST = 10  # items with values that a baseline needs, if the judges have as many
-_SHARE = 0.5  # of the judges' items, for which a baseline needs values
-_KAPPA: tuple[Measure, ...] = ("kappa_quadratic", "kappa_linear")
 
 
 @one_thread

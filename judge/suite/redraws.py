@@ -62,16 +62,27 @@ class _Draws:
             return None
         # In the order of the scale, in which neighbours are alike.
         labels = sorted(value_by_label, key=value_by_label.__getitem__)
-        counts = [distribution.get(label, 0.0) / mass * provenance.n for label in labels]
-        # `n` counts the readable draws, and `mass` is their share of all.
-        n_unread = max(0.0, provenance.n / mass - provenance.n)
+        n_read = provenance.n
+        counts = [distribution.get(label, 0.0) / mass * n_read for label in labels]
+        # `mass` is the share of the readable draws.
+        n_unread = max(0.0, n_read / mass - n_read)
         values = np.array([value_by_label[label] for label in labels])
         return cls(labels, values, np.array([*counts, n_unread]))
 
     @property
+    def label_counts(self) -> Floats:
+        """How many draws have each label."""
+        return self.counts[:-1]
+
+    @property
+    def n_unread(self) -> float:
+        """How many draws have no label of the scale."""
+        return float(self.counts[-1])
+
+    @property
     def mode(self) -> int:
         """The position of the most frequent label."""
-        return int(np.argmax(self.counts[:-1]))
+        return int(np.argmax(self.label_counts))
 
     @property
     def n(self) -> int:
@@ -279,8 +290,8 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
     by_distance = np.zeros(2 * n_labels - 1)
     unread = 0.0
     for each in draws:
-        by_distance[each.around_mode()] += each.counts[:-1]
-        unread += each.counts[-1]
+        by_distance[each.around_mode()] += each.label_counts
+        unread += each.n_unread
     # Draws that are all alike do not show that the neighbours have no probability.
     neighbours = slice(n_labels - 2, n_labels + 1, 2)
     by_distance[neighbours] += _UNSEEN
