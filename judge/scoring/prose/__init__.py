@@ -60,7 +60,8 @@ _reader = lru_cache(maxsize=16_384)(reader)  # compiling takes longer than readi
 # or after one capital letter ("Text A."); an East Asian one; or a line break.
 _SENTENCE_END = re.compile(
     r"""(?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)
-    |(?<=[0-9)\]}”"’'*_\ufffc☆★])|(?<=[0-9][점点分])|(?<=\b[A-Z]))
+    (?<!\best)(?<!\bavg)(?<!\bbijv)(?<!\bbspw)(?<!\bнапр)
+    |(?<=[0-9)\]}”"’'*_\ufffc☆★])|(?<=[0-9][점点分])|(?<=\b[A-Z])(?<!\be\.g)(?<!\bz\.B))
         [.!?]["'”’)\]*_\ufffc]*+\s++
     |[。！？][”」』）]*+\s*+|(?<![^\S\r\n])[^\S\r\n]*+[\r\n]\s*+""",
     re.IGNORECASE | re.VERBOSE,
