@@ -235,6 +235,13 @@ _GOOD = {
     "正确",
     "通过",
 }
+# Forms of one word, of which any may be a label
+_VERB_FORMS = (
+    ("pass", "passes", "passed"),
+    ("fail", "fails", "failed"),
+    ("accept", "accepted"),
+    ("reject", "rejected"),
+)
 # Other words for a tie: the label of the value 0.5 beside A and B. A sentence may have them, too:
 # "A and B are equally good."
 _TIES = (
@@ -260,8 +267,8 @@ def spelled_out(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels in replies that are not in the requested form.
 
     They add these to the spellings of `label_index`: full marks, stars ("★★★★☆"), numbers to 100 in
-    words, labels of several words that are joined ("not_supported"), "yes", "no" and "tie" in other
-    languages, and "true" and "false" for two labels.
+    words, labels of several words that are joined ("not_supported"), other forms of a verb ("failed"
+    for fail), "yes", "no" and "tie" in other languages, and "true" and "false" for two labels.
     """
     index = label_index(scale)
     extra_words: dict[str, str] = {}
@@ -280,6 +287,9 @@ def spelled_out(scale: Scale) -> LabelIndex:
     for spelling, label in index.labels.items():
         # "not_supported", "partially-correct"
         _add(extra_words, (re.sub(r"\s+", mark, spelling) for mark in "_-"), label)
+        for forms in _VERB_FORMS:
+            if spelling.casefold() in forms:
+                _add(extra_words, forms, label)
     value_by_label = dict(zip(scale.labels, scale.values, strict=True))
     ties = [label for label, value in value_by_label.items() if value == 0.5]
     if (value_by_label.get("A"), value_by_label.get("B"), len(ties)) == (1, 0, 1):

@@ -876,7 +876,7 @@ def test_a_reason_may_mention_corrections(reason: str) -> None:
         ('{"pass": true, "reason": "Right."}', VERDICTS, "pass"),
         ("true", VERDICTS, "pass"),
         ("Result: pass. All names are right.", VERDICTS, "pass"),
-        ("The text passes.", VERDICTS, None),
+        ("The text passes.", VERDICTS, "pass"),
         ("The answer is correct.", RIGHT, "correct"),
         ("Incorrect because a name is wrong.", RIGHT, "incorrect"),
         ("The answer is not correct.", RIGHT, None),

@@ -245,11 +245,8 @@ class Patterns:
     def is_yes_or_no(self) -> bool:
         return {self.spellings.label("yes"), self.spellings.label("no")}.isdisjoint({None})
 
-    def readers(self, text: str, *, edge: bool) -> Iterator[Reader]:
-        """Yield the readers of the languages whose letters a sentence has.
-
-        The reader of labels that are words reads only a sentence at the `edge` of the reply.
-        """
+    def readers(self, text: str) -> Iterator[Reader]:
+        """Yield the readers of the languages whose letters a sentence has."""
         for language in _LANGUAGES:
             if _LETTERS[language.__name__].search(text):
                 for grammar in language.GRAMMARS:
@@ -260,8 +257,14 @@ class Patterns:
                     continue
                 for grammar in language.PREFERENCES:
                     yield _reader(grammar, self.score_pattern, self.title_pattern)
-        if self.has_words and edge:
-            yield _reader(english.IS_LABEL, self.score_pattern, self.title_pattern)
+
+    def label_readers(self, text: str) -> Iterator[Reader]:
+        """Yield the readers of labels that are words: "The text is irrelevant."."""
+        if not self.has_words:
+            return
+        for language in (english, korean, japanese):
+            if _LETTERS[language.__name__].search(text):
+                yield _reader(language.IS_LABEL, self.score_pattern, self.title_pattern)
 
 
 @dataclass(frozen=True, slots=True)
@@ -556,12 +559,17 @@ def _in_sentence(
         yield loose, "mentioned"
     if supposed:
         return
-    for form in patterns.readers(sentence, edge=edge):
+    for form in patterns.readers(sentence):
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             if patterns.is_pair and _compares_with_itself(match):
                 continue
             if not _mentions_another(sentence, match, patterns):
                 yield match, "asserted"
+    for form in patterns.label_readers(sentence):
+        for match in form.assertions(sentence, patterns.spellings.ends_are):
+            # In the middle of a reply, a label may describe anything, but also be another score.
+            if not _mentions_another(sentence, match, patterns):
+                yield match, "asserted" if edge else "mentioned"
 
 
 def _compares_with_itself(preference: re.Match[str]) -> bool:

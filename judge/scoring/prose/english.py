@@ -474,11 +474,11 @@ _AS_GOOD = replace(
     ),
 )
 PREFERENCES = (_PREFERRED, _PREFERRED_AFTER_BUT, _OTHER_IS_WORSE, _TIED, _AS_GOOD)
-# For scales whose labels are words: "The text is irrelevant to the question."
+# For scales whose labels are words: "The text is irrelevant to the question.", "It passes."
 IS_LABEL = replace(
     SENTENCE,
     assertion=(
-        rf"(?P<is>\b(?:{_THIS_TEXT}|TITLE) is "
+        rf"(?P<is>\b(?:{_THIS_TEXT}|TITLE) (?:is (?:a )?|(?=(?:passes|fails)\b))"
         r"(?:(?:clearly|completely|entirely|fully|therefore|thus|overall|also|definitely"
         r"|indeed|simply|totally) )*)"
         r"SCORE"

@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from judge.scoring.prose import japanese, korean
+
 # Words for a score in the languages in which judges answer: a heading and nothing but a score after
 # it is plain in all of them.
 NOUNS = (
@@ -165,15 +167,19 @@ def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool)
     label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
 
     bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
-    quality = "" if has_words else f"(?:{_QUALITY})?"
+    quality = f"(?:{_QUALITY})?"
+    copula = _COPULA
+    if has_words:
+        quality = ""
+        copula = rf"(?:{korean.LABEL_VERB}|{japanese.LABEL_VERB}|{_COPULA})"
     name_and_score = rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}{quality}SCORE"
     # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
-    named = rf"{name_and_score}{_CLOSES}{_COPULA}(?={_REASON})"
+    named = rf"{name_and_score}{_CLOSES}{copula}(?={_REASON})"
     # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
     ending = rf"[\s.!。、,*)\]}}]*+{_STOP}\Z"
     bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}{quality}SCORE{mark}{_COPULA}{ending}"
     # "2 - the wording is poor", "4 The text is clear."
-    opening = rf"\s*+{mark}SCORE{_CLOSES}{_COPULA}(?={_REASON}|\s++{_SENTENCE_OPENER})"
+    opening = rf"\s*+{mark}SCORE{_CLOSES}{copula}(?={_REASON}|\s++{_SENTENCE_OPENER})"
     # <score>4</score>
     tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"
 

@@ -153,3 +153,15 @@ _TIED = replace(
     ),
 )
 PREFERENCES = (_PREFERRED, _OTHER_IS_WORSE, _TIED)
+
+# "適合します", "成功している": not "適合しない", "適合していません"
+LABEL_VERB = (
+    r"(?:し(?:ます|ました|た|てい(?:る|ます|た|ました))|する|と(?:言え|いえ)(?:る|ます))"
+    rf"{_END}"
+)
+# For scales whose labels are words: "この文章は適合しています。", but not "失敗しました。" alone
+IS_LABEL = replace(
+    SENTENCE,
+    assertion=rf"(?<=[はが、])(?=[ぁ-んァ-ヶ一-龥])SCORE{LABEL_VERB}",
+    clause=r"(?!)",
+)

@@ -165,3 +165,17 @@ _TIED = replace(
     ),
 )
 PREFERENCES = (_PREFERRED, _OTHER_IS_WORSE, _TIED)
+
+# "적합하다", "통과했습니다", "불합격 처리합니다": not "적합하지 않다", "통과해야 합니다"
+LABEL_VERB = (
+    rf"(?:\s*+(?:처리)?{_VERB_ENDING}|하다|했다|했어요|되었습니다|됐습니다|됨|시킵니다|다"
+    rf"|하?다고\s*{_OPINION}|한\s*것으로\s*(?:{_OPINION}|(?:평가|판단){_VERB_ENDING})"
+    r")(?![가-힣])"
+)
+# For scales whose labels are words: "이 글은 적합합니다.", but not "실패했습니다." alone, which may
+# tell of what the text is about.
+IS_LABEL = replace(
+    SENTENCE,
+    assertion=rf"(?<=[가-힣,:]\s)(?=[가-힣])SCORE{LABEL_VERB}(?![0-9%/+~〜-])",
+    clause=r"(?!)",
+)
