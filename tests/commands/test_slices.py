@@ -213,6 +213,21 @@ def test_a_column_that_makes_no_slices_is_refused(
         judge.slices(result, by)
 
 
+@pytest.mark.parametrize(
+    ("options", "values"),
+    [
+        ({"judge_columns": "good"}, ("yes", "no")),
+        ({"judge_columns": "good"}, (5, 2)),
+        ({"score_columns": "good"}, (5, 2)),
+    ],
+)
+def test_a_column_of_scores_is_refused(options: dict[str, Any], values: tuple[Any, Any]) -> None:
+    rows = [{"item": n, "output": "x", "good": values[n % 2], "channel": "web"} for n in range(12)]
+    result = judge.evaluate(rows, [], metrics=[], cache=False, **options)
+    with pytest.raises(ConfigError, match=r"scores of the run.*channel"):
+        judge.slices(result, "good")
+
+
 def test_data_without_further_columns_have_no_slices() -> None:
     result = judge.evaluate(
         [{"item": 1, "system": "a", "output": "x"}], [], metrics=["stats"], cache=False

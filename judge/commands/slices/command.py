@@ -18,9 +18,11 @@ from judge.core.messages import option
 from judge.core.plugins import require_known
 from judge.core.records import Column, Sample
 from judge.report.views.provenance import UNFINISHED
+from judge.report.views.slicing_column import is_score, own_columns
 from judge.results.result import Result
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats
 from judge.stats.derived_columns import OVERALL, overall
+from judge.table import Table
 
 _MAX_SLICES = 50
 _MAX_SMALL_SLICES = 5  # names of small slices in a note
@@ -43,13 +45,14 @@ def slices(
     the number of slices, systems and columns. Pairs of systems that differ significantly in the
     whole data are compared again in each slice.
 
-    Raises ConfigError for a ranking, a column that the data does not have, that differs between the
-    texts of an item or has more than 50 values, and for an unknown column of scores; raises
-    StorageError.
+    Raises ConfigError for a ranking, a column that the data does not have, that holds scores of the
+    run, differs between the texts of an item or has more than 50 values, and for an unknown column
+    of scores; raises StorageError.
     """
     run = open_run(run)
     if run.rankings or run.table.has_pairs:
         raise ConfigError("a ranking compares texts in pairs and has no means to slice")
+    _require_data_column(run.table, by)
     slice_by_item = _slice_of_item(run.table.samples, by)
     matrices = _chosen_matrices(run, columns)
     slice_of_items = [slice_by_item[item] for item in run.table.items]
@@ -131,9 +134,8 @@ def _notes(run: Result, size_by_slice: Mapping[str, int]) -> Iterator[str]:
 def _slice_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
     """Return the slice of each item: the value of the column `by`, or "(none)".
 
-    Raises ConfigError if the column is unknown or its values make no slices to compare.
+    Raises ConfigError if its values make no slices to compare.
     """
-    _require_data_column(samples, by)
     slice_by_item: dict[str, str] = {}
     for sample in samples:
         value = sample.extra.get(by)
@@ -161,9 +163,17 @@ def _slice_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
     return slice_by_item
 
 
-def _require_data_column(samples: Sequence[Sample], by: str) -> None:
-    """Raise ConfigError unless `by` names one of the data's own columns."""
-    known_columns = dict.fromkeys(column_name for sample in samples for column_name in sample.extra)
+def _require_data_column(table: Table, by: str) -> None:
+    """Raise ConfigError unless `by` names one of the data's own columns that is no score."""
+    known_columns = own_columns(table)
+    if any(by in sample.extra for sample in table.samples) and is_score(table, by):
+        advice = "choose a column that says something about the items"
+        if known_columns:
+            advice = f"choose another column, such as {known_columns[0]}"
+        raise ConfigError(
+            f"{option('by', by)}: this column holds scores of the run, and slices by a score always "
+            f"differ in it; {advice}"
+        )
     if not known_columns:
         raise ConfigError(
             f"unknown column of the data {by!r}: the data have only the columns that judge itself "
@@ -171,7 +181,7 @@ def _require_data_column(samples: Sequence[Sample], by: str) -> None:
         )
     # A column's name may itself contain a comma.
     pieces = [piece.strip() for piece in by.split(",")]
-    if by not in known_columns and len(pieces) > 1 and {*pieces} <= known_columns.keys():
+    if by not in known_columns and len(pieces) > 1 and {*pieces} <= {*known_columns}:
         raise ConfigError(
             f"{option('by', by)}: only one column can define the slices; repeat the command for "
             "each column, or add a column to the data that combines them"

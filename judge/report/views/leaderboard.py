@@ -448,7 +448,7 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
         yield "judge report RUN --worst 10"
     if has_unsupported_claims(result):
         yield "judge report RUN --claims"
-    by = slicing_column(result.table.samples)
+    by = slicing_column(result.table)
     if by:
         yield f"judge report RUN --by {quote(by)}"
 

@@ -2,31 +2,53 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from judge.core.option_values import finite_number
 from judge.core.records import Sample
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
+from judge.table import Table
 
 _MAX_SLICES = 10
 """More values are names or numbers rather than groups."""
+# " (1-5)" in the header "helpful (1-5)" of a column of scores
+_SCALE_IN_HEADER = re.compile(r"\s*\([^()]*\d\)$")
 
 
-def slicing_column(samples: Sequence[Sample]) -> str:
+def slicing_column(table: Table) -> str:
     """Return the first of the data's own columns that divides the items into groups, or "".
 
     It has one value for each item and at most ten values, and at least two of these have enough
-    items for a test.
+    items for a test. Numbers may be scores, by which nobody should slice.
     """
-    # The names of all columns, each once, in the order of the data.
-    names = dict.fromkeys(name for sample in samples for name in sample.extra)
-    for name in names:
-        value_by_item = _value_by_item(samples, name)
+    for name in own_columns(table):
+        value_by_item = _value_by_item(table.samples, name)
         sizes = Counter(value_by_item.values())
         n_large = sum(size >= MIN_INTERVAL_ITEMS for size in sizes.values())
-        if n_large >= 2 and len(sizes) <= _MAX_SLICES:
+        are_numbers = all(finite_number(value) is not None for value in sizes)
+        if n_large >= 2 and len(sizes) <= _MAX_SLICES and not are_numbers:
             return name
     return ""
+
+
+def own_columns(table: Table) -> list[str]:
+    """Return the data's own columns in their order, without those that a score was read from."""
+    names = dict.fromkeys(name for sample in table.samples for name in sample.extra)
+    return [name for name in names if not is_score(table, name)]
+
+
+def is_score(table: Table, name: str) -> bool:
+    """Return whether the scores of a criterion or a metric were read from this column of the data.
+
+    Slices by a score differ in this score, whatever the texts are.
+    """
+    plain_name = unicodedata.normalize("NFKC", name)
+    names = {name, _SCALE_IN_HEADER.sub("", plain_name)}
+    imported = [column.name for column in table.columns if column.signature.is_external]
+    return any(unicodedata.normalize("NFKC", column_name) in names for column_name in imported)
 
 
 def _value_by_item(samples: Sequence[Sample], name: str) -> dict[str, str]:
