@@ -164,8 +164,8 @@ class Renderer:
             absent = dict.fromkeys(unset, "")
             material, question = self._fill_template(variables | absent)
         except RenderError as error:
-            place = error.location or self._criterion.path
-            raise CriterionError(f"{place}: {error} {subject}") from error
+            template = error.location or self._criterion.path
+            raise CriterionError(f"{template}: {error} {subject}") from error
         message = {"role": "user", "content": material}
         return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
 
@@ -554,7 +554,7 @@ class PromptFile:
             columns = ", ".join(variables) or "none"
             location = f"{item.where}: " if item.where else ""
             subject = f"{location}item {one_line(item.item, 40)!r}"
-            place = error.location or self.path
+            template = error.location or self.path
             raise ConfigError(
-                f"{place}: {error} ({subject}; the prompt can read: {columns})"
+                f"{template}: {error} ({subject}; the prompt can read: {columns})"
             ) from error

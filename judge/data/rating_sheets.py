@@ -110,13 +110,13 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
     implied = _implied_cells(roles, known)
     if "first" in roles or not columns or {"criterion", "value"} <= roles:
         return _long_sheet(sheet_rows, implied)
-    without_role = [column for column in columns if column not in role_of]
-    other_columns = [column for column in without_role if column.casefold() not in _TEXTS]
-    numeric_columns = [column for column in other_columns if _is_numeric(column, sheet_rows)]
     # A column names a system only if no column of the sheet does so for the whole row.
     systems: Sequence[str] = ()
     if "system" not in roles and len(known.systems) > 1:
         systems = known.systems
+    without_role = [column for column in columns if column not in role_of]
+    other_columns = [column for column in without_role if column.casefold() not in _TEXTS]
+    numeric_columns = [column for column in other_columns if _is_numeric(column, sheet_rows)]
     rating_columns = _rating_columns(
         other_columns,
         numeric_columns,
@@ -134,8 +134,8 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
         raise DataError(f"{sheet_name}: {problem} (columns: {listed_columns})")
     long_rows: list[tuple[str, dict[str, Any]]] = []
     for location, cells in sheet_rows:
-        unfolded_rows = _unfolded(implied | cells, rating_columns)
-        long_rows += [(location, row) for row in unfolded_rows]
+        rating_rows = _rating_rows(implied | cells, rating_columns)
+        long_rows += [(location, row) for row in rating_rows]
     unread = tuple(column for column in other_columns if column not in rating_columns)
     form = _form_of_sheet(rating_columns, of_systems=bool(systems), has_rater=has_rater)
     return Sheet(form, long_rows, unread)
@@ -329,15 +329,16 @@ def parse(value: Any) -> float | str:
         return str(value).strip()
 
 
-def _unfolded(
+def _rating_rows(
     cells: Mapping[str, Any], rating_columns: Mapping[str, _Column]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row per rating of a row with several."""
-    about = {role: cells[role] for role in ("item", "system", "rater", "repeat") if role in cells}
+    roles = [role for role in ("item", "system", "rater", "repeat") if role in cells]
+    shared_cells = {role: cells[role] for role in roles}
     for column, meaning in rating_columns.items():
         if cells.get(column, "") == "":
             continue
-        row = {**about, "criterion": meaning.criterion, "value": cells[column]}
+        row = {**shared_cells, "criterion": meaning.criterion, "value": cells[column]}
         if meaning.rater:
             row["rater"] = meaning.rater
         if meaning.system:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -196,13 +196,25 @@ class CorpusBleu(Parts):
         notes: list[str | Note] = [
             Note("bleu_corpus", left_out, len(samples), "have no reference and are left out"),
         ]
-        for tokenizer, texts in texts_by_tokenizer.items():
-            notes.append(self.note(texts, tokenizer))
-        notes += self.missing(chain.from_iterable(texts_by_tokenizer.values()), used)
-        compared = [(sample.output, usable(sample)) for sample in samples]
-        notes.append(form_note("bleu_corpus", compared))
+        notes += self._notes_on_texts(samples, texts_by_tokenizer, used)
         parts = self._signature_parts(samples, used)
         return MetricResult(self._columns(parts), tuple(rows), tuple(notes))
+
+    def _notes_on_texts(
+        self,
+        samples: Sequence[Sample],
+        texts_by_tokenizer: Mapping[str, Collection[str]],
+        used: Collection[str],
+    ) -> list[str | Note]:
+        """Return notes about texts that their tokenizer does not suit, and about Unicode forms."""
+        notes: list[str | Note] = []
+        for tokenizer, texts in texts_by_tokenizer.items():
+            notes.append(self.note(texts, tokenizer))
+        all_texts = chain.from_iterable(texts_by_tokenizer.values())
+        notes += self.missing(all_texts, used)
+        compared = [(sample.output, usable(sample)) for sample in samples]
+        notes.append(form_note("bleu_corpus", compared))
+        return notes
 
     def _signature_parts(self, samples: Sequence[Sample], used: set[str]) -> list[str]:
         """Return the signature after the column's name, in sacrebleu's order."""
@@ -274,7 +286,8 @@ class CorpusBleu(Parts):
         for _ in range(_RESAMPLES):
             drawn_texts = random.integers(text_count, size=text_count)
             times_drawn = np.bincount(drawn_texts, minlength=text_count).astype(np.float64)
-            total = [int(count) for count in times_drawn @ counts]
+            total_counts = times_drawn @ counts
+            total = [int(count) for count in total_counts]
             if not _is_defined(total):
                 continue
             # A resample of short texts may lack n-grams of this order.

@@ -87,17 +87,17 @@ def score_in_object(
     if kinds.count("container") > 1 and member.kind == "container":
         raise ParseError(NO_KEY, text)
     score = _score_of_member(text, member, grammar, lone=lone, tolerant=tolerant, depth=depth)
-    others = [candidate for candidate in members if candidate is not member]
-    for other in others:
-        is_number_or_container = other.kind not in ("literal", "words")
-        if lone and is_number_or_container and not _may_state_top(other):
+    siblings = [candidate for candidate in members if candidate is not member]
+    for sibling in siblings:
+        is_number_or_container = sibling.kind not in ("literal", "words")
+        if lone and is_number_or_container and not _may_state_top(sibling):
             raise ParseError("the JSON object holds more than a score and words", text)
-    for other in others:
-        _check_agrees(other, score, grammar, text, depth)
+    for sibling in siblings:
+        _check_agrees(sibling, score, grammar, text, depth)
     quotes: list[json_reply.Member] = []
     if grammar.cite:
-        quotes = [other for other in others if other.key.casefold() == "quote"]
-    reason = score.reason or _reason_in(others, quotes)
+        quotes = [sibling for sibling in siblings if sibling.key.casefold() == "quote"]
+    reason = score.reason or _reason_in(siblings, quotes)
     quote = quotes[0].words.strip() if quotes else score.quote
     return replace(score, reason=reason, quote=quote or None)
 

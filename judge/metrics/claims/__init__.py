@@ -195,12 +195,8 @@ class Claims(BaseMetric):
             is_silent = not says(sample.output) or sample.output in silent
             rows += self._rows(sample, names, sides, is_silent)
         # Only now, because a stage's signature names the languages that its texts needed.
-        signed = self._signed(splitter, verifier)
-        columns: list[Column] = []
-        for column_name in names:
-            signature = Signature(column_name, *signed)
-            columns.append(Column(column_name, "metric", signature, low=0.0, high=1.0))
-        return MetricResult(tuple(columns), tuple(rows), self._notes(all_claims.values()))
+        columns = self._columns(names, splitter, verifier)
+        return MetricResult(columns, tuple(rows), self._notes(all_claims.values()))
 
     def _verifier(self) -> Verifier:
         """Return the user's object, the cross-encoder or the judge model as the verifier."""
@@ -208,21 +204,32 @@ class Claims(BaseMetric):
             return self.verify
         return self._encoder or ModelVerifier(self._judge(), self._prompt_language)
 
-    def _signed(self, splitter: Splitter | None, verifier: Verifier) -> list[str]:
-        """Return the parts of the columns' signatures, after the stages have run."""
+    def _columns(
+        self,
+        names: Sequence[str],
+        splitter: Splitter | None,
+        verifier: Verifier,
+    ) -> tuple[Column, ...]:
+        """Return the columns, after the stages have run."""
         unit = f"unit={self.unit}"
         if splitter:
             unit += f" by {splitter.signature}"
         value = "mean"
         if self.value == "share":
-            value = f"threshold={format_number(self.threshold)}"
-        return [
+            threshold = format_number(self.threshold)
+            value = f"threshold={threshold}"
+        parts = [
             unit,
             f"verify={verifier.signature}",
             value,
             f"most={self.most}",
             f"judge {__version__}",
         ]
+        columns: list[Column] = []
+        for name in names:
+            signature = Signature(name, *parts)
+            columns.append(Column(name, "metric", signature, low=0.0, high=1.0))
+        return tuple(columns)
 
     def _notes(self, claims_of_texts: Collection[Parts]) -> tuple[Note, Note]:
         """Return how many texts have more claims than count, or claims whose words they lack."""

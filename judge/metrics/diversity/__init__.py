@@ -203,20 +203,16 @@ class SelfBleu(DiversitySettings):
         """
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
-        for system, own_samples in by_system(samples).items():
-            kind, groups = _groups(own_samples, self.groups)
-            texts_of_groups = list(chain.from_iterable(groups))
-            cuts[system] = cut(self, texts_of_groups)
-            corpus = cuts[system].corpus
+        for system, system_samples in by_system(samples).items():
+            grouped = _group_texts(self, system_samples, self.groups)
+            cuts[system] = grouped.cut
             try:
-                parts_of_corpus = _parts(corpus, groups)
-                mean = _mean_over_groups(parts_of_corpus, self)
+                mean = _mean_over_groups(grouped.parts(), self)
             except CannotScore as error:
                 rows.append(ngrams.failure(system, _SELF_BLEU, error))
                 continue
-            note = _groups_note(kind, groups, len(own_samples), corpus)
-            text_count = len(corpus.lengths)
-            rows.append(ngrams.value(system, _SELF_BLEU, mean, n=text_count, note=note))
+            count = grouped.text_count
+            rows.append(ngrams.value(system, _SELF_BLEU, mean, n=count, note=grouped.note))
         parts = ["system"]
         if self.groups == "source":
             parts.append("groups=source")
@@ -373,9 +369,10 @@ class SourceBleu(DiversitySettings):
             if sample.source:
                 compared.append((sample.output, [sample.source]))
                 all_texts += [sample.output, sample.source]
-        token_note = self.note(all_texts, self.tokenize)
-        missing = self.missing(all_texts, tokenizers)
-        return (token_note, *missing, form_note(_SOURCE_BLEU, compared))
+        notes: list[str | Note] = [self.note(all_texts, self.tokenize)]
+        notes += self.missing(all_texts, tokenizers)
+        notes.append(form_note(_SOURCE_BLEU, compared))
+        return tuple(notes)
 
 
 def source_bleu(
@@ -432,21 +429,18 @@ class PairwiseBleu(DiversitySettings):
         rows: list[Score | Failure] = []
         cuts: dict[str, Cut] = {}
         kinds: set[str] = set()
-        for system, own_samples in by_system(samples).items():
-            kind, groups = _groups(own_samples, self.groups)
-            kinds.add(kind)
-            texts_of_groups = list(chain.from_iterable(groups))
-            cuts[system] = cut(self, texts_of_groups)
-            corpus = cuts[system].corpus
+        for system, system_samples in by_system(samples).items():
+            grouped = _group_texts(self, system_samples, self.groups)
+            kinds.add(grouped.kind)
+            cuts[system] = grouped.cut
             try:
-                mean, pooled = _pairwise(_parts(corpus, groups), self)
+                values_of_system = _pairwise(grouped.parts(), self)
             except CannotScore as error:
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
                 continue
-            note = _groups_note(kind, groups, len(own_samples), corpus)
-            text_count = len(corpus.lengths)
-            for column, bleu in zip(_NAMES, (mean, pooled), strict=True):
-                rows.append(ngrams.value(system, column, bleu, n=text_count, note=note))
+            count = grouped.text_count
+            for column, bleu in zip(_NAMES, values_of_system, strict=True):
+                rows.append(ngrams.value(system, column, bleu, n=count, note=grouped.note))
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         # Each system's data choose its groups, unless the option `groups` does.
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
@@ -478,19 +472,48 @@ def _groups(samples: Sequence[Sample], kind: str | None) -> tuple[str, list[list
     return kind, [all_outputs]
 
 
-def _groups_note(kind: str, groups: Sequence[Sequence[str]], samples: int, texts: Corpus) -> str:
-    grouping = "all texts of the system are one group"
-    if kind == "source":
-        sources = plural(len(groups), "source")
-        grouping = f"within {sources} of two or more texts"
-    parts = [grouping]
-    left_out = samples - len(texts.lengths)
-    if left_out:
-        parts.append(f"{left_out:,} left out, because no other text has their source")
-    blanks = ngrams.blank(texts)
-    if blanks:
-        parts.append(f"{blanks:,} without any token")
-    return "; ".join(parts)
+@dataclass(frozen=True, slots=True)
+class _GroupedTexts:
+    """A system's tokenized texts, one group after the other.
+
+    `kind` is what groups them, `source` or `system`. `left_out` counts the texts in no group.
+    """
+
+    kind: str
+    groups: Sequence[Sequence[str]]
+    cut: Cut
+    left_out: int
+
+    @property
+    def text_count(self) -> int:
+        return len(self.cut.corpus.lengths)
+
+    def parts(self) -> list[Corpus]:
+        """Return the texts of each group. Raise CannotScore unless they can be compared."""
+        return _parts(self.cut.corpus, self.groups)
+
+    @property
+    def note(self) -> str:
+        """What a row says about the groups and the texts that add nothing."""
+        grouping = "all texts of the system are one group"
+        if self.kind == "source":
+            sources = plural(len(self.groups), "source")
+            grouping = f"within {sources} of two or more texts"
+        parts = [grouping]
+        if self.left_out:
+            parts.append(f"{self.left_out:,} left out, because no other text has their source")
+        blanks = ngrams.blank(self.cut.corpus)
+        if blanks:
+            parts.append(f"{blanks:,} without any token")
+        return "; ".join(parts)
+
+
+def _group_texts(tokens: Tokens, samples: Sequence[Sample], kind: str | None) -> _GroupedTexts:
+    """Tokenize a system's texts in their groups; without a `kind`, the texts' sources choose it."""
+    chosen_kind, groups = _groups(samples, kind)
+    grouped_texts = list(chain.from_iterable(groups))
+    left_out = len(samples) - len(grouped_texts)
+    return _GroupedTexts(chosen_kind, groups, cut(tokens, grouped_texts), left_out)
 
 
 def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:

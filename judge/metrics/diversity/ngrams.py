@@ -170,12 +170,14 @@ def notes(metric_name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str |
         if system_cut.note.some:
             uncut.append(system_cut.note)
         missing |= dict.fromkeys(system_cut.missing)
-    empty_notes: list[str] = []
+    lines: list[str | Note] = []
     if counts:
         texts = plural(total_empty, "text")
         by_system = ", ".join(counts)
-        empty_notes.append(f"{metric_name}: {texts} without any token ({by_system}); {effect}")
-    return (*empty_notes, *uncut, *missing)
+        lines.append(f"{metric_name}: {texts} without any token ({by_system}); {effect}")
+    lines += uncut
+    lines += missing
+    return tuple(lines)
 
 
 def unequal_counts_note(metric_name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:

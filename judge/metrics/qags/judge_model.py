@@ -92,7 +92,7 @@ def _entries(reply: str) -> list[str]:
 
 
 def _json_lines(data: Any) -> list[str] | None:
-    """Return the lines of the values in a JSON value, without blank ones; None for several lists."""
+    """Return the lines of the values in a JSON value that are not blank; None for several lists."""
     values = list(data.values()) if isinstance(data, dict) else [data]
     lists = [value for value in values if isinstance(value, list)] or [values]
     if len(lists) > 1:

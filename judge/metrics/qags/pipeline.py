@@ -230,7 +230,7 @@ _SQUAD = "squad"
 
 
 def _tokenizer_for(pair: Pair, code: str) -> str:
-    """Return the tokenizer of two answers by their script, or by the code of the pair's language."""
+    """Return the tokenizer of two answers, by their script or by the code of the pair's language."""
     tokenizer = text.tokenizer_for(pair)
     language = text.LANGUAGES.get(code)
     if tokenizer == "en" or language is None or not language.letters:

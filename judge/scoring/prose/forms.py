@@ -212,7 +212,7 @@ def table_cells(text: str, patterns: Forms) -> Iterator[re.Match[str]]:
         if "|" not in line[0]:
             score_column = None
             continue
-        row = _Row.of(line)
+        row = _Row.from_line(line)
         if row.is_rule:
             continue
         names = row.columns_of_names(patterns)
@@ -238,7 +238,7 @@ class _Row:
     spans: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, line: re.Match[str]) -> _Row:
+    def from_line(cls, line: re.Match[str]) -> _Row:
         cells: list[str] = []
         spans: list[tuple[int, int]] = []
         start_of_line = line.start()
