@@ -8,6 +8,7 @@ import pytest
 
 import judge
 from judge.core.records import Request
+from judge.results.failures import failures_as_worst
 from tests.factories import has_line
 
 ITEMS = range(16)
@@ -84,3 +85,30 @@ def test_failures_are_counted_for_the_judge_that_failed_and_not_for_its_panel() 
     report = judge.validate(panel, n_resamples=50).report("markdown")
     assert has_line(report, "8 of 32 judgments by small failed")
     assert "panel mean failed" not in report
+
+
+@pytest.mark.parametrize("format", ["console", "markdown"])
+def test_failed_judgments_that_count_as_the_worst_score_have_failed(
+    result: judge.Result,
+    format: str,
+) -> None:
+    report = failures_as_worst(result).report(format)
+    assert has_line(report, "24 judged", "8 failed")
+
+
+@pytest.mark.parametrize("format", ["console", "markdown", "html"])
+def test_failed_values_of_metrics_are_no_failed_judgments(format: str) -> None:
+    rows = [
+        {
+            "item": str(item),
+            "output": "A text.",
+            "good": 3,
+            "references": ["A text."] if item % 2 else [],
+        }
+        for item in range(8)
+    ]
+    result = judge.evaluate(rows, judge_columns="good", scale="1-5", metrics=["chrf"], cache=False)
+    assert result.failed == 4
+    report = result.report(format)
+    assert "0 failed" in report
+    assert "4 values of metrics failed" in report

@@ -56,6 +56,7 @@ from judge.report.views.pass_fail import pass_rate_blocks
 from judge.report.views.short_table import MAX_NAME, short_table
 from judge.report.views.slicing_column import slicing_column
 from judge.report.views.summary import means_data
+from judge.results.failures import WORST
 from judge.results.result import Result, failure_counts, panel_columns
 from judge.results.wide_rows import wide_rows
 from judge.results.worst_texts import worst_texts
@@ -120,7 +121,7 @@ def _facts(result: Result, n_lost: int) -> Iterator[str]:
     texts = plural(n_texts, "text")
     # Without repeats, so that a run whose texts are items states their number once.
     yield from dict.fromkeys([number_of_items(result), texts])
-    yield f"{n_lost:,} failed"
+    yield from _failed_texts(_count_values(result, n_lost))
     if info.started:
         yield info.started[:10]
 
@@ -153,7 +154,7 @@ def _footer(
     output = _count_values(result, n_lost)
     done = "judged" if output.noun == "judgments" else "measured"
     succeeded = f"{output.succeeded:,} {done}"
-    counts = [succeeded, f"{n_lost:,} failed"]
+    counts = [succeeded, *_failed_texts(output)]
     if result.abstained:
         counts.append(f"{result.abstained:,} skipped by metrics")
     cost = result.info.cost
@@ -201,8 +202,10 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
     values = _count_values(result, n_lost)
     n_values = values.succeeded + values.failed
     failures = Tile(f"{values.failed:,} / {n_values:,}", f"{values.noun} failed")
+    if values.failed:
+        failures = replace(failures, tone="bad")
     if n_lost:
-        failures = replace(failures, tone="bad", link="failures")
+        failures = replace(failures, link="failures")
     tiles.append(failures)
     yield Tiles(tuple(tiles))
     if board.systems:
@@ -275,26 +278,43 @@ def _chart_blocks(result: Result) -> Iterator[Block]:
 
 @dataclass(frozen=True, slots=True)
 class _ValueCounts:
-    """How many judgments succeeded and failed, or without a judge how many values of metrics."""
+    """How many judgments succeeded and failed, or without a judge how many values of metrics.
+
+    Beside judgments, `metrics_failed` counts the values of metrics that failed.
+    """
 
     noun: str
     succeeded: int
     failed: int
+    metrics_failed: int = 0
 
 
 def _count_values(result: Result, n_lost: int) -> _ValueCounts:
+    """Count judgments or values; a failed judgment that counts as the worst score has failed."""
     criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
     criteria -= panel_columns(result.table.columns)
-    columns = criteria or {column.name for column in result.table.columns}
-    n_succeeded = sum(score.column in columns for score in result.table.scores)
     if not criteria:
-        return _ValueCounts("values", n_succeeded, n_lost)
-    counts = failure_counts(result)
-    n_failed = 0
-    for (_, _, _, column), count in counts.items():
+        return _ValueCounts("values", len(result.table.scores), n_lost)
+    methods = [row.provenance.method for row in result.table.scores if row.column in criteria]
+    n_worst = methods.count(WORST)
+    n_without_score = 0
+    for (_, _, _, column), count in failure_counts(result).items():
         if column in criteria:
-            n_failed += count
-    return _ValueCounts("judgments", n_succeeded, n_failed)
+            n_without_score += count
+    return _ValueCounts(
+        "judgments",
+        succeeded=len(methods) - n_worst,
+        failed=n_without_score + n_worst,
+        metrics_failed=n_lost - n_without_score,
+    )
+
+
+def _failed_texts(counts: _ValueCounts) -> Iterator[str]:
+    """Yield how many judgments failed, and how many values of metrics if any did."""
+    yield f"{counts.failed:,} failed"
+    if counts.metrics_failed:
+        values = plural(counts.metrics_failed, "value")
+        yield f"{values} of metrics failed"
 
 
 def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:

@@ -383,7 +383,10 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     language = ""
     if info.language is not None:
         language = f"{info.language.name} ({info.language.how})"
-    failed = f"{n_lost:,} failed" if n_lost else ""
+    failed = ""
+    if n_lost:
+        values = plural(n_lost, "value")
+        failed = f"{values} failed"
     abstained = f"{result.abstained:,} abstained" if result.abstained else ""
     status = ""
     version = ""
