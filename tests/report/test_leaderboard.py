@@ -279,6 +279,19 @@ def test_the_worst_texts_are_ordered_by_share_of_the_scale() -> None:
     assert lowest == [(0.1, "i1", "b"), (0.25, "i0", "a"), (0.5, "i2", "a")]
 
 
+@pytest.mark.parametrize(("n_texts", "n_worst"), [(1, 1), (12, 3), (40, 10), (400, 10)])
+def test_the_suggested_list_of_the_worst_texts_is_at_most_a_quarter_of_them(
+    n_texts: int, n_worst: int
+) -> None:
+    """Regression: ten texts were suggested of twelve, so that the worst ones had 4.70 of 5."""
+    rows = [{"item": f"q{k}", "output": f"Answer {k}.", "kind": 1 + k % 5} for k in range(n_texts)]
+    result = judge.evaluate(rows, judge_columns=["kind"], scale="1-5", metrics=[])
+    commands = plugins.document(result).next
+    assert [command for command in commands if "--worst" in command] == [
+        f"judge report RUN --worst {n_worst}"
+    ]
+
+
 def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
     samples = (Sample("i0", "unscored", "o"), *tested.table.samples)
     board = build_leaderboard(replace(tested, table=replace(tested.table, samples=samples)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from math import ceil
 from shlex import quote
 from typing import Any
 
@@ -65,6 +66,8 @@ from judge.stats.ranks import Rank
 from judge.stats.system_differences import Comparison
 
 _EXCERPTS = 5  # of texts with the lowest scores
+_MAX_WORST = 10  # texts that a suggested command lists
+_WORST_SHARE = 0.25  # of the texts; beyond it, even a run with few texts has good ones
 _UNEVEN = (
     "Not every system has a text for every item: means over different items do not compare well."
 )
@@ -464,8 +467,10 @@ def _next_commands(result: Result, board: Leaderboard) -> Iterator[str]:
     if len(leaders) > 1 and closest:
         pair = quote(f"{leaders[0]},{leaders[1]}")
         yield f"judge plan RUN --pair {pair}"
-    if worst_texts(result.table, 1):
-        yield "judge report RUN --worst 10"
+    scored_texts = worst_texts(result.table, len(result.table.samples))
+    if scored_texts:
+        n_worst = min(_MAX_WORST, ceil(_WORST_SHARE * len(scored_texts)))
+        yield f"judge report RUN --worst {n_worst}"
     if has_unsupported_claims(result):
         yield "judge report RUN --claims"
     by = slicing_column(result.table)
