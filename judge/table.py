@@ -60,7 +60,7 @@ _ROW_GROUP = 20_000
 
 
 def _score_row(row: Row) -> dict[str, Any]:
-    """Return the cells of a score or a failure by column, only of columns that it has a field for."""
+    """Return the cells of a score or a failure by column, without columns that it lacks."""
     if isinstance(row, Failure):
         return to_row(row)
     return to_row(row, row.provenance)

@@ -223,7 +223,7 @@ class Scatter:
         items = items or min(pair.items for pair in self.pairs)
 
         def need(pair: Spread) -> float:
-            """Return the items (or the difference) that the pair needs, infinite if there is none."""
+            """Return the items (or the difference) that the pair needs, infinite without one."""
             if difference is None:
                 least_difference = pair.detectable(items)
                 return inf if least_difference is None else least_difference
@@ -248,7 +248,7 @@ class Scatter:
 
     @property
     def least(self) -> int:
-        """The fewest items with which a run of so many systems can find a significant difference."""
+        """The fewest items with which a run of these systems can find a significant difference."""
         return min_items(self.level)
 
     @property
