@@ -105,17 +105,19 @@ class Table:
     The first column names the row. If the second one is text too, both name it.
 
     `name` identifies the table in LaTeX labels and page anchors. `key` explains marks in one or two
-    lines, and `star` the mark `*`, if a cell has it. `small_print` explains what only the page and
-    LaTeX show, such as intervals. `sorts` lets the reader sort the rows on the page. A `short`
-    table repeats one of the sections in few columns: full reports leave it out. `omitted` says what
-    that section has beyond it, such as `3 more metrics`. The columns of a `chosen` table are those
-    that the reader named, so that no format turns it.
+    lines, `bold` the bold cells (plain text leaves it out), and `star` the mark `*`, if a cell has
+    it. `small_print` explains what only the page and LaTeX show, such as intervals. `sorts` lets
+    the reader sort the rows on the page. A `short` table repeats one of the sections in few
+    columns: full reports leave it out. `omitted` says what that section has beyond it, such as
+    `3 more metrics`. The columns of a `chosen` table are those that the reader named, so that no
+    format turns it.
     """
 
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
     key: str = ""
+    bold: str = ""
     star: str = ""
     name: str = ""
     sorts: bool = False
@@ -129,7 +131,7 @@ class Table:
         """The key with the texts on the star and about the columns, each once."""
         has_star = any(cell.mark == STAR for row in self.rows for cell in row)
         star = self.star if has_star else ""
-        return _joined((self.key, star, *self._about_columns))
+        return _joined((self.key, self.bold, star, *self._about_columns))
 
     @property
     def longest_key(self) -> str:

@@ -22,6 +22,7 @@ from judge.report.document import (
     Notice,
     Paragraph,
     Section,
+    table,
     text_table,
 )
 from judge.report.document import Column as Head
@@ -109,6 +110,15 @@ def test_marks_do_not_move_the_numbers() -> None:
     )
     _, _, _, first, second, *_ = plugins.write(document, width=80).split("\n")
     assert first.index("4.36") == second.index("4.17")
+
+
+def test_bold_figures_are_explained_only_if_there_are_any() -> None:
+    """Regression: `judge validate --full` in a pipe explained "Bold: best" and had no bold."""
+    means = table(("", "fluency"), [("a", Cell("4", tone="good"))], bold="Bold: best.")
+    document = Document("t", summary=(means,))
+    assert "Bold" not in plugins.write(document)
+    assert "Bold" in plugins.write(document, colour=True)
+    assert "Bold" in plugins.write(document, "markdown")
 
 
 def test_numbers_of_scored_texts_do_not_move_the_means() -> None:

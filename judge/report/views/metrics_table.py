@@ -61,7 +61,7 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
     return table(
         ("", *heads),
         rows,
-        _key(columns),
+        bold=_bold(columns),
         star="* significantly above all others.",
         name=NAME,
         caption=f"Spearman's correlation with people's ratings, {levels_in_words}.",
@@ -111,7 +111,7 @@ def _lead(rated: Rated, best: str, row_name: str, level: Level) -> Estimate | No
     return rated.behind.get((row_name, level))
 
 
-def _key(columns: Sequence[_CriterionColumn]) -> str:
+def _bold(columns: Sequence[_CriterionColumn]) -> str:
     """Explain the bold values."""
     if all(column.level == "systems" for column in columns):
         return "Bold: best. None is tested: correlations of systems' means have no interval."
