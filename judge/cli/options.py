@@ -297,9 +297,13 @@ class Command(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the command line.
 
-        Raises ConfigError for a former name of an option.
+        Raises ConfigError for a former name of an option, and for one value too many.
         """
         try:
+            # `parse_args` removes arguments from its list.
+            _, _, parameters_in_order = self.make_parser(ctx).parse_args(list(args))
+            if not ctx.resilient_parsing:
+                _refuse_second_values(parameters_in_order)
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             known_flags = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
@@ -378,6 +382,34 @@ class Command(click.Command):
             records = [option.get_help_record(ctx) for option in options]
             with formatter.section(heading):
                 formatter.write_dl([record for record in records if record is not None])
+
+
+def _refuse_second_values(parameters: Sequence[click.Parameter]) -> None:
+    """Raise ConfigError if an option with one value was given twice; click uses the last value.
+
+    `parameters` are those of the command line, in its order.
+    """
+    seen: set[str | None] = set()
+    for parameter in parameters:
+        if not isinstance(parameter, click.Option) or parameter.is_flag or parameter.multiple:
+            continue
+        if parameter.name in seen:
+            flag = next(name for name in parameter.opts if name.startswith("--"))
+            panel = _panel_example(parameter.name)
+            raise ConfigError(f"{flag}: takes one value, and was given twice; leave out one{panel}")
+        seen.add(parameter.name)
+
+
+def _panel_example(option_name: str | None) -> str:
+    """Return how several judges get a value each, or "" for an option that judges do not have."""
+    from judge.core.request_options import ModelSettings
+
+    if option_name not in ModelSettings.model_fields:
+        return ""
+    return (
+        ", or give each judge its own in run.yaml: "
+        f"model: [{{name: A, {option_name}: …}}, {{name: B, {option_name}: …}}]"
+    )
 
 
 class Group(Command, click.Group):

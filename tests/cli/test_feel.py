@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from judge.cli import options
 from judge.core.format import no_ansi
@@ -149,6 +150,41 @@ def test_an_option_without_its_value_is_an_error(command: Callable[..., Any], fl
     completed = command("run", "summaries.jsonl", flag)
     assert (completed.code, completed.out) == (2, "")
     assert f"Option '{flag}' requires an argument." in completed.err
+
+
+@pytest.mark.parametrize(
+    ("command_line", "flag"),
+    [
+        ("run data.jsonl --limit 1 --limit=2", "--limit"),
+        (
+            "run data.jsonl --model a --base-url http://x/v1 --model b --base-url http://y/v1",
+            "--base-url",
+        ),
+        ("report r --format csv --format json", "--format"),
+        ("doctor cache export FILE --model a --model b", "--model"),
+    ],
+)
+def test_an_option_with_one_value_is_refused_twice(
+    command_line: str, flag: str, command: Callable[..., Any]
+) -> None:
+    completed = command(*command_line.split())
+    assert completed.code == 2
+    assert has_line(completed.err, f"{flag}:", "given twice")
+
+
+def test_the_error_for_two_addresses_shows_a_panel_with_two_addresses(
+    command: Callable[..., Any],
+) -> None:
+    completed = command(
+        "run", "data.jsonl", *["--base-url", "http://x/v1", "--base-url", "http://y/v1"]
+    )
+    panel = yaml.safe_load(completed.err.partition("run.yaml: ")[2])["model"]
+    assert [sorted(judge) for judge in panel] == [["base_url", "name"], ["base_url", "name"]]
+
+
+def test_a_flag_may_be_given_twice(folder: Path, command: Callable[..., Any]) -> None:
+    completed = command(*RUN, "--quiet", "--quiet")
+    assert completed.code == 0, completed.err
 
 
 def test_an_interrupted_command_exits_with_130(
