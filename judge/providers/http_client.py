@@ -163,8 +163,8 @@ class HttpClient:
         if in_python():
             other_model = "or use a function of your own as the model"
         raise ConfigError(
-            f"no key: ${self._key_env} is not set. Set it, or name a server of your own with "
-            f"{option('base_url')}, {other_model}"
+            f"no key: ${self._key_env} is not set. Set it, or ask a server that needs no key "
+            f"({option('base_url', 'URL')} without {option('key_env')}), {other_model}"
         )
 
     def _set_address(self, base_url: str | None) -> None:
