@@ -8,6 +8,7 @@ imports are inside the commands, and their options are made late, so that --help
 from __future__ import annotations
 
 import gc
+import signal
 import sys
 from importlib import import_module
 from typing import NamedTuple
@@ -117,7 +118,17 @@ _add_commands()
 
 
 def main() -> None:
-    """The `judge` command."""
+    """The `judge` command, as a process of its own."""
+    try:
+        run_app()
+    finally:
+        # All is written now. While the interpreter ends, Python would answer Ctrl-C with a
+        # traceback; the system ends the process in silence.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def run_app() -> None:
+    """Run the command of the arguments, and print an error of it. Raises SystemExit."""
     # There are few reference cycles, and looking for them took a tenth of a run.
     gc.set_threshold(50_000, 20, 100)
     try:

@@ -35,12 +35,12 @@ def command(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Callable[..., CommandResult]:
     """A function that runs `judge` with arguments."""
-    from judge.cli import main
+    from judge.cli import run_app
 
     def run(*args: object) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["judge", *map(str, args)])
         with pytest.raises(SystemExit) as exited:
-            main()
+            run_app()
         printed = capsys.readouterr()
         return CommandResult(int(exited.value.code or 0), printed.out, printed.err)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -195,6 +197,16 @@ def test_an_interrupted_command_exits_with_130(
 
     monkeypatch.setattr("judge.criteria.builtin", interrupted)
     assert command("criteria", "list").code == 130
+
+
+def test_an_interrupt_while_the_interpreter_ends_prints_no_traceback(folder: Path) -> None:
+    at_exit = "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGINT); "
+    completed = subprocess.run(
+        [sys.executable, "-c", at_exit + COMMAND[2], "criteria", "list", "--json"],
+        cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert completed.returncode == -signal.SIGINT
+    assert (bool(json.loads(completed.stdout)), completed.stderr) == (True, "")
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ import click
 import pytest
 from markdown_it import MarkdownIt
 
-from judge.cli import app, main
+from judge.cli import app, run_app
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ["judge", "run", "examples/compare_systems/run.yaml", "--out", "runs/demo"]
@@ -187,7 +187,7 @@ def run_judge(words: list[str]) -> tuple[int, str]:
     with captured() as printed, pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", words)
         try:
-            main()
+            run_app()
         except SystemExit as end:
             return (end.code if isinstance(end.code, int) else int(end.code is not None)), printed()
         return 0, printed()
