@@ -52,8 +52,8 @@ _RANGE = (
     rf"|on\s++(?:a|the)\s++scale\s++(?:of|from)\s++(?P<low_behind>{_NUMBER})\s*+(?:-|–|to)\s*+"
     rf"(?P<high_behind>{_NUMBER})(?!\w))"
 )
-# 5点満点, 5점 만점, 5段階評価
-_FULL = r"(?:満点|满分|滿分|만점|段階(?:評価)?)"
+# 5点満点, 5점 만점, 5점 척도, 5段階評価
+_FULL = r"(?:満点|满分|滿分|만점|척도|段階(?:評価)?)"
 # "4 out of 5", also in German, French, Spanish, Italian, Dutch and Russian
 _OUT_OF = r"(?:(?:out\s++)?of|sur|von|de|su|van|из)"
 # The colon of "Score: 4", or a particle instead of it: スコアは4
@@ -367,7 +367,7 @@ def _label_words(spellings: LabelIndex) -> str:
 
 def _top_before_pattern(top: str, unit: str) -> str:
     """Return the pattern of a scale's top before the score: 5点満点中4点, 5점 만점에 4점, 满分5分,得4分."""
-    within = rf"(?:{_FULL}\s*+(?:中の?|중|[で에,])?|中の?|중(?:에서?)?)"
+    within = rf"(?:{_FULL}\s*+(?:中の?|중(?:에서)?|에서?|[で로,])?|中の?|중(?:에서?)?)"
     number_first = rf"(?P<out_of>{top}){unit}\s*+{within}"
     word_first = rf"{_FULL}(?P<full>{top}){unit},?"
     return rf"(?:(?:{number_first}|{word_first})\s*+得?\s*+)?"

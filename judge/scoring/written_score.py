@@ -36,6 +36,11 @@ class NotInForm(ParseError):
 QUOTED = "the score is inside quotation marks"
 _QUOTE = re.compile("[`\"'“”‘’「」『』]")
 _QUOTE_MARK = re.compile("[\"'“”‘’「」『』]")
+# "\n```" at the end
+_EMPTY_FENCE = re.compile(r"\n\s*```\s*\Z")
+# "`Score: ", "- **`Score: "
+_BEGINS_CODE = re.compile(r"[\s*_-]*+`[^`]")
+_SENTENCE_ENDS = ".!?。！？"
 # Beginnings of the names of a grammar's groups that hold an end of the scale
 _GROUPS_OF_ENDS = ("low", "high", "out_of", "full")
 # The key of a JSON member up to its value: `{"score": "`
@@ -158,7 +163,7 @@ def check_unquoted(before: str, match: re.Match[str], text: str) -> None:
     """Raise ParseError if a score is inside quotation marks, or in a quoted line.
 
     The quotation may begin in the match or `before` it. Marks around the name alone, or a backtick
-    on both sides of the value, do not quote the score.
+    on both sides of the value or of the whole line, do not quote the score.
     """
     head = match.string[match.start() : match.start("value")]
     tail = match.string[match.end("value") :]
@@ -170,13 +175,30 @@ def check_unquoted(before: str, match: re.Match[str], text: str) -> None:
     elif (before + head).count("```") % 2 == 0:
         # The fences before the value are all closed, so they are no marks around it.
         head = head.replace("```", "")
-    if head[-1:] == tail[:1] and (is_member or head.endswith("`")):
+        # A fence that opens behind the value and holds nothing was meant to close.
+        tail = _EMPTY_FENCE.sub("", tail)
+    if _is_code_line(before, head, tail):
+        head = head.replace("`", "")
+        tail = tail.replace("`", "")
+    elif head[-1:] == tail[:1] and (is_member or head.endswith("`")):
         head = head[:-1]
         tail = tail[1:]
     if is_quoted(before, f"{before}{head}"):
         raise ParseError(QUOTED, text)
     if len(_QUOTE.findall(head)) % 2 or _QUOTE.search(tail):
         raise ParseError(QUOTED, text)
+
+
+def _is_code_line(before: str, head: str, tail: str) -> bool:
+    """Return whether backticks surround a whole line, as in prompts: "It is clear.\\n`Score: 4`".
+
+    Not after words that may introduce a quotation: "The text says:".
+    """
+    begins = _BEGINS_CODE.match(head)
+    ends_sentence = not before.strip() or before.rstrip()[-1] in _SENTENCE_ENDS
+    is_new_line = not before or "\n" in before[len(before.rstrip()) :] or head.startswith("\n")
+    is_closed = before.count("`") % 2 == 0 and head.count("`") == tail.count("`") == 1
+    return begins is not None and ends_sentence and is_new_line and is_closed
 
 
 def _quotes_name(match: re.Match[str], grammar: Grammar) -> bool:

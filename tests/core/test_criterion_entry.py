@@ -123,6 +123,11 @@ def test_the_name_and_kind_of_an_entry() -> None:
             "(pass/fail)",
             {"scale": {"labels": ["fail", "pass"], "values": [0, 1]}, "pass_at": "pass"},
         ),
+        ("(O/X)", {"scale": {"labels": ["X", "O"], "values": [0, 1]}}),
+        (
+            "(정답/오답)",
+            {"scale": {"labels": ["오답", "정답"], "values": [0, 1]}, "pass_at": "정답"},
+        ),
         (
             "（合格／不合格）",
             {"scale": {"labels": ["不合格", "合格"], "values": [0, 1]}, "pass_at": "合格"},

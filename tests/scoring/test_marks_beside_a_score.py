@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from judge.core.errors import ParseError
 from judge.core.records import Scale
+from judge.scoring.parse import find
 from tests.factories import labels_by_kind
 
 FIVE = Scale.integers(1, 5)
@@ -195,3 +197,66 @@ def test_a_tick_or_cross_may_agree_with_a_score(text: str, scale: Scale, expecte
 )
 def test_a_tick_or_cross_that_may_mean_another_score_is_refused(text: str, scale: Scale) -> None:
     assert labels(text, scale) == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Score: 4 (confidence: 2)",
+        "Score: 4, confidence: 3",
+        "4 (certainty score: 2)",
+        "점수: 4 (확신도: 3)",
+        "评分：4（置信度：3）",
+        "Score: 4, not 3.",
+        "4, not a 5",
+        "评分4，理由有2点。",
+        "評価：4（5が最高）",
+        "評価：4（1が最低、5が最高）",
+        "Score: 4 (1 = worst, 5 = best)",
+        "Score: 4 (5 being the highest)",
+        "점수: 4점 (5점이 최고)",
+        "评分：4（5分最高）",
+        "5점 척도에서 4점입니다.",
+        "5점 척도로 4점",
+    ],
+)
+def test_a_number_beside_a_score_that_is_no_other_score_is_read(text: str) -> None:
+    assert labels(text) == {"4"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Score: 4 (confidence: 2, or 3)",
+        "Score: 4 (fluency: 2)",
+        "Score: 4, confidence: 2, final: 3",
+        "Score: 4 (coherence confidence: 2) (or 5)",
+        "My confidence is 4.",
+        "Score: not 4",
+        "Score: 4, not 4",
+        "Score: 3, not 4 but 5",
+        "3, not 4 or 5",
+        "评分4，但有2点",
+        "评分4，扣2点",
+        "評価：4（10が最高）",
+        "評価：4（最高は10）",
+        "評価：4（1が最高）",
+        "Score: 4 (10 is the best)",
+        "Score: 4 (1 = best, 5 = worst)",
+        "Score: 4 (best is 10)",
+        "4점 (최고 10점)",
+        "4分（最高10分）",
+        "7점 척도에서 4점",
+        "5점 척도에서 4점 또는 3점",
+        "5점 척도에서 4점이면",
+        "예를 들어 5점 척도에서 4점",
+    ],
+)
+def test_a_number_beside_a_score_that_may_be_another_score_is_refused(text: str) -> None:
+    assert labels(text) == {None}
+
+
+def test_a_criterion_may_be_about_confidence() -> None:
+    scale = Scale.integers(1, 5)
+    with pytest.raises(ParseError):
+        find("Score: 4 (confidence: 2)", "score", scale, "Confidence", JUDGED)

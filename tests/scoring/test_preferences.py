@@ -37,6 +37,13 @@ A_IS_BETTER = [
     "따라서 B보다 A가 더 낫다고 생각합니다.",
     "더 좋은 글은 A입니다.",
     "A가 더 나은 답변입니다.",
+    "A 쪽이 B보다 낫습니다.",
+    "A 쪽이 더 좋습니다.",
+    "Aの方がBより優れています。",
+    "Aのほうが、Bよりも良いです。",
+    "Although B is longer, A is better.",
+    "While B is good, A is better because it names the date.",
+    "Despite its length, A is better.",
 ]
 TIED = [
     "A and B are tied.",
@@ -82,6 +89,18 @@ NEITHER = [
     "A가 B보다 못하지 않다.",
     "A가 B보다 길다.",
     "A와 B는 비슷하지 않습니다.",
+    "A 쪽이 더 깁니다.",
+    "A 쪽이 A보다 낫습니다.",
+    "독자는 A 쪽이 더 좋습니다.",
+    "Aの方がBより優れていません。",
+    "Aの方がBより優れているとは言えない。",
+    "流暢さはAの方がBより優れています。",
+    "Although A is better, B is longer.",
+    "Although A is better in style, B is better.",
+    "Although B is longer, A would be better with links.",
+    "Though the text says that B is short, A is better.",
+    "When B is short, A is better.",
+    "While B wins, A is better.",
 ]
 
 

@@ -75,10 +75,11 @@ _EMPHASIS = re.compile(
 )
 # "4", "4.5" and "four"
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
-# "2件", "2개", "2个", but not the rating of "별 2개" and "星2个"
+# "2件", "2개", "2个", "有2点", but not the rating of "별 2개" and "星2个"
 _COUNTER = (
-    r"(?<!별[0-9])(?<!별\s[0-9])(?<!星[0-9])"
-    r"(?:[日天年月人名件句文回処处處個个](?!星)|[箇か]所|つの|つ(?=あ)|[개명일년월건곳번]|가지|문장)"
+    r"(?:(?<=[有共][0-9])[点點]"
+    r"|(?<!별[0-9])(?<!별\s[0-9])(?<!星[0-9])"
+    r"(?:[日天年月人名件句文回処处處個个](?!星)|[箇か]所|つの|つ(?=あ)|[개명일년월건곳번]|가지|문장))"
 )
 # "4", but not in "4%", "1/4" or "10:04". In "2 errors" and "2 of 3 names", `counts` says that it
 # counts something.
@@ -96,7 +97,7 @@ _END_OF_SCALE = (
     r"|[一二三四五六七八九十百]+|다섯|일곱|열|[오칠십백])"
 )
 # What states a scale beside a score: "out of 10", "on a scale of one to ten", "a 10-point scale",
-# "sur une échelle de 1 à 10"
+# "sur une échelle de 1 à 10", "5が最高"
 _STATED_SCALE = re.compile(
     r"\A\W*(?:(?:out )?(?:of|from)|sur|von|de|su|из) (?:a possible )?(?P<top>END)"
     r"|\b(?:échelle|skala|escala|scala|schaal|шкал\w)(?: (?:de|von|del|da|van|от|di|av))?"
@@ -106,8 +107,26 @@ _STATED_SCALE = re.compile(
     r"|\b(?P<points>END)[- ]points?(?: likert)? scale"
     r"|(?:満点|满分|滿分|만점)(?:は|[은는이]|[为為是])? ?:?(?P<full>END)(?=[점点分]|\W|\Z)"
     r"|(?P<full_before>END) ?[점点分]? ?(?:満点|满分|滿分|만점)"
-    r"|(?P<chinese>END)分制".replace("END", _END_OF_SCALE),
+    r"|(?P<chinese>END)分制"
+    r"|(?P<best>END) ?[点점分]?(?:[が이가은는为為是=]| (?:is|being)(?: the)?)? ?"
+    r"(?:最[高大]|최[고대]|highest|best|max(?:imum)?)(?:[点점分]|(?!\w))"
+    r"|\b(?:highest|best|max(?:imum)?)(?: (?:is|of|score))*+:? ?(?P<best_before>END)"
+    r"|(?:最[高大]|최[고대])[点점分]?[はが은는이为為是]? ?:?(?P<best_first>END)"
+    r"|(?P<low_worst>END) ?[点점分]?(?:[が이가은는为為是=]| (?:is|being)(?: the)?)? ?"
+    r"(?:最[低小]|최[저소]|lowest|worst|min(?:imum)?)(?:[点점分]|(?!\w))".replace(
+        "END", _END_OF_SCALE
+    ),
     re.IGNORECASE,
+)
+# "(confidence: 2)": no other score, unless that is the criterion
+_CONFIDENCE = re.compile(
+    r"(?:confidence|certainty|確信度|信頼度|확신도|신뢰도|置信度|信心)(?:[ _](?:score|level))?"
+    r"\s*[:=]?\s*[0-9]+(?:\.[0-9]+)?",
+    re.IGNORECASE,
+)
+# ", not 4", but not ", not 4 but 3"
+_DENIED_NUMBER = re.compile(
+    r",\snot\s(?:an?\s)?(?P<number>[0-9]+(?:\.[0-9]+)?)\W*\Z", re.IGNORECASE
 )
 # "1. ", "b) ", "2、"
 _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])(?:[.)]\s|、)", re.IGNORECASE)
@@ -589,13 +608,22 @@ def _is_doubtful(reason: str, patterns: Patterns) -> bool:
 def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether a number beside a score may be another score.
 
-    False for "4, because it has 2 errors" and "4点（1点減点）". True for a score on another scale: "4 - out of 10".
+    False for "4, because it has 2 errors", "4点（1点減点）", "4 (confidence: 2)" and "4, not 3". True for
+    a score on another scale: "4 - out of 10".
     """
     if _states_another_scale(sentence[match.end() :], patterns):
         return True
     rest = _STATED_SCALE.sub("", sentence[match.end() :])
     rest = without_deductions(rest)
+    confidence = _CONFIDENCE.search(rest)
+    if confidence and not patterns.title.search(confidence[0]):
+        rest = rest[: confidence.start()] + rest[confidence.end() :]
     label = patterns.spellings.label(match["value"])
+    denied = _DENIED_NUMBER.search(rest)
+    if denied:
+        if patterns.spellings.label(denied["number"]) == label:
+            return True
+        rest = rest[: denied.start()]
     for number in _NUMBER.finditer(rest):
         if not number["counts"] and patterns.spellings.label(number[0]) not in (None, label):
             return True

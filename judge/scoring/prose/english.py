@@ -446,6 +446,12 @@ _PREFERRED_AFTER_BUT = replace(
         r"|\b(?:better|best|prefer\w*|wins?|winner|stronger|superior|ties?|tied|equal\w*|same)\b"
     ),
 )
+_PREFERRED_AFTER_A_CONCESSION = replace(
+    _PREFERRED_AFTER_BUT,
+    # "Although A is longer, B is better."
+    clause=r", ",
+    before=r"\W*(?:although|though|even though|while|despite)\b",
+)
 _OTHER_IS_WORSE = replace(
     SENTENCE,
     # "B is worse than A.", "Text B is less coherent than text A.", "B is not as good as A."
@@ -473,7 +479,14 @@ _AS_GOOD = replace(
         rf" {_CANDIDATE}(?!(?P=text))[AB]{_IN_ALL}"
     ),
 )
-PREFERENCES = (_PREFERRED, _PREFERRED_AFTER_BUT, _OTHER_IS_WORSE, _TIED, _AS_GOOD)
+PREFERENCES = (
+    _PREFERRED,
+    _PREFERRED_AFTER_BUT,
+    _PREFERRED_AFTER_A_CONCESSION,
+    _OTHER_IS_WORSE,
+    _TIED,
+    _AS_GOOD,
+)
 # For scales whose labels are words: "The text is irrelevant to the question.", "It passes."
 IS_LABEL = replace(
     SENTENCE,
