@@ -148,11 +148,27 @@ def write(report: Any, format: str = "console", **options: Any) -> str:
     return str(render(report, **known_options))
 
 
-class Reported:
-    """A finished thing that its view, `module:function`, turns into a report."""
+class Viewed:
+    """A finished thing that its view, `module:function`, turns into a Document."""
 
     __slots__ = ()
     VIEW: ClassVar[str]
+
+    def __getstate__(self) -> dict[str, Any] | None:
+        """Return the attributes for `pickle` and `copy`, without the Document; None if there are
+        none.
+
+        A Document has functions that cannot be pickled, and is made again when needed.
+        """
+        attributes = dict(getattr(self, "__dict__", {}))
+        attributes.pop("_document", None)
+        return attributes or None
+
+
+class Reported(Viewed):
+    """A finished thing that can write its report."""
+
+    __slots__ = ()
 
     def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
         """Return the report: console, markdown, html, latex, csv or json; a suite's also junit.

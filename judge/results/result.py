@@ -74,7 +74,7 @@ _LOADS = 3
 
 
 @dataclass(frozen=True, repr=False)
-class Result(Outlets):
+class Result(Outlets, plugins.Viewed):
     """The result of a run: scores, failures and statistics.
 
     - `table`: the scores and failures.

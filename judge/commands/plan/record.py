@@ -13,7 +13,7 @@ from judge.run.request_estimates import JudgeForecast, LineEstimate, price_text
 
 
 @dataclass(frozen=True, repr=False)
-class Forecast:
+class Forecast(plugins.Viewed):
     """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
 
     - `price`: the sum over the judges, None if one is unknown.
