@@ -39,7 +39,7 @@ def generate(
         if option_name not in ("systems", *OPTIONS) and value is not None:
             raise ConfigError(f"{option_name}: judge.generate judges nothing; leave it out")
     config, _, _ = to_config(RunConfig, data, None, None, options)
-    if not isinstance(config.systems, dict):
+    if not isinstance(config.systems, dict) or not config.systems:
         raise ConfigError(
             "systems: name each system's prompt and model: "
             "{'NAME': {'prompt': 'FILE.jinja', 'model': 'MODEL'}}"

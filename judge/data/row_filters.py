@@ -112,9 +112,14 @@ def _values_by_column(conditions: Values) -> dict[str, list[str]]:
     """Return the values as text, by column."""
     texts_by_column: dict[str, list[str]] = {}
     for column, value in conditions.items():
-        values = [value] if isinstance(value, Value) else list(value)
+        values: Iterable[Any] = [value]
+        if isinstance(value, Iterable) and not isinstance(value, str):
+            values = value
         texts = [_text(each_value) for each_value in values]
-        texts_by_column[column] = [text for text in texts if text is not None]
+        known_texts = [text for text in texts if text is not None]
+        if not known_texts:
+            raise DataError(f"{option('where')}: {column} needs a value, or a list of values")
+        texts_by_column[column] = known_texts
     return texts_by_column
 
 

@@ -259,12 +259,22 @@ def spread(listed: Sequence[Entry], most: int) -> list[Entry]:
     return [listed[middle] for middle in middles]
 
 
+def entries(value: Any) -> list[Any] | None:
+    """Return the entries of a list, a tuple, an array or a Series in order; None for others."""
+    if hasattr(value, "tolist"):  # numpy and pandas
+        value = value.tolist()
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        return None
+    return list(value)
+
+
 def texts(label: str, value: Any) -> list[str]:
     """Return a list of texts. Raise DataError for a single text and for other elements."""
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    if not is_list or not all(isinstance(item, str) for item in value):
-        raise DataError(f"{label} is a list of texts, not {value!r:.60}")
-    return list(value)
+    listed = entries(value)
+    if listed is None or not all(isinstance(item, str) for item in listed):
+        shown = f"{value!r:.60}".partition("\n")[0]
+        raise DataError(f"{label} is a list of texts, not {shown}")
+    return listed
 
 
 def as_samples(
@@ -276,11 +286,15 @@ def as_samples(
 
     Raise DataError if the lists differ in length or an output has only blank references.
     """
+    pairs = paired(outputs, targets)
+    item_names: list[Any] | None = list(range(len(pairs)))
+    if items is not None:
+        item_names = entries(items)
+    if item_names is None or len(item_names) != len(pairs):
+        raise DataError("items must be a list with the name of each output's item")
     samples: list[Sample] = []
-    for index, (output, sample_references) in enumerate(paired(outputs, targets)):
-        item = str(index)
-        if items is not None:
-            item = str(items[index])
+    for index, (output, sample_references) in enumerate(pairs):
+        item = str(item_names[index])
         where = f"text {index}"
         sample = Sample(item, "", output, references=sample_references, where=where)
         if not references(sample):
@@ -312,19 +326,20 @@ def paired(
 
     Raise DataError unless these are two lists of one length.
     """
-    is_list = isinstance(targets, Sequence) and not isinstance(targets, str)
-    if not is_list or len(texts("outputs", outputs)) != len(targets):
+    output_texts = texts("outputs", outputs)
+    listed_targets = entries(targets)
+    if listed_targets is None or len(output_texts) != len(listed_targets):
         raise DataError(
             "outputs and references must be lists of equal length: a text or a list of texts per "
             "output"
         )
     target_tuples: list[tuple[str, ...]] = []
-    for target in targets:
+    for target in listed_targets:
         if isinstance(target, str):
             target_tuples.append((target,))
         else:
             target_tuples.append(tuple(texts("a reference", target)))
-    return list(zip(outputs, target_tuples, strict=True))
+    return list(zip(output_texts, target_tuples, strict=True))
 
 
 class Values(list[float]):

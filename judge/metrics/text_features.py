@@ -33,6 +33,7 @@ from judge.metrics.base import BaseMetric, setting
 from judge.metrics.common import (
     as_source_samples,
     choices_option,
+    entries,
     failure,
     lacks_source,
     missing_tokenizer_notes,
@@ -643,13 +644,15 @@ def score(
     for missing packages.
     """
     output_texts = texts("outputs", outputs)
-    source_texts = [None] * len(output_texts) if sources is None else list(sources)
-    if isinstance(sources, str) or len(source_texts) != len(outputs):
+    source_texts: list[str | None] | None = [None] * len(output_texts)
+    if sources is not None:
+        source_texts = entries(sources)
+    if source_texts is None or len(source_texts) != len(output_texts):
         raise DataError(
             "outputs and sources must be lists of equal length; use None for an unknown source"
         )
     if not all(source is None or isinstance(source, str) for source in source_texts):
         raise DataError("sources must be a list of texts, with None for unknown ones")
-    samples = as_source_samples(outputs, source_texts)
+    samples = as_source_samples(output_texts, source_texts)
     tokenizer_name = tokenizer_option("stats.tokenizer", tokenizer)
     return measured(samples, tokenizer=tokenizer_name)

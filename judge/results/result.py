@@ -21,10 +21,10 @@ from pydantic import (
 )
 
 from judge.core import plugins
+from judge.core.arguments import public_method
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import recover, refuse_other_content, store
 from judge.core.format import plural, to_json
-from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.row_filters import Value
@@ -138,6 +138,7 @@ class Result(Outlets, plugins.Viewed):
                 abstained += count
         return abstained
 
+    @public_method
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and
         system.
@@ -163,7 +164,7 @@ class Result(Outlets, plugins.Viewed):
         """
         return checklists(self.table)
 
-    @speaking_to("python")
+    @public_method
     def where(self, **columns: Value | Sequence[Value]) -> Result:
         """Return the result of the texts whose columns have these values:
         `result.where(channel="email")`.
@@ -205,7 +206,7 @@ class Result(Outlets, plugins.Viewed):
                 tested[column.name] = (table, column)
         return tested
 
-    @speaking_to("python")
+    @public_method
     def power(
         self,
         difference: float | None = None,
@@ -235,6 +236,7 @@ class Result(Outlets, plugins.Viewed):
             against=self.info.against,
         )
 
+    @public_method
     def scatters(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
         """Return the spread of the paired differences in these columns (default: all), which
         decides the power.
@@ -264,6 +266,7 @@ class Result(Outlets, plugins.Viewed):
         wide: bool = False,
     ) -> str: ...
 
+    @public_method
     def report(
         self,
         format: str = "console",
@@ -279,13 +282,12 @@ class Result(Outlets, plugins.Viewed):
         draw the charts below each other; `png` returns bytes and needs the extra of that name.
         Raises ConfigError for an unknown format.
         """
+        document = plugins.document(self)
         if format == "png":
-            return Plot(plugins.write(plugins.document(self), "svg")).png
-        with speaking_to("python"):
-            document = plugins.document(self)
-            return plugins.write(document, format, full=full, colour=colour, wide=wide)
+            return Plot(plugins.write(document, "svg")).png
+        return plugins.write(document, format, full=full, colour=colour, wide=wide)
 
-    @speaking_to("python")
+    @public_method
     def plot(self, chart: str = "") -> Plot:
         """Return charts for a notebook, by default the means of the criteria, or the win rates.
 
@@ -313,7 +315,7 @@ class Result(Outlets, plugins.Viewed):
         if self.rankings or self.table.has_pairs:
             raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
 
-    @speaking_to("python")
+    @public_method
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
         """Return the lowest-scored texts, the worst first: item, system, column, score, reason,
         source and output.
@@ -348,7 +350,7 @@ class Result(Outlets, plugins.Viewed):
         frame = pd.DataFrame(rows, columns=names)
         return with_own_columns(frame, own_cells)
 
-    @speaking_to("python")
+    @public_method
     def claims_frame(self) -> pd.DataFrame:
         """Return a DataFrame with one row per claim that the metrics `claims` and `nli` checked:
         item, system, column, claim, probability, supported and evidence.
@@ -370,7 +372,7 @@ class Result(Outlets, plugins.Viewed):
             scores.reverse()
         return scores[:n]
 
-    @speaking_to("python")
+    @public_method
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """Return the judged frame, with its order and index, and the scores as further columns.
 
@@ -382,6 +384,11 @@ class Result(Outlets, plugins.Viewed):
         import pandas as pd
 
         self._check_text_scores()
+        if not isinstance(frame, pd.DataFrame):
+            raise ConfigError(
+                f"join takes the DataFrame that was judged, not a {type(frame).__name__}; for other "
+                "data use to_frame(wide=True)"
+            )
         systems = self.info.config.output_columns
         rows = _keys_of_frame_rows(frame, systems, self)
         values: dict[tuple[str, str, str], float] = {}
@@ -407,7 +414,7 @@ class Result(Outlets, plugins.Viewed):
                 joined[column_name] = series.to_numpy()
         return joined
 
-    @speaking_to("python")
+    @public_method
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and, with `pages`, the reports and `estimates.parquet`.
 
@@ -435,10 +442,10 @@ class Result(Outlets, plugins.Viewed):
             raise
         store(folder, files)
 
+    @public_method
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
-        with speaking_to("python"):
-            return plugins.fragment(self)
+        return plugins.fragment(self)
 
 
 def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:

@@ -513,14 +513,15 @@ def score(
     whose item is its index, from 0. Raise ConfigError, and DataError for lists of different
     lengths.
     """
-    if len(texts("sources", sources)) != len(outputs):
+    source_texts = texts("sources", sources)
+    if len(source_texts) != len(texts("outputs", outputs)):
         raise DataError("claims: outputs and sources must be lists of equal length")
     metric = Claims(**options)
     if references is None:
-        references = [()] * len(outputs)
+        references = [()] * len(source_texts)
     samples: list[Sample] = []
     for index, (output, targets) in enumerate(paired(outputs, references)):
-        source = sources[index]
+        source = source_texts[index]
         where = f"output {index}"
         sample = Sample(str(index), "", output, source, references=targets, where=where)
         samples.append(sample)

@@ -386,12 +386,14 @@ def source_bleu(
     there are as many sources as outputs and none is blank.
     """
     metric = SourceBleu(**opts)
-    if len(text_list("outputs", outputs)) != len(text_list("sources", sources)):
+    output_texts = text_list("outputs", outputs)
+    source_texts = text_list("sources", sources)
+    if len(output_texts) != len(source_texts):
         raise DataError(
-            f"{len(outputs):,} outputs and {len(sources):,} sources: "
+            f"{len(output_texts):,} outputs and {len(source_texts):,} sources: "
             "give one source for each output"
         )
-    return values(metric, as_source_samples(outputs, sources, "pair"))
+    return values(metric, as_source_samples(output_texts, source_texts, "pair"))
 
 
 MOST = 20_000

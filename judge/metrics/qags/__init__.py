@@ -31,6 +31,7 @@ from judge.metrics.common import (
     naming_a_judge,
     number,
     text_option,
+    texts,
     whole_number,
 )
 from judge.metrics.qags import judge_model
@@ -331,10 +332,12 @@ def score(
     Raise ConfigError for invalid options, for lists of different lengths, and unless `options` name
     the models of `backend=models`: only judge.evaluate asks a judge.
     """
-    if isinstance(outputs, str) or isinstance(sources, str) or len(outputs) != len(sources):
+    output_texts = texts("outputs", outputs)
+    source_texts = texts("sources", sources)
+    if len(output_texts) != len(source_texts):
         raise ConfigError("qags: outputs and sources must be lists of equal length")
     metric = Qags(**options)
-    samples = as_source_samples(outputs, sources)
+    samples = as_source_samples(output_texts, source_texts)
     outcomes, _ = metric._measure(samples)
     results: list[QagsValue | Failure] = []
     for sample, outcome in zip(samples, outcomes, strict=True):
