@@ -182,7 +182,7 @@ def test_the_readme_of_the_claims_has_the_numbers_of_its_result(
     readme = (EXAMPLES / "claims" / "README.md").read_text("utf-8")
     for system in result.table.systems:
         names = ("claims_precision", "claims_recall", "claims_f1")
-        values = " ".join(f"{result.estimates[system, name].value:.2f}" for name in names)
+        values = " ".join(f"{result.estimates[system, name].value:.3f}" for name in names)
         assert " ".join(re.search(rf"(?m)^.*{system}(.*)$", readme)[1].split()) == values
     claims = {c.text: c for row in result.table.scores for c in decode(row.provenance.raw)}
     assert len(claims) == 27

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from judge import text
 from judge.core import huggingface
-from judge.core.errors import ConfigError
+from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
@@ -329,13 +329,13 @@ def score(
     `options` are passed to `Qags`. An output without a value is a `Failure` whose item is its
     index, from 0; its `raw` has the questions and answers as `Qags.score` writes them, if any.
 
-    Raise ConfigError for invalid options, for lists of different lengths, and unless `options` name
-    the models of `backend=models`: only judge.evaluate asks a judge.
+    Raise DataError for lists of different lengths, and ConfigError for invalid options and unless
+    `options` name the models of `backend=models`: only judge.evaluate asks a judge.
     """
     output_texts = texts("outputs", outputs)
     source_texts = texts("sources", sources)
     if len(output_texts) != len(source_texts):
-        raise ConfigError("qags: outputs and sources must be lists of equal length")
+        raise DataError("qags: outputs and sources must be lists of equal length")
     metric = Qags(**options)
     samples = as_source_samples(output_texts, source_texts)
     outcomes, _ = metric._measure(samples)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import judge.metrics.qags as metric_module
 from judge import __version__
-from judge.core.errors import ConfigError, MissingExtra
+from judge.core.errors import ConfigError, DataError, MissingExtra
 from judge.core.records import Failure, Sample, Score
 from judge.metrics import qags
 from judge.metrics.base import MetricContext, ModelError, ModelQuestion
@@ -421,9 +421,10 @@ def test_the_function_for_lists(monkeypatch: pytest.MonkeyPatch) -> None:
         ("2", "NoSource"),
     ]
     assert score([], [], **models) == []
-    for outputs, sources in ((["a"], []), ("a", "b")):
-        with pytest.raises(ConfigError, match="lists of equal length"):
-            score(outputs, sources)
+    with pytest.raises(DataError, match="lists of equal length"):
+        score(["a"], [])
+    with pytest.raises(DataError, match="list of texts"):
+        score("a", "b")
     with pytest.raises(ConfigError, match=r"in Python call judge\.evaluate\(rows, \[\], metrics="):
         score([FAITHFUL], [SOURCE])
     with pytest.raises(TypeError, match="backnd"):
