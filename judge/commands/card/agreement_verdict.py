@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from judge.commands.card.card import Mark, PeopleFinding
 from judge.commands.card.limits import ends, needed
 from judge.commands.card.number_text import written_estimate
-from judge.core.format import number, plural
+from judge.core.format import format_interval, number, plural
 from judge.core.messages import command, in_python
 from judge.core.records import Estimate
 from judge.report.views.agreement_finding import (
@@ -16,6 +16,7 @@ from judge.report.views.agreement_finding import (
     leads_over_baselines,
     leads_text,
     not_compared,
+    places,
     side,
     spearman,
     usable_level,
@@ -54,9 +55,14 @@ def agreement_verdict(people: PeopleFinding, agreement: Estimate, unit: str) -> 
     measured = " ".join((unit, *value_and_interval))
     level = usable_level(people.rated, people.rated.usual_level)
     against_baselines = verdict(people.rated, people.judge.name, level)
-    if interval[1] <= 0 or against_baselines is Verdict.AGAINST:
-        reason = f"it ranks against people, {measured}"
-        advice = f"check which end of the scale is better, then {_improve()}"
+    if against_baselines is Verdict.AGAINST:
+        reason = f"it ranks against people, {spearman_text(people, level)}"
+        return AgreementVerdict("fail", reason, _check_the_scale())
+    if interval[1] < 0:
+        reason = f"it agrees with people less than chance would, {measured}"
+        correlation = spearman(people.judge, level)
+        is_reversed = correlation is not None and correlation.value < 0
+        advice = _check_the_scale() if is_reversed else _improve_or_agree(people, level)
         return AgreementVerdict("fail", reason, advice)
     if against_baselines is Verdict.WORSE:
         leads = leads_over_baselines(people.rated, people.judge.name, level)
@@ -98,6 +104,9 @@ def _without_lead(
             return AgreementVerdict("unclear", reason, _MORE_ITEMS)
         reason = "no baseline has a correlation to compare with"
         return AgreementVerdict("unclear", reason, "add a metric")
+    if against_baselines in (Verdict.CHANCE, Verdict.UNTESTED):
+        reason = f"{spearman_text(people, level)} is not significantly above 0"
+        return AgreementVerdict("unclear", reason, _MORE_ITEMS)
     leads = leads_over_baselines(people.rated, people.judge.name, level)
     unbeaten = [lead for lead in leads if lead.side is not Side.ABOVE]
     return AgreementVerdict("unclear", leads_text(unbeaten), _MORE_ITEMS)
@@ -106,8 +115,22 @@ def _without_lead(
 _MORE_ITEMS = "rate more items"
 
 
+def spearman_text(people: PeopleFinding, level: Level) -> str:
+    """Write the correlation with people: `Spearman 0.42 [0.20, 0.60]`; "" if it is undefined."""
+    correlation = spearman(people.judge, level)
+    if correlation is None:
+        return ""
+    decimals = places(correlation)
+    interval = format_interval(correlation.low, correlation.high, decimals)
+    return f"Spearman {number(correlation.value, decimals)} {interval}".rstrip()
+
+
 def _rate_items(n_items: int) -> str:
     return f"rate texts of at least {n_items} items"
+
+
+def _check_the_scale() -> str:
+    return f"check which end of the scale is better, then {_improve()}"
 
 
 def _improve() -> str:

@@ -10,7 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from judge.commands.card.agreement_verdict import ENOUGH_ITEMS, SLIGHT, agreement_verdict
+from judge.commands.card.agreement_verdict import (
+    ENOUGH_ITEMS,
+    SLIGHT,
+    agreement_verdict,
+    spearman_text,
+)
 from judge.commands.card.card import (
     DETECTED,
     FEWEST,
@@ -37,10 +42,10 @@ from judge.commands.card.probes import (
     UNADJUSTED,
 )
 from judge.commands.card.reactions import reaction, succeeded
-from judge.core.format import listed, number, percent, plural
+from judge.core.format import listed, percent, plural
 from judge.core.messages import command, option
 from judge.core.records import Column, Estimate
-from judge.report.views.agreement_finding import Verdict, spearman, usable_level, verdict
+from judge.report.views.agreement_finding import Verdict, usable_level, verdict
 from judge.stats.failure_rates import failures_by_system
 
 AGREEMENT = "agreement with people"
@@ -199,14 +204,11 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
 
 
 def _correlation_text(people: PeopleFinding) -> str:
-    """Write `Spearman 0.42*`, with the star if it beats every baseline significantly."""
+    """Write `Spearman 0.42 [0.20, 0.60]*`, with the star if it beats every baseline significantly."""
     level = usable_level(people.rated, people.rated.usual_level)
-    correlation = spearman(people.judge, level)
-    if correlation is None:
-        return ""
     is_best = verdict(people.rated, people.judge.name, level) is Verdict.BEST
     star = "*" if is_best else ""
-    return f"Spearman {number(correlation.value, 2)}{star}"
+    return f"{spearman_text(people, level)}{star}"
 
 
 def _against_rater(measured: Measurements, criterion: str) -> CardCell:
@@ -546,8 +548,8 @@ RULES = (
     _Rule(
         AGREEMENT,
         f"kappa is above {SLIGHT:g}, and the correlation beats every baseline",
-        f"kappa is below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or a baseline is "
-        "better",
+        f"kappa is below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or the correlation "
+        "is below 0, or a baseline is better",
         _agreement,
         badness=_lowest,
     ),

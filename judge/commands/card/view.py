@@ -21,6 +21,7 @@ from judge.commands.card.card import (
     SensitivityCell,
     is_majority,
 )
+from judge.commands.card.lines import AGREEMENT
 from judge.commands.card.number_text import change, interval, places, written, written_estimate
 from judge.commands.card.probes import LABEL
 from judge.commands.card.reactions import moves_half, reaction, succeeded
@@ -66,8 +67,8 @@ _LINE_MARKS: Mapping[Mark, tuple[str, Tone]] = {
     "not measured": ("–", "muted"),
 }
 _LINES_KEY = (
-    "✓ passes, ✗ fails, ? unclear, by the 95% interval of the worst criterion. Agreement "
-    "is kappa; points are those of the scale."
+    "✓ passes, ✗ fails, ? unclear, by the 95% interval of the worst criterion. {agreement}Points are "
+    "those of the scale."
 )
 _DAMAGE_KEY = "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear"
 _DAMAGE_STAR = "* damage of another criterion"
@@ -136,6 +137,11 @@ def _summary(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Block]:
     measured = [line for line in card.lines if line.verdict != "not measured"]
     if measured:
         several = len(card.criteria) > 1
+        worst_cells = {line.name: line.worst_cell for line in measured}
+        agreement_cell = worst_cells.get(AGREEMENT)
+        agreement = ""
+        if agreement_cell is not None and agreement_cell.unit:
+            agreement = f"Agreement is {agreement_cell.unit}. "
         rows = [_line_row(line, columns, several=several) for line in measured]
         heads = (
             "line",
@@ -147,7 +153,7 @@ def _summary(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Block]:
         yield document.table(
             heads,
             rows,
-            _LINES_KEY,
+            _LINES_KEY.format(agreement=agreement),
             name="lines",
             caption="The judge card.",
             short=True,
