@@ -90,7 +90,10 @@ def show_card(
     if card.failures:
         from judge.core.failure_kinds import failure_kind
 
-        counts = [f"{count:,} {failure_kind(kind)}" for kind, count in card.failures.items()]
+        counts = []
+        for error, count in card.failures.items():
+            kind = failure_kind(error)
+            counts.append(f"{count:,} {kind}")
         failure_kinds = ", ".join(counts)
         failed = card.info["failed"]
         judgments = card.info["judgments"]

@@ -337,7 +337,8 @@ def criteria_improve(
     failed, judged = result.judgments
     if failed:
         print_message(f"{failed:,} of {judged:,} judgments failed")
-    raise click.exceptions.Exit(1 if failed or not result.usable else 0)
+    status = 1 if failed or not result.usable else 0
+    raise click.exceptions.Exit(status)
 
 
 _SIDES = ("A", "B")

@@ -29,10 +29,14 @@ def cache_stats(*, format: str, **options: Any) -> None:
         metrics = {"place": str(metrics_folder(folder)), "bytes": metrics_bytes}
         print_json({"caches": [counts], "metrics": metrics})
         return
+    place = counts["place"]
     replies = _reply_count(counts["replies"])
-    click.echo(f"{counts['place']}: {replies}, {_megabytes(counts['bytes'])}")
+    size = _megabytes(counts["bytes"])
+    click.echo(f"{place}: {replies}, {size}")
     if metrics_bytes:
-        click.echo(f"{metrics_folder(folder)}: digests of models, {_megabytes(metrics_bytes)}")
+        place = metrics_folder(folder)
+        size = _megabytes(metrics_bytes)
+        click.echo(f"{place}: digests of models, {size}")
 
 
 @cache_app.command("clear", takes="run", only=("cache",))
@@ -44,13 +48,15 @@ def cache_clear(*, metrics: bool, yes: bool, **options: Any) -> None:
 
     folder = _existing_folder(options)
     if metrics:
-        click.echo(f"{metrics_folder(folder)}: {_megabytes(clear_metrics(folder))} deleted")
+        size = _megabytes(clear_metrics(folder))
+        click.echo(f"{metrics_folder(folder)}: {size} deleted")
         return
     with DiskCache(folder) as store:
         n_replies = store.stats()["responses"]
         if n_replies and not yes:
             _confirm_deletion(n_replies, store.folder)
-        click.echo(f"{store.folder}: {_reply_count(store.clear())} deleted")
+        deleted = _reply_count(store.clear())
+        click.echo(f"{store.folder}: {deleted} deleted")
 
 
 def _confirm_deletion(n_replies: int, folder: Path) -> None:
@@ -94,10 +100,12 @@ def cache_import(file: Path, **options: Any) -> None:
     from judge.commands.cache import import_replies
 
     imported = import_replies(_folder(options), file, base_url=options.get("base_url"))
-    servers = ""
+    added = _reply_count(imported.added)
+    message = f"{added} added, {imported.known:,} already there"
     if imported.servers:
-        servers = f", as replies of {' and '.join(imported.servers)}"
-    click.echo(f"{_reply_count(imported.added)} added, {imported.known:,} already there{servers}")
+        servers = " and ".join(imported.servers)
+        message += f", as replies of {servers}"
+    click.echo(message)
     if imported.unfinished:
         click.echo(f"{file}: the last line is incomplete and was skipped")
 
@@ -212,7 +220,8 @@ def metrics_command(
         print_entry(f"{metric.name:<14} ", metric.description)
         for option_name, default in metric.options.items():
             # As it is typed: a JSON value is also one in YAML.
-            setting = f"{metric.name}.{option_name}={json.dumps(default)}"
+            value = json.dumps(default)
+            setting = f"{metric.name}.{option_name}={value}"
             click.echo(f"{'':<14} --set {setting}")
 
 

@@ -104,7 +104,8 @@ def _start_project(folder: Path) -> None:
         click.echo(str(path))
     click.echo("\nNothing in it needs a key or the network. Next:")
     if folder.resolve() != Path.cwd():
-        click.echo(f"  cd {shlex.quote(str(folder))}")
+        quoted_folder = shlex.quote(str(folder))
+        click.echo(f"  cd {quoted_folder}")
     for line in _NEXT:
         click.echo(f"  {line}")
 

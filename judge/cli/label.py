@@ -138,8 +138,9 @@ def _import_ratings(saved: Path, labelling: Labelling, output: Path) -> None:
     from judge.core.format import plural
 
     imported = labelling.import_file(saved)
+    new_ratings = plural(imported.new, "rating")
     known_ratings = f"; {imported.known:,} were there already" if imported.known else ""
-    click.echo(f"{plural(imported.new, 'rating')} added to {output}{known_ratings}")
+    click.echo(f"{new_ratings} added to {output}{known_ratings}")
 
 
 def _write_page(file: Path, labelling: Labelling, rater_names: Sequence[str]) -> None:
@@ -147,8 +148,9 @@ def _write_page(file: Path, labelling: Labelling, rater_names: Sequence[str]) ->
     from judge.commands.label.server import page
 
     write("--file", file, page(labelling, None, served=False))
+    raters = " and ".join(rater_names)
     advice = "Add what they save with the same options and --import:"
-    click.echo(f"{file}\n\nSend it to {' and '.join(rater_names)}. {advice}")
+    click.echo(f"{file}\n\nSend it to {raters}. {advice}")
 
 
 def _serve(labelling: Labelling, server: LabelServer) -> None:
@@ -207,9 +209,12 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
     # How many are left is known only if all raters of the file are named.
     if labelling.raters and count_by_rater.keys() <= set(labelling.raters):
         by_rater = _by_rater(labelling.progress())
-    total = f"{plural(len(ratings), 'rating')} in {labelling.output}"
-    print_untrusted(f"\n{total}: {by_rater}" if ratings else f"\n{total}")
-    if ratings:
+    number_of_ratings = plural(len(ratings), "rating")
+    total = f"\n{number_of_ratings} in {labelling.output}"
+    if not ratings:
+        print_untrusted(total)
+    else:
+        print_untrusted(f"{total}: {by_rater}")
         command_name = "rank" if labelling.pairwise else "validate"
         command = _command(command_name, config)
         ratings_file = shlex.quote(str(labelling.output))
@@ -246,7 +251,8 @@ def _print_plan(labelling: Labelling, precision: float) -> None:
     ratings = plural(len(tasks) * n_criteria, "rating")
     item_names = {unit.item for unit in labelling.units.values()}
     items = plural(len(item_names), "item")
-    units = plural(len(labelling.units), "pair" if labelling.pairwise else "text")
+    noun = "pair" if labelling.pairwise else "text"
+    units = plural(len(labelling.units), noun)
     n_repeated = sum(task.repeat for task in tasks)
     criteria = "criteria" if n_criteria > 1 else "criterion"
     print_untrusted(
@@ -255,7 +261,8 @@ def _print_plan(labelling: Labelling, precision: float) -> None:
         "For 95% intervals of these widths you need:"
     )
     for needs, criterion_names in names_by_needs.items():
-        print_untrusted(f"\n{', '.join(criterion_names)}")
+        names = ", ".join(criterion_names)
+        print_untrusted(f"\n{names}")
         for need in needs:
             print_untrusted(f"  {need.measure:<30} {need.needed:>7,} {need.unit}")
             print_untrusted(f"    assuming {need.assumes}")

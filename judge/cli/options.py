@@ -85,7 +85,8 @@ def completion(known: Known) -> Callable[[click.Context, click.Parameter, str], 
         # "coherence,flu": only the last value is completed, but a shell replaces the whole word.
         before, comma, last = incomplete.rpartition(",")
         values = known() if callable(known) else known
-        return [f"{before}{comma}{value}" for value in values if value.startswith(last)]
+        matching = [value for value in values if value.startswith(last)]
+        return [f"{before}{comma}{value}" for value in matching]
 
     return complete
 
@@ -101,7 +102,8 @@ class Option(click.Option):
         known: Known = (),
         **settings: Any,
     ) -> None:
-        super().__init__(names, shell_complete=completion(known) if known else None, **settings)
+        shell_complete = completion(known) if known else None
+        super().__init__(names, shell_complete=shell_complete, **settings)
         self.group = group
         self._known = known
 
@@ -689,5 +691,6 @@ def to_config(
     if folder is None:
         dataset_name = samples.dataset_name(run_config.data or data)
         # The time makes it a new folder, so that no earlier run is in the way.
-        folder = Path("runs") / f"{dataset_name}-{datetime.now():%Y%m%d-%H%M%S}"
+        now = datetime.now()
+        folder = Path("runs") / f"{dataset_name}-{now:%Y%m%d-%H%M%S}"
     return run_config.model_copy(update={"out": folder}), folder

@@ -189,7 +189,8 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     for failure in outputs.failures[:_MOST_FAILURES]:
         print_message(f"item {failure.item}, {failure.system}: {failure.message}")
     if outputs.failures:
-        print_message(f"{plural(len(outputs.failures), 'text')} could not be written")
+        failed_texts = plural(len(outputs.failures), "text")
+        print_message(f"{failed_texts} could not be written")
         raise click.exceptions.Exit(1)
 
 
@@ -262,11 +263,14 @@ def plan_command(
         _check_options_of_card(rank=rank)
     elif probes is not None:
         raise ConfigError("--probes: is for --card")
-    config, _ = to_config(data, options, RankConfig if rank else RunConfig)
+    config_class = RankConfig if rank else RunConfig
+    config, _ = to_config(data, options, config_class)
     if card:
-        print_report(plan_judge_card(config, items=items, probes=probes), format, full=True)
+        card_forecast = plan_judge_card(config, items=items, probes=probes)
+        print_report(card_forecast, format, full=True)
         return
-    print_report(plan_run(config, items=items), format, full=True)
+    run_forecast = plan_run(config, items=items)
+    print_report(run_forecast, format, full=True)
 
 
 def _check_options_of_card(*, rank: bool) -> None:

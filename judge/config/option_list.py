@@ -25,16 +25,19 @@ class Option:
     @property
     def kinds(self) -> tuple[Any, ...]:
         """The types that a value may have, without None."""
-        is_union = get_origin(self.annotation) in (Union, UnionType)
-        member_types = get_args(self.annotation) if is_union else (self.annotation,)
+        member_types: tuple[Any, ...] = (self.annotation,)
+        if get_origin(self.annotation) in (Union, UnionType):
+            member_types = get_args(self.annotation)
         return tuple(member_type for member_type in member_types if member_type is not type(None))
 
     @property
     def choices(self) -> tuple[Any, ...]:
         """The only values that there are; () for an option of any other value."""
-        literals = [value_type for value_type in self.kinds if get_origin(value_type) is Literal]
-        values = [value for literal in literals for value in get_args(literal)]
-        return tuple(value for value in values if value)
+        values: list[Any] = []
+        for value_type in self.kinds:
+            if get_origin(value_type) is Literal:
+                values += get_args(value_type)
+        return tuple(filter(None, values))
 
 
 def run_options(command: Command, config: type[RunConfig] | None = None) -> dict[str, Option]:
@@ -60,8 +63,13 @@ def run_options(command: Command, config: type[RunConfig] | None = None) -> dict
 
 def json_schema(model: type[BaseModel], title: str, description: str) -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a file: as people write it, without nulls."""
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
-    return {**head, **_terse(model.model_json_schema()), "description": description}
+    definition = _terse(model.model_json_schema())
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **definition,
+        "description": description,
+    }
 
 
 def run_schema(config: type[RunConfig] | None = None) -> dict[str, Any]:
@@ -84,8 +92,10 @@ def _terse(node: Any) -> Any:
         return [_terse(entry) for entry in node if entry != {"type": "null"}]
     if not isinstance(node, dict):
         return node
-    visible = {key_name: value for key_name, value in node.items() if _is_shown(key_name, value)}
-    fields = {key_name: _terse(value) for key_name, value in visible.items()}
+    fields: dict[str, Any] = {}
+    for key_name, value in node.items():
+        if _is_shown(key_name, value):
+            fields[key_name] = _terse(value)
     alternatives = fields.get("anyOf", [])
     if len(alternatives) == 1 and "required" not in alternatives[0]:
         del fields["anyOf"]

@@ -46,7 +46,9 @@ def problem_of(
         )
     if innermost in rank_options:
         rank = option("rank", True)
-        return f"it is for {command('rank')}; to {command('plan')}, add {rank}"
+        rank_command = command("rank")
+        plan_command = command("plan")
+        return f"it is for {rank_command}; to {plan_command}, add {rank}"
     if new := new_name(innermost, options):
         return f"this option is called {new}"
     known_names = Judge.model_fields if is_nested else options

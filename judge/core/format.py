@@ -67,7 +67,9 @@ def text_name(item: str, system: str) -> str:
 
 def judgment_name(item: str, system: str, criterion: str) -> str:
     """Return `item '7' of system 'bart' by relevance`."""
-    return f"{text_name(item, system)} by {one_line(criterion, _MAX_NAME)}"
+    judged_text = text_name(item, system)
+    criterion_name = one_line(criterion, _MAX_NAME)
+    return f"{judged_text} by {criterion_name}"
 
 
 def decimals(values: Iterable[float]) -> int:

@@ -79,7 +79,8 @@ class ModelFiles:
     @property
     def signed(self) -> str:
         """Name and digest for signatures; a folder's own name, but never a path."""
-        return f"{self.name.replace('|', '_')}@{self.digest[:8]}"
+        name_without_bars = self.name.replace("|", "_")
+        return f"{name_without_bars}@{self.digest[:8]}"
 
     def config(self) -> dict[str, Any]:
         """Return the contents of config.json. Raises ConfigError."""
@@ -269,7 +270,8 @@ def _digest_file(folder: Path, files: Sequence[Path], cache: Path) -> Path:
         status = file.stat()
         fingerprint.append((file.name, status.st_size, status.st_mtime_ns))
     # The name is a hash, because a shared cache should not show the user's paths.
-    file_key = json.dumps([str(folder.resolve()), fingerprint])
+    path = str(folder.resolve())
+    file_key = json.dumps([path, fingerprint])
     return cache / "models" / hashlib.sha256(file_key.encode()).hexdigest()
 
 
@@ -733,7 +735,11 @@ def runtime(who: str, extra: str | None = None) -> str:
     Raises MissingExtra.
     """
     packages = ("torch", "transformers")
-    return "|".join(f"{package} {version(package, who, extra)}" for package in packages)
+    versions = []
+    for package in packages:
+        number = version(package, who, extra)
+        versions.append(f"{package} {number}")
+    return "|".join(versions)
 
 
 def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:

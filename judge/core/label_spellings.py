@@ -360,10 +360,12 @@ def _spellings(number: int) -> _NumberSpellings:
     korean = _tens_and_ones(tens, ones, _KOREAN_DIGITS, "십")
     # The English words from eleven to nineteen are irregular, and left out.
     english = []
-    if tens > 1 and ones:
-        english = [f"{_TENS[tens - 1]}{mark}{_ONES[ones - 1]}" for mark in "- "]
-    elif tens > 1:
-        english = [_TENS[tens - 1]]
+    if tens > 1:
+        word_for_tens = _TENS[tens - 1]
+        english = [word_for_tens]
+        if ones:
+            word_for_ones = _ONES[ones - 1]
+            english = [f"{word_for_tens}-{word_for_ones}", f"{word_for_tens} {word_for_ones}"]
     return _NumberSpellings([han], [korean], english)
 
 

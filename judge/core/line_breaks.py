@@ -44,7 +44,8 @@ def _letters_apart(piece: str) -> Iterator[str]:
 
 def longest_piece(text: str, measure: Callable[[str], int] = len) -> int:
     """Return the width of the longest part that must not be broken, without a space at its end."""
-    return max((measure(piece.rstrip()) for piece in pieces(text)), default=0)
+    widths = [measure(piece.rstrip()) for piece in pieces(text)]
+    return max(widths, default=0)
 
 
 def break_offsets(text: str, width: int, measure: Callable[[str], int] = len) -> list[int]:
@@ -53,18 +54,24 @@ def break_offsets(text: str, width: int, measure: Callable[[str], int] = len) ->
     Lines end at spaces. Only a name that is wider than a line is broken between its pieces, and
     only a piece that is wider than a line inside. Spaces at the end of a line do not count.
     """
+
+    def is_too_wide(line: str) -> bool:
+        return measure(line.rstrip()) > width
+
     offsets: list[int] = []
     line_start = 0
     line_end = 0
     for piece in _fitting_pieces(text, width, measure):
-        if line_end > line_start and measure((text[line_start:line_end] + piece).rstrip()) > width:
+        extended_line = text[line_start:line_end] + piece
+        if line_end > line_start and is_too_wide(extended_line):
             line_start = line_end
             offsets.append(line_start)
         line_end += len(piece)
-        if measure(text[line_start:line_end].rstrip()) <= width:
+        if not is_too_wide(text[line_start:line_end]):
             continue
+        # A single piece that is wider than a line.
         for position in range(line_start + 1, line_end):
-            if measure(text[line_start : position + 1].rstrip()) > width:
+            if is_too_wide(text[line_start : position + 1]):
                 line_start = position
                 offsets.append(line_start)
     return offsets

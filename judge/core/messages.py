@@ -61,7 +61,8 @@ def advice_on_thinking() -> str:
 def command(command_name: str) -> str:
     """Return a command as its reader writes it: `judge run`, or `judge.evaluate` in Python."""
     if in_python():
-        return f"judge.{_FUNCTIONS.get(command_name, command_name)}"
+        function_name = _FUNCTIONS.get(command_name, command_name)
+        return f"judge.{function_name}"
     return f"judge {command_name}"
 
 
@@ -133,9 +134,14 @@ def two_meanings_of_system(message: str, selected: str = "") -> str:
 
 def _as_python(value: Any) -> str:
     if isinstance(value, Mapping):
-        entries = [f"{key!r}: {_as_python(inner_value)}" for key, inner_value in value.items()]
+        entries = []
+        for key, inner_value in value.items():
+            inner_text = _as_python(inner_value)
+            entries.append(f"{key!r}: {inner_text}")
         return "{" + ", ".join(entries) + "}"
-    return repr(list(value) if isinstance(value, tuple) else value)
+    if isinstance(value, tuple):
+        value = list(value)
+    return repr(value)
 
 
 def _as_typed(value: Any, prefix: str = "") -> str:

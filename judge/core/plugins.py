@@ -104,7 +104,8 @@ def load(kind: Kind, plugin_name: str) -> Any:
     for point in entry_points(f"judge.{kind}"):
         if point.name == plugin_name:
             return point.load()
-    raise ConfigError(unknown_name_message(kind.removesuffix("s"), plugin_name, names(kind)))
+    noun = kind.removesuffix("s")
+    raise ConfigError(unknown_name_message(noun, plugin_name, names(kind)))
 
 
 def report(report_name: str) -> Any:

@@ -159,7 +159,8 @@ class Scale:
         """Return the scale low, low + step, …, high."""
         numbers = range(low, high + 1, step)
         labels = tuple(str(number) for number in numbers)
-        return cls(labels, tuple(float(number) for number in numbers))
+        values = tuple(float(number) for number in numbers)
+        return cls(labels, values)
 
     @property
     def asked(self) -> Scale:

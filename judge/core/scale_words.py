@@ -16,14 +16,14 @@ def pass_text(column: Column) -> str:
     """
     limit = column.pass_at or 0.0
     if in_words(column):
-        label_by_middle = {}
         levels = sorted(zip(column.values, column.labels, strict=True))
+        passing_label = ""
         for (lower, lower_label), (higher, higher_label) in pairwise(levels):
-            if lower < higher:
-                better_label = lower_label if column.better == "lower" else higher_label
-                label_by_middle[(lower + higher) / 2] = better_label
-        if label_by_middle.get(limit):
-            return label_by_middle[limit]
+            middle = (lower + higher) / 2
+            if lower < higher and middle == limit:
+                passing_label = lower_label if column.better == "lower" else higher_label
+        if passing_label:
+            return passing_label
     return minus(f"{limit:g}")
 
 
@@ -40,5 +40,8 @@ def in_words(column: Column) -> bool:
 
 def is_numeric(labels: Iterable[str]) -> bool:
     """Return whether all labels are numbers, such as `−1`, `+2` and `0.5`."""
-    digits = [label.lstrip("+-−").replace(".", "", 1) for label in labels]
-    return all(map(str.isdigit, digits))
+    for label in labels:
+        digits = label.lstrip("+-−").replace(".", "", 1)
+        if not digits.isdigit():
+            return False
+    return True

@@ -67,7 +67,8 @@ class Signature:
     @property
     def digest(self) -> str:
         """The start of the digest of a criterion's prompt: `3f2a91` of `coherence@3f2a91`; "" for a metric."""
-        return self.name.partition("@")[2]
+        _, _, digest = self.name.partition("@")
+        return digest
 
     @property
     def model(self) -> str:
@@ -78,7 +79,7 @@ class Signature:
     @property
     def settings(self) -> Mapping[str, str]:
         """The parts by name: `tok=en` as tok: en, `judge 0.1.0` as judge: 0.1.0, and a word such as `json` as yes."""
-        return dict(map(_setting, self.parts))
+        return dict(_setting(part) for part in self.parts)
 
     def names(self, key: str) -> tuple[str, ...]:
         """Return what a part names: ("en", "ja") for `tok=en+ja`; nothing for `tok=-` and without such a part."""
@@ -87,7 +88,11 @@ class Signature:
 
     def without(self, *keys: str) -> tuple[str, ...]:
         """Return the parts that have none of these keys."""
-        remaining = [part for part in self.parts if _setting(part)[0] not in keys]
+        remaining = []
+        for part in self.parts:
+            key, _ = _setting(part)
+            if key not in keys:
+                remaining.append(part)
         return tuple(remaining)
 
     @classmethod
@@ -115,7 +120,9 @@ def merge_signatures(signatures: Iterable[Signature]) -> Signature:
         # Only a metric of another package may have signatures of different lengths.
         return join_signatures(distinct, " & ")
     rows = [(signature.name, *signature.parts) for signature in distinct]
-    return Signature(*map(_merge_part, zip(*rows, strict=True)))
+    values_by_part = zip(*rows, strict=True)
+    merged_parts = [_merge_part(values) for values in values_by_part]
+    return Signature(*merged_parts)
 
 
 def join_names(used: Iterable[str]) -> str:
@@ -126,8 +133,11 @@ def join_names(used: Iterable[str]) -> str:
 
 def _setting(part: str) -> tuple[str, str]:
     """Return the name and the value of a part."""
-    key, mark, value = part.partition("=" if "=" in part else " ")
-    return key, value if mark else "yes"
+    separator = "=" if "=" in part else " "
+    key, mark, value = part.partition(separator)
+    if not mark:
+        value = "yes"
+    return key, value
 
 
 def _merge_part(values: Sequence[str]) -> str:
@@ -140,7 +150,8 @@ def _merge_part(values: Sequence[str]) -> str:
         return " & ".join(dict.fromkeys(values))
     names: set[str] = set()
     for value in values:
-        names.update(value.partition("=")[2].split("+"))
+        _, _, joined_names = value.partition("=")
+        names.update(joined_names.split("+"))
     names.discard(_NONE)
     has_numbers = any(name == _VARIOUS or name.isdigit() for name in names)
     if len(names) > 1 and has_numbers:

@@ -165,7 +165,8 @@ def from_columns(
     """
     arguments: list[Iterable[Any]] = []
     stored = stored_fields(record)
-    length = len(next(iter(columns.values()), ()))
+    first_column = next(iter(columns.values()), ())
+    length = len(first_column)
     for field in fields(record):  # type: ignore[arg-type]
         if field.name in parts:
             arguments.append(parts[field.name])

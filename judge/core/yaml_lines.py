@@ -212,7 +212,9 @@ def _advice(problem: str, error: yaml.MarkedYAMLError, text: str | bytes) -> str
     # {item: Ticket #, output: Reply}: the rest of the line is a comment, so the brace stays open.
     if "flow" in (error.context or "") and error.context_mark and error.problem_mark:
         content = text if isinstance(text, str) else text.decode(errors="replace")
-        open_lines = content.splitlines()[error.context_mark.line : error.problem_mark.line + 1]
+        first_line = error.context_mark.line
+        last_line = error.problem_mark.line
+        open_lines = content.splitlines()[first_line : last_line + 1]
         if any(" #" in line for line in open_lines):
             return "; if # belongs to a text, put the text in quotes"
     return ""
@@ -230,9 +232,10 @@ def _guarded(text: str | bytes = "") -> Iterator[None]:
         if line is not None:
             raise Malformed(merge_conflicts.ADVICE, line) from error
         mark = error.problem_mark
+        line = mark.line + 1 if mark else None
         problem = error.problem or str(error)
         hint = _advice(problem, error, text)
-        raise Malformed(f"not YAML: {problem}{hint}", mark.line + 1 if mark else None) from error
+        raise Malformed(f"not YAML: {problem}{hint}", line) from error
     except yaml.YAMLError as error:
         # A reader's error has a position and no mark.
         problem, *_ = str(error).splitlines()

@@ -87,10 +87,12 @@ class BudgetLedger:
         if self.budget.unit == "usd":
             prices = prices_of(provider)
             if prices is None:
+                budget_option = option("budget", str(self.budget))
+                budget_in_tokens = option("budget", "2mtokens")
                 raise ConfigError(
-                    f"{option('budget', str(self.budget))}: nobody has published a price for "
-                    f"{provider.model} at {provider.endpoint}; give the budget in tokens, for "
-                    f"example {option('budget', '2mtokens')}, or the model's price: "
+                    f"{budget_option}: nobody has published a price for {provider.model} at "
+                    f"{provider.endpoint}; give the budget in tokens, for example "
+                    f"{budget_in_tokens}, or the model's price: "
                     "model: {name: ..., price: {input: 0.5, output: 1.5}}"
                 )
             self._prices[provider.model, provider.endpoint, provider.decides] = prices
@@ -146,10 +148,12 @@ class BudgetLedger:
         maximum = self._sum(requests, share)
         self._unsent += maximum
         self._refused = max(self._reservation(request, share) for request in requests)
+        spent = self._format_amount(self.spent)
+        maximum_of_batch = self._format_amount(maximum)
         return BudgetReached(
-            f"the budget of {self.budget} was enough for a part of the requests: "
-            f"{self._format_amount(self.spent)} may have been spent, and the batch of the other "
-            f"{len(requests):,} can cost up to {self._format_amount(maximum)}"
+            f"the budget of {self.budget} was enough for a part of the requests: {spent} may have "
+            f"been spent, and the batch of the other {len(requests):,} can cost up to "
+            f"{maximum_of_batch}"
         )
 
     def _sum(self, requests: Iterable[Request], share: float) -> float:
@@ -185,7 +189,8 @@ class BudgetLedger:
 
     def commit_unknown(self, reserved: float, error: BaseException) -> None:
         """Spend what was reserved if the provider may charge for a request without a reply."""
-        self.release(reserved, spent=reserved if _may_be_charged(error) else 0.0)
+        spent = reserved if _may_be_charged(error) else 0.0
+        self.release(reserved, spent=spent)
 
     def release(self, reserved: float, *, spent: float = 0.0) -> None:
         """End a reservation. `spent` of it is spent, and the rest is available again."""

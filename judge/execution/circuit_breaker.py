@@ -72,8 +72,9 @@ class CircuitBreaker:
 
     def _explanation(self, error: JudgeError) -> str:
         if isinstance(error, ParseError):
-            example = repr(one_line(_first_reply(error.raw), 120))
-            options = f"{option('max_tokens')}, {option('reply')}, {option('structured')}"
+            first_reply = one_line(_first_reply(error.raw), 120)
+            example = repr(first_reply)
+            options = ", ".join([option("max_tokens"), option("reply"), option("structured")])
             return (
                 f"judge stopped asking, because none of the model's first {FIRST} replies has a "
                 f"score, such as {example}: {error}. Change {options} or the model; "

@@ -185,8 +185,10 @@ class Judging:
 
     async def _start_tasks(self, judgments: Sequence[Judgment], tasks: asyncio.TaskGroup) -> None:
         """Start a task for each judgment, as many as may be in progress at the same time."""
-        window = asyncio.Semaphore(len(judgments) if self.gathers else WINDOW)
-        for group in by_prompt(judgments if self.gathers else by_document(judgments)):
+        window_size = len(judgments) if self.gathers else WINDOW
+        window = asyncio.Semaphore(window_size)
+        in_order = judgments if self.gathers else by_document(judgments)
+        for group in by_prompt(in_order):
             client = self.client if len(group) == 1 else self.client.for_one_text()
             for judgment in group:
                 await window.acquire()
@@ -293,7 +295,8 @@ class Judging:
             except CriterionError:
                 continue
             request = self.settings.request(self.provider.model, prompt.messages, {})
-            prompts.add(digest(call_of(request)))
+            call = call_of(request)
+            prompts.add(digest(call))
         return frozenset(prompts)
 
     async def _try_strategies(
@@ -365,7 +368,8 @@ class Judging:
 
     def _requests(self, question: Question, attempt: Attempt) -> tuple[Request, ...]:
         if attempt.strategy == "samples":
-            question = replace(question, settings=replace(self.settings, draws=self._draws()))
+            settings = replace(self.settings, draws=self._draws())
+            question = replace(question, settings=settings)
         return question.requests(
             attempt.strategy,
             self.provider.model,
@@ -396,7 +400,8 @@ class Judging:
             raise self._not_asked(breaker, criterion)
 
     def _not_asked(self, breaker: CircuitBreaker, criterion: Criterion) -> NotAsked:
-        self.counts.stopped[checklist.whole(criterion).name] = (breaker.error, breaker.stopped)
+        criterion_name = checklist.whole(criterion).name
+        self.counts.stopped[criterion_name] = (breaker.error, breaker.stopped)
         return NotAsked(breaker.stopped)
 
     async def _ask(self, question: Question, attempt: Attempt, requests: Sequence[Request]) -> None:
@@ -473,13 +478,14 @@ class Judging:
         repair_question = self._repair_question(question, attempt)
         if repair_question is None or isinstance(error, UnusableReply | UnusableAtLast):
             return None
+        trouble = ParseError(str(error), error.raw)
         return repair_reply(
             attempt.answers,
             question.prompt,
             question.criterion,
             attempt.strategy,
             settings=self.settings,
-            trouble=ParseError(str(error), error.raw),
+            trouble=trouble,
             question=repair_question,
         )
 

@@ -141,7 +141,8 @@ class QuestionClient:
         for position, request in enumerate(requests):
             positions_by_key.setdefault(request.key(), []).append(position)
         self.counts.shared += len(requests) - len(positions_by_key)
-        window = asyncio.Semaphore(len(positions_by_key) if self.gathers else _WINDOW)
+        window_size = len(positions_by_key) if self.gathers else _WINDOW
+        window = asyncio.Semaphore(window_size)
         replies: dict[int, MetricReply] = {}
 
         async def ask_once(indices: Sequence[int]) -> RunStopped | None:

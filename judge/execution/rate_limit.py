@@ -119,9 +119,12 @@ def seconds_until_reset(limits: Mapping[str, str]) -> float:
 def seconds(text: str | None) -> float | None:
     """Return the seconds of `1s`, `6m0s`, `20ms`, `1h2m3.5s` or `1.5`; None for anything else."""
     text = (text or "").strip()
-    if _DURATION.fullmatch(text):
-        return sum(float(number) * _UNITS[unit] for number, unit in _DURATION_PART.findall(text))
-    return _number(text)
+    if not _DURATION.fullmatch(text):
+        return _number(text)
+    total = 0.0
+    for number, unit in _DURATION_PART.findall(text):
+        total += float(number) * _UNITS[unit]
+    return total
 
 
 def _number(text: str | None) -> float | None:
@@ -402,15 +405,17 @@ class RateLimiter:
             next_turn = self._last + _REOPENING / self.limit.current
             delay = max(delay, self._resume_at - now, next_turn - now)
         for (source, kind), bucket in self._buckets.items():
-            seconds_to_wait = bucket.wait(cost if kind == "tokens" else 1.0, now)
+            cost_in_bucket = cost if kind == "tokens" else 1.0
+            seconds_to_wait = bucket.wait(cost_in_bucket, now)
             if source == "server":
-                seconds_to_wait = min(seconds_to_wait, self._last + _MAX_HEADER_WAIT - now)
+                longest = self._last + _MAX_HEADER_WAIT - now
+                seconds_to_wait = min(seconds_to_wait, longest)
             delay = max(delay, seconds_to_wait)
         return delay
 
     def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
         """Set the server's buckets by its headers, less what was sent since their request."""
-        requests_before = permit.before[0]
+        requests_before, _ = permit.before
         for index, kind in enumerate(_KINDS):
             headers = parse_headers(limits, kind)
             # Replies overtake each other: headers of an earlier request are out of date.

@@ -104,7 +104,10 @@ class ReplyClient:
     ) -> None:
         self._store = store
         self._counts = counts
-        self._bundled = Bundled(Leading(Counted(sends, counts)), most_draws)
+        # Each layer asks the one before it.
+        counted = Counted(sends, counts)
+        leading = Leading(counted)
+        self._bundled = Bundled(leading, most_draws)
         self._cached = Cached(self._bundled, store)
         self._deduplicated = Deduplicated(self._cached)
         self._top: Layer = self._deduplicated

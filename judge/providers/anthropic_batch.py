@@ -135,9 +135,10 @@ class AnthropicBatchApi(BatchApi):
                 failures.append(f"{count:,} {name}")
         # The results have no id of their own.
         files = (batch_id,) if data.get("results_url") else ()
+        status = str(data.get("processing_status"))
         return Batch(
             batch_id,
-            str(data.get("processing_status")),
+            status,
             done=n_done,
             total=running + n_done,
             files=files,

@@ -152,7 +152,8 @@ class BatchApi:
         return self._batch(reply.data)
 
     async def get(self, id: str) -> Batch:
-        data = await self._http.get(f"{self._path}/{quote(id, safe='')}")
+        quoted_id = quote(id, safe="")
+        data = await self._http.get(f"{self._path}/{quoted_id}")
         return self._batch(data)
 
     async def find(self, name: str, file: str, total: int) -> Batch | None:
@@ -225,14 +226,16 @@ class BatchApi:
         files = tuple(str(file_id) for file_id in file_ids if file_id)
         error = _first_error(data)
         message = error.get("message") or ""
+        # Together writes COMPLETED.
+        status = str(data.get("status")).lower()
+        code = str(error.get("code") or "")
         return Batch(
             batch_id,
-            # Together writes COMPLETED.
-            str(data.get("status")).lower(),
+            status,
             done=completed + failed,
             total=total,
             files=files,
-            code=str(error.get("code") or ""),
+            code=code,
             why=redact_and_truncate(message),
         )
 
@@ -260,7 +263,8 @@ def counts(data: Any, *counters: str) -> list[int]:
     for counter in counters:
         # Google sends its counts as texts, the others as numbers.
         stated = str(data.get(counter)) if isinstance(data, dict) else ""
-        numbers.append(int(stated) if _WHOLE_NUMBER.fullmatch(stated) else 0)
+        number = int(stated) if _WHOLE_NUMBER.fullmatch(stated) else 0
+        numbers.append(number)
     return numbers
 
 
@@ -276,9 +280,10 @@ def renamed(
     """
     unknown = body.keys() - vendor_names.keys() - {"model", "messages", *ignored}
     if unknown:
+        engine_option = option("engine", "batch")
         raise ConfigError(
-            f"{option('engine', 'batch')}: {vendor}'s batches take no {min(unknown)}; leave it or "
-            "the engine out"
+            f"{engine_option}: {vendor}'s batches take no {min(unknown)}; leave it or the engine "
+            "out"
         )
     return {
         vendor_names[parameter]: value

@@ -261,9 +261,8 @@ def _questions(request: Request) -> list[_Question]:
         while any(question_name == earlier.name for earlier in questions):
             question_name += "_"
         labels = tuple(whole(label) for label in spec["labels"])
-        questions.append(
-            _Question(question_name, spec["type"], whole(spec["instructions"]), labels),
-        )
+        instructions = whole(spec["instructions"])
+        questions.append(_Question(question_name, spec["type"], instructions, labels))
     return questions
 
 
@@ -276,7 +275,8 @@ def _response(
     named_by: str = "",
 ) -> Response:
     """Return the response in the JSON of a reply. Raises Refused or Transient for another shape."""
-    if not isinstance(data, dict) or not isinstance(data.get("answers"), list | dict):
+    has_answers = isinstance(data, dict) and isinstance(data.get("answers"), list | dict)
+    if not has_answers:
         raise body_error(data, url, "answer to typed questions", named_by)
     try:
         answers = form.answers(data["answers"], questions)
@@ -286,11 +286,9 @@ def _response(
     for question, answer in zip(questions, answers, strict=True):
         choices.append(_choice(form, question, answer, url))
     model = data.get("model")
-    return Response(
-        tuple(choices),
-        usage(data.get("usage"), "input", "output"),
-        model if isinstance(model, str) else "",
-    )
+    served_by = model if isinstance(model, str) else ""
+    tokens = usage(data.get("usage"), "input", "output")
+    return Response(tuple(choices), tokens, served_by)
 
 
 def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice:
@@ -341,6 +339,8 @@ def _probabilities(
 def _probability(value: Any) -> float:
     """Return a probability, at most 1. Raises ValueError."""
     # bool is an int in Python, but `true` is no probability.
-    if type(value) not in (float, int) or not 0 <= value <= 1 + _ROUNDING:
+    # Not isinstance: a bool is an int, too.
+    is_number = type(value) in (float, int)
+    if not is_number or not 0 <= value <= 1 + _ROUNDING:
         raise ValueError(f"holds {str(value)[:40]!r} where a probability should be")
     return min(float(value), 1.0)

@@ -107,7 +107,8 @@ class GoogleBatchApi(BatchApi):
         """Yield each inlined response as an OpenAI result line; none if the file is damaged."""
         file.seek(0)
         try:
-            data = json.loads(self._http.redacted(file.read()))
+            text = self._http.redacted(file.read())
+            data = json.loads(text)
             answers = _output(data)["inlinedResponses"]["inlinedResponses"]
         except (ValueError, RecursionError, LookupError, TypeError):
             return

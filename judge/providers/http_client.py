@@ -199,9 +199,11 @@ class HttpClient:
         """
         if self._secret_headers:
             name = next(iter(self._secret_headers))
+            environment_option = option("key_env")
+            command_option = option("key_command")
             raise ConfigError(
-                f"header {name}: a secret is not sent to other processes; use {option('key_env')} "
-                f"or {option('key_command')}, or leave out {option('engine')}"
+                f"header {name}: a secret is not sent to other processes; use {environment_option} "
+                f"or {command_option}, or leave out {option('engine')}"
             )
         has_key = not self._keys.command and bool(_key(self._key_env))
         return {
@@ -394,13 +396,14 @@ class HttpClient:
     async def _status_error(self, reply: Any, *, has_command: bool) -> ProviderError:
         """Read a reply that is not 2xx, and return its error."""
         body = await read_whole_body(reply, self.url)
+        source_of_key = option("key_command") if has_command else "the key in the environment"
         return status_error(
             reply,
             body,
             self.url,
             self._secrets(),
             reply.status_code,
-            key=option("key_command") if has_command else "the key in the environment",
+            key=source_of_key,
             named_by=self.named_by,
         )
 
@@ -451,7 +454,8 @@ class HttpClient:
         Short placeholders such as "x" or "none" are left out, because redaction would also remove
         them from replies.
         """
-        secrets = [_key(self._key_env), *self._keys.values, *self._options["headers"].values()]
+        headers = self._options["headers"]
+        secrets = [_key(self._key_env), *self._keys.values, *headers.values()]
         for value in self._secret_headers.values():
             # "Bearer KEY": the key alone is a secret, too.
             secrets += value.split()[1:]
@@ -525,9 +529,9 @@ def _key(variable: str) -> str:
     Raises ConfigError if it is not the name of a variable, or if an HTTP header cannot hold it.
     """
     if not variable.isidentifier():
+        example = option("key_env", "OPENAI_API_KEY")
         raise ConfigError(
-            f"{option('key_env')} takes the name of an environment variable, not a key: "
-            f"{option('key_env', 'OPENAI_API_KEY')}"
+            f"{option('key_env')} takes the name of an environment variable, not a key: {example}"
         )
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):

@@ -97,7 +97,8 @@ def status_error(
     message = f"{url} answered {status}: {reason}"
     # A sentence of the server ends with a full stop, and the advice is added to it.
     sentence = message.rstrip(".")
-    if status == 402 or _OUT_OF_MONEY.search(f"{code} {fields.get('type')} {reason}"):
+    error_type = fields.get("type")
+    if status == 402 or _OUT_OF_MONEY.search(f"{code} {error_type} {reason}"):
         return Refused(f"{sentence}; {_TOP_UP}", status=status, stops="always")
     is_server_error = status >= 500
     is_temporary = status in _RETRIED_STATUSES or is_server_error
@@ -166,7 +167,8 @@ def _without_thinking() -> str:
     keys = {"enable_thinking": False}
     if in_python():
         return option("extra_body", keys)
-    return f"{option('extra_body')} '{json.dumps(keys)}'"
+    extra_body = json.dumps(keys)
+    return f"{option('extra_body')} '{extra_body}'"
 
 
 def _error_object(content: bytes) -> Any:
@@ -333,9 +335,13 @@ def redact_and_truncate(server_words: Any, secrets: Sequence[str] = ()) -> str:
     text = redact(str(server_words), secrets)
     line = " ".join(text[:_MAX_MESSAGE_READ].split())[:_MAX_MESSAGE]
     # A terminal would obey an escape sequence.
-    return "".join(
-        character if character.isprintable() else f"\\x{ord(character):02x}" for character in line
-    )
+    printable = ""
+    for character in line:
+        if not character.isprintable():
+            code = ord(character)
+            character = f"\\x{code:02x}"
+        printable += character
+    return printable
 
 
 def redact(text: str, secrets: Sequence[str]) -> str:

@@ -120,7 +120,8 @@ def _thinking(message: Mapping[str, Any]) -> str:
         if part.get("type") in _THINKING_PARTS:
             thought = _thought(part)
             # Mistral nests the thinking in parts of its own.
-            texts.append(thought if isinstance(thought, str) else _joined(thought))
+            text = thought if isinstance(thought, str) else _joined(thought)
+            texts.append(text)
     return "".join(texts)
 
 

@@ -255,7 +255,8 @@ def _name_extra_keys(request: Request, error: Refused) -> None:
     if extra_keys and not is_about_text(error):
         names = ", ".join(f"`{name}`" for name in extra_keys)
         advice = f"if it does not accept {names}, change {option('extra_body')}"
-        error.args = (f"{str(error).rstrip('.')}; {advice}",)
+        problem = str(error).rstrip(".")
+        error.args = (f"{problem}; {advice}",)
 
 
 def _caching_of(model: str, http: HttpClient) -> Caching:
@@ -293,10 +294,11 @@ def _response(
         raise Refused(f"{url} sent {problem}", billed=True)
     if any(_is_used_up(choice) for choice in choices):
         limit_names = [name for name in _LIMIT_NAMES if name in body]
+        limit_name = limit_names[0] if limit_names else None
+        advice = advice_on_thinking()
         raise Refused(
-            f"{url}: the model spent its whole token limit on hidden reasoning; "
-            f"{advice_on_thinking()}",
-            param=limit_names[0] if limit_names else None,
+            f"{url}: the model spent its whole token limit on hidden reasoning; {advice}",
+            param=limit_name,
             billed=True,
         )
     # Several servers ignore `n` or the log probabilities in silence.
@@ -353,14 +355,16 @@ def _choice(data: Any, url: str) -> Choice:
         raise Refused(f"{url} {problem}", billed=True)
     if content.refused:
         finish_reason = "refusal"
-    return Choice(content.text, finish_reason, _tokens(fields.get("logprobs")))
+    tokens = _tokens(fields.get("logprobs"))
+    return Choice(content.text, finish_reason, tokens)
 
 
 def _broken_off(choice: Mapping[str, Any], finish_reason: str, url: str) -> Transient:
     """Return the error of a choice that the server did not finish, with the server's words."""
     error = choice.get("error")
     words = error.get("message") if isinstance(error, dict) else None
-    return Transient(f"{url} broke its reply off: {redact_and_truncate(words or finish_reason)}")
+    reason = redact_and_truncate(words or finish_reason)
+    return Transient(f"{url} broke its reply off: {reason}")
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...] | None:

@@ -118,7 +118,11 @@ def price_source(provider: Provider) -> str:
 
 
 def _price_list(provider: Provider) -> str:
-    return Capabilities.of(provider).price_list or f"genai-prices {version('genai-prices')}"
+    price_list = Capabilities.of(provider).price_list
+    if price_list:
+        return price_list
+    number = version("genai-prices")
+    return f"genai-prices {number}"
 
 
 def why_unknown(provider: Provider) -> str:
@@ -133,7 +137,8 @@ def why_unknown(provider: Provider) -> str:
     if not Capabilities.of(provider).price_list:
         similar = difflib.get_close_matches(provider.model, _priced_models(endpoint), n=1)
         hint = f"; did you mean {similar[0]}?" if similar else ""
-    return f"{_price_list(provider)} has no price for {provider.model} at {host}{hint}"
+    price_list = _price_list(provider)
+    return f"{price_list} has no price for {provider.model} at {host}{hint}"
 
 
 @lru_cache

@@ -36,7 +36,8 @@ class RecordedCall(NamedTuple):
 
 def call_of(request: Request) -> Call:
     """Return the call of a request, without its draws."""
-    params = {parameter: value for parameter, value in request.params.items() if parameter != "n"}
+    params = dict(request.params)
+    params.pop("n", None)
     messages = [dict(message) for message in request.messages]
     return Call(request.model, _json(messages), _json(params))
 
@@ -44,7 +45,8 @@ def call_of(request: Request) -> Call:
 def request_of(call: Call, draw: int, endpoint: str) -> Request:
     """Return the request for one draw of a call."""
     messages = tuple(json.loads(call.messages))
-    return Request(call.model, messages, json.loads(call.params), draw, endpoint)
+    params = json.loads(call.params)
+    return Request(call.model, messages, params, draw, endpoint)
 
 
 def server_of(request: Request) -> str:
@@ -68,7 +70,8 @@ def write(line: RecordedCall) -> bytes:
     """Return a line with its line end."""
     replies = []
     for draw, response in sorted(line.replies.items()):
-        replies.append({"draw": draw, **_reply_values(response)})
+        reply_values = _reply_values(response)
+        replies.append({"draw": draw, **reply_values})
     values: dict[str, Any] = {"prompt": digest(line.call), "model": line.call.model}
     if line.endpoint:
         values["endpoint"] = line.endpoint
@@ -108,31 +111,39 @@ def _reply_values(response: Response) -> dict[str, Any]:
 
 def encoded(values: Mapping[str, Any]) -> bytes:
     """Return a line of JSON. A text may hold half of a surrogate pair, which UTF-8 cannot hold."""
-    line = json.dumps(values, ensure_ascii=False) + "\n"
-    return line.encode("utf-8", "surrogatepass")
+    line = json.dumps(values, ensure_ascii=False)
+    return f"{line}\n".encode("utf-8", "surrogatepass")
+
+
+# A token or a label, and its log probability or its probability.
+_TextAndNumber = tuple[StrictStr, float]
+# A token, its log probability, and the likeliest tokens in its place.
+_StoredToken = tuple[StrictStr, float, list[_TextAndNumber]]
 
 
 class _Reply(BaseModel):
     draw: StrictInt = Field(ge=0)
     text: StrictStr
     finish_reason: StrictStr = "stop"
-    tokens: list[tuple[StrictStr, float, list[tuple[StrictStr, float]]]] | None = None
-    shares: list[tuple[StrictStr, float]] | None = None
+    tokens: list[_StoredToken] | None = None
+    shares: list[_TextAndNumber] | None = None
     usage: dict[str, Annotated[StrictInt, Field(ge=0)]] = {}
     served_by: StrictStr = ""
     unmet: list[StrictStr] = []
 
     def response(self) -> Response:
-        tokens = None
-        if self.tokens is not None:
-            tokens = tuple(
-                Token(text, logprob, tuple(alternatives))
-                for text, logprob, alternatives in self.tokens
-            )
         shares = None if self.shares is None else tuple(self.shares)
-        choice = Choice(self.text, self.finish_reason, tokens, shares)
+        choice = Choice(self.text, self.finish_reason, self._tokens(), shares)
         usage = Usage(**self.usage)
         return Response((choice,), usage, self.served_by, tuple(self.unmet))
+
+    def _tokens(self) -> tuple[Token, ...] | None:
+        if self.tokens is None:
+            return None
+        tokens = []
+        for text, logprob, alternatives in self.tokens:
+            tokens.append(Token(text, logprob, tuple(alternatives)))
+        return tuple(tokens)
 
 
 class _Line(BaseModel):
@@ -158,7 +169,8 @@ def read(line: bytes) -> RecordedCall | str:
         model = _Line.model_validate(values)
         replies = {reply.draw: reply.response() for reply in model.replies}
     except ValidationError as error:
-        raise ValueError(str(first_invalid_value(error))) from error
+        problem = first_invalid_value(error)
+        raise ValueError(str(problem)) from error
     except (TypeError, RecursionError) as error:
         # A `usage` with unknown names is a TypeError, JSON of extreme depth a RecursionError.
         raise ValueError(str(error)) from error

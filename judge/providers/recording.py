@@ -54,7 +54,12 @@ _LINE_STARTS = (b'{"prompt"', b'{"note"')
 def _text(call: Call) -> str:
     """Return the messages as one text, without the digests of fences."""
     messages: list[Message] = json.loads(call.messages)
-    text = "\n".join(f"{message['role']}: {message['content']}" for message in messages)
+    turns = []
+    for message in messages:
+        role = message["role"]
+        content = message["content"]
+        turns.append(f"{role}: {content}")
+    text = "\n".join(turns)
     return _FENCE_DIGEST.sub("", text)
 
 
@@ -126,8 +131,10 @@ def _changed_line(recorded: str | None, requested: str | None) -> str:
             continue
         cut_before = "…" if start else ""
         cut_after = "…" if len(line) > end else ""
-        shown = f"{cut_before}{line[start:end]}{cut_after}" if line.strip() else "(empty line)"
-        lines += f"\n  {sign} {shown}"
+        excerpt = "(empty line)"
+        if line.strip():
+            excerpt = cut_before + line[start:end] + cut_after
+        lines += f"\n  {sign} {excerpt}"
     return lines
 
 
@@ -247,7 +254,10 @@ class RecordingFile:
 
     def draws(self, model: str) -> int:
         """Return the most replies of this model that any prompt has."""
-        counts = [len(spans) for call_key, spans in self._spans.items() if call_key.model == model]
+        spans_of_model = [
+            spans for call_key, spans in self._spans.items() if call_key.model == model
+        ]
+        counts = [len(spans) for spans in spans_of_model]
         return max(counts, default=0)
 
     @property
@@ -305,7 +315,8 @@ class RecordingFile:
 
     def holds_any(self, model: str, prompts: Collection[str]) -> bool:
         """Return whether a model was asked one of the prompts with these digests."""
-        return any(key.model == model and key.prompt in prompts for key in self._spans)
+        recorded_prompts = {key.prompt for key in self._spans if key.model == model}
+        return not recorded_prompts.isdisjoint(prompts)
 
     def explain(self, request: Request, others: Collection[str] = ()) -> str:
         """Return why there is no reply to a request: the difference from the most similar call.
@@ -354,14 +365,15 @@ class RecordingFile:
                     # Nothing to merge: the line is copied without parsing it.
                     file.write(self._raw(*spans))
                 else:
-                    file.write(recorded_call.write(self._merged_line(call_key)))
+                    line = self._merged_line(call_key)
+                    file.write(recorded_call.write(line))
 
     def _merged_line(self, call_key: _Key) -> RecordedCall:
         """Return one line with all replies to a call, which may be on several lines."""
         spans = self._spans[call_key]
         lines = {span: self._read(span) for span in set(spans.values())}
         replies = {draw: lines[span].replies[draw] for draw, span in spans.items()}
-        first_line = next(iter(lines.values()))
+        first_line, *_ = lines.values()
         return RecordedCall(first_line.call, call_key.endpoint, replies)
 
     def _key(self, call: Call) -> _Key:
@@ -375,7 +387,7 @@ class RecordingFile:
         return plain_key
 
     def _call(self, call_key: _Key) -> Call:
-        first_span = next(iter(self._spans[call_key].values()))
+        first_span, *_ = self._spans[call_key].values()
         return self._read(first_span).call
 
     def _read(self, span: _Span) -> RecordedCall:
@@ -583,7 +595,8 @@ class ReplayProvider(Provider):
             choices += response.choices
             unmet += response.unmet
         served_by = responses[0].served_by
-        return Response(tuple(choices), Usage(), served_by, tuple(dict.fromkeys(unmet)))
+        each_unmet_once = dict.fromkeys(unmet)
+        return Response(tuple(choices), Usage(), served_by, tuple(each_unmet_once))
 
     def _unrecorded(self, request: Request) -> Unrecorded:
         # This is a repair question: only it has a message of the assistant, the reply it is about.
@@ -605,12 +618,14 @@ class ReplayProvider(Provider):
         has_other_params = self._recorded.holds_any(self.model, [prompt])
         # If other prompts of the run are recorded, only some texts have changed.
         is_changed_text = not has_other_params and self._recorded.holds_any(self.model, others)
-        return Unrecorded(
+        model_option = option("model")
+        replay_option = option("replay")
+        message = (
             f"{self._path.name} does not hold the reply: {reason}\n"
-            f"To record it, run this again with {option('model')} and {record} "
-            f"instead of {option('replay')}: new replies are added to the file",
-            stops="never" if is_changed_text else "if_first",
+            f"To record it, run this again with {model_option} and {record} instead of "
+            f"{replay_option}: new replies are added to the file"
         )
+        return Unrecorded(message, stops="never" if is_changed_text else "if_first")
 
 
 def _rebuild(path: Path, model: str) -> ReplayProvider:
@@ -624,9 +639,10 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
     """
     recorded = RecordingFile(path, strict=True)
     if not recorded:
+        record_option = option("record", str(path))
         raise DataError(
             f"recording {path}: it holds no replies, as the run that made it ended before the "
-            f"first one: record again with {option('record', str(path))}"
+            f"first one: record again with {record_option}"
         )
     servers = recorded.ambiguous_servers
     if servers:
@@ -638,5 +654,6 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
     for model in models:
         if model not in recorded.models:
             message = unknown_name_message("model", model, list(recorded.models))
-            raise ConfigError(f"{option('replay', str(path))}: {message}")
+            replay_option = option("replay", str(path))
+            raise ConfigError(f"{replay_option}: {message}")
     return [ReplayProvider(path, model, recorded) for model in models or recorded.models]

@@ -376,7 +376,8 @@ def _restored(
         return [replace(adapter, n=before.n)]
     if parameter == _LIMIT:
         parameters = (before.limit_name, *_LIMIT_NAMES)
-        return [replace(adapter, limit_name=limit) for limit in dict.fromkeys(parameters) if limit]
+        limit_names = dict.fromkeys(filter(None, parameters))
+        return [replace(adapter, limit_name=limit_name) for limit_name in limit_names]
     dropped = adapter.dropped - {parameter}
     if parameter == _LOGPROBS:
         counts = (before.top_logprobs, *_FEWER_PROBABILITIES)
@@ -415,7 +416,9 @@ def _names_in(words: str) -> set[str]:
 def _server_message(refused: ProviderError) -> str:
     """Return what the server said, without the address and the status before it."""
     message = str(refused)
-    return message.partition(f" answered {_status(refused)}: ")[2] or message
+    status = _status(refused)
+    _, _, server_message = message.partition(f" answered {status}: ")
+    return server_message or message
 
 
 def _largest_below(requested: int, message: str) -> int:

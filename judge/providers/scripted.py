@@ -379,11 +379,12 @@ class FunctionProvider(Provider):
             self._first_replies[prompt] = reply
         if isinstance(reply, Mapping):
             return Response(to_choices(reply, request), Usage(), self.name)
-        texts = [reply]
-        for _ in range(1, int(request.params.get("n", 1))):
+        choices = [Choice(reply)]
+        n_draws = int(request.params.get("n", 1))
+        for _ in range(1, n_draws):
             next_reply = self._validated(await self._call(prompt))
-            texts.append(_as_text(next_reply))
-        return Response(tuple(map(Choice, texts)), Usage(), self.name)
+            choices.append(Choice(_as_text(next_reply)))
+        return Response(tuple(choices), Usage(), self.name)
 
     async def _call(self, prompt: str) -> object:
         try:
@@ -398,8 +399,9 @@ class FunctionProvider(Provider):
         except JudgeError:
             raise
         except Exception as error:
-            reason = f"{type(error).__name__}: {error}".rstrip(": ")[:_MAX_REASON]
-            raise Refused(f"{self.model} raised {reason}") from error
+            error_name = type(error).__name__
+            reason = f"{error_name}: {error}".rstrip(": ")
+            raise Refused(f"{self.model} raised {reason[:_MAX_REASON]}") from error
 
     def _validated(self, reply: object) -> str | Mapping[Any, float]:
         """Return the reply in one of its two forms. Raises Refused for anything else."""
@@ -411,9 +413,11 @@ class FunctionProvider(Provider):
             number = float(reply)
             return str(int(number)) if number.is_integer() else str(number)
         if isinstance(reply, Mapping) and reply and all(map(_is_number, reply.values())):
-            if _exceed_one(reply.values()) and max(map(float, reply.values())) <= 1:
-                raise Refused(f"{self.model} returned {_excerpt(reply)}: {_SUM_ABOVE_ONE}")
-            if all(0 <= float(share) <= 1 for share in reply.values()):
+            shares = [float(share) for share in reply.values()]
+            if _exceed_one(shares) and max(shares) <= 1:
+                excerpt = _excerpt(reply)
+                raise Refused(f"{self.model} returned {excerpt}: {_SUM_ABOVE_ONE}")
+            if all(0 <= share <= 1 for share in shares):
                 return reply
             raise Refused(
                 f"{self.model} returned {_excerpt(reply)}, which holds no probabilities: they are "

@@ -52,9 +52,11 @@ class Vendor:
             return self.url
         configured = os.environ.get(self.url_env, "").strip().rstrip("/")
         if not configured:
+            model_option = option("model", f"{self.name}/...")
+            address_option = option("base_url")
             raise ConfigError(
-                f"{option('model', f'{self.name}/...')}: ${self.url_env} is not set; set it to "
-                f"your resource's address, or name the whole address with {option('base_url')}"
+                f"{model_option}: ${self.url_env} is not set; set it to your resource's address, "
+                f"or name the whole address with {address_option}"
             )
         return configured if configured.endswith(self.url) else f"{configured}{self.url}"
 

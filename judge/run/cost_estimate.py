@@ -55,8 +55,10 @@ def estimate_cost(
     if items is not None and items < 1:
         raise ConfigError(f"{option('items', items)}: must be 1 or more")
     if items is not None and isinstance(config, RankConfig) and config.pairs is not None:
+        items_option = option("items")
+        pairs_option = option("pairs")
         raise ConfigError(
-            f"{option('items')} with {option('pairs')}: the number of pairs is fixed; leave one out"
+            f"{items_option} with {pairs_option}: the number of pairs is fixed; leave one out"
         )
     estimates = count_requests(prepared, most, items)
     judging = _forecasts(prepared, estimates)
@@ -139,7 +141,8 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
     if not requests:
         return "answered from the cache"
     price = sum_prices(estimate.price for estimate in estimates)
-    return f"about {plural(requests, 'request')}, {price_text(price)}"
+    number_of_requests = plural(requests, "request")
+    return f"about {number_of_requests}, {price_text(price)}"
 
 
 def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
@@ -327,7 +330,8 @@ def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str
     ]
     seconds = _known_seconds(judges)
     if seconds:
-        parts.append(f"about {rough_duration(max(seconds))}")
+        longest = rough_duration(max(seconds))
+        parts.append(f"about {longest}")
     return ", ".join(parts)
 
 

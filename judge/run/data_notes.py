@@ -35,8 +35,8 @@ def _guessed_columns(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]
         guessed |= samples.guessed_columns(row, config.map).items()
     if guessed:
         columns = ", ".join(f"{column} as {field_name}" for column, field_name in sorted(guessed))
-        remedy = f"{option('map')} chooses others"
-        yield Remark(f"Columns read under another name: {columns} ({remedy}).")
+        map_option = option("map")
+        yield Remark(f"Columns read under another name: {columns} ({map_option} chooses others).")
 
 
 def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
@@ -78,4 +78,6 @@ def _ratings_that_do_not_fit(
 
 def _rating_place(config: RunConfig) -> str | None:
     """Return how messages call the place of people's ratings, None if the data has them."""
-    return None if config.rating_source is None else source_name(config.rating_source)
+    if config.rating_source is None:
+        return None
+    return source_name(config.rating_source)

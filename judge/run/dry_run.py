@@ -273,9 +273,10 @@ class _DryJudging(Judging):
         self._ignore_cache = ignore_cache
         read_only = _ReadOnly(cache)
         self._cached = ReplyClient(self._nothing_sent, ReplyStore(read_only), counts)
+        cache = NoCache() if ignore_cache else read_only
         client = ReplyClient(
             self._nothing_sent,
-            ReplyStore(NoCache() if ignore_cache else read_only),
+            ReplyStore(cache),
             counts,
             most_draws=known.draws_at_once,
         )

@@ -358,7 +358,8 @@ def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
     if not isinstance(config.systems, dict):
         return PlannedOutputs(config, data, [])
     check_against(config, list(config.systems))
-    items = _items(config, config.data if data is None else data)
+    source = config.data if data is None else data
+    items = _items(config, source)
     planned: list[Sample] = []
     forecasts = []
     notes: list[str] = []

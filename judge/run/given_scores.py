@@ -16,5 +16,6 @@ class GivenScores:
 
     def compared_with(self, system: str) -> tuple[GivenScores, int]:
         """Return the rows of pairs with this system, and the number of the other rows."""
-        rows = tuple(row for row in self.rows if system in (row.system, row.opponent))
-        return replace(self, rows=rows), len(self.rows) - len(rows)
+        rows = [row for row in self.rows if system in (row.system, row.opponent)]
+        n_others = len(self.rows) - len(rows)
+        return replace(self, rows=tuple(rows)), n_others

@@ -57,6 +57,7 @@ def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Rat
     elif config.rating_criterion:
         raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
     # A list and not a set: messages name the ratings in the order of the data.
+    # Each name once, those of the data first.
     ratings = list(dict.fromkeys([*rated_names(rows), *sheet.criteria]))
     if rated and not ratings:
         check_rated(rows, names[0] if names else "")
@@ -124,9 +125,11 @@ def read_sheet(
         criterion_name for criterion_name in sheet.criteria if criterion_name != rating_criterion
     ]
     if rating_criterion and named:
+        criterion_option = option("rating_criterion", rating_criterion)
+        listed_names = listed(named)
         raise DataError(
-            f"{option('rating_criterion', rating_criterion)}: {source_name(source)} itself names "
-            f"the criteria of its ratings: {listed(named)}"
+            f"{criterion_option}: {source_name(source)} itself names the criteria of its ratings: "
+            f"{listed_names}"
         )
     return sheet
 
@@ -222,7 +225,8 @@ def join_sheet(
         ignored = plural(n_ignored, "rating")
         notes.append(f"{ignored} ignored, because {options} leaves out their texts.")
     criteria = {rating.criterion for rating in single}
-    replaced = _with_other_ratings(rows, joined, criteria & set(rated_names(rows)))
+    rated_twice = criteria & set(rated_names(rows))
+    replaced = _with_other_ratings(rows, joined, rated_twice)
     if replaced:
         notes.append(f"The {owner}'s own ratings of {listed(replaced)} are not used.")
     return joined, notes
@@ -256,7 +260,9 @@ def _pairs_of_texts(
     pairs: list[PairRating] = []
     others: list[PairRating] = []
     for rating in sheet.pairs:
-        has_both = (rating.item, rating.first) in texts and (rating.item, rating.second) in texts
+        has_first = (rating.item, rating.first) in texts
+        has_second = (rating.item, rating.second) in texts
+        has_both = has_first and has_second
         if has_both:
             pairs.append(rating)
         else:
@@ -373,6 +379,7 @@ def check(
         column = option("map", {f"rating.{names[0]}": "COLUMN"})
         columns = f"their column with {column} (repeated for each rater)"
         fix = f"name a file of them with {file}, or {columns}"
+    criteria = " or ".join(names)
     raise ConfigError(
-        f"{option('calibrate')}: no text has a rating by people for {' or '.join(names)}; {fix}"
+        f"{option('calibrate')}: no text has a rating by people for {criteria}; {fix}"
     )

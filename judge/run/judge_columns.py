@@ -133,7 +133,9 @@ def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
         table = merge_criteria(data, first_column, mapping=config.map)
     if table is not None:
         changes["judge_columns"] = dict.fromkeys(table.criteria, columns[first_column])
-        changes["map"] = {key: old for key, old in config.map.items() if key != CRITERION}
+        remaining_map = dict(config.map)
+        remaining_map.pop(CRITERION, None)
+        changes["map"] = remaining_map
         data = table.rows
     elif config.systems and not others:
         stacked = stack_systems(data, config.output_columns, first_column, mapping=config.map)

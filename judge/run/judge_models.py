@@ -97,7 +97,8 @@ def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[s
         providers += _open_recording(config, config.replay, judges)
     else:
         for judge in judges:
-            providers.append(open_judge(config, judge) if isinstance(judge, Judge) else judge)
+            provider = open_judge(config, judge) if isinstance(judge, Judge) else judge
+            providers.append(provider)
     opened: list[OpenedJudge] = []
     # Without names, a recording may have more judges than there are here.
     for provider, judge in zip_longest(providers, judges):
@@ -133,8 +134,10 @@ def _open_recording(
     recorded_names = []
     for judge in named:
         vendor, model_name = _provider_of(config.of_judge(judge), judge)
-        # A scripted model is recorded by the name of its file.
-        recorded_names.append(Path(model_name).name if vendor == "scripted" else model_name)
+        if vendor == "scripted":
+            # A scripted model is recorded by the name of its file.
+            model_name = Path(model_name).name
+        recorded_names.append(model_name)
     try:
         return replayed(recording, recorded_names)
     except ConfigError:
@@ -372,20 +375,19 @@ def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
 
 def _how_to_judge(*, may_measure: bool) -> str:
     """Return the ways to name a judge, a line each, and to do without one if a run may."""
-    model_on_server = f"{option('model', 'NAME')} {option('base_url', 'URL')}"
-    if in_python():
-        model_on_server = f"{option('model', 'NAME')}, {option('base_url', 'URL')}"
+    separator = ", " if in_python() else " "
+    model_on_server = separator.join([option("model", "NAME"), option("base_url", "URL")])
+    key_option = option("key_env", "NAME")
+    record_option = option("record")
     meaning_by_option = {
         option("model", "gpt-5.4-mini"): (
-            f"with its key in the environment (OPENAI_API_KEY, or {option('key_env', 'NAME')})"
+            f"with its key in the environment (OPENAI_API_KEY, or {key_option})"
         ),
         option("model", "VENDOR/NAME"): (
             "anthropic, gemini, openrouter, ollama, ...: with that vendor's key"
         ),
         model_on_server: "a model on a server of your own: llama.cpp, vLLM, Ollama, ...",
-        option("replay", "CALLS.jsonl"): (
-            f"replies recorded by an earlier run with {option('record')}"
-        ),
+        option("replay", "CALLS.jsonl"): f"replies recorded by an earlier run with {record_option}",
         option("model", "scripted/REPLIES.yaml"): "a dry run on replies that you write",
     }
     if in_python():
@@ -394,7 +396,7 @@ def _how_to_judge(*, may_measure: bool) -> str:
         no_criteria = option("criteria", [] if in_python() else "none")
         meaning_by_option[no_criteria] = "metrics alone"
     width = max(map(len, meaning_by_option))
-    lines = [
-        f"  {option_name:<{width}}  {meaning}" for option_name, meaning in meaning_by_option.items()
-    ]
-    return "\n".join(["no judge is named. Choose one of:", *lines])
+    lines = ["no judge is named. Choose one of:"]
+    for option_text, meaning in meaning_by_option.items():
+        lines.append(f"  {option_text:<{width}}  {meaning}")
+    return "\n".join(lines)

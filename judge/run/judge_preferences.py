@@ -53,11 +53,9 @@ def read_preferences(config: RankConfig, data: Any) -> Preferences:
         raise DataError("the data has no rows")
     columns = [_column(criterion_name) for criterion_name in config.judge_columns]
     scores_in_data = GivenScores(tuple(columns), tuple(table.scores))
-    return Preferences(
-        samples=list(table.samples.values()),
-        given_scores=scores_in_data,
-        orders=2 if table.has_both_orders() else 1,
-    )
+    texts = list(table.samples.values())
+    orders = 2 if table.has_both_orders() else 1
+    return Preferences(samples=texts, given_scores=scores_in_data, orders=orders)
 
 
 def _column(criterion: str) -> Column:
@@ -117,7 +115,8 @@ class _PairTable:
     def _score(self, row: RawRow, criterion: str, pair: tuple[str, str, str]) -> Score | Failure:
         if criterion not in row.cells:
             problem = unknown_name_message("column", criterion, list(row.cells))
-            raise DataError(f"{row.where}: {option('judge_columns')} {criterion}: {problem}")
+            columns_option = option("judge_columns")
+            raise DataError(f"{row.where}: {columns_option} {criterion}: {problem}")
         item, first_system, second_system = pair
         cell = row.cells[criterion]
         if is_missing(cell, row.flat):

@@ -155,7 +155,8 @@ def count_judgments(runs: Iterable[PreparedRun]) -> int:
     """Count what all judges of these runs are asked."""
     n_judgments = 0
     for run in runs:
-        n_judgments += sum(len(judgments(run, judge_name)) for judge_name in run.judges)
+        for judge_name in run.judges:
+            n_judgments += len(judgments(run, judge_name))
     return n_judgments
 
 
@@ -232,8 +233,9 @@ def require_all_recorded(*results: Result | None, cases_of: CasesOf = lambda *_:
     if not missing:
         return
     n_changed = len({(failure.item, failure.system) for failure in missing})
-    names = [judgment_name(each.item, each.system, each.column) for each in missing]
-    message = f"The recording lacks {n_changed} of {plural(n_texts, 'text')}: {first_names(names)}."
+    names = [judgment_name(failure.item, failure.system, failure.column) for failure in missing]
+    texts = plural(n_texts, "text")
+    message = f"The recording lacks {n_changed} of {texts}: {first_names(names)}."
     if cases:
         message += f"\nCases that need them: {first_names(map(one_line, cases))}."
     if len(missing) > 1:

@@ -63,9 +63,11 @@ def _require_known_field(
     if field_name in samples.FIELDS or field_name in read or field_name in quiet_names:
         return
     fields = [*_NAMED_FIELDS, *sorted(read - {*_NAMED_FIELDS})]
+    suggestion = _suggestion(field_name, fields)
+    all_fields = first_names(fields, len(fields))
     raise ConfigError(
-        f"{renaming}: judge has no field {field_name}, and no criterion reads it"
-        f"{_suggestion(field_name, fields)} (fields: {first_names(fields, len(fields))})"
+        f"{renaming}: judge has no field {field_name}, and no criterion reads it{suggestion} "
+        f"(fields: {all_fields})"
     )
 
 
@@ -80,10 +82,11 @@ def _require_rated_criteria(rating_names: Mapping[str, str], rated_names: Sequen
         is_typo = _suggestion(rating_name, unrated_names) != ""
         if rating_name in rated_names or (some_are_known and not is_typo):
             continue
+        suggestion = _suggestion(rating_name, rated_names)
+        criteria = first_names(rated_names)
         raise ConfigError(
-            f"{renaming}: the run has no criterion {rating_name}"
-            f"{_suggestion(rating_name, rated_names)} (criteria: {first_names(rated_names)}); name "
-            "one of them, or leave this out"
+            f"{renaming}: the run has no criterion {rating_name}{suggestion} (criteria: "
+            f"{criteria}); name one of them, or leave this out"
         )
 
 

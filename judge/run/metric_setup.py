@@ -167,7 +167,8 @@ def build_metrics(
         for key in metric_options:
             if key not in known_options:
                 hint = plugins.unknown_name_message("option", key, sorted(known_options))
-                raise ConfigError(f"{option('set')} {metric_name}.{key}: {hint}")
+                set_option = option("set")
+                raise ConfigError(f"{set_option} {metric_name}.{key}: {hint}")
         built[metric_name] = metric_class(**metric_options, context=context)
     if config.score_columns and not isinstance(config, RankConfig):
         built[ScoreColumns.name] = _score_columns(config)

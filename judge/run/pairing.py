@@ -95,10 +95,12 @@ def choose_pairs(
     all_pairs = _in_turn(pairs_by_systems)
     if not all_pairs:
         first_names = ", ".join(systems[:10])
+        map_option = option("map", {"system": "COLUMN"})
+        systems_option = option("systems", ["A", "B"])
         raise ConfigError(
             f"nothing to compare: no item has texts of two systems (systems: {first_names}); name "
-            f"the column of the systems with {option('map', {'system': 'COLUMN'})}, or those of "
-            f"their texts with {option('systems', ['A', 'B'])}"
+            f"the column of the systems with {map_option}, or those of their texts with "
+            f"{systems_option}"
         )
     chosen = all_pairs
     if budget is not None and budget < len(all_pairs):

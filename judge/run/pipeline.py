@@ -209,7 +209,8 @@ def add_resume_note(
         )
     else:
         again = "Make the same call again" if in_python() else "Run the same command again"
-        error.add_note(f"{done} {again} to resume. {answered_again(config, progress.unstored)}")
+        advice = answered_again(config, progress.unstored)
+        error.add_note(f"{done} {again} to resume. {advice}")
     if isinstance(error, BudgetReached):
         # Without a cache, a new run pays for all of them.
         remaining = progress.total
@@ -219,7 +220,8 @@ def add_resume_note(
             return
         enough = ledger.enough_for(remaining, progress.done - progress.cached)
         budget = option("budget", enough.as_option)
-        error.add_note(f"{budget} should be enough for {plural(remaining, progress.unit)}.")
+        remaining_work = plural(remaining, progress.unit)
+        error.add_note(f"{budget} should be enough for {remaining_work}.")
 
 
 def _complete_info(prepared: PreparedRun, info: RunInfo) -> RunInfo:

@@ -341,10 +341,12 @@ def _check_replaced(prepared: PreparedRun) -> None:
     lost_columns = _lost_columns(prepared, info)
     lost = [*_lost_texts(prepared, info, stored), *lost_columns]
     if lost:
+        listed_results = "; ".join(lost)
+        out_option = option("out")
+        overwrite_option = option("overwrite", True)
         raise StorageError(
-            f"{config.out} has a run with results that this run would not have: {'; '.join(lost)}. "
-            f"Name another folder with {option('out')}, or add {option('overwrite', True)} to "
-            "replace that run"
+            f"{config.out} has a run with results that this run would not have: {listed_results}. "
+            f"Name another folder with {out_option}, or add {overwrite_option} to replace that run"
         )
 
 
@@ -362,8 +364,9 @@ def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) 
     lost = stored_texts - texts
     if lost:
         first_lost = min(lost)
+        example = text_name(first_lost.item, first_lost.system)
         texts_lost = plural(len(lost), "text")
-        yield f"{texts_lost}, such as {text_name(first_lost.item, first_lost.system)}"
+        yield f"{texts_lost}, such as {example}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -397,19 +400,15 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
             if earlier_name not in names:
                 yield f"the {kind} {earlier_name}"
 
-    def differ(*options: str) -> bool:
-        # Only rankings have these options.
-        return any(
-            getattr(config, option_name, None) != getattr(earlier, option_name, None)
-            for option_name in options
-        )
-
-    compares_other_pairs = differ("orders", "pairs")
+    options_of_pairs = ["orders", "pairs"]
     # In a run that scores texts, `against` chooses the tests only, not the texts that are judged.
     if isinstance(config, RankConfig):
-        compares_other_pairs = compares_other_pairs or differ("against")
-    if compares_other_pairs:
-        yield "other pairs of texts" if info.orders is not None else "scores of single texts"
+        options_of_pairs.append("against")
+    for option_name in options_of_pairs:
+        # Only rankings have all of these options.
+        if getattr(config, option_name, None) != getattr(earlier, option_name, None):
+            yield "other pairs of texts" if info.orders is not None else "scores of single texts"
+            return
 
 
 def _describe_data(data: Path | None, rows: int) -> DataInfo:
@@ -674,9 +673,10 @@ def _load_criteria(
             column_names += [part.name for part in parts(criterion)]
     reject_duplicate_columns(column_names)
     if config.pass_at is not None and with_own_mark and len(with_own_mark) == len(chosen):
+        pass_option = option("pass_at", config.pass_at)
+        criteria = listed(with_own_mark)
         raise ConfigError(
-            f"{option('pass_at', config.pass_at)}: {listed(with_own_mark)} already says what "
-            "passes; leave the option out"
+            f"{pass_option}: {criteria} already says what passes; leave the option out"
         )
     return chosen
 

@@ -109,10 +109,12 @@ def _mixed_note(
     if judged and config.language is not None:
         language_name = text.LANGUAGES[config.language].name
         prompts = f", and a judge is asked about all of them in {language_name}"
+    listed_languages = _list_languages(languages)
+    separation = _how_to_separate(rows)
     return (
-        f"The data are in several languages ({_list_languages(languages)}){prompts}: scores of "
-        "different languages cannot be compared, and a mean over them means little; evaluate each "
-        f"language separately, {_how_to_separate(rows)}."
+        f"The data are in several languages ({listed_languages}){prompts}: scores of different "
+        "languages cannot be compared, and a mean over them means little; evaluate each language "
+        f"separately, {separation}."
     )
 
 
@@ -131,11 +133,10 @@ def notes_on_criteria(
         names_by_language[criterion.language].append(criterion.name)
     for code, names in names_by_language.items():
         if code != language.name:
-            notes.append(
-                Remark(
-                    f"Asked in {text.LANGUAGES[code].name}, their own language: {listed(names)}."
-                )
-            )
+            language_name = text.LANGUAGES[code].name
+            listed_names = listed(names)
+            remark = f"Asked in {language_name}, their own language: {listed_names}."
+            notes.append(Remark(remark))
     if config.language is None and language.name in names_by_language:
         notes += _mixture(rows)
     return notes
@@ -183,6 +184,7 @@ def mixed_languages(rows: Sequence[Sample]) -> dict[str, int]:
     samples_by_item: dict[str, list[Sample]] = defaultdict(list)
     for sample in rows:
         samples_by_item[sample.item].append(sample)
+    # Of many items, every second one, every third one, and so on.
     step = max(1, math.ceil(len(samples_by_item) / _MAX_ITEMS))
     counts: Counter[str] = Counter()
     n_short = 0
@@ -235,10 +237,13 @@ def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
     prompted = [language for language in languages if language in text.LANGUAGES]
     first_language = prompted[0] if prompted else text.DEFAULT_LANGUAGE
     language_name = text.LANGUAGES[first_language].name
+    listed_languages = _list_languages(languages)
+    separation = _how_to_separate(rows)
+    language_option = option("language", first_language)
     return (
-        f"the data are in several languages ({_list_languages(languages)}), and a judge is asked "
-        f"in one: judge each language separately, {_how_to_separate(rows)}; or ask about all texts "
-        f"in {language_name}: {option('language', first_language)}"
+        f"the data are in several languages ({listed_languages}), and a judge is asked in one: "
+        f"judge each language separately, {separation}; or ask about all texts in {language_name}: "
+        f"{language_option}"
     )
 
 

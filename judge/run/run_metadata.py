@@ -144,8 +144,14 @@ def metadata_factory(
         budget = None
         if ledger.budget is not None:
             budget = BudgetInfo(ledger.budget.amount, ledger.budget.unit, ledger.spent)
-        notes = [*prepared.notes, *progress.notes]
-        notes += _remarks(prepared, progress, complete=status == "complete")
+        is_complete = status == "complete"
+        all_notes = [
+            *prepared.notes,
+            *progress.notes,
+            *_remarks(prepared, progress, complete=is_complete),
+        ]
+        remarks = [note for note in all_notes if isinstance(note, Remark)]
+        notes = [note for note in all_notes if not isinstance(note, Remark)]
         elapsed = time.monotonic() - start
         return replace(
             fixed,
@@ -158,8 +164,8 @@ def metadata_factory(
             requests=in_all.requests,
             cost=in_all.cost,
             budget=budget,
-            notes=tuple(note for note in notes if not isinstance(note, Remark)),
-            remarks=tuple(note for note in notes if isinstance(note, Remark)),
+            notes=tuple(notes),
+            remarks=tuple(remarks),
         )
 
     return now
@@ -169,13 +175,14 @@ def _info_at_start(prepared: PreparedRun, started: datetime) -> RunInfo:
     """Return what is known of a run before its first request."""
     criteria = {criterion.name: _criterion_info(criterion) for criterion in prepared.criteria}
     notices = [provider.notice for provider in prepared.judges.values() if provider.notice]
+    # The language of the prompts, which only a judge reads.
+    language = prepared.language if prepared.judges else None
     return RunInfo(
         judge_version=__version__,
         started=started.isoformat(timespec="seconds"),
         config=prepared.config,
         data=prepared.data,
-        # The language of the prompts, which only a judge reads.
-        language=prepared.language if prepared.judges else None,
+        language=language,
         systems=prepared.generated,
         criteria=criteria,
         notices=tuple(notices),
@@ -319,19 +326,20 @@ def signed_column(
     suffix = column_suffix(prepared, judge)
     name_and_digest = f"{criterion.name}@{criterion.digest[:6]}"
     signature = Signature(name_and_digest, *parts)
-    return Column(
+    column = Column(
         criterion.name + suffix,
         "criterion",
         signature,
         **_scale_of_column(criterion),
         criterion=criterion.name,
-        judge=judge if suffix else "",
         better=criterion.better,
         weight=criterion.weight,
-        panel=config.panel if suffix else "mean",
         pass_at=criterion.pass_at,
         seen=tuple(sorted(criterion.used)),
     )
+    if suffix:
+        column = replace(column, judge=judge, panel=config.panel)
+    return column
 
 
 def _sampling_parts(

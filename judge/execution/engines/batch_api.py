@@ -237,9 +237,10 @@ class BatchEngine:
                 "which only chat endpoints have; leave the option out"
             )
         if context.folder is None:
+            engine_option = option("engine", "batch")
+            no_cache = option("cache", False)
             raise ConfigError(
-                f"{option('engine', 'batch')} keeps its pending requests in the cache; leave out "
-                f"{option('cache', False)}"
+                f"{engine_option} keeps its pending requests in the cache; leave out {no_cache}"
             )
         store = BatchJobStore(context.folder / FOLDER, provider.endpoint)
         return cls(batches, store, context)
@@ -314,12 +315,11 @@ class BatchEngine:
                 await self._watch()
         except TimeoutError as error:
             if clock.expired():
-                self._gathered.fail_all(
-                    DeadlineReached(
-                        f"the time for judging ({option('deadline')}) is over; batches at the "
-                        "provider continue"
-                    )
+                time_is_over = DeadlineReached(
+                    f"the time for judging ({option('deadline')}) is over; batches at the "
+                    "provider continue"
                 )
+                self._gathered.fail_all(time_is_over)
             else:
                 self._gathered.fail_all(error)
         except Exception as error:  # noqa: BLE001  (raised where each answer is awaited)
@@ -428,7 +428,8 @@ class BatchEngine:
             may_be_smaller = self.api.inline and job.file and len(job.expected) > 1
             if error.status != 429 or not may_be_smaller:
                 raise
-            rest.extendleft(reversed(self._take_back(job)))
+            taken_back = self._take_back(job)
+            rest.extendleft(reversed(taken_back))
 
     def _pack(self, rest: deque[Request], file: IO[bytes]) -> BatchJob:
         """Take requests off `rest` into a job, as many as fit into a file and the budget."""
@@ -442,7 +443,8 @@ class BatchEngine:
                 line = self.api.line(request, body)
                 tokens += token_estimates.estimate_request(request)
                 most_tokens = self._queue.most_tokens or tokens
-                is_full = size + len(line) > self.api.most_bytes or tokens > most_tokens
+                is_too_large = size + len(line) > self.api.most_bytes
+                is_full = is_too_large or tokens > most_tokens
                 # A request that is too large alone is sent nevertheless: the provider decides.
                 if size and is_full:
                     break
@@ -523,7 +525,8 @@ class BatchEngine:
                 if failures >= (_MAX_FIRST_TRIES if is_absent else _MAX_TRIES):
                     error.stops = "always"
                     raise
-                await self.sleep(min(max(error.retry_after or 0.0, seconds), _MAX_WAIT))
+                wanted_wait = max(error.retry_after or 0.0, seconds)
+                await self.sleep(min(wanted_wait, _MAX_WAIT))
                 seconds *= 2
 
     def _take_back(self, job: BatchJob) -> list[Request]:
@@ -581,9 +584,10 @@ class BatchEngine:
         unanswered = list(job.expected.values())
         if unanswered:
             reason = f" ({batch.why})" if batch.why else ""
+            requests = plural(len(unanswered), "request")
             self._remark(
-                f"Batch {batch.id}, {batch.status}{reason}, left "
-                f"{plural(len(unanswered), 'request')} to be asked online, at the full price."
+                f"Batch {batch.id}, {batch.status}{reason}, left {requests} to be asked online, "
+                "at the full price."
             )
             self._start_online(unanswered)
         for custom_id in list(job.expected):

@@ -108,7 +108,8 @@ class BatchJobStore:
 
     def new(self) -> BatchJob:
         # No other job of the provider's account may have the name, by which a batch is found again.
-        return BatchJob(self.folder / f"{secrets.token_hex(8)}.json", self.endpoint)
+        job_name = secrets.token_hex(8)
+        return BatchJob(self.folder / f"{job_name}.json", self.endpoint)
 
     def load(self, known: Iterable[BatchJob] = ()) -> list[BatchJob]:
         """Return the jobs of this endpoint except those that are `known`.
@@ -197,7 +198,9 @@ def _translating_errors(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        problem = error.strerror or error
+        cache_option = option("cache", "DIR")
         raise StorageError(
-            f"{folder}: {error.strerror or error}; make room or name another folder with "
-            f"{option('cache', 'DIR')}, then {start_again()}"
+            f"{folder}: {problem}; make room or name another folder with {cache_option}, then "
+            f"{start_again()}"
         ) from error

@@ -129,9 +129,9 @@ def _init(processes: int) -> None:
         )
     except Exception as error:
         location = "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
-        raise ConfigError(
-            f"{option('engine', 'ray')}: no cluster {location}: {first_line(error)}"
-        ) from error
+        engine_option = option("engine", "ray")
+        reason = first_line(error)
+        raise ConfigError(f"{engine_option}: no cluster {location}: {reason}") from error
 
 
 def disconnect() -> None:
@@ -398,10 +398,11 @@ class RayEngine:
         if self._failure is not None:
             raise self._failure
         if not enough(worker.ready for worker in self._workers):
+            engine_option = option("engine", "ray")
             raise Refused(
-                f"{option('engine', 'ray')}: none of {len(self._workers)} workers started "
-                f"within {seconds:.0f} s: the cluster has no room, or its nodes' ports are not "
-                "open to this machine; see ray status",
+                f"{engine_option}: none of {len(self._workers)} workers started within "
+                f"{seconds:.0f} s: the cluster has no room, or its nodes' ports are not open to "
+                "this machine; see ray status",
                 stops="always",
             )
 
@@ -446,10 +447,12 @@ class RayEngine:
                 opened = await worker.actor.open.remote(__version__, recipe(self._provider))
             except Exception as error:
                 if not _is_death(error):
+                    engine_option = option("engine", "ray")
+                    cause = _cause(error)
                     raise ConfigError(
-                        f"{option('engine', 'ray')}: the worker on {worker.node} cannot ask this "
-                        f"judge: {_cause(error)}\nIt has the environment in which Ray was started "
-                        f"there, and needs textjudge {__version__}."
+                        f"{engine_option}: the worker on {worker.node} cannot ask this judge: "
+                        f"{cause}\nIt has the environment in which Ray was started there, and "
+                        f"needs textjudge {__version__}."
                     ) from error
                 await self._bury(worker)
         node, endpoint = opened

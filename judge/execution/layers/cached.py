@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 
@@ -50,12 +50,12 @@ class ReplyStore:
         only_new: bool = False,
     ) -> list[Response | None]:
         """Return the stored reply to each request; with `only_new`, only this run's replies."""
-        request_keys = tuple(request.key() for request in requests if request.endpoint)
+        request_keys = [request.key() for request in requests if request.endpoint]
         if only_new:
-            request_keys = tuple(
-                request_key for request_key in request_keys if request_key in self._new
-            )
-        stored = await self._read(request_keys) if request_keys else {}
+            request_keys = [request_key for request_key in request_keys if request_key in self._new]
+        stored: Mapping[str, Response] = {}
+        if request_keys:
+            stored = await self._read(tuple(request_keys))
         return [stored.get(request.key()) for request in requests]
 
     def record(self, request: Request, response: Response) -> None:
@@ -66,8 +66,9 @@ class ReplyStore:
     async def put(self, message: Request, response: Response) -> None:
         """Store the reply to each draw of a message. After that they survive this process."""
         draws = draws_of(message)
+        reply_of_each_draw = replies_of(message, response)
         # A server may return fewer replies than the message has draws.
-        replies = list(zip(draws, replies_of(message, response), strict=False))
+        replies = list(zip(draws, reply_of_each_draw, strict=False))
         self._record_all(replies)
         if not message.endpoint or not self._cache.keeps:
             return
