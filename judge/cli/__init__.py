@@ -71,7 +71,11 @@ _HINTS = {
 """What to use instead of a command that does not exist: a word of other tools, or a former one."""
 
 
-def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
+def _show_completion(
+    ctx: click.Context,
+    option: click.Parameter,
+    shell: str | None,
+) -> None:
     """Print the script that completes `judge` in a shell, and exit."""
     completion_class = get_completion_class(shell) if shell else None
     if completion_class is not None:

@@ -71,7 +71,13 @@ def _confirm_deletion(n_replies: int, folder: Path) -> None:
 @click.argument("file", type=PATH, metavar="CALLS.jsonl", help="The recording.")
 @option("--model", "Only the replies of this model.", metavar="NAME")
 @option("--base-url", "Only the replies of this server.", metavar="URL")
-def cache_export(file: Path, *, model: str | None, base_url: str | None, **options: Any) -> None:
+def cache_export(
+    file: Path,
+    *,
+    model: str | None,
+    base_url: str | None,
+    **options: Any,
+) -> None:
     """Write the stored replies into a recording.
 
     Use it for --replay or another cache. It holds prompts with the judged texts, but no key.

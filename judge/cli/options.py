@@ -81,7 +81,11 @@ def completion(known: Known) -> Callable[[click.Context, click.Parameter, str], 
     Also after other values and a comma.
     """
 
-    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    def complete(
+        ctx: click.Context,
+        parameter: click.Parameter,
+        incomplete: str,
+    ) -> list[str]:
         # "coherence,flu": only the last value is completed, but a shell replaces the whole word.
         before, comma, last = incomplete.rpartition(",")
         values = known() if callable(known) else known
@@ -117,7 +121,12 @@ class ReportOutput(Option):
     """The file of a report. Without `--format`, its ending chooses the format."""
 
 
-def option(name: str, help: str, *more: str, **settings: Any) -> Callable[[Function], Function]:
+def option(
+    name: str,
+    help: str,
+    *more: str,
+    **settings: Any,
+) -> Callable[[Function], Function]:
     """Give a function an option: its flag, its help, and other names."""
     return click.option(name, *more, help=help, cls=Option, **settings)
 
@@ -422,7 +431,12 @@ class Group(Command, click.Group):
 
     command_class = Command
 
-    def __init__(self, *args: Any, hints: Mapping[str, str] | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        hints: Mapping[str, str] | None = None,
+        **settings: Any,
+    ) -> None:
         super().__init__(*args, **settings)
         self.hints = hints or {}
         self.headings: dict[str, list[str]] = {}
@@ -651,7 +665,11 @@ def _as_json(ctx: click.Context) -> str:
     return "json"
 
 
-def read_config(data: Path, options: Mapping[str, Any], config_class: type[Config]) -> Config:
+def read_config(
+    data: Path,
+    options: Mapping[str, Any],
+    config_class: type[Config],
+) -> Config:
     """Return the configuration in a run.yaml, or of a data file, with a command's options.
 
     Raises ConfigError.

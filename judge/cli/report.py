@@ -164,7 +164,11 @@ def report_command(
     )
 
 
-def _selected(result: Result, where: Mapping[str, Any] | None, failures_as: str | None) -> Result:
+def _selected(
+    result: Result,
+    where: Mapping[str, Any] | None,
+    failures_as: str | None,
+) -> Result:
     """Return the result of the selected rows, with failures counted as the worst score if asked."""
     from judge.results.failures import failures_as_worst
 

@@ -399,7 +399,13 @@ def typed_options(*, besides: Sequence[str]) -> list[str]:
     return flags
 
 
-def execute(config: RunConfig, folder: Path, *, quiet: bool, rated: bool = False) -> Result:
+def execute(
+    config: RunConfig,
+    folder: Path,
+    *,
+    quiet: bool,
+    rated: bool = False,
+) -> Result:
     """Run a configuration.
 
     With `rated`, people must have rated a criterion, and default criteria without ratings are left

@@ -131,7 +131,14 @@ def _check_writable(flag: str, path: Path) -> None:
         raise StorageError(f"{flag} {path}: {existing} cannot be written to ({reason})") from error
 
 
-def write(flag: str, path: Path, text: str, *, add: bool = False, folders: bool = False) -> None:
+def write(
+    flag: str,
+    path: Path,
+    text: str,
+    *,
+    add: bool = False,
+    folders: bool = False,
+) -> None:
     """Write a whole file, or `add` to its end; `folders` creates its folders.
 
     Raises StorageError.

@@ -148,7 +148,12 @@ def _to_sample(row: Row, mapping: Mapping[str, str]) -> Sample:
     return sample
 
 
-def draft_steps(path: str | Path, config: RunConfig, *, overwrite: bool = False) -> tuple[str, ...]:
+def draft_steps(
+    path: str | Path,
+    config: RunConfig,
+    *,
+    overwrite: bool = False,
+) -> tuple[str, ...]:
     """Have the judge draft evaluation steps, and write them into the header of a criterion's file.
 
     The method is auto-CoT: Liu et al. 2023, G-Eval, section 2.2. Existing steps are replaced only

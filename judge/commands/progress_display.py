@@ -116,7 +116,11 @@ def _cell() -> Callable[[Progress], object]:
 
 
 @contextmanager
-def show(counts: Progress, providers: Mapping[str, Provider], label: str = "") -> Iterator[None]:
+def show(
+    counts: Progress,
+    providers: Mapping[str, Provider],
+    label: str = "",
+) -> Iterator[None]:
     """Show the counts on standard error while the block runs; `label` names the run among several.
 
     A bar if control codes may be written, else lines. `providers` have the prices of the models, by

@@ -153,7 +153,11 @@ class SuiteOutcome:
 _OUTCOME = TypeAdapter(SuiteOutcome)
 
 
-def run_suite_once(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
+def run_suite_once(
+    suite: Suite,
+    session: SuiteSession,
+    cases: Collection[str],
+) -> SuiteOutcome:
     """Run these cases of a suite (all if empty), with its limits and baseline.
 
     The outcome may have other cases, too. If there are several processes, one runs the suite and
@@ -363,7 +367,12 @@ class JudgeFixture:
     `folder`.
     """
 
-    def __init__(self, session: SuiteSession, run_options: Mapping[str, Any], folder: Path) -> None:
+    def __init__(
+        self,
+        session: SuiteSession,
+        run_options: Mapping[str, Any],
+        folder: Path,
+    ) -> None:
         if FORMER_SYSTEM in run_options:
             meanings = two_meanings_of_system(
                 "system_message='TEXT'", "judge.score(..., system='NAME')"

@@ -29,7 +29,12 @@ class SuiteData:
     outputs: Outputs | None
 
 
-def read_data(suite: Suite, ledger: BudgetLedger | None, write: Write, check: Check) -> SuiteData:
+def read_data(
+    suite: Suite,
+    ledger: BudgetLedger | None,
+    write: Write,
+    check: Check,
+) -> SuiteData:
     """Read the data of a suite. Systems that are prompts write their outputs first.
 
     Before anything is paid, `check` gets the suite with assumed outputs.

@@ -128,7 +128,13 @@ class ModelFiles:
         return ConfigError(f"{self.label} ({self.folder}): {why}")
 
 
-def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFiles:
+def resolve(
+    model: str,
+    *,
+    who: str,
+    role: str,
+    cache: Path | None,
+) -> ModelFiles:
     """Return the files of a folder or of a name on the hub, which are downloaded if necessary.
 
     Digests are cached in the folder `cache`. Raises ConfigError for a model that is not available
@@ -142,7 +148,14 @@ def resolve(model: str, *, who: str, role: str, cache: Path | None) -> ModelFile
     return from_folder(folder, name=model, who=who, role=role, cache=cache)
 
 
-def from_folder(folder: Path, *, name: str, who: str, role: str, cache: Path | None) -> ModelFiles:
+def from_folder(
+    folder: Path,
+    *,
+    name: str,
+    who: str,
+    role: str,
+    cache: Path | None,
+) -> ModelFiles:
     """Return the model in a folder. Raises ConfigError if it is incomplete."""
     files = ModelFiles(who, role, name, folder, "")
     files.check_complete()
@@ -425,7 +438,12 @@ class LoadedModel:
         return result
 
 
-def load_on(files: ModelFiles, head: str, device_name: str | None, **options: Any) -> LoadedModel:
+def load_on(
+    files: ModelFiles,
+    head: str,
+    device_name: str | None,
+    **options: Any,
+) -> LoadedModel:
     """Load a model, on the GPU if there is one and no device is named.
 
     `options` are passed to `load`. Raises ConfigError like `load` and `device`.

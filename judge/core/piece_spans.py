@@ -38,7 +38,11 @@ class _PlainText:
         return position, position
 
 
-def piece_spans(text: str, pieces: Sequence[str], unknown: str | None) -> list[tuple[int, int]]:
+def piece_spans(
+    text: str,
+    pieces: Sequence[str],
+    unknown: str | None,
+) -> list[tuple[int, int]]:
     """Return where pieces of a text begin and end in it, in order.
 
     The span is empty if a piece does not occur there. Case, Unicode's form and white space may

@@ -172,7 +172,13 @@ class Reported(Viewed):
     __slots__ = ()
 
     @public_method
-    def report(self, format: str = "console", *, full: bool = False, colour: bool = False) -> str:
+    def report(
+        self,
+        format: str = "console",
+        *,
+        full: bool = False,
+        colour: bool = False,
+    ) -> str:
         """Return the report: console, markdown, html, latex, csv or json; a suite's also junit.
 
         `full` writes all tables to the console instead of a summary, and to LaTeX instead of the

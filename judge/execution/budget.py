@@ -166,7 +166,13 @@ class BudgetLedger:
     def _max_discounted(self, request: Request, share: float) -> float:
         return self.max_cost(request) * self._discount(share)
 
-    def commit(self, reserved: float, request: Request, used: Usage, share: float = 1.0) -> None:
+    def commit(
+        self,
+        reserved: float,
+        request: Request,
+        used: Usage,
+        share: float = 1.0,
+    ) -> None:
         """Spend the cost of a reply; without token counts, what was reserved for it."""
         real_cost = reserved
         if _is_possible(request, used):

@@ -404,7 +404,12 @@ class Judging:
         self.counts.stopped[criterion_name] = (breaker.error, breaker.stopped)
         return NotAsked(breaker.stopped)
 
-    async def _ask(self, question: Question, attempt: Attempt, requests: Sequence[Request]) -> None:
+    async def _ask(
+        self,
+        question: Question,
+        attempt: Attempt,
+        requests: Sequence[Request],
+    ) -> None:
         attempt.shared = attempt.shared and attempt.client.shares(requests)
         attempt.from_cache = False
         answers = await attempt.client.ask_all(requests)

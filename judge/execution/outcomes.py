@@ -21,7 +21,12 @@ class RepairFailed(ParseError):
     `answered` is False if there was no reply to it.
     """
 
-    def __init__(self, repair: Repair, answers: Sequence[Answer], error: JudgeError) -> None:
+    def __init__(
+        self,
+        repair: Repair,
+        answers: Sequence[Answer],
+        error: JudgeError,
+    ) -> None:
         replies = [answer for answer in answers if isinstance(answer, Response)]
         failure = repair.failure(replies, error)
         super().__init__(str(failure), failure.raw)
@@ -47,7 +52,12 @@ def fails_one_judgment(error: BaseException) -> TypeGuard[JudgeError]:
     return isinstance(error, ParseError)
 
 
-def score_row(judgment: Judgment, column: str, value: float, provenance: Provenance) -> Score:
+def score_row(
+    judgment: Judgment,
+    column: str,
+    value: float,
+    provenance: Provenance,
+) -> Score:
     """Return the row of a score. A quotation counts only if it is in the texts."""
     sample = judgment.sample
     if provenance.quote:

@@ -29,7 +29,11 @@ _DEFAULTS = SamplingOptions()
 MetricReply = str | ModelError
 
 
-def to_request(question: ModelQuestion, provider: Provider, settings: SamplingOptions) -> Request:
+def to_request(
+    question: ModelQuestion,
+    provider: Provider,
+    settings: SamplingOptions,
+) -> Request:
     """Return the request of a question. Its reply is stored by the request's key."""
     message = {"role": "user", "content": question.prompt}
     params = {

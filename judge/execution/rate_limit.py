@@ -277,7 +277,12 @@ class RateLimiter:
     number of requests in flight, and `refusals` counts the bursts of 429s since the last reply.
     """
 
-    def __init__(self, concurrency: int, rpm: int | None = None, tpm: int | None = None) -> None:
+    def __init__(
+        self,
+        concurrency: int,
+        rpm: int | None = None,
+        tpm: int | None = None,
+    ) -> None:
         self.limit = ConcurrencyLimit(concurrency)
         self.flying = 0
         self.refusals = 0
@@ -413,7 +418,12 @@ class RateLimiter:
             delay = max(delay, seconds_to_wait)
         return delay
 
-    def _update_from_headers(self, permit: Permit, limits: Mapping[str, str], now: float) -> None:
+    def _update_from_headers(
+        self,
+        permit: Permit,
+        limits: Mapping[str, str],
+        now: float,
+    ) -> None:
         """Set the server's buckets by its headers, less what was sent since their request."""
         requests_before, _ = permit.before
         for index, kind in enumerate(_KINDS):

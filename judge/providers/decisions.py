@@ -165,7 +165,13 @@ class DecisionsProvider:
     decides = True
     price_list = _PRICE_LIST
 
-    def __init__(self, model: str, *, path: str = "", **http_options: Unpack[Options]) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        path: str = "",
+        **http_options: Unpack[Options],
+    ) -> None:
         self.model = model
         self._http = HttpClient(**http_options)
         self.endpoint = self._http.url
@@ -234,7 +240,12 @@ class DecisionsProvider:
         body = {"model": request.model, **form.body(text, questions)}
         return await self._http.post(form.path, body)
 
-    def _read(self, form: _OpenAI, reply: Reply, questions: Sequence[_Question]) -> Response:
+    def _read(
+        self,
+        form: _OpenAI,
+        reply: Reply,
+        questions: Sequence[_Question],
+    ) -> Response:
         """Return the response in a reply, and remember that the server has this form's path."""
         named_by = self._http.named_by
         response = _response(reply.data, form, questions, self.endpoint, named_by=named_by)
@@ -291,7 +302,12 @@ def _response(
     return Response(tuple(choices), tokens, served_by)
 
 
-def _choice(form: _OpenAI, question: _Question, answer: Any, url: str) -> Choice:
+def _choice(
+    form: _OpenAI,
+    question: _Question,
+    answer: Any,
+    url: str,
+) -> Choice:
     """Return the likeliest label with all probabilities, or a refusal. Raises Refused."""
     subject = f"{url}{form.path}: the answer to {question.name!r}"
     try:

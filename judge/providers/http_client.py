@@ -255,7 +255,13 @@ class HttpClient:
         reply = await self._reply("POST", path, seconds, data=fields, files={"file": file})
         return reply.data
 
-    async def download(self, path: str, into: IO[bytes], max_bytes: int, seconds: float) -> None:
+    async def download(
+        self,
+        path: str,
+        into: IO[bytes],
+        max_bytes: int,
+        seconds: float,
+    ) -> None:
         """Write the 200 reply to `GET {url}{path}`, at most `max_bytes`, into a file.
 
         Raises Transient, Refused, StorageError.
@@ -407,7 +413,13 @@ class HttpClient:
             named_by=self.named_by,
         )
 
-    async def _send(self, method: str, url: Any, key_number: int, content: dict[str, Any]) -> Any:
+    async def _send(
+        self,
+        method: str,
+        url: Any,
+        key_number: int,
+        content: dict[str, Any],
+    ) -> Any:
         """Send a request with the command's key of this number.
 
         With 0, the request has the key in the environment, which all requests have by default.

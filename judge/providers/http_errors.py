@@ -144,7 +144,14 @@ def _is_about_model(status: int, code: Any, param: Any, reason: str) -> bool:
     return is_missing and (code == "model_not_found" or _MODEL_WORD.search(reason) is not None)
 
 
-def _advice(status: int, reason: str, url: str, named_by: str, *, is_wrong_model: bool) -> str:
+def _advice(
+    status: int,
+    reason: str,
+    url: str,
+    named_by: str,
+    *,
+    is_wrong_model: bool,
+) -> str:
     """Return what to check or change after a refusal, "" if that is unknown.
 
     `named_by` is the option or variable of the address.
@@ -185,7 +192,12 @@ def _error_object(content: bytes) -> Any:
     return data.get("error", data) if isinstance(data, dict) else data
 
 
-def _reason(error: Any, content: bytes, secrets: Sequence[str], phrase: str) -> str:
+def _reason(
+    error: Any,
+    content: bytes,
+    secrets: Sequence[str],
+    phrase: str,
+) -> str:
     """Return the server's own words; `phrase` is the name of the status, for an empty body."""
     if isinstance(error, dict) and error.get("message"):
         return redact_and_truncate(error["message"], secrets)
@@ -214,7 +226,12 @@ def error_status(data: Any) -> int:
     return 503 if "overloaded" in code_and_type else 0
 
 
-def body_error(data: Any, url: str, kind: str, named_by: str = "") -> ProviderError:
+def body_error(
+    data: Any,
+    url: str,
+    kind: str,
+    named_by: str = "",
+) -> ProviderError:
     """Return the error of a 200 reply whose JSON is not of a kind such as "chat completion".
 
     Vendors have fields of their own for errors in such replies (MiniMax, Baidu, Naver, Tencent,

@@ -102,12 +102,22 @@ class OpenAIProvider:
     def _batch_body(self, request: Request) -> dict[str, Any]:
         return self._adapter.body(request)
 
-    def _batch_response(self, request: Request, body: dict[str, Any], data: Any) -> Response:
+    def _batch_response(
+        self,
+        request: Request,
+        body: dict[str, Any],
+        data: Any,
+    ) -> Response:
         unmet = self._adapter.unmet(request, body)
         return _response(data, body, unmet, self._http.url, {})
 
     @classmethod
-    def open(cls, model: str, config: RunConfig, vendor: Vendor | None = None) -> OpenAIProvider:
+    def open(
+        cls,
+        model: str,
+        config: RunConfig,
+        vendor: Vendor | None = None,
+    ) -> OpenAIProvider:
         """Return the provider of a run configuration. Raises ConfigError.
 
         The configuration's address and key variable take precedence over the vendor's.

@@ -35,7 +35,12 @@ class TokenPrices(NamedTuple):
     output: float
 
 
-def cost_of(provider: Provider, usage: Usage, *, batched: Usage = _NO_USAGE) -> float | None:
+def cost_of(
+    provider: Provider,
+    usage: Usage,
+    *,
+    batched: Usage = _NO_USAGE,
+) -> float | None:
     """Return US dollars for the tokens of many requests to a provider.
 
     The price is the user's, or else the published one. None if neither is known, as for a server
@@ -68,7 +73,11 @@ def prices_of(provider: Provider) -> TokenPrices | None:
     return per_token(provider.model, provider.endpoint)
 
 
-def _discounted(token_usage: Usage, batched: Usage, prices: TokenPrices | None) -> float | None:
+def _discounted(
+    token_usage: Usage,
+    batched: Usage,
+    prices: TokenPrices | None,
+) -> float | None:
     if prices is None:
         return None
     return cost(token_usage, prices) - (1 - BATCH) * cost(batched, prices)

@@ -214,7 +214,12 @@ class RefusalSearch:
                 steps = _steps(step.adapter, self._request, refused)
         return None
 
-    def _is_progress(self, step: _Step, before: ProviderError, after: ProviderError) -> bool:
+    def _is_progress(
+        self,
+        step: _Step,
+        before: ProviderError,
+        after: ProviderError,
+    ) -> bool:
         """Return whether the server now refuses the request for another reason."""
         if step.adds:
             body = step.adapter.body(self._request)
@@ -268,7 +273,11 @@ class RefusalSearch:
             return error
 
 
-def _steps(adapter: RequestAdapter, request: Request, refused: ProviderError) -> Iterator[_Step]:
+def _steps(
+    adapter: RequestAdapter,
+    request: Request,
+    refused: ProviderError,
+) -> Iterator[_Step]:
     """Yield the changes to try after a refusal: first of the parameters that it mentions."""
     body = adapter.body(request)
     message = _server_message(refused)

@@ -21,7 +21,12 @@ _SMALL_REPLY_BYTES = 1_000_000
 _bytes_in_flight: dict[int, int] = {}
 
 
-async def read_body(reply: Any, url: str, max_bytes: int, take: Callable[[bytes], object]) -> None:
+async def read_body(
+    reply: Any,
+    url: str,
+    max_bytes: int,
+    take: Callable[[bytes], object],
+) -> None:
     """Pass the parts of a body, decompressed, to `take`.
 
     Raises Refused for a body of more than `max_bytes`, and for a large one if all that are being

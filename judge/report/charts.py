@@ -383,7 +383,12 @@ def _labelled_ticks(axis: Axis, width: float) -> Sequence[tuple[float, str]]:
     return axis.ticks[zero : zero + 1]
 
 
-def _panel_rows(panel: Panel, texts: Sequence[str], box: _Box, right: float) -> Iterator[str]:
+def _panel_rows(
+    panel: Panel,
+    texts: Sequence[str],
+    box: _Box,
+    right: float,
+) -> Iterator[str]:
     """Draw the bar of each row, and its text up to the `right` edge."""
     for index, (bar, content) in enumerate(zip(panel.bars, texts, strict=False)):
         y = box.top + _PITCH * index
@@ -411,7 +416,12 @@ def bars(
     return intervals(chart_name, title, rows, [Panel(axis, values, label=label)], caption=caption)
 
 
-def _bar(axis: Axis, bar: Bar, position: tuple[float, float], plot_width: float) -> str:
+def _bar(
+    axis: Axis,
+    bar: Bar,
+    position: tuple[float, float],
+    plot_width: float,
+) -> str:
     """Draw a bar from 0, or from the low end of an axis without 0, and its interval."""
     left_edge, middle = position
     bar_start = axis.at(max(0.0, axis.low), plot_width)

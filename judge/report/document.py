@@ -264,7 +264,11 @@ def table(
     return Table(columns, tuple(kept_rows), key=key, **fields)
 
 
-def text_table(heads: Iterable[str], rows: Iterable[Iterable[Content]], **fields: Any) -> Table:
+def text_table(
+    heads: Iterable[str],
+    rows: Iterable[Iterable[Content]],
+    **fields: Any,
+) -> Table:
     """Return a table without numbers, which a terminal folds."""
     columns = [Column(head, numeric=False) for head in heads]
     return table(columns, rows, **fields)

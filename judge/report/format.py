@@ -93,7 +93,12 @@ def mean_text(column: Column, value: float, places: int) -> str:
     return number(value, places)
 
 
-def interval_text(column: Column, low: float | None, high: float | None, places: int) -> str:
+def interval_text(
+    column: Column,
+    low: float | None,
+    high: float | None,
+    places: int,
+) -> str:
     """Write an interval in the unit of `mean_text`: `[3.70, 4.11]`, `[51, 75]`."""
     if share_label(column):
         return format_interval(low, high, 0, 100)

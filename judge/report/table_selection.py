@@ -13,7 +13,11 @@ from judge.report.format import column_title
 _FLAG = "--columns"
 
 
-def only_table(document: Document, table_name: str | None, columns: Sequence[str] = ()) -> Document:
+def only_table(
+    document: Document,
+    table_name: str | None,
+    columns: Sequence[str] = (),
+) -> Document:
     """Return a document that has only the table of this name (default: the first one).
 
     With `columns`, it has only these columns, as `with_columns` selects them. Raises ConfigError.

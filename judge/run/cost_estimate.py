@@ -145,7 +145,11 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
     return f"about {number_of_requests}, {price_text(price)}"
 
 
-def judge_forecast(config: RunConfig, provider: Provider, estimate: JudgeEstimate) -> JudgeForecast:
+def judge_forecast(
+    config: RunConfig,
+    provider: Provider,
+    estimate: JudgeEstimate,
+) -> JudgeForecast:
     """Return the price and the time of one judge's requests."""
     price = _price(config, provider, estimate)
     duration_of_requests = _duration(config, provider, estimate.total)

@@ -14,7 +14,11 @@ from judge.stats.human_agreement import rated_names, unknown_criteria
 from judge.stats.rating_scales import out_of_scale, require_samples_on_scale
 
 
-def data_notes(config: RunConfig, rows: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
+def data_notes(
+    config: RunConfig,
+    rows: Sequence[Sample],
+    chosen: Sequence[Criterion],
+) -> list[str]:
     """Return notes on the filter, on empty texts and on human ratings. Raises DataError."""
     notes: list[str] = []
     if config.where:

@@ -330,7 +330,12 @@ class _DryJudging(Judging):
         self._learn(question, attempt, stored)
         return None
 
-    def _learn(self, question: Question, attempt: Attempt, stored: Sequence[Response]) -> None:
+    def _learn(
+        self,
+        question: Question,
+        attempt: Attempt,
+        stored: Sequence[Response],
+    ) -> None:
         """Learn what replies show of the model, though they answer nothing here."""
         answers = question.own_part(stored, attempt.judgment.judged_text)
         try:
@@ -343,7 +348,12 @@ class _DryJudging(Judging):
         else:
             self.traits.proven.add(attempt.strategy)
 
-    async def _ask(self, question: Question, attempt: Attempt, requests: Sequence[Request]) -> None:
+    async def _ask(
+        self,
+        question: Question,
+        attempt: Attempt,
+        requests: Sequence[Request],
+    ) -> None:
         new = [request for request in requests if request.key() not in self.asked]
         if not new:
             key = requests[0].key()

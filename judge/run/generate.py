@@ -217,7 +217,11 @@ def _item_by_item(
 
 
 @contextmanager
-def _noting_outputs(config: RunConfig, progress: Progress, ledger: BudgetLedger) -> Iterator[None]:
+def _noting_outputs(
+    config: RunConfig,
+    progress: Progress,
+    ledger: BudgetLedger,
+) -> Iterator[None]:
     """Add to an error of the block how many outputs are written, and how to resume."""
     try:
         yield

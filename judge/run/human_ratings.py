@@ -35,7 +35,12 @@ if TYPE_CHECKING:
     from judge.data.ratings import RatingSource
 
 
-def read(config: RunConfig, rows: Sequence[Sample], *, rated: bool) -> tuple[Ratings, RunConfig]:
+def read(
+    config: RunConfig,
+    rows: Sequence[Sample],
+    *,
+    rated: bool,
+) -> tuple[Ratings, RunConfig]:
     """Return the ratings of the file that `ratings` names, and the configuration with its criteria.
 
     With `rated`, people must have rated a criterion, and the default criteria are the built-in ones

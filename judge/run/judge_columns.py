@@ -285,7 +285,12 @@ def _on_scale(
     return replace(column, scale=scale, continuous=not set(values) <= set(scale.values))
 
 
-def _check_ends(column: JudgeColumn, lowest: float, highest: float, rows: Sequence[Sample]) -> None:
+def _check_ends(
+    column: JudgeColumn,
+    lowest: float,
+    highest: float,
+    rows: Sequence[Sample],
+) -> None:
     """Raise DataError for the first score outside the scale."""
     for row in rows:
         value = _value(row.extra.get(column.cell))

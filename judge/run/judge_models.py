@@ -247,7 +247,13 @@ def _check_vendor(model: str) -> None:
         )
 
 
-def _open_vendor(config: RunConfig, vendor_name: str, model: str, *, sends: bool) -> Provider:
+def _open_vendor(
+    config: RunConfig,
+    vendor_name: str,
+    model: str,
+    *,
+    sends: bool,
+) -> Provider:
     """Open a model of a vendor whose API is compatible with OpenAI's."""
     vendor = VENDORS[vendor_name]
     if not sends:

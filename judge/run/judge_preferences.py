@@ -112,7 +112,12 @@ class _PairTable:
             for item, first_system, second_system in where_by_pair
         )
 
-    def _score(self, row: RawRow, criterion: str, pair: tuple[str, str, str]) -> Score | Failure:
+    def _score(
+        self,
+        row: RawRow,
+        criterion: str,
+        pair: tuple[str, str, str],
+    ) -> Score | Failure:
         if criterion not in row.cells:
             problem = unknown_name_message("column", criterion, list(row.cells))
             columns_option = option("judge_columns")

@@ -141,7 +141,11 @@ def _pairs_of_systems(
     return pairs
 
 
-def _sampled(pairs_by_systems: Sequence[Sequence[Pair]], budget: int, seed: int) -> list[Pair]:
+def _sampled(
+    pairs_by_systems: Sequence[Sequence[Pair]],
+    budget: int,
+    seed: int,
+) -> list[Pair]:
     """Draw this many pairs, from every two systems in turn."""
     rng = random.Random(seed)  # noqa: S311  (a sample; no secret)
     shuffled = [rng.sample(pairs, len(pairs)) for pairs in pairs_by_systems]

@@ -161,7 +161,11 @@ def _rescue(result: Result, out: Path, *, paid_again: bool) -> Path | None:
 
 
 @contextmanager
-def _closing_run(prepared: PreparedRun, progress: Progress, ledger: BudgetLedger) -> Iterator[None]:
+def _closing_run(
+    prepared: PreparedRun,
+    progress: Progress,
+    ledger: BudgetLedger,
+) -> Iterator[None]:
     """Stop the metrics and close the recording however the run ends.
 
     An error says how to resume.
@@ -246,7 +250,12 @@ class Runs:
     Raises the errors of `run_pipeline`.
     """
 
-    def __init__(self, config: RunConfig, progress: Progress | None, display: Display) -> None:
+    def __init__(
+        self,
+        config: RunConfig,
+        progress: Progress | None,
+        display: Display,
+    ) -> None:
         self._progress = progress if progress is not None else Progress()
         self._display = display
         self._ledger = BudgetLedger(config.budget)

@@ -276,7 +276,11 @@ def _read_inputs(
     )
 
 
-def _prepare_preferences(config: RankConfig, source: Any, notes: Sequence[str]) -> PreparedRun:
+def _prepare_preferences(
+    config: RankConfig,
+    source: Any,
+    notes: Sequence[str],
+) -> PreparedRun:
     """Return the run that ranks the systems by the preferences in the data. No judge is asked."""
     preferences = read_preferences(config, source)
     rows = preferences.samples
@@ -350,7 +354,11 @@ def _check_replaced(prepared: PreparedRun) -> None:
         )
 
 
-def _lost_texts(prepared: PreparedRun, info: RunInfo, stored: Iterable[Sample]) -> Iterator[str]:
+def _lost_texts(
+    prepared: PreparedRun,
+    info: RunInfo,
+    stored: Iterable[Sample],
+) -> Iterator[str]:
     """Yield how many stored texts this run does not have.
 
     Between different files, a text with another output is another text. In one file that was
@@ -560,7 +568,11 @@ def config_of_loaded_texts(config: RunConfig, **changes: Any) -> RunConfig:
     return config.with_rating_rows(None).model_copy(update={**_APPLIED, **changes})
 
 
-def select_texts(rows: Sequence[Sample], item: str | None, system: str | None) -> list[Sample]:
+def select_texts(
+    rows: Sequence[Sample],
+    item: str | None,
+    system: str | None,
+) -> list[Sample]:
     """Return the texts of an item and a system. None selects all.
 
     The beginning of an item's name is enough if no other item has it. Raises ConfigError if there

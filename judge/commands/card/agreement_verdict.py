@@ -39,7 +39,11 @@ class AgreementVerdict:
     advice: str = ""
 
 
-def agreement_verdict(people: PeopleFinding, agreement: Estimate, unit: str) -> AgreementVerdict:
+def agreement_verdict(
+    people: PeopleFinding,
+    agreement: Estimate,
+    unit: str,
+) -> AgreementVerdict:
     """Compare `agreement`, a kappa or alpha (`unit`), with its limits, and with the baselines."""
     if not people.ratings_vary:
         return AgreementVerdict(

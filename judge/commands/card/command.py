@@ -296,7 +296,11 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
     )
 
 
-def _with_originals(other: Table | None, texts: CardTexts, unchanged: Table) -> Table | None:
+def _with_originals(
+    other: Table | None,
+    texts: CardTexts,
+    unchanged: Table,
+) -> Table | None:
     """Return a table of the original texts with their scores and those of another run.
 
     `unchanged` has the scores of all unchanged texts, and `other` is the table of the other run.

@@ -104,7 +104,11 @@ class _ComparedTexts:
     has_text: Bools
 
 
-def _compared_texts(table: Table, change_names: Sequence[str], control: str) -> _ComparedTexts:
+def _compared_texts(
+    table: Table,
+    change_names: Sequence[str],
+    control: str,
+) -> _ComparedTexts:
     """Return which texts are compared: those of the control with the unchanged ones."""
     has_control = control in change_names
     references: list[str] = []

@@ -38,7 +38,12 @@ def compare(estimate: Estimate, lower_limit: float, upper_limit: float) -> Mark:
     return "unclear"
 
 
-def needed(estimate: Estimate, limits: Sequence[float], counted: str, unit: str = "") -> str:
+def needed(
+    estimate: Estimate,
+    limits: Sequence[float],
+    counted: str,
+    unit: str = "",
+) -> str:
     """Say how many texts would move the interval to one side of the limits next to its value.
 
     The distance of an end from the value is assumed to fall with the square root of their number,

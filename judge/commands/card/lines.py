@@ -99,7 +99,13 @@ class Measurements:
         """Return the margin in points: DETECTED of the scale."""
         return self.evidence.least_change(self.column(criterion))
 
-    def reason(self, kind: Probe, key: str, criterion: str, otherwise: str) -> str:
+    def reason(
+        self,
+        kind: Probe,
+        key: str,
+        criterion: str,
+        otherwise: str,
+    ) -> str:
         """Return why a criterion has no number of a probe.
 
         `kind` is the kind of the probe, and `key` its name in `reasons`.

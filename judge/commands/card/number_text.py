@@ -49,7 +49,11 @@ _UNSIGNED = ("sd", "kappa", "alpha")
 _COEFFICIENTS = ("r", "kappa", "alpha", "Spearman")
 
 
-def written_estimate(estimate: Estimate, unit: str, column: Column | None) -> tuple[str, str]:
+def written_estimate(
+    estimate: Estimate,
+    unit: str,
+    column: Column | None,
+) -> tuple[str, str]:
     """Return a number and its interval, in percent, with a sign, or as a coefficient by its unit."""
     if unit == "share":
         percentage = number(100 * estimate.value, 0)

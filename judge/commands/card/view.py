@@ -163,7 +163,12 @@ def _summary(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Block]:
         yield Bullets(tuple(_not_measured(unmeasured)))
 
 
-def _line_row(line: CardLine, columns: Mapping[str, Column], *, several: bool) -> list[Content]:
+def _line_row(
+    line: CardLine,
+    columns: Mapping[str, Column],
+    *,
+    several: bool,
+) -> list[Content]:
     """Return the row of a line in the summary: the numbers of its worst criterion.
 
     The criterion is named if there are `several`.

@@ -186,7 +186,13 @@ def plan_diff(
     return DiffPlan(replace(comparison, prompts=prompts), runs, rows)
 
 
-def _check_options(*, has_data: bool, asks_judge: bool, selects: bool, rating_option: str) -> None:
+def _check_options(
+    *,
+    has_data: bool,
+    asks_judge: bool,
+    selects: bool,
+    rating_option: str,
+) -> None:
     """Raise ConfigError for options that need data or a judge.
 
     `selects` says whether an item or a system is selected. `rating_option` is the option that names

@@ -112,7 +112,11 @@ async def check_model(config: RunConfig, checks: Sequence[ModelCheck]) -> list[F
     return findings
 
 
-async def _test_provider(config: RunConfig, judge: Judge, provider: Provider) -> list[Finding]:
+async def _test_provider(
+    config: RunConfig,
+    judge: Judge,
+    provider: Provider,
+) -> list[Finding]:
     """Send the first request; if it is answered, test what else the model supports."""
     options_of_judge = sampling_options(config.of_judge(judge))
     settings = replace(options_of_judge, max_tokens=_MAX_TOKENS)
@@ -275,7 +279,12 @@ def _describe_refusal(part: str, provider: Provider, error: JudgeError) -> list[
     return [address, Finding(part, at_fault, "error", str(error), fix)]
 
 
-def _describe_key(part: str, config: RunConfig, judge: Judge, provider: Provider) -> Finding:
+def _describe_key(
+    part: str,
+    config: RunConfig,
+    judge: Judge,
+    provider: Provider,
+) -> Finding:
     """Say which key the server accepted."""
     if config.of_judge(judge).key_command:
         return Finding(part, "key", "ok", "key_command's key is accepted")

@@ -226,7 +226,11 @@ class _RatedTexts:
     notes: list[str]
 
 
-def _rated_texts(config: RunConfig, rows: Sequence[Sample], criterion: Criterion) -> _RatedTexts:
+def _rated_texts(
+    config: RunConfig,
+    rows: Sequence[Sample],
+    criterion: Criterion,
+) -> _RatedTexts:
     """Return the texts with usable ratings of the criterion's name."""
     rating = criterion.name
     one_criterion = config.model_copy(update={"criteria": (rating,)})
@@ -557,7 +561,13 @@ def _shown(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _case(plan: ImprovementPlan, sample: Sample, score: Score, *, is_too_high: bool) -> Case:
+def _case(
+    plan: ImprovementPlan,
+    sample: Sample,
+    score: Score,
+    *,
+    is_too_high: bool,
+) -> Case:
     """Return a text with the judge's score, people's rating and their comments."""
     rating = sample.human[plan.rating]
     comments = plan.comments.get(sample.key, ())

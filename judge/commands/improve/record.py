@@ -189,7 +189,11 @@ class _Matrices:
     ratings: Floats
 
 
-def _matrices(rated: Sequence[Sample], rating: str, columns: Sequence[RatedColumn]) -> _Matrices:
+def _matrices(
+    rated: Sequence[Sample],
+    rating: str,
+    columns: Sequence[RatedColumn],
+) -> _Matrices:
     values = np.stack([matrix(rated, column.values) for column in columns])
     failures = []
     for column in columns:

@@ -328,7 +328,11 @@ def _grams(parts: Collection[str]) -> set[tuple[str, ...]]:
     return grams
 
 
-def revised(wording: Wording, revision: Revision, seen: Collection[str]) -> tuple[str, Criterion]:
+def revised(
+    wording: Wording,
+    revision: Revision,
+    seen: Collection[str],
+) -> tuple[str, Criterion]:
     """Return the text of a revision's file, and its criterion.
 
     `seen` joins the digests in the header, and the version rises. Raises CriterionError if the file

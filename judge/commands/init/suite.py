@@ -97,7 +97,11 @@ class _Source:
     criteria: Sequence[str]
 
 
-def _read_run(folder: Path, options: Mapping[str, Any], named_criteria: Sequence[str]) -> _Source:
+def _read_run(
+    folder: Path,
+    options: Mapping[str, Any],
+    named_criteria: Sequence[str],
+) -> _Source:
     """Read a finished run. `options` and criteria override its own. Raises ConfigError."""
     if not (folder / "run.json").is_file():
         raise ConfigError(

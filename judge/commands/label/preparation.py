@@ -228,7 +228,12 @@ def _unwrapped_lines(wording: str, criterion: Criterion) -> list[str]:
     return lines
 
 
-def _units(chosen: Sequence[Sample], fields: Sequence[str], *, pairwise: bool) -> Iterator[Unit]:
+def _units(
+    chosen: Sequence[Sample],
+    fields: Sequence[str],
+    *,
+    pairwise: bool,
+) -> Iterator[Unit]:
     """Yield what is rated, item after item, with equal texts together."""
     samples_by_item: dict[str, list[Sample]] = {}
     for sample in chosen:

@@ -41,7 +41,11 @@ class Need:
     assumes: str
 
 
-def plan_labelling(labelling: Labelling, criterion: Criterion, precision: float) -> list[Need]:
+def plan_labelling(
+    labelling: Labelling,
+    criterion: Criterion,
+    precision: float,
+) -> list[Need]:
     """Return what 95% intervals of ± `precision` need for a criterion.
 
     For a mean, `precision` is a share of the scale's length. Raises ConfigError for a precision

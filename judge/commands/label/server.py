@@ -217,7 +217,12 @@ class _Handler(BaseHTTPRequestHandler):
                 matching_rater = rater
         return matching_rater
 
-    def _answer(self, status: HTTPStatus, text: str, media_type: str = "text/plain") -> None:
+    def _answer(
+        self,
+        status: HTTPStatus,
+        text: str,
+        media_type: str = "text/plain",
+    ) -> None:
         """Send a whole response, without the headers that name the server's software."""
         body = text.encode("utf-8", "replace")
         headers = {

@@ -104,7 +104,12 @@ def slice_means(
     return tuple(means)
 
 
-def _permuted(rows: Floats, members: Floats, seed: int, n_resamples: int) -> tuple[Floats, Floats]:
+def _permuted(
+    rows: Floats,
+    members: Floats,
+    seed: int,
+    n_resamples: int,
+) -> tuple[Floats, Floats]:
     """Return the gaps, rows × slices, and their corrected p; NaN where there are too few items.
 
     `members` has slices × items: 1 for an item of the slice.

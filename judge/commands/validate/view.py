@@ -258,7 +258,12 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     )
 
 
-def _overview_rows(rated: Rated, level: Level, *, named: bool) -> Iterator[tuple[Content, ...]]:
+def _overview_rows(
+    rated: Rated,
+    level: Level,
+    *,
+    named: bool,
+) -> Iterator[tuple[Content, ...]]:
     """Yield a row for each judge of a criterion, or one row with the baseline if it has none.
 
     With `named`, a row's name has the judge.

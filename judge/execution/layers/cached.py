@@ -161,7 +161,13 @@ class Cached:
     With `only_new`, a reply counts only if this run has stored it: older ones are replaced.
     """
 
-    def __init__(self, following: Layer, store: ReplyStore, *, only_new: bool = False) -> None:
+    def __init__(
+        self,
+        following: Layer,
+        store: ReplyStore,
+        *,
+        only_new: bool = False,
+    ) -> None:
         self._following = following
         self._store = store
         self._only_new = only_new

@@ -18,7 +18,12 @@ class Limited:
     A 429 without it pauses them until the limits in its headers are full again.
     """
 
-    def __init__(self, following: Layer, limiter: RateLimiter, counts: JudgeProgress) -> None:
+    def __init__(
+        self,
+        following: Layer,
+        limiter: RateLimiter,
+        counts: JudgeProgress,
+    ) -> None:
         self._following = following
         self._limiter = limiter
         self._counts = counts

@@ -431,14 +431,22 @@ def _total_width(columns: Sequence[_Column]) -> int:
     return sum(widths) - _GAP
 
 
-def _fitted_names(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[_Column]:
+def _fitted_names(
+    names: Sequence[_Column],
+    others: Sequence[_Column],
+    width: int,
+) -> list[_Column]:
     """Return the columns that name the rows, folded as far as the others need the room."""
     widths = _widths_beside(names, others, width) if others else _folded_widths(names, width)
     folded = zip(names, widths, strict=True)
     return [replace(column, width=new_width) for column, new_width in folded]
 
 
-def _widths_beside(names: Sequence[_Column], others: Sequence[_Column], width: int) -> list[int]:
+def _widths_beside(
+    names: Sequence[_Column],
+    others: Sequence[_Column],
+    width: int,
+) -> list[int]:
     """Return the widths of the columns that name the rows, beside the other columns.
 
     Each gets at most `_NAME` cells, or those of its longest word. Only the last one is folded more.
@@ -501,7 +509,12 @@ def _parts(columns: Sequence[_Column], room: int) -> list[list[_Column]]:
     return parts
 
 
-def _grid(names: Sequence[_Column], columns: Sequence[_Column], n_rows: int, width: int) -> Grid:
+def _grid(
+    names: Sequence[_Column],
+    columns: Sequence[_Column],
+    n_rows: int,
+    width: int,
+) -> Grid:
     grid = Grid(
         box=None,
         padding=(0, _GAP, 0, 0),
@@ -551,7 +564,13 @@ def _hanging_lines(line: str, width: int) -> list[str]:
     return [first_line, *(indent + further_line for further_line in further_lines)]
 
 
-def _column(block: blocks.Table, index: int, screen: _Screen, *, narrow: bool = False) -> _Column:
+def _column(
+    block: blocks.Table,
+    index: int,
+    screen: _Screen,
+    *,
+    narrow: bool = False,
+) -> _Column:
     """Return a column ready to print; a `narrow` one has no bars and folds its heading."""
     column = block.columns[index]
     cells = [row[index] for row in block.rows]

@@ -316,7 +316,13 @@ _CLAUSES = {
 _NEGATED = (Verdict.CHANCE, Verdict.NOT_BEST, Verdict.UNTESTED)
 
 
-def _clause(group: Verdict, rated: Sequence[Rated], total: int, best: str, level: Level) -> str:
+def _clause(
+    group: Verdict,
+    rated: Sequence[Rated],
+    total: int,
+    best: str,
+    level: Level,
+) -> str:
     """Write what is true of a judge on these criteria of `total`."""
     words = _CLAUSES[group]
     baselines = _compared_baselines(rated, best, level)
@@ -365,7 +371,12 @@ def _not_beaten(criteria: Sequence[Rated], best: str, level: Level) -> str:
     return first_names(descriptions, _MAX_NAMED)
 
 
-def _line(rated: Rated, reached: Verdict, best: str, level: Level) -> list[str]:
+def _line(
+    rated: Rated,
+    reached: Verdict,
+    best: str,
+    level: Level,
+) -> list[str]:
     """Say why the best judge has no better verdict on a criterion than the one it reached.
 
     Also compare it with other judges.

@@ -124,7 +124,11 @@ def _places(calibrated: Calibrated) -> int:
     return decimals([mean.estimate.value for mean in calibrated.means])
 
 
-def calibration_curve(judge: str, criterion: str, calibration: Calibration) -> Iterator[Block]:
+def calibration_curve(
+    judge: str,
+    criterion: str,
+    calibration: Calibration,
+) -> Iterator[Block]:
     """Yield the calibration of a judge: a sentence, and its bins folded."""
     places = decimals([calibration.low, calibration.high])
     error = calibration.error

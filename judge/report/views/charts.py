@@ -256,7 +256,12 @@ def metric_chart(result: Result) -> Iterator[Chart]:
             return
 
 
-def _metric_bars(judged: str, size: str, bar_by_title: Mapping[str, Bar], over: str) -> Chart:
+def _metric_bars(
+    judged: str,
+    size: str,
+    bar_by_title: Mapping[str, Bar],
+    over: str,
+) -> Chart:
     """Draw the strongest correlations of metrics with a judge's column."""
     by_strength = sorted(bar_by_title.items(), key=lambda pair: -abs(pair[1].value))
     strongest = dict(by_strength[:_MAX_METRICS])

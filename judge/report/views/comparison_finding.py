@@ -215,7 +215,11 @@ def _leader_by_mean(result: Result, comparison: Comparison, tests: _Tests) -> It
 # The headline, if the leader beats none.
 
 
-def _some_differences(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+def _some_differences(
+    result: Result,
+    comparison: Comparison,
+    tests: _Tests,
+) -> Iterator[str]:
     """Name the significant differences, if none of them makes the leader the best."""
     title = _title(result, comparison)
     index_of = tests.order.index
@@ -608,7 +612,12 @@ def _needed(result: Result, n_items: int) -> str:
     return f" If that is real, detecting it needs {items} items (80% power)."
 
 
-def _too_few(result: Result, comparison: Comparison, n_items: int, subject: str) -> str:
+def _too_few(
+    result: Result,
+    comparison: Comparison,
+    n_items: int,
+    subject: str,
+) -> str:
     """Say how many items the `subject` needs: `no difference between 4 systems`."""
     (scatter,) = result.scatters(comparison.column)
     least = max(MIN_ITEMS, scatter.least)
@@ -641,7 +650,11 @@ def _find_difference(
     return None
 
 
-def _difference(comparison: Comparison, first_system: str, second_system: str) -> Difference:
+def _difference(
+    comparison: Comparison,
+    first_system: str,
+    second_system: str,
+) -> Difference:
     """Return the difference between two systems that share items."""
     difference = _find_difference(comparison, first_system, second_system)
     if difference is None:

@@ -224,7 +224,11 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
             yield _claim_table(claims, row.column, f"{row.column}-{text_name}")
 
 
-def _facts(item: ResultItem, sample: Sample, columns: Columns) -> tuple[tuple[str, str], ...]:
+def _facts(
+    item: ResultItem,
+    sample: Sample,
+    columns: Columns,
+) -> tuple[tuple[str, str], ...]:
     """Return the metrics and the human ratings of a text, one line each."""
     metrics = []
     for row in item.rows[sample.key]:
@@ -289,7 +293,11 @@ def _prompt_record(sample: Sample, prompt: TextPrompt) -> dict[str, Any]:
     }
 
 
-def _score_table(item: ResultItem, rows: Sequence[Score | Failure], columns: Columns) -> Table:
+def _score_table(
+    item: ResultItem,
+    rows: Sequence[Score | Failure],
+    columns: Columns,
+) -> Table:
     """Return a table with a row per score or failure.
 
     In a ranking, each row compares the system's text, shown first, with the text of an opponent.

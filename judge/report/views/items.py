@@ -70,7 +70,11 @@ def browser(result: Result) -> ItemBrowser:
     return ItemBrowser(lambda: _ranked(result) if result.rankings else _scored(result))
 
 
-def _fitting(item_names: Iterable[str], sizes: Mapping[str, int], most: int) -> frozenset[str]:
+def _fitting(
+    item_names: Iterable[str],
+    sizes: Mapping[str, int],
+    most: int,
+) -> frozenset[str]:
     """Return the first names whose sizes together stay within `most`, at least one."""
     fitting: set[str] = set()
     total = 0
@@ -730,7 +734,12 @@ def _tags(sample: Sample, others: Collection[str]) -> Iterator[tuple[str, str]]:
             yield column_name, text
 
 
-def _item(item_name: str, outputs: Sequence[Output], n_lost: int, lowest: Lowest | None) -> Item:
+def _item(
+    item_name: str,
+    outputs: Sequence[Output],
+    n_lost: int,
+    lowest: Lowest | None,
+) -> Item:
     """Lay out an item; what all its outputs share is moved from them to the item."""
     shared_columns = _in_all([output.others for output in outputs])
     shared_tags = _in_all([output.tags for output in outputs])

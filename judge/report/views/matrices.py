@@ -58,7 +58,13 @@ def difference_blocks(result: Result) -> Iterator[Block]:
         yield Details("Differences in metrics", tuple(tables["metric"]))
 
 
-def _pairs(comparison: Comparison, head: str, factor: int, decimals: int, test: str) -> Table:
+def _pairs(
+    comparison: Comparison,
+    head: str,
+    factor: int,
+    decimals: int,
+    test: str,
+) -> Table:
     differences = comparison.differences
     sides = "first minus second"
     if len(differences) > _MAX_PAIRS and not comparison.against:

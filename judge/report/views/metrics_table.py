@@ -82,7 +82,12 @@ def _criterion_column(rated: Rated, level: Level) -> _CriterionColumn:
     return _CriterionColumn(rated, level, correlations, best, sides)
 
 
-def _side_of_lead(rated: Rated, best: str, row_name: str, level: Level) -> Side:
+def _side_of_lead(
+    rated: Rated,
+    best: str,
+    row_name: str,
+    level: Level,
+) -> Side:
     """Return on which side of 0 the best one's lead over another one lies.
 
     Both the interval and its rounding are those of the sentences: a star must not contradict them.
@@ -93,7 +98,12 @@ def _side_of_lead(rated: Rated, best: str, row_name: str, level: Level) -> Side:
     return Lead(row_name, difference, level).side
 
 
-def _lead(rated: Rated, best: str, row_name: str, level: Level) -> Estimate | None:
+def _lead(
+    rated: Rated,
+    best: str,
+    row_name: str,
+    level: Level,
+) -> Estimate | None:
     """Return the best one's Spearman minus that of another one, None if it is undefined.
 
     Sentences compare judges with baselines and judges with judges; only the table compares the best

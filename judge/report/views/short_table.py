@@ -230,7 +230,14 @@ def _table_of_one_system(
     )
 
 
-def _short_cell(result: Result, board: Leaderboard, row: Row, column: Column, *, bar: bool) -> Cell:
+def _short_cell(
+    result: Result,
+    board: Leaderboard,
+    row: Row,
+    column: Column,
+    *,
+    bar: bool,
+) -> Cell:
     """Return a mean with a link to its texts: with a bar, or shaded by its share of the scale."""
     if row.mean is None:
         return Cell("–", tone="muted", title=f"no score in {row.total} texts")
