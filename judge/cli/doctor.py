@@ -29,14 +29,14 @@ def cache_stats(*, format: str, **options: Any) -> None:
         metrics = {"place": str(metrics_folder(folder)), "bytes": metrics_bytes}
         print_json({"caches": [counts], "metrics": metrics})
         return
-    place = counts["place"]
+    folder_of_cache = counts["place"]
     replies = _reply_count(counts["replies"])
     size = _megabytes(counts["bytes"])
-    click.echo(f"{place}: {replies}, {size}")
+    click.echo(f"{folder_of_cache}: {replies}, {size}")
     if metrics_bytes:
-        place = metrics_folder(folder)
+        folder_of_metrics = metrics_folder(folder)
         size = _megabytes(metrics_bytes)
-        click.echo(f"{place}: digests of models, {size}")
+        click.echo(f"{folder_of_metrics}: digests of models, {size}")
 
 
 @cache_app.command("clear", takes="run", only=("cache",))

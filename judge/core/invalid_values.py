@@ -60,7 +60,7 @@ class InvalidValue:
         return self.kind in _FORMS or self.kind in ("value_error", "missing")
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Return the path as text, such as `replies.0.draw`."""
         return ".".join(map(str, self.path))
 
@@ -68,7 +68,7 @@ class InvalidValue:
         if not self.path:
             return self.problem
         colon = "" if self.kind == "missing" else ":"
-        return f"{self.place}{colon} {self.problem}"
+        return f"{self.location}{colon} {self.problem}"
 
 
 def invalid_values(error: ValidationError) -> list[InvalidValue]:

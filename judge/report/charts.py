@@ -82,7 +82,7 @@ def text(
     """Draw a text. Its baseline is `y`."""
     small = ' font-size="11"' if kind == "tick" else ""
     weight = ' font-weight="700"' if bold else ""
-    position = place(x=x, y=y)
+    position = _attributes(x=x, y=y)
     attributes = f'class="{kind}"{position} text-anchor="{anchor}"{small}{weight}'
     return f"<text {attributes}>{escaped(content)}</text>"
 
@@ -112,7 +112,7 @@ def rect(
     shade = "" if opacity is None else f' fill-opacity="{opacity:.2g}"'
     x, y = corner
     width, height = size
-    box = place(x=x, y=y, width=width, height=height)
+    box = _attributes(x=x, y=y, width=width, height=height)
     return f'<rect class="{kind}"{box} rx="2"{shade}/>'
 
 
@@ -126,13 +126,13 @@ def line(
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     x1, y1 = start_point
     x2, y2 = end_point
-    ends = place(x1=x1, y1=y1, x2=x2, y2=y2)
+    ends = _attributes(x1=x1, y1=y1, x2=x2, y2=y2)
     return f'<line class="{kind}"{ends}{dashed}/>'
 
 
 def dot(x: float, y: float, radius: float) -> str:
     """Draw a dot."""
-    circle = place(cx=x, cy=y, r=radius)
+    circle = _attributes(cx=x, cy=y, r=radius)
     return f'<circle class="dot"{circle}/>'
 
 
@@ -161,7 +161,7 @@ def shorten(name: str, limit: int = _NAME) -> str:
     return f"{beginning}…"
 
 
-def place(**numbers: float) -> str:
+def _attributes(**numbers: float) -> str:
     """Write attributes with at most one decimal."""
     attributes = ""
     for attribute, value in numbers.items():

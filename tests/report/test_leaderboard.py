@@ -83,7 +83,7 @@ def test_the_overall_score_comes_first_and_orders_the_systems(tested: Result) ->
 
 def test_systems_without_a_significant_difference_share_a_rank(tested: Result) -> None:
     board = build_leaderboard(tested)
-    assert [board.place(system) for system in board.systems] == ["1=", "1=", "3"]
+    assert [board.printed_rank(system) for system in board.systems] == ["1=", "1=", "3"]
 
 
 def test_only_a_significantly_best_system_is_marked(tested: Result) -> None:
@@ -296,7 +296,7 @@ def test_a_system_without_a_rank_comes_last(tested: Result) -> None:
     samples = (Sample("i0", "unscored", "o"), *tested.table.samples)
     board = build_leaderboard(replace(tested, table=replace(tested.table, samples=samples)))
     assert board.systems == ("good", "=fair", "poor", "unscored")
-    assert board.place("unscored") == "–"
+    assert board.printed_rank("unscored") == "–"
 
 
 def test_the_caption_names_the_second_method_too(result: Result) -> None:

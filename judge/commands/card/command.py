@@ -297,19 +297,19 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
 
 
 def _with_originals(
-    other: Table | None,
+    table: Table | None,
     texts: CardTexts,
     unchanged: Table,
 ) -> Table | None:
     """Return a table of the original texts with their scores and those of another run.
 
-    `unchanged` has the scores of all unchanged texts, and `other` is the table of the other run.
+    `unchanged` has the scores of all unchanged texts, and `table` is that of the other run.
     None without that run.
     """
-    if other is None:
+    if table is None:
         return None
-    columns = dict.fromkeys((*unchanged.columns, *other.columns))
-    scores, failures = split_rows([*texts.original_rows(unchanged), *other.rows()])
+    columns = dict.fromkeys((*unchanged.columns, *table.columns))
+    scores, failures = split_rows([*texts.original_rows(unchanged), *table.rows()])
     return Table(texts.originals, tuple(columns), scores, failures)
 
 

@@ -171,12 +171,12 @@ def writing_prompts(
         shown_texts += [case.reason, *case.comments]
     shown_texts += [unusable.reply for unusable in (rejected or {}).values()]
 
-    def between_marks(shown_text: str, label: str) -> str:
-        if not shown_text:
+    def between_marks(text: str, label: str) -> str:
+        if not text:
             return ""
-        excerpt = shown_text
-        if len(shown_text) > _MOST_SHOWN:
-            excerpt = f"{shown_text[:_MOST_SHOWN]} […]"
+        excerpt = text
+        if len(text) > _MOST_SHOWN:
+            excerpt = f"{text[:_MOST_SHOWN]} […]"
         return fenced(excerpt, label, shown_texts)
 
     described_cases = [_described_case(criterion, case, between_marks) for case in cases]
@@ -211,15 +211,15 @@ def judged_inputs(criterion: Criterion, sample: Sample) -> dict[str, str]:
     """
     inputs = {"source": sample.source, **answer_inputs(sample)}
     names = criterion.show or [name for name in inputs if criteria.reads(criterion, name)]
-    shown: dict[str, str] = {}
+    texts_by_name: dict[str, str] = {}
     for name in names:
         value = sample.references if name == "references" else inputs.get(name)
         if value is None:
             value = sample.extra.get(name)
-        shown_text = "\n\n".join(texts_of(value))
-        if shown_text and shown_text not in shown.values():
-            shown[name] = shown_text
-    return shown
+        input_text = "\n\n".join(texts_of(value))
+        if input_text and input_text not in texts_by_name.values():
+            texts_by_name[name] = input_text
+    return texts_by_name
 
 
 def _described_case(
@@ -229,7 +229,7 @@ def _described_case(
 ) -> dict[str, Any]:
     """Return what the template of a writing prompt reads of a case."""
     inputs = judged_inputs(criterion, case.sample)
-    fenced_inputs = [between_marks(shown_text, name) for name, shown_text in inputs.items()]
+    fenced_inputs = [between_marks(text, name) for name, text in inputs.items()]
     comments = [between_marks(comment, "comment") for comment in case.comments]
     return {
         "judge": case.judge,

@@ -67,7 +67,7 @@ class Leaderboard:
     def columns(self) -> tuple[Column, ...]:
         return tuple(column for group in self.groups for column in group.columns)
 
-    def place(self, system: str) -> str:
+    def printed_rank(self, system: str) -> str:
         """Return the rank to print, such as `1`, or `1=` if systems share it."""
         if system not in self.printed_ranks:
             return "–"

@@ -131,7 +131,7 @@ def _table_of_systems(
             row = board.rows[system, column.name]
             cells.append(_short_cell(result, board, row, column, bar=index == 0))
         if with_ranks:
-            rank = board.place(system)
+            rank = board.printed_rank(system)
             tone: Tone = "strong" if rank in ("1", "1=") else ""
             cells.insert(0, Cell(rank, tone=tone))
         rows.append(cells)
