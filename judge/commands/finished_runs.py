@@ -23,9 +23,11 @@ def open_run(run: Result | str | Path) -> Result:
     if isinstance(run, Result):
         return run
     if not isinstance(run, str | PathLike):
+        type_name = type(run).__name__
+        run_command = command("run")
         raise ConfigError(
-            f"a run is a result or the folder of one, not a {type(run).__name__}; "
-            f"{command('run')} makes a result of data"
+            f"a run is a result or the folder of one, not a {type_name}; {run_command} makes a "
+            "result of data"
         )
     check_run(Path(run))
     return load(run)

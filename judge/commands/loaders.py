@@ -188,7 +188,8 @@ async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tu
     request = settings.request(provider.model, messages, params, endpoint=provider.endpoint)
     options = SendingOptions(RateLimiter(1), Policy(attempts=config.retries + 1))
     try:
-        client = sending_layers(provider.complete, options, ReplyStore(NoCache()), JudgeProgress())
+        store = ReplyStore(NoCache())
+        client = sending_layers(provider.complete, options, store, JudgeProgress())
         response = await client.ask(request)
     finally:
         await provider.aclose()

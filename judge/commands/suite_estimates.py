@@ -27,7 +27,7 @@ def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
             settings = prepared.opened[judge_name].settings
             criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
             renderers = make_renderers(criteria)
-            strategy = strategies.strategies_for(settings, provider.decides)[0]
+            strategy, *_ = strategies.strategies_for(settings, provider.decides)
             for judgment in judgments(prepared, judge_name):
                 criterion = judgment.criterion
                 try:

@@ -32,7 +32,9 @@ def run_folder(out: Path, suite_name: str, *, is_alone: bool) -> Path:
     """
     of_suite = out / suite_name
     has_folder = (of_suite / RUN).exists() or (of_suite / PAIRS / RUN).exists()
-    return out if is_alone and not has_folder else of_suite
+    if is_alone and not has_folder:
+        return out
+    return of_suite
 
 
 def last_run(folder: Path | None) -> Result | None:
@@ -57,9 +59,10 @@ def write_pages(folder: Path, outcome: Outcome, results: Mapping[bool, Result]) 
     document = plugins.document(Outcomes([outcome]))
     for result in results.values():
         document = _followed_by(document, plugins.document(result))
-    files = {
-        file_name: plugins.write(document, format).encode() for file_name, format in PAGES.items()
-    }
+    files = {}
+    for file_name, format in PAGES.items():
+        page = plugins.write(document, format)
+        files[file_name] = page.encode()
     store(folder, files)
 
 

@@ -133,7 +133,10 @@ def format_interval(
 
 def percent(share: float | None) -> str:
     """Format a share as `62.5%`, and None as `–`."""
-    return "–" if share is None else f"{number(100 * share, 1)}%"
+    if share is None:
+        return "–"
+    percentage = number(100 * share, 1)
+    return f"{percentage}%"
 
 
 def dollars(amount: float) -> str:
@@ -185,7 +188,8 @@ def first_names(names: Iterable[str], limit: int = 5) -> str:
     names = list(names)
     listing = ", ".join(names[:limit])
     if len(names) > limit:
-        listing += f" and {len(names) - limit:,} more"
+        n_more = len(names) - limit
+        listing += f" and {n_more:,} more"
     return listing
 
 

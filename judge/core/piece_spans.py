@@ -60,13 +60,17 @@ def piece_spans(
             unknown_pieces.append(number)
             continue
         # "##ing" continues a word in WordPiece; "##" alone is a piece of two signs.
-        without_mark = piece.removeprefix("##") if len(piece) > 2 else piece
+        without_mark = piece
+        if len(piece) > 2:
+            without_mark = piece.removeprefix("##")
         plain_piece = _plain(without_mark)
         # After an unknown piece the next one may begin anywhere.
         search_end = len(letters)
         if not unknown_pieces:
             search_end = position + _MOST_SKIPPED + len(plain_piece)
-        piece_start = letters.find(plain_piece, position, search_end) if plain_piece else -1
+        if not plain_piece:
+            continue
+        piece_start = letters.find(plain_piece, position, search_end)
         if piece_start < 0:
             continue
         for index in unknown_pieces:

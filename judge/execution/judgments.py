@@ -32,8 +32,9 @@ class Judgment:
     @property
     def judged_text(self) -> str:
         """The judged texts, which no score must come from."""
-        samples = (self.sample, self.opponent) if self.opponent else (self.sample,)
-        return "\n".join(sample.output for sample in samples)
+        if self.opponent is None:
+            return self.sample.output
+        return f"{self.sample.output}\n{self.opponent.output}"
 
 
 def by_question(judgments: Iterable[Judgment]) -> Iterator[Judgment]:

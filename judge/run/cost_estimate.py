@@ -315,7 +315,8 @@ def _size_of_run(prepared: PreparedRun) -> str:
         line = f"{plural(count, 'question')} to ask"
     if pairs is not None and isinstance(prepared.config, RankConfig):
         orders = _ORDERS[prepared.config.orders]
-        return f"{plural(pairs.chosen, 'pair')} of texts in {orders}: {line}"
+        chosen_pairs = plural(pairs.chosen, "pair")
+        return f"{chosen_pairs} of texts in {orders}: {line}"
     return line
 
 

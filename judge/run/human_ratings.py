@@ -60,7 +60,8 @@ def read(
             rating_criterion=config.rating_criterion,
         )
     elif config.rating_criterion:
-        raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
+        ratings_option = option("ratings", "FILE")
+        raise ConfigError(f"{option('rating_criterion')}: is for {ratings_option}")
     # A list and not a set: messages name the ratings in the order of the data.
     # Each name once, those of the data first.
     ratings = list(dict.fromkeys([*rated_names(rows), *sheet.criteria]))
@@ -286,7 +287,8 @@ def _pairs_of_texts(
 def _sheet_notes(sheet: Ratings, source: str) -> Iterator[str]:
     """Yield notes on the columns without ratings, and on ratings that a later row changed."""
     if sheet.unread:
-        yield f"Columns of {source} without ratings: {', '.join(sheet.unread)}."
+        unread_columns = ", ".join(sheet.unread)
+        yield f"Columns of {source} without ratings: {unread_columns}."
     if sheet.replaced:
         changed = plural(sheet.replaced, "rating")
         # One of these columns may have the raters under a name that judge does not know.
@@ -319,9 +321,11 @@ def _describe(sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRati
     if pairs:
         counts.append(plural(len(pairs), "preference"))
     raters = {rating.rater for rating in sheet.every if rating.rater}
-    by_raters = f" by {plural(len(raters), 'rater')}" if raters else ""
     counted = " and ".join(counts)
-    return f"{counted}{by_raters}, of {listed(sheet.criteria)}"
+    if raters:
+        number_of_raters = plural(len(raters), "rater")
+        counted += f" by {number_of_raters}"
+    return f"{counted}, of {listed(sheet.criteria)}"
 
 
 def check_rated(rows: Sequence[Sample], criterion: str) -> None:
@@ -333,7 +337,8 @@ def check_rated(rows: Sequence[Sample], criterion: str) -> None:
         return
     excluded = ledger.notes(rows)
     if excluded:
-        raise DataError(f"{' '.join(excluded)} Rate other texts")
+        reasons = " ".join(excluded)
+        raise DataError(f"{reasons} Rate other texts")
     criterion = base_name(criterion) or "relevance"
     file = option("ratings", "FILE")
     column = option("map", {f"rating.{criterion}": "COLUMN"})

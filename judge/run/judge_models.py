@@ -241,9 +241,10 @@ def _check_vendor(model: str) -> None:
     if slash:
         known_vendors = [*VENDORS, *plugins.names("providers")]
         message = plugins.unknown_name_message("vendor", prefix, known_vendors)
+        model_option = option("model", model)
         raise ConfigError(
-            f"{option('model', model)}: {message}; the address of any other server is named "
-            f"with {option('base_url')}"
+            f"{model_option}: {message}; the address of any other server is named with "
+            f"{option('base_url')}"
         )
 
 
@@ -336,7 +337,8 @@ def judge_notes(
     asking_metrics = [metric_name for metric_name, metric in metrics.items() if metric.asks]
     if asking_metrics and len(judges) > 1:
         first_judge = next(iter(judges))
-        notes.append(f"Only {first_judge} of the panel answers {', '.join(asking_metrics)}.")
+        metric_names = ", ".join(asking_metrics)
+        notes.append(f"Only {first_judge} of the panel answers {metric_names}.")
     temperatures = [judge.config.temperature for judge in opened.values()]
     is_deterministic = 0 in temperatures
     if config.weighting == "samples" and is_deterministic:

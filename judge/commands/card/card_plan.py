@@ -270,9 +270,11 @@ def _check_arguments(
         raise ConfigError(f"{no_criteria}: a judge card needs a criterion")
     check_output_dir(config.out)
     if source is None:
+        card_option = option("card", True)
+        model_option = option("model", "gpt-5.4-mini")
         raise ConfigError(
             "no data: name a file, for example judge validate summaries.jsonl "
-            f"{option('card', True)} {option('model', 'gpt-5.4-mini')}"
+            f"{card_option} {model_option}"
         )
     return tuple(probe_name for probe_name in PROBES if probe_name in names)
 
@@ -298,7 +300,8 @@ def _with_wording_run(card_plan: CardPlan) -> CardPlan:
             reasons[f"wording of {criterion.name}"] = str(error)
     if not paraphrases:
         # One reason for the whole probe, instead of one for each criterion.
-        return card_plan.without({"wording": "; ".join(reasons.values())})
+        listed_reasons = "; ".join(reasons.values())
+        return card_plan.without({"wording": listed_reasons})
     run = prepare_run(card_plan, card_plan.texts.originals, paraphrases)
     return card_plan.without(reasons).with_run(WORDINGS, run)
 
@@ -360,7 +363,8 @@ def _with_position_run(card_plan: CardPlan) -> CardPlan:
     for criterion_name in unequal:
         del pairwise[criterion_name]
     if not pairwise:
-        return card_plan.without({"position": "; ".join(unequal.values())})
+        all_reasons = "; ".join(unequal.values())
+        return card_plan.without({"position": all_reasons})
     try:
         run = _prepare_comparison(card_plan, pairwise)
     except (ConfigError, CriterionError, DataError) as error:

@@ -132,12 +132,13 @@ def perturb(
     damaged_criteria: dict[str, str] = {}
     for change in damages:
         damaged_criteria[change.name] = _damaged_criterion(change.criterion, best_labels)
+    names_of_neutral = [change.name for change in neutral]
     return CardTexts(
         originals=originals,
         others=others if "bias" in probes else (),
         changed=(*texts, *attacked_samples),
         changes=damaged_criteria,
-        neutral=tuple(change.name for change in neutral),
+        neutral=tuple(names_of_neutral),
         attacks=attacks,
         names=names,
         wanted_texts=wanted_texts,

@@ -187,7 +187,9 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
         unit = "alpha"
         estimate = estimates.get("alpha_interval")
     exact = people.judge.exact
-    exact_text = "" if exact is None else f"exact agreement {percent(exact.value)}"
+    exact_text = ""
+    if exact is not None:
+        exact_text = f"exact agreement {percent(exact.value)}"
     correlation_and_exact = (_correlation_text(people), exact_text)
     beside = ", ".join(filter(None, correlation_and_exact))
     if estimate is None:

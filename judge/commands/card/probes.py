@@ -310,8 +310,11 @@ def _driver_effect(
     )
     if estimate is None:
         return None
-    flips = sign_flip(products.residual_products(total)[None], seed=seed)
-    number = "exact" if flips.exact[0] else f"{flips.n_flips[0]} flips, seed {seed}"
+    product_by_item = products.residual_products(total)
+    flips = sign_flip(product_by_item[None], seed=seed)
+    number = "exact"
+    if not flips.exact[0]:
+        number = f"{flips.n_flips[0]} flips, seed {seed}"
     return replace(estimate, p=float(flips.p[0]), test=f"sign-flip permutation test, {number}")
 
 
@@ -523,7 +526,8 @@ def _effects_of_words(
         for wording, moves, mean in zip(scores_by_wording, shifts, mean_shifts, strict=True):
             if mean is not None:
                 agreeing = agreement_with_mean(moves, evidence.least_change(column))
-                measure = f"{noun} {wording.removeprefix(f'{criterion_name}~')}"
+                wording_name = wording.removeprefix(f"{criterion_name}~")
+                measure = f"{noun} {wording_name}"
                 yield BiasFinding(
                     probe,
                     criterion_name,
@@ -686,9 +690,10 @@ def _spread_by_text(table: Table) -> dict[tuple[Text, str], float]:
     # Each text becomes a system of its own, because spreads are computed by system.
     texts = [sample.key for sample in table.samples]
     name_of_text = {text: str(number) for number, text in enumerate(texts)}
-    samples = tuple(replace(sample, system=name_of_text[sample.key]) for sample in table.samples)
-    scores = tuple(replace(score, system=name_of_text[score.key]) for score in table.scores)
-    spreads = repeats(Table(samples, table.columns, scores))
+    samples = [replace(sample, system=name_of_text[sample.key]) for sample in table.samples]
+    scores = [replace(score, system=name_of_text[score.key]) for score in table.scores]
+    table_of_texts = Table(tuple(samples), table.columns, tuple(scores))
+    spreads = repeats(table_of_texts)
     spread_by_text: dict[tuple[Text, str], float] = {}
     for (number, column), spread in spreads.items():
         text = texts[int(number)]

@@ -297,7 +297,8 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
     reactions = [reaction(cell, columns[cell.criterion]) for cell in targeted]
     if reactions:
         kinds = plural(len(reactions), "kind")
-        phrases.append(f"notices {reactions.count('notices')} of {kinds} of damage")
+        n_noticed = reactions.count("notices")
+        phrases.append(f"notices {n_noticed} of {kinds} of damage")
     scored = [cell for cell in card.attacks if not cell.control and cell.mean_change]
     attacks = {cell.change for cell in scored}
     if attacks:

@@ -157,15 +157,16 @@ def _largest_change(changed: Sequence[Mean]) -> str:
     kind of column if another kind changed by a larger share of its scale.
     """
     first_mean = next(mean for mean in changed if mean.row.estimate.value)
-    kind_note = ""
+    subject = "The largest change"
     if any(mean.share > first_mean.share for mean in changed):
-        kind_note = (
-            " of the overall score" if first_mean.row.column == OVERALL else " of a criterion"
-        )
+        kind = "the overall score" if first_mean.row.column == OVERALL else "a criterion"
+        subject = f"The largest change of {kind}"
+    sentence = f"{subject}: {first_mean.change_phrase}."
     n_tests = sum(mean.row.adjusted is not None for mean in changed)
     needed = _items_needed(first_mean.row.estimate, n_tests)
-    hint = "" if needed is None else f" If it is real, detecting it needs about {needed:,} items."
-    return f"The largest change{kind_note}: {first_mean.change_phrase}.{hint}"
+    if needed is not None:
+        sentence += f" If it is real, detecting it needs about {needed:,} items."
+    return sentence
 
 
 def _items_needed(estimate: Estimate, tests: int) -> int | None:
@@ -178,12 +179,9 @@ def _items_needed(estimate: Estimate, tests: int) -> int | None:
     lower_bound = estimate.low
     upper_bound = estimate.high
     # An interval without a width does not say how much the items vary.
-    if (
-        lower_bound is None
-        or upper_bound is None
-        or upper_bound <= lower_bound
-        or estimate.n < MIN_ITEMS
-    ):
+    if lower_bound is None or upper_bound is None or upper_bound <= lower_bound:
+        return None
+    if estimate.n < MIN_ITEMS:
         return None
     half_width = (upper_bound - lower_bound) / 2
     # The half-width of the interval is t · SD / √n.

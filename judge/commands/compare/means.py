@@ -96,7 +96,10 @@ class Mean:
         """Return the size of a change that is not 0: `0.31`, `12 points`, `less than 0.01`."""
         if share_label(self.column):
             # Below half a point, "0 points" would deny the change.
-            return f"{number(100 * value, 0)} points" if value >= 0.005 else "less than 1 point"
+            if value < 0.005:
+                return "less than 1 point"
+            points = number(100 * value, 0)
+            return f"{points} points"
         text = self.text(value)
         # A mean that rose by 0.00 did not rise.
         if float(text) == 0:
@@ -141,13 +144,8 @@ class Mean:
         text = signed(100 * value, 0) if is_share else signed(value, self.places)
         interval = interval_text(self.column, estimate.low, estimate.high, self.places)
         tone = change_tone(estimate.value, self.column.better) if significant else ""
-        return Cell(
-            text,
-            interval,
-            tone,
-            "*" if significant else "",
-            value=estimate.value,
-        )
+        mark = "*" if significant else ""
+        return Cell(text, interval, tone, mark, value=estimate.value)
 
     def text(self, value: float) -> str:
         """Write a value of the column in its decimals, a share in percent."""

@@ -75,20 +75,20 @@ def view(comparison: RunComparison) -> Document:
     summary = list(summary_blocks(comparison))
     if differences:
         summary.append(Bullets(tuple(differences[:_MAX_REMARKS])))
-    footer = f"{plural(runs.texts, 'text')} in both runs"
+    texts = plural(runs.texts, "text")
+    footer = f"{texts} in both runs"
     if runs.appeared or runs.vanished:
         new_failures = plural(len(runs.appeared), "new failure")
         footer += f" · {new_failures}, {len(runs.vanished):,} gone"
-    before, after = (one_line(name, 40) for name in comparison.names)
-    name_before, name_after = map(one_line, comparison.names)
-    title = f"{name_before} → {name_after}"
-    scope = f"{before} → {after} · {plural(runs.items, 'item')}"
+    before, after = map(one_line, comparison.names)
+    short_before, short_after = (one_line(name, 40) for name in comparison.names)
+    items = plural(runs.items, "item")
     remarks = [one_line(note) for note in comparison.notes if isinstance(note, Remark)]
     notices = [one_line(note) for note in comparison.notes if not isinstance(note, Remark)]
     return Document(
-        title=title,
+        title=f"{before} → {after}",
         finding=tuple(finding(comparison)),
-        scope=scope,
+        scope=f"{short_before} → {short_after} · {items}",
         notices=tuple(notices),
         remarks=tuple(remarks),
         summary=tuple(summary),
@@ -123,9 +123,9 @@ def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterato
     prompts: list[Block] = []
     for change in comparison.changes:
         if change.diff:
-            prompts.append(Heading(_setting(comparison, change)))
+            heading = _setting(comparison, change)
             lines = tuple(map(escape_controls, change.diff))
-            prompts.append(Diff(lines))
+            prompts += [Heading(heading), Diff(lines)]
     if prompts:
         yield Section("prompts", "Prompts", lambda: prompts)
     if runs.appeared or runs.vanished:
@@ -231,7 +231,8 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     key_parts = ["mean after, and its change"]
     n_hidden = len(systems) - _MAX_ROWS
     if n_hidden > 0:
-        key_parts.append(f"{plural(n_hidden, 'system')} with smaller changes")
+        hidden_systems = plural(n_hidden, "system")
+        key_parts.append(f"{hidden_systems} with smaller changes")
     heads = [
         Column(column_title(column_name), better=better)
         for column_name, better in better_by_column.items()
@@ -279,10 +280,10 @@ def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
     if methods:
         [(most_common, _)] = methods.most_common(1)
         interval = f" [low, high]: {most_common}."
+    same_items = plural(anchors, "item")
     about = (
-        f"Judge's part: the change of scores of {plural(anchors, 'item')} with the same text in "
-        "both runs (those of the system if there are five), assumed to be the same for the changed "
-        "texts."
+        f"Judge's part: the change of scores of {same_items} with the same text in both runs "
+        "(those of the system if there are five), assumed to be the same for the changed texts."
     )
     parts = (
         Column("judge's part", optional=True, about=(about,)),
@@ -373,7 +374,8 @@ def _setting(comparison: RunComparison, change: Change) -> str:
         for criterion_name, column in comparison.columns.items()
         if column.kind == "criterion"
     }
-    if not change.columns or (len(criteria) > 1 and criteria == set(change.columns)):
+    concerns_all = len(criteria) > 1 and criteria == set(change.columns)
+    if not change.columns or concerns_all:
         return change.what
     columns = _listed(map(one_line, change.columns))
     return f"{change.what} of {columns}"
@@ -394,9 +396,10 @@ def _failure_blocks(comparison: RunComparison) -> Iterator[Block]:
         system = one_line(first_failure.system, 80)
         column_names = [one_line(failure.column) for failure in similar]
         columns = _listed(dict.fromkeys(column_names))
-        example = f"{item}, {system}: {one_line(first_failure.message, 200)}"
-        failure_name = f"{state} {one_line(failure_kind(error))}"
-        rows.append((failure_name, len(similar), columns, example))
+        message = one_line(first_failure.message, 200)
+        example = f"{item}, {system}: {message}"
+        kind = one_line(failure_kind(error))
+        rows.append((f"{state} {kind}", len(similar), columns, example))
     heads = [
         Column("failure", numeric=False),
         Column("count"),
@@ -434,16 +437,20 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
             systems_with_text.add(shift.system)
             # The title has the first one.
             if blocks:
-                blocks.append(Paragraph(_shift_text(comparison, shift), tone="strong"))
-            printable_facts = [(fact_name, one_line(words)) for fact_name, words in facts if words]
+                text = _shift_text(comparison, shift)
+                blocks.append(Paragraph(text, tone="strong"))
+            known_facts = [(fact_name, words) for fact_name, words in facts if words]
+            printable_facts = [(fact_name, one_line(words)) for fact_name, words in known_facts]
             blocks.append(Facts(tuple(printable_facts)))
         largest_shift = _shift_text(comparison, item.shifts[0])
         item_name = one_line(item.item, 80)
-        title = f"{item_name} ({100 * item.size:.0f}% of the scale): {largest_shift}"
+        percentage = 100 * item.size
+        title = f"{item_name} ({percentage:.0f}% of the scale): {largest_shift}"
         yield Details(title, tuple(blocks))
     n_more = comparison.runs.n_changed_items - _MAX_ITEMS
     if n_more > 0:
-        yield Paragraph(f"{plural(n_more, 'more item')} changed, by less.", tone="muted")
+        more_items = plural(n_more, "more item")
+        yield Paragraph(f"{more_items} changed, by less.", tone="muted")
 
 
 class _ScoreKey(NamedTuple):

@@ -83,11 +83,12 @@ def count_judgments(result: Result) -> tuple[int, int]:
 def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
     """Say that no text has a rating of this name, and which names there are."""
     known_names = dict.fromkeys(rating_name for row in rows for rating_name in row.human)
-    which = ""
+    missing_rating = "human rating"
     if known_names:
+        human_option = option("human")
         listed = ", ".join(known_names)
-        which = f" of {rating} ({option('human')} selects another: {listed})"
-    return f"No text has a human rating{which}, so agreement with people is unknown"
+        missing_rating = f"human rating of {rating} ({human_option} selects another: {listed})"
+    return f"No text has a {missing_rating}, so agreement with people is unknown"
 
 
 def _level(rows: Sequence[Sample], rating: str) -> Level:
@@ -96,7 +97,8 @@ def _level(rows: Sequence[Sample], rating: str) -> Level:
     With them, it is the level of `judge criteria improve`, which chooses it before it withholds the
     ratings of its training part.
     """
-    return usual_level(row for row in rows if rating in row.human or rating in row.withheld)
+    rated_rows = [row for row in rows if rating in row.human or rating in row.withheld]
+    return usual_level(rated_rows)
 
 
 def _with_agreement(
@@ -127,12 +129,8 @@ def _with_agreement(
     reason = ""
     if not agreement:
         reason = f"Agreement with people's {judged.rating} is undefined: {missing}"
-    return replace(
-        judged,
-        agreement=tuple(agreement),
-        no_agreement=reason,
-        level=usual if usual in shifts else "all-texts",
-    )
+    level = usual if usual in shifts else "all-texts"
+    return replace(judged, agreement=tuple(agreement), no_agreement=reason, level=level)
 
 
 def _as_shares(result: Result) -> Result:
@@ -165,7 +163,8 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     n_reversed = 0
     n_pairs = 0
     for old_values, new_values, has_both in zip(old_matrix.T, new_matrix.T, scored.T, strict=True):
-        n_pairs += math.comb(int(has_both.sum()), 2)
+        n_systems = int(has_both.sum())
+        n_pairs += math.comb(n_systems, 2)
         n_reversed += _reversed_pairs(old_values[has_both], new_values[has_both])
     yield FlipCount("order within items", n_reversed, n_pairs)
     old_means = _system_means(old_matrix, scored)

@@ -52,10 +52,14 @@ def view(diff: CriterionDiff) -> Document:
     remarks = [note for note in diff.notes if isinstance(note, Remark)]
     notices = [note for note in diff.notes if not isinstance(note, Remark)]
     records = [_record(row) for row in rows]
+    scope = title
+    if prompts:
+        texts = plural(prompts.texts, "text")
+        scope = f"{title} · {texts}"
     return Document(
         title=title,
         finding=tuple(finding),
-        scope=f"{title} · {plural(prompts.texts, 'text')}" if prompts else title,
+        scope=scope,
         notices=tuple(notices),
         remarks=tuple(remarks),
         summary=tuple(summary),

@@ -172,9 +172,9 @@ def plan_improvement(
 def _check_judge_of_recording(run: PreparedRun, judges: Sequence[Judge | Provider]) -> None:
     """Raise ConfigError if a recording has to name the judge, but holds several."""
     if len(run.judges) > max(1, len(judges)):
+        model_option = option("model", "NAME")
         raise ConfigError(
-            f"{option('replay')}: it holds several models; name the judge with "
-            f"{option('model', 'NAME')}"
+            f"{option('replay')}: it holds several models; name the judge with {model_option}"
         )
 
 

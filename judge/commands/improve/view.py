@@ -104,7 +104,8 @@ def _notices(improvement: Improvement) -> Iterator[str]:
     yield from (note for note in improvement.notes if not isinstance(note, Remark))
     for trial in improvement.trials:
         if trial.skipped:
-            yield f"Revision {trial.number} was not tried: {one_line(trial.skipped, 300)}."
+            reason = one_line(trial.skipped, 300)
+            yield f"Revision {trial.number} was not tried: {reason}."
     if improvement.improved:
         training_texts = plural(improvement.training.texts, "training text")
         testing_texts = plural(improvement.testing.texts, "text")

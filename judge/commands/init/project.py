@@ -34,10 +34,9 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
     # A symbolic link to a file that is gone does not exist, but writing would make that file.
     existing = [str(path) for path in origin_by_path if path.exists() or path.is_symlink()]
     if existing:
+        names = ", ".join(existing)
         verb = "is" if len(existing) == 1 else "are"
-        raise ConfigError(
-            f"{', '.join(existing)} {verb} already there, so nothing was written. {advice}"
-        )
+        raise ConfigError(f"{names} {verb} already there, so nothing was written. {advice}")
     for path, file in origin_by_path.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

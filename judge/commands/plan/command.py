@@ -50,13 +50,17 @@ def plan(
     Raises JudgeError.
     """
     if card and rank:
-        raise ConfigError(f"{option('rank', True)}: cannot be combined with {option('card', True)}")
+        rank_option = option("rank", True)
+        card_option = option("card", True)
+        raise ConfigError(f"{rank_option}: cannot be combined with {card_option}")
     if card:
         reject_unsupported(options, "card", "a judge card")
     if probes is not None and not card:
-        raise ConfigError(f"{option('probes')}: is for {option('card', True)}")
+        card_option = option("card", True)
+        raise ConfigError(f"{option('probes')}: is for {card_option}")
+    config_class = RankConfig if rank else RunConfig
     config, judges, loaded_criteria = to_config(
-        RankConfig if rank else RunConfig,
+        config_class,
         data,
         criteria,
         model,

@@ -58,11 +58,12 @@ class Forecast(plugins.Viewed):
         budget = str(self.budget) if self.budget else None
         fields = asdict(self) | {"requests": self.requests, "budget": budget}
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
-            estimate = judge_fields.pop("estimate")
-            lines = [_line_fields(estimate_line, self.by) for estimate_line in judge.estimate.lines]
-            total = _line_fields(judge.estimate.total, self.by)
-            judge_fields |= {"judge": judge.estimate.judge, **estimate}
-            judge_fields |= {"lines": lines, "total": total}
+            estimate = judge.estimate
+            estimate_fields = judge_fields.pop("estimate")
+            judge_fields["judge"] = estimate.judge
+            judge_fields |= estimate_fields
+            judge_fields["lines"] = [_line_fields(line, self.by) for line in estimate.lines]
+            judge_fields["total"] = _line_fields(estimate.total, self.by)
             for internal_field in ("fallback_draws", "fallback_requests", "unit"):
                 judge_fields.pop(internal_field)
         return fields

@@ -13,19 +13,18 @@ def as_message(draws: Sequence[Request]) -> Request:
     first_draw = draws[0]
     if len(draws) == 1:
         return first_draw
-    return replace(first_draw, params={**first_draw.params, "n": len(draws)})
+    params = {**first_draw.params, "n": len(draws)}
+    return replace(first_draw, params=params)
 
 
 def draws_of(message: Request) -> list[Request]:
     """Return the requests for the draws that a message asks for."""
-    n_draws = message.params.get("n")
+    params = dict(message.params)
+    n_draws = params.pop("n", None)
     if n_draws is None:
         return [message]
-    params = {parameter: value for parameter, value in message.params.items() if parameter != "n"}
-    return [
-        replace(message, params=params, draw=draw)
-        for draw in range(message.draw, message.draw + n_draws)
-    ]
+    draws = range(message.draw, message.draw + n_draws)
+    return [replace(message, params=params, draw=draw) for draw in draws]
 
 
 def replies_of(message: Request, response: Response) -> list[Response]:
@@ -40,9 +39,9 @@ def replies_of(message: Request, response: Response) -> list[Response]:
         return [response] * n_draws
     # A request for one draw cannot lack replies.
     unmet = tuple(parameter for parameter in response.unmet if parameter != "n")
-    replies = [
-        replace(response, choices=(choice,), unmet=unmet, usage=Usage())
-        for choice in response.choices[:n_draws]
-    ]
+    replies = []
+    for choice in response.choices[:n_draws]:
+        reply = replace(response, choices=(choice,), unmet=unmet, usage=Usage())
+        replies.append(reply)
     replies[0] = replace(replies[0], usage=response.usage)
     return replies
