@@ -506,7 +506,8 @@ def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[st
 
     Raises ConfigError for reserved columns.
     """
-    if reserved := sorted(shared.keys() & set(_RESERVED_COLUMNS)):
+    reserved = sorted(shared.keys() & set(_RESERVED_COLUMNS))
+    if reserved:
         raise ConfigError(
             f"{reserved[0]}: a single text has no such column; pass those of the criterion's "
             "template"

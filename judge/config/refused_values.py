@@ -49,7 +49,8 @@ def problem_of(
         rank_command = command("rank")
         plan_command = command("plan")
         return f"it is for {rank_command}; to {plan_command}, add {rank}"
-    if new := new_name(innermost, options):
+    new = new_name(innermost, options)
+    if new:
         return f"this option is called {new}"
     known_names = Judge.model_fields if is_nested else options
     return unknown_name_message("key", innermost, sorted(known_names))

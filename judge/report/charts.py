@@ -246,7 +246,7 @@ def _round_step(span: float) -> float:
 
 # Bars with their intervals: means, win rates, coefficients
 
-# In pixels.
+# The sizes of a panel, in pixels.
 _PITCH = 24  # from row to row
 _THICK = 12  # height of a bar
 _WIDE = 320  # width of a plot that is alone

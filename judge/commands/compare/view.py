@@ -57,10 +57,9 @@ from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
 from judge.stats.run_differences import Shift
 
 SCHEMA = "judge.compare/1"
-# Of the summary.
-_MAX_ROWS = 7
-_MAX_REMARKS = 3
-_MAX_EXCERPTS = 2
+_MAX_ROWS = 7  # of the summary's table
+_MAX_REMARKS = 3  # in the summary
+_MAX_EXCERPTS = 2  # in the summary
 _MAX_NAMED = 8  # names of a list
 _MAX_PANELS = 4  # columns of the chart
 _MAX_ITEMS = 20  # items that are shown with their texts

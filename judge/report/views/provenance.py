@@ -123,7 +123,7 @@ def build_provenance(result: Result) -> Provenance:
     n_failures = sum(kind.count for kind in failures)
     n_lost = n_failures - result.abstained
     title = str(_title(result.info))
-    # Each once.
+    # A dict keeps the order and has each text once.
     banners = dict.fromkeys(_banners(result))
     remarks = dict.fromkeys(Remark(remark) for remark in _remarks(result))
     return Provenance(

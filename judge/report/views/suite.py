@@ -137,7 +137,7 @@ def _line(outcome: Outcome, verdict: Verdict, *, quoted: bool) -> str:
         f"{mark} {verdict_name} ({location}):",
         _message(outcome, verdict),
     ]
-    # Of an order, both texts of an item.
+    # A case of order quotes both texts of an item.
     n_quoted = _TEXTS_OF_ORDER if verdict.kind == "order" else 1
     if quoted:
         quoted_texts = verdict.texts[:n_quoted]
