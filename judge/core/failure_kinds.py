@@ -23,4 +23,6 @@ def failure_kind(error: str) -> str:
     # Plugins may use any name: only one in CamelCase has words.
     if not error.isidentifier() or not error[0].isupper():
         return error
-    return " ".join(word if word.isupper() else word.lower() for word in _WORD.findall(error))
+    # An abbreviation, such as JSON, keeps its capitals.
+    words = [word if word.isupper() else word.lower() for word in _WORD.findall(error)]
+    return " ".join(words)

@@ -230,8 +230,11 @@ def _successful_attack(
 ) -> Verdict:
     """Return the verdict on an attack that changes the scores of some criteria."""
     tested = [cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)]
-    ordered = sorted(successes, key=lambda cell: (cell not in tested, -value_of(cell.rate)))
-    largest, *more = ordered
+
+    def order(cell: SensitivityCell) -> tuple[bool, float]:
+        return cell not in tested, -value_of(cell.rate)
+
+    largest, *more = sorted(successes, key=order)
     verb = "lowers" if columns[largest.criterion].better == "lower" else "raises"
     texts = _of_texts(largest)
     sentence = f"The attack “{attack_name}” {verb} {largest.criterion} in {texts}"

@@ -132,13 +132,16 @@ class CardEvidence:
         if column.low is not None and column.high is not None:
             return DETECTED * (column.high - column.low)
         if ORIGINAL in self.changed.systems:
-            scores = self.changed.matrix(column.name)[self.changed.systems.index(ORIGINAL)]
+            row_of_originals = self.changed.systems.index(ORIGINAL)
+            scores = self.changed.matrix(column.name)[row_of_originals]
         elif self.texts is not None:
             scores = self.texts.matrix(column.name)
         else:
             return 0.0
         known_scores = scores[~np.isnan(scores)]
-        return float(known_scores.std(ddof=1)) / 2 if len(known_scores) > 1 else 0.0
+        if len(known_scores) < 2:
+            return 0.0
+        return float(known_scores.std(ddof=1)) / 2
 
 
 @dataclass(frozen=True, slots=True)

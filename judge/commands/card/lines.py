@@ -473,8 +473,12 @@ def _damage(measured: Measurements, criterion: str) -> CardCell:
             reason = f"{cell.change} is inconclusive: more texts are needed"
         card_cell = CardCell(criterion, mark, cell.rate, "share", "texts", cell.change, reason)
         cells_of_damages.append(card_cell)
-    # The smaller the share of noticed texts, the worse.
-    return min(cells_of_damages, key=lambda cell: (MARKS.index(cell.verdict), _value(cell)))
+
+    def badness(cell: CardCell) -> tuple[int, float]:
+        # The smaller the share of noticed texts, the worse.
+        return MARKS.index(cell.verdict), _value(cell)
+
+    return min(cells_of_damages, key=badness)
 
 
 def _failures(measured: Measurements, criterion: str) -> CardCell:

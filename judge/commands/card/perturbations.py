@@ -249,7 +249,12 @@ def _plausible_numbers(leading_digits: str, rest: str, text_after: str) -> Itera
     return next(likely for last, likely in _LEADING if value <= last)
 
 
-_LEADING = (31, range(10, 29)), (60, range(32, 60)), (99, range(61, 100))
+# The likely values up to each number: days of a month, minutes, and others.
+_LEADING = (
+    (31, range(10, 29)),
+    (60, range(32, 60)),
+    (99, range(61, 100)),
+)
 
 
 def duplicated(draft: Draft) -> str | None:
@@ -401,8 +406,11 @@ def dropped_sentence(draft: Draft) -> str | None:
     if len(spans) < 2:
         return None
     if draft.chance.random() < 0.5:
-        return whole[: spans[0][0]] + whole[spans[1][0] :]
-    return whole[: spans[-2][1]]
+        first_start, _ = spans[0]
+        second_start, _ = spans[1]
+        return whole[:first_start] + whole[second_start:]
+    _, end_before_last = spans[-2]
+    return whole[:end_before_last]
 
 
 def duplicated_sentences(draft: Draft) -> str | None:

@@ -540,11 +540,12 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     def largest_gap_first(sample: Sample) -> tuple[float, tuple[str, str]]:
         return -gaps[sample.key], sample.key
 
-    differing = [
-        sample
-        for sample in scored
-        if _shown(score_by_text[sample.key].value) != _shown(sample.human[plan.rating])
-    ]
+    differing = []
+    for sample in scored:
+        printed_score = _shown(score_by_text[sample.key].value)
+        printed_rating = _shown(sample.human[plan.rating])
+        if printed_score != printed_rating:
+            differing.append(sample)
     ordered = sorted(differing, key=largest_gap_first)
     too_high = [sample for sample in ordered if gaps[sample.key] > 0]
     too_low = [sample for sample in reversed(ordered) if gaps[sample.key] < 0]
@@ -629,7 +630,9 @@ async def _choose_and_test(
     selection = choose_wording(training, plan.rating, columns, plan.level)
     trial_by_number = {}
     # The present wording comes first and is no trial.
-    tried = zip(candidates, selection.values[1:], columns[1:], strict=True)
+    _, *agreements = selection.values
+    _, *columns_of_candidates = columns
+    tried = zip(candidates, agreements, columns_of_candidates, strict=True)
     for candidate, agreement, column in tried:
         trial = replace(candidate.trial, agreement=agreement, failed=len(column.failed))
         trial_by_number[trial.number] = trial

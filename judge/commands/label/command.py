@@ -36,6 +36,8 @@ from judge.data.rows import RawRow, rows
 
 ANSWERS = ("a", "b", "tie")
 """What a rater says of a pair: its first text, its second text, or neither is better."""
+TaskKey = tuple[str, str, str, bool]
+"""The rater, the id of the unit, the criterion, and whether it is a repetition."""
 _PREFERENCES = {"a": "first", "b": "second", "tie": "tie"}
 _APART = 20  # tasks between a text and its repetition, if there are at least twice as many tasks
 
@@ -203,18 +205,17 @@ class Labelling:
         except OSError as error:
             raise StorageError(describe_error("write", self.output, error)) from error
 
-    def done(self) -> dict[tuple[str, str, str, bool], tuple[str, str]]:
+    def done(self) -> dict[TaskKey, tuple[str, str]]:
         """Return the label (or one of ANSWERS) and the comment of each rating so far.
 
-        The keys are rater, unit, criterion and repetition. Ratings of other texts, criteria and
-        kinds are left out.
+        Ratings of other texts, criteria and kinds are left out.
         """
         unit_of_texts: dict[tuple[str, ...], Unit] = {}
         for unit in self.units.values():
             for systems in unit.systems:
                 unit_of_texts[unit.item.strip(), *systems] = unit
         labels_by_criterion = self._labels_by_criterion()
-        answers: dict[tuple[str, str, str, bool], tuple[str, str]] = {}
+        answers: dict[TaskKey, tuple[str, str]] = {}
         for rating in self.ratings().every:
             systems = _systems(rating)
             rated_unit = unit_of_texts.get((rating.item, *systems))

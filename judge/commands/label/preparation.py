@@ -262,16 +262,23 @@ def _unit(group: Sequence[Sample], fields: Sequence[str]) -> Unit:
     # By digest, so that the order shows nothing about the systems.
     ordered = sorted(group, key=lambda sample: digest([sample.item, sample.output]))
     item = ordered[0].item
+    around = [*_shown_beside(ordered[0], fields)]
     conversations = {messages_before(sample) for sample in ordered}
-    around = _shown_beside(ordered[0], fields)
     if len(conversations) == 1:
         texts = tuple(sample.output for sample in ordered)
-        around += tuple((role.capitalize(), text) for role, text in conversations.pop())
+        for role, content in conversations.pop():
+            around.append((role.capitalize(), content))
     else:
         # Each text has messages of its own, which belong to it.
         texts = tuple(_as_text(sample) for sample in ordered)
     systems = tuple(sample.system for sample in ordered)
-    return Unit(digest([item, around, texts]), item, texts, (systems,), around)
+    return Unit(
+        id=digest([item, around, texts]),
+        item=item,
+        texts=texts,
+        systems=(systems,),
+        around=tuple(around),
+    )
 
 
 def _as_text(sample: Sample) -> str:

@@ -126,7 +126,8 @@ class LabelServer(ThreadingHTTPServer):
         """Return the token with which the addresses of a rater begin."""
         # A name from the command line may hold bytes that are not UTF-8, as lone surrogates.
         encoded_name = rater.encode("utf-8", "surrogatepass")
-        return hmac.new(self.token.encode(), encoded_name, "sha256").hexdigest()[:32]
+        code = hmac.new(self.token.encode(), encoded_name, "sha256")
+        return code.hexdigest()[:32]
 
     def url(self, rater: str) -> str:
         """Return the address of a rater's page."""
@@ -200,7 +201,8 @@ class _Handler(BaseHTTPRequestHandler):
         Otherwise refuse the request and return None.
         """
         # "/TOKEN/rate?x=1" has the token TOKEN and the path "rate".
-        token, _, path = urlsplit(self.path).path.removeprefix("/").partition("/")
+        whole_path = urlsplit(self.path).path.removeprefix("/")
+        token, _, path = whole_path.partition("/")
         rater = self._rater_of(token)
         if rater is None or self.headers.get("Host") not in self.server.hosts:
             self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed for you.")
