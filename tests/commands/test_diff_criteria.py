@@ -514,7 +514,7 @@ def test_both_runs_share_one_deadline(
     [
         ({"data": None, "item": "i0"}, ConfigError, ("no data",)),
         ({"data": None, "replay": "calls.jsonl"}, ConfigError, ("no data",)),
-        ({"item": "i9"}, ConfigError, ("item:", "'i9'")),
+        ({"item": "i9"}, ConfigError, ("unknown item", "'i9'")),
         ({"system": "q"}, ConfigError, ("system:", "'q'")),
         ({"human": "kind"}, ConfigError, ("human:", "needs scores")),
         (
