@@ -143,11 +143,16 @@ class LabelIndex:
         label = self.words.get(spelling) or self.counted.get(spelling)
         return label or self.numbers.get(number)
 
-    def ends_are(self, lowest: str, highest: str) -> bool:
-        """Return whether these folded texts are the smallest and largest number."""
+    def ends_are(self, lowest: str | None, highest: str) -> bool:
+        """Return whether these folded texts are the smallest and largest number.
+
+        A `lowest` of None is not compared.
+        """
         if None in self.ends:
             return False
-        return (self.label(lowest), self.label(highest)) == self.ends
+        smallest, largest = self.ends
+        is_smallest = lowest is None or self.label(lowest) == smallest
+        return is_smallest and self.label(highest) == largest
 
     def is_half(self, text: str) -> bool:
         """Return whether folded text is a number half a point from two labels."""

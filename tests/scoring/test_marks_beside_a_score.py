@@ -218,6 +218,8 @@ def test_a_tick_or_cross_that_may_mean_another_score_is_refused(text: str, scale
         "评分：4（5分最高）",
         "5점 척도에서 4점입니다.",
         "5점 척도로 4점",
+        "Out of 5, I would give 4.",
+        "Out of 5 points, it gets a 4.",
     ],
 )
 def test_a_number_beside_a_score_that_is_no_other_score_is_read(text: str) -> None:
@@ -247,6 +249,9 @@ def test_a_number_beside_a_score_that_is_no_other_score_is_read(text: str) -> No
         "4점 (최고 10점)",
         "4分（最高10分）",
         "7점 척도에서 4점",
+        "Out of 10, I would give 4.",
+        "Out of 5 facts, it gets 4.",
+        "Out of 5, 4 are right.",
         "5점 척도에서 4점 또는 3점",
         "5점 척도에서 4점이면",
         "예를 들어 5점 척도에서 4점",

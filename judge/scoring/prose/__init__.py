@@ -189,6 +189,8 @@ _TAKEN_BACK = re.compile(
     r"|아니(?:요|오)?,|잠깐[,.!…만]|(?:정정|수정)(?:합니다|하자면|[:,])|취소(?:합니다|할게요)|다시\s*생각(?:해\s*보|하)니"
     r"|いや、|いいえ、[0-9]|待って|訂正(?:します|[:、])|撤回します|や(?:は|っぱ)り(?:[0-9]|、)"
     r"|不[对對][,，。!]|等等[,，]|我?(?:要|想)?(?:更正|收回|重新考[虑慮]|[说說]错))"
+    # "4\nor 5"
+    r"|\A[점点分]?[\s.,、，]*+(?:or\b|또는|혹은|或者?|または|あるいは)"
     r"|\bi\s+(?:take\s+(?:that|it)\s+back|was\s+wrong|made\s+a\s+mistake|misread"
     r"|changed?\s+my\s+mind|meant|retract|withdraw|revise|reconsider)\b",
     re.IGNORECASE,

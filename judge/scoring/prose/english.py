@@ -219,11 +219,11 @@ _THEREFORE = (
 _THINK = (
     r"(?:(?:in conclusion )?I (?:think|believe|feel|find|conclude|judge|am confident)(?: that)?)"
 )
-# "on a scale from 1 to 5", "on this scale"
+# "on a scale from 1 to 5", "on this scale", "out of 5"
 _ON_A_SCALE = (
     r"(?:on|using) (?:a|the) scale (?:of|from) (?P<low_lead>[0-9]++)\s*+(?:to|-|–)\s*+"
     r"(?P<high_lead>[0-9]++)"
-    r"|on (?:this|the given|the) scale"
+    r"|on (?:this|the given|the) scale|out of (?P<top_lead>[0-9]++)(?: points)?"
 )
 # "there are two reasons why", "in terms of coherence"
 _ANNOUNCEMENT = (

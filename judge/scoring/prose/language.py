@@ -59,12 +59,12 @@ class Reader:
     def assertions(
         self,
         sentence: str,
-        are_ends: Callable[[str, str], bool],
+        are_ends: Callable[[str | None, str], bool],
     ) -> Iterator[re.Match[str]]:
         """Yield what asserts a score in a sentence, with a group `value`.
 
         `are_ends` returns whether two numbers are the ends of the scale, as the lead "on a scale of
-        1 to 5" says.
+        1 to 5" says. "Out of 5" states no lower end (None).
         """
         for match in self.assertion.finditer(sentence):
             if self.unless and match[self.unless] is not None:
@@ -76,8 +76,9 @@ class Reader:
             lead = self._lead(sentence[: match.start()])
             if lead is None:
                 continue
-            stated = lead.groupdict().get("low_lead")
-            if stated is not None and not are_ends(stated, lead["high_lead"]):
+            stated = lead.groupdict()
+            high = stated.get("high_lead") or stated.get("top_lead")
+            if high is not None and not are_ends(stated["low_lead"], high):
                 continue
             before_value = sentence[lead.start() : match.start("value")]
             after_value = sentence[match.end("value") : match.end()]
