@@ -183,23 +183,31 @@ def _cell_of(
     """
     known_columns = dict.fromkeys(cell for row in rows for cell in row.extra)
     if column_name in known_columns:
-        return column_name, ends
+        _, ends_in_name = _name_and_scale(column_name)
+        return column_name, ends or ends_in_name
     plain_name = unicodedata.normalize("NFKC", column_name)
     for cell in known_columns:
-        # "有用性（1～5）": brackets and signs of full width.
-        plain_cell = unicodedata.normalize("NFKC", cell)
-        match = _NAME_WITH_SCALE.fullmatch(plain_cell)
-        if match and match["name"] == plain_name:
-            try:
-                return cell, ends or parse_ends(match["scale"])
-            except ValueError:
-                return cell, ends
+        name_in_cell, ends_in_name = _name_and_scale(cell)
+        if name_in_cell == plain_name:
+            return cell, ends or ends_in_name
     problem = f"no text has a value in the column {column_name!r}"
     if known_columns:
         # Rows are read without their empty cells, so an empty column is as unknown as no column.
         unknown = unknown_name_message("column", column_name, list(known_columns))
         problem = f"{unknown}, or no text has a value in it"
     raise DataError(f"{option('judge_columns')} {column_name}: {problem}")
+
+
+def _name_and_scale(cell: str) -> tuple[str, tuple[float, float] | None]:
+    """Return the parts of a column's name such as `relevance (1-5)`; "" without such brackets."""
+    # "有用性（1～5）": brackets and signs of full width.
+    match = _NAME_WITH_SCALE.fullmatch(unicodedata.normalize("NFKC", cell))
+    if match is None:
+        return "", None
+    try:
+        return match["name"], parse_ends(match["scale"])
+    except ValueError:
+        return match["name"], None
 
 
 def _with_scale(

@@ -185,6 +185,13 @@ def test_the_scale_is_given_in_the_header_or_by_the_values(
     assert len([note for note in result.info.notes if "scale" in str(note)]) == n_notes
 
 
+def test_a_column_called_by_its_whole_header_has_the_scale_in_it() -> None:
+    header = "helpful (1-5)"
+    rows = [{"item": str(n), "system": "a", header: score} for n, score in enumerate((2, 4, 3))]
+    (judged,) = evaluate(rows, header).table.columns
+    assert (judged.name, judged.low, judged.high) == (header, 1, 5)
+
+
 def test_equal_scores_say_nothing_about_the_scale() -> None:
     rows = [{"item": str(n), "system": "a", "helpful": 4} for n in range(3)]
     (note,) = evaluate(rows).info.notes
