@@ -428,3 +428,16 @@ def test_the_text_is_copied_and_compared_without_the_notes(
         "marks => marks.map(m => getComputedStyle(m, '::after').content)"
     )
     assert ends[:4] == ["none", '" [0.04]"', '" [0.12]"', '" [0.31]"']
+
+
+def test_the_claims_of_two_metrics_are_listed_apart(result: Result) -> None:
+    nli = replace(COLUMN, name="nli", signature=Signature("nli", "threshold=0.5"))
+    (first, *_) = result.table.samples
+    flood = encode([Claim("There was a flood.", 0.1)])
+    score = Score(first.item, first.system, nli.name, 0.0, Provenance("metric", raw=flood))
+    table = Table(result.table.samples, (COLUMN, RECALL, nli), (*result.table.scores, score))
+    report = Result(table, item_means(table)).report(full=True)
+    assert "Unsupported claims, claims_precision" in report
+    assert "Unsupported claims, nli" in report
+    assert "There was a flood." in report
+    assert "at noon." in report

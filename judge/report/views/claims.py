@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from judge.core.format import first_names, one_line, plural
 from judge.core.records import Column as ScoreColumn
@@ -36,35 +37,36 @@ _MAX_NAME = 30  # characters of a name in a sentence
 _MAX_TEXT = 200  # characters
 
 
-def claims_section(result: Result) -> Iterator[Section]:
-    """Yield the section of unsupported claims; nothing for a run without claims."""
-    column = _column_of_claims(result)
-    if column is not None:
-        yield Section("claims", "Unsupported claims", lambda: _blocks(result, column))
+def claims_sections(result: Result) -> Iterator[Section]:
+    """Yield the sections of unsupported claims, one for each column that checks claims."""
+    columns = _columns_of_claims(result)
+    for column in columns:
+        title = _title("Unsupported claims", column, columns)
+        yield Section(_name(column), title, partial(_blocks, result, column))
 
 
 def claims_summary(result: Result) -> Iterator[Table]:
-    """Yield a table of the least supported claims, if there are any."""
-    column = _column_of_claims(result)
-    if column is None:
-        return
-    claims = list(claims_of(result.table, column))
-    unsupported = unsupported_claims(claims)
-    if not unsupported:
-        return
-    counts = claim_counts(result.table, claims)
-    # Without a value in any row, the table has no column of evidence.
-    rows = [[*_row(entry), None] for entry in unsupported[:_MOST_IN_SUMMARY]]
-    sentence = _how_many(claims, column) + _by_system(counts)
-    yield _table(rows, f"{sentence}.", caption="Least supported claims", short=True)
+    """Yield a table of the least supported claims of each column that found any."""
+    columns = _columns_of_claims(result)
+    for column in columns:
+        claims = list(claims_of(result.table, column))
+        unsupported = unsupported_claims(claims)
+        if not unsupported:
+            continue
+        counts = claim_counts(result.table, claims)
+        # Without a value in any row, the table has no column of evidence.
+        rows = [[*_row(entry), None] for entry in unsupported[:_MOST_IN_SUMMARY]]
+        sentence = _how_many(claims, column) + _by_system(counts)
+        if len(columns) > 1:
+            sentence = f"{column.name}: {sentence}"
+        caption = _title("Least supported claims", column, columns)
+        yield _table(rows, f"{sentence}.", name=_name(column), caption=caption, short=True)
 
 
 def has_unsupported_claims(result: Result) -> bool:
     """Return whether an output has a claim that its source does not support."""
-    column = _column_of_claims(result)
-    if column is None:
-        return False
-    return any(not entry.claim.supported for entry in claims_of(result.table, column))
+    columns = _columns_of_claims(result)
+    return any(unsupported_claims(claims_of(result.table, column)) for column in columns)
 
 
 def claim_blocks(
@@ -89,13 +91,22 @@ def claim_blocks(
     if n_more:
         table_key += f" {n_more:,} more: judge report RUN --claims"
     rows = [[*_row(entry), _evidence(entry)] for entry in listed]
-    yield _table(rows, table_key, sorts=True)
+    yield _table(rows, table_key, name=_name(column), sorts=True)
 
 
-def _column_of_claims(result: Result) -> ScoreColumn | None:
-    """Return the first column that checks claims of outputs."""
-    columns = (column for column in result.table.columns if column.name in CLAIMS)
-    return next(columns, None)
+def _columns_of_claims(result: Result) -> list[ScoreColumn]:
+    """Return the columns that check claims of outputs: of the metrics `claims` and `nli`."""
+    return [column for column in result.table.columns if column.name in CLAIMS]
+
+
+def _title(title: str, column: ScoreColumn, columns: Sequence[ScoreColumn]) -> str:
+    """Return a title with the column's name if several columns have this title."""
+    return title if len(columns) == 1 else f"{title}, {column.name}"
+
+
+def _name(column: ScoreColumn) -> str:
+    """Return the name of the table of a column's claims: `claims` or `claims-nli`."""
+    return "claims" if column.name == CLAIMS[0] else f"claims-{column.name}"
 
 
 def _blocks(result: Result, column: ScoreColumn) -> Iterator[Block]:
@@ -110,15 +121,17 @@ def _how_many(claims: Sequence[ClaimOfText], column: ScoreColumn) -> str:
     threshold = support_threshold(column)
     n_unsupported = len(unsupported_claims(claims))
     all_claims = plural(len(claims), "claim")
-    return f"{n_unsupported:,} of {all_claims} have a probability of support below {threshold:g}"
+    verb = "has" if len(claims) == 1 else "have"
+    return f"{n_unsupported:,} of {all_claims} {verb} a probability of support below {threshold:g}"
 
 
 def _by_system(counts: Sequence[ClaimCount]) -> str:
     """Say for the systems with the highest shares how many claims are unsupported."""
-    if len(counts) < 2:
+    with_claims = [count for count in counts if count.claims]
+    if len(with_claims) < 2:
         return ""
     shares = []
-    for count in sorted(counts, key=_share, reverse=True):
+    for count in sorted(with_claims, key=_share, reverse=True):
         system = one_line(count.system, _MAX_NAME)
         shares.append(f"{system} {count.unsupported:,} of {count.claims:,}")
     return f": {first_names(shares, _MOST_SYSTEMS)}"
@@ -141,7 +154,7 @@ def _counts_table(counts: Sequence[ClaimCount], column: ScoreColumn) -> Table:
         f"Unsupported: probability of support below {threshold:g}. Share: unsupported claims of "
         "all claims.",
         caption="Claims of outputs by system.",
-        name="claims-by-system",
+        name=f"{_name(column)}-by-system",
         sorts=True,
     )
 
@@ -150,13 +163,14 @@ def _table(
     rows: Sequence[Sequence[Content]],
     table_key: str,
     *,
+    name: str,
     caption: str = "",
     sorts: bool = False,
     short: bool = False,
 ) -> Table:
     names = ("system", "item", *CLAIM_HEADS)
     heads = [Column(heading, numeric=False, optional=True) for heading in names]
-    return table(heads, rows, table_key, caption=caption, name="claims", sorts=sorts, short=short)
+    return table(heads, rows, table_key, caption=caption, name=name, sorts=sorts, short=short)
 
 
 def _row(entry: ClaimOfText) -> list[Content]:

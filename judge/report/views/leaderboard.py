@@ -31,7 +31,7 @@ from judge.report.views.board import Leaderboard, build_leaderboard, count_texts
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart
 from judge.report.views.checklists import checklist_blocks, checklist_summary
-from judge.report.views.claims import claims_section, claims_summary, has_unsupported_claims
+from judge.report.views.claims import claims_sections, claims_summary, has_unsupported_claims
 from judge.report.views.columns import (
     TEST_NAME,
     compared_columns,
@@ -238,7 +238,7 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
     yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
     if result.checklists:
         yield Section("checklists", "Checklists", lambda: checklist_blocks(result))
-    yield from claims_section(result)
+    yield from claims_sections(result)
     if failure_counts(result):
         yield Section("failures", "Failures", lambda: provenance.failure_blocks(result))
     yield from provenance.reading_section(result)
