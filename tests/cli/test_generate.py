@@ -194,6 +194,24 @@ def test_refuses_options_that_generate_cannot_use(
     assert has_line(completed.err, *facts)
 
 
+def test_generate_only_asks_the_server_and_key_of_the_command_line(
+    project: Path,
+    command: Callable[..., Any],
+    chat_server: Any,
+    make_completion: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("WRITER_KEY", "key-of-the-writer")
+    chat_server.answer = lambda body: (200, {}, make_completion("A text."))
+    config = "data: articles.jsonl\nsystems:\n  short: {prompt: short.jinja, model: m}\n"
+    (project / "run.yaml").write_text(config, "utf-8")
+    server = ["--base-url", chat_server.url, "--key-env", "WRITER_KEY"]
+    completed = command("run", "run.yaml", "--generate-only", *server, "--header", "X-Team=a")
+    assert completed.code == 0, completed.err
+    header = {name.lower(): value for name, value in chat_server.headers[0].items()}
+    assert (header["authorization"], header["x-team"]) == ("Bearer key-of-the-writer", "a")
+
+
 def test_generate_only_stores_records_and_limits_outputs(
     project: Path, command: Callable[..., Any]
 ) -> None:
