@@ -19,10 +19,10 @@ from typing import Literal
 from judge.core.errors import ParseError
 from judge.core.label_spellings import LabelIndex, fold
 from judge.scoring.prose import chinese, english, japanese, korean, reasons
-from judge.scoring.prose.deductions import without_deductions
 from judge.scoring.prose.forms import Forms, forms, table_cells
 from judge.scoring.prose.language import Reader, reader
 from judge.scoring.prose.masks import mask_quotations
+from judge.scoring.prose.other_numbers import mentions_another, without_scale
 from judge.scoring.prose.stars import blank_repeated_stars
 from judge.scoring.prose.tick_marks import blank_tick_mark
 
@@ -75,59 +75,6 @@ _EMPHASIS = re.compile(
 )
 # "4", "4.5" and "four"
 _TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
-# "2件", "2개", "2个", "有2点", but not the rating of "별 2개" and "星2个"
-_COUNTER = (
-    r"(?:(?<=[有共][0-9])[点點]"
-    r"|(?<!별[0-9])(?<!별\s[0-9])(?<!星[0-9])"
-    r"(?:[日天年月人名件句文回処处處個个](?!星)|[箇か]所|つの|つ(?=あ)|[개명일년월건곳번]|가지|문장))"
-)
-# "4", but not in "4%", "1/4" or "10:04". In "2 errors" and "2 of 3 names", `counts` says that it
-# counts something.
-_NUMBER = re.compile(
-    r"(?<![\w.,/:-])[0-9]++(?:\.[0-9]++)?(?![\w%/-]|[.,:][0-9])"
-    r"(?P<counts>\s++(?!(?:or|out|of|to|and|points?|stars?|would|is|if|on|at|as|in"
-    r"|for)\b)[^\W\d_]{3,}"
-    r"|\s++(?:out\s++)?of\s++(?:the\s++)?[0-9]++\s++(?!points?|stars?)[^\W\d_]{3,}"
-    rf"|{_COUNTER})?",
-    re.ASCII | re.IGNORECASE,
-)
-# The end of a scale: "10", "ten", "十", "열"
-_END_OF_SCALE = (
-    r"(?:[0-9]+|(?:one|two|three|four|five|six|seven|eight|nine|ten|hundred)\b"
-    r"|[一二三四五六七八九十百]+|다섯|일곱|열|[오칠십백])"
-)
-# What states a scale beside a score: "out of 10", "on a scale of one to ten", "a 10-point scale",
-# "sur une échelle de 1 à 10", "5が最高"
-_STATED_SCALE = re.compile(
-    r"\A\W*(?:(?:out )?(?:of|from)|sur|von|de|su|из) (?:a possible )?(?P<top>END)"
-    r"|\b(?:échelle|skala|escala|scala|schaal|шкал\w)(?: (?:de|von|del|da|van|от|di|av))?"
-    r"(?: (?P<low_abroad>END) ?(?:à|a|al|bis|tot|до|-|–))? ?(?P<high_abroad>END)"
-    r"|\b(?:scale|range)(?: is|:)?(?: of| from)? (?P<low>END) ?(?:to|-|–) ?(?P<high>END)"
-    r"|\b(?P<low_before>END) ?(?:to|-|–) ?(?P<high_before>END) scale"
-    r"|\b(?P<points>END)[- ]points?(?: likert)? scale"
-    r"|(?:満点|满分|滿分|만점)(?:は|[은는이]|[为為是])? ?:?(?P<full>END)(?=[점点分]|\W|\Z)"
-    r"|(?P<full_before>END) ?[점点分]? ?(?:満点|满分|滿分|만점)"
-    r"|(?P<chinese>END)分制"
-    r"|(?P<best>END) ?[点점分]?(?:[が이가은는为為是=]| (?:is|being)(?: the)?)? ?"
-    r"(?:最[高大]|최[고대]|highest|best|max(?:imum)?)(?:[点점分]|(?!\w))"
-    r"|\b(?:highest|best|max(?:imum)?)(?: (?:is|of|score))*+:? ?(?P<best_before>END)"
-    r"|(?:最[高大]|최[고대])[点점分]?[はが은는이为為是]? ?:?(?P<best_first>END)"
-    r"|(?P<low_worst>END) ?[点점分]?(?:[が이가은는为為是=]| (?:is|being)(?: the)?)? ?"
-    r"(?:最[低小]|최[저소]|lowest|worst|min(?:imum)?)(?:[点점分]|(?!\w))".replace(
-        "END", _END_OF_SCALE
-    ),
-    re.IGNORECASE,
-)
-# "(confidence: 2)": no other score, unless that is the criterion
-_CONFIDENCE = re.compile(
-    r"(?:confidence|certainty|確信度|信頼度|확신도|신뢰도|置信度|信心)(?:[ _](?:score|level))?"
-    r"\s*[:=]?\s*[0-9]+(?:\.[0-9]+)?",
-    re.IGNORECASE,
-)
-# ", not 4", but not ", not 4 but 3"
-_DENIED_NUMBER = re.compile(
-    r",\snot\s(?:an?\s)?(?P<number>[0-9]+(?:\.[0-9]+)?)\W*\Z", re.IGNORECASE
-)
 # "1. ", "b) ", "2、"
 _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])(?:[.)]\s|、)", re.IGNORECASE)
 # "1.", "b)"
@@ -203,18 +150,6 @@ _DOUBTS = re.compile(
 """What makes a reason behind a score doubtful, in any language."""
 _DOUBTS_OF_ANSWERS = re.compile(reasons.DOUBT_OF_ANSWER, re.IGNORECASE)
 """The same behind a yes or no."""
-# "4 or 5", "4이나 5"
-_OR = re.compile(
-    r"\W*[점点分]?\s*(?:이나|또는|혹은|か|または|或者?|や|~|から|에서|or|to)\s*(?:an?\s+)?"
-    r"(?:[0-9]|one|two|three|four|five|six|seven|eight|nine|ten)",
-    re.IGNORECASE,
-)
-# The same before the score: "3 or 4"
-_OR_BEFORE = re.compile(
-    r"(?:[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten))"
-    r"\W*[점点分點]?\s*(?:이나|나|또는|혹은|か|または|或者?|还是|還是|や|~|から|에서|or|to)\s*(?:an?\s*)?\Z",
-    re.IGNORECASE,
-)
 # The words before a number if a text gives itself a score, in whatever way: "I give this text a".
 _GIVES = re.compile(
     r"(?:\b(?:scores?|ratings?|grade|mark|verdict|answer|winner)\b|\b(?:give[sn]?|giving|rate[sd]?"
@@ -496,7 +431,7 @@ def _gives_opening_score(
         return False
     if _is_doubtful(sentence[opening.end() :], patterns):
         return False
-    return not _mentions_another(sentence, opening, patterns)
+    return not mentions_another(sentence, opening, patterns.spellings, patterns.title)
 
 
 def _is_word(match: re.Match[str], patterns: Patterns) -> bool:
@@ -513,7 +448,7 @@ def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> b
     if _is_word(match, patterns) and not patterns.is_yes_or_no:
         return False
     label = patterns.spellings.label(match["value"])
-    reason = _STATED_SCALE.sub("", sentence[match.end("comma") :])
+    reason = without_scale(sentence[match.end("comma") :])
     for another in patterns.value.finditer(reason):
         is_another_label = patterns.spellings.label(another["value"]) not in (None, label)
         if is_another_label and _is_no_count(reason, another):
@@ -524,7 +459,7 @@ def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> b
 def _is_no_count(reason: str, number: re.Match[str]) -> bool:
     """Return whether a number in the reason of a score counts nothing: it may be another score.
 
-    Behind the beginning only a number in words: `_mentions_another` finds digits, except those of
+    Behind the beginning only a number in words: `mentions_another` finds digits, except those of
     "2,191 readers".
     """
     if number.start() == 0 and _NO_COUNT.match(reason, number.end()):
@@ -570,7 +505,11 @@ def _in_sentence(
     if named:
         is_doubtful = _is_doubtful(sentence[named.end() :], patterns)
         names_another = _names_another(sentence, named, patterns)
-        if is_doubtful or names_another or _mentions_another(sentence, named, patterns):
+        if (
+            is_doubtful
+            or names_another
+            or mentions_another(sentence, named, patterns.spellings, patterns.title)
+        ):
             yield named, "mentioned"
         else:
             yield named, "named"
@@ -584,12 +523,12 @@ def _in_sentence(
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             if patterns.is_pair and _compares_with_itself(match):
                 continue
-            if not _mentions_another(sentence, match, patterns):
+            if not mentions_another(sentence, match, patterns.spellings, patterns.title):
                 yield match, "asserted"
     for form in patterns.label_readers(sentence):
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             # In the middle of a reply, a label may describe anything, but also be another score.
-            if not _mentions_another(sentence, match, patterns):
+            if not mentions_another(sentence, match, patterns.spellings, patterns.title):
                 yield match, "asserted" if edge else "mentioned"
 
 
@@ -605,48 +544,6 @@ def _is_doubtful(reason: str, patterns: Patterns) -> bool:
     """
     doubts = _DOUBTS_OF_ANSWERS if patterns.is_yes_or_no else _DOUBTS
     return doubts.search(patterns.title.sub("", reason)) is not None
-
-
-def _mentions_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
-    """Return whether a number beside a score may be another score.
-
-    False for "4, because it has 2 errors", "4点（1点減点）", "4 (confidence: 2)" and "4, not 3". True for
-    a score on another scale: "4 - out of 10".
-    """
-    if _states_another_scale(sentence[match.end() :], patterns):
-        return True
-    rest = _STATED_SCALE.sub("", sentence[match.end() :])
-    rest = without_deductions(rest)
-    confidence = _CONFIDENCE.search(rest)
-    if confidence and not patterns.title.search(confidence[0]):
-        rest = rest[: confidence.start()] + rest[confidence.end() :]
-    label = patterns.spellings.label(match["value"])
-    denied = _DENIED_NUMBER.search(rest)
-    if denied:
-        if patterns.spellings.label(denied["number"]) == label:
-            return True
-        rest = rest[: denied.start()]
-    for number in _NUMBER.finditer(rest):
-        if not number["counts"] and patterns.spellings.label(number[0]) not in (None, label):
-            return True
-    if _OR.match(sentence, match.end("value")):
-        return True
-    return _OR_BEFORE.search(sentence[: match.start("value")]) is not None
-
-
-def _states_another_scale(rest: str, patterns: Patterns) -> bool:
-    """Return whether the rest of a sentence states a scale with other ends."""
-    bottom, top = patterns.spellings.ends
-    if top is None:
-        return False
-    for stated in _STATED_SCALE.finditer(rest):
-        for name, number in stated.groupdict().items():
-            if not number:
-                continue
-            end = bottom if name.startswith("low") else top
-            if patterns.spellings.label(number) != end:
-                return True
-    return False
 
 
 def _is_label(written: str, spellings: LabelIndex) -> bool:
