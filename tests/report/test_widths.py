@@ -10,7 +10,19 @@ import pytest
 
 import judge
 from judge.core import plugins
-from judge.report.document import Code, Details, Document, Section, text_table
+from judge.report.document import (
+    Block,
+    Bullets,
+    Code,
+    Details,
+    Document,
+    Excerpt,
+    Excerpts,
+    Notice,
+    Paragraph,
+    Section,
+    text_table,
+)
 from judge.results.result import Result
 from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import compare
@@ -79,6 +91,24 @@ def test_a_long_name_widens_nothing(named: Result, width: int, opened: Opened) -
     page = opened(named.report("html"), viewport={"width": width, "height": 700})
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert page.evaluate(WIDE) <= 0
+
+
+@pytest.mark.parametrize("block", [Bullets(("f" * 600,)), Paragraph("f" * 600), Notice("f" * 600)])
+def test_a_long_word_of_a_text_widens_nothing(block: Block, opened: Opened) -> None:
+    """Regression: an item's id among the failures made the page scroll sideways on a phone."""
+    section = Section("failures", "Failures", lambda: (block,))
+    text = plugins.write(Document("Run", sections=(section,)), "html")
+    page = opened(text, viewport={"width": 375, "height": 700})
+    assert page.evaluate(WIDE) <= 0
+
+
+def test_a_list_without_a_chart_beside_it_has_the_whole_width_in_print(opened: Opened) -> None:
+    excerpts = Excerpts("Lowest", (Excerpt("1", "a", "i", "c", reason="Too short."),))
+    page = opened(plugins.write(Document("Run", summary=(excerpts,)), "html"))
+    page.emulate_media(media="print")
+    row = page.locator(".halves").bounding_box()
+    card = page.locator(".halves > .card").bounding_box()
+    assert card["width"] == row["width"]
 
 
 BROKEN_WORDS = """() => {
