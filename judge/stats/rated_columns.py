@@ -105,7 +105,7 @@ def baselines_without_judge(
     *,
     measure: bool,
 ) -> list[RatedColumn]:
-    """Return scores from elsewhere, the length in words, and all metrics of the run.
+    """Return scores from elsewhere, the length in words of texts, and all metrics of the run.
 
     A report and `judge validate` thus compare a judge with the same baselines. Only if the run has
     no metric of its own, and with `measure`, ROUGE is measured on texts with references: the
@@ -117,7 +117,9 @@ def baselines_without_judge(
     external = [column for column in of_texts if column.signature.is_external]
     own_metrics = [column for column in of_texts if not column.signature.is_external]
     columns = [_metric_column(column, table) for column in external]
-    columns.append(_length(samples))
+    # A table of scores may have no texts.
+    if any(sample.output.strip() for sample in samples):
+        columns.append(_length(samples))
     columns += [_metric_column(column, table) for column in own_metrics]
     if measure and not own_metrics:
         columns += _measured_rouge(samples)

@@ -456,3 +456,18 @@ def test_continuous_scores_are_drawn_in_bins_and_have_no_confusion_and_kappa() -
     page = result.report("html")
     assert "a 8 × 10–20; b 8 × 10–20" in page
     assert "Same level" not in page
+
+
+def test_the_alt_test_counts_no_raters_if_the_data_have_one_rating_per_text() -> None:
+    validation = judge.validate(evaluate(frame(), scale="1-5"))
+    test = validation.rated[0].judges[0].alt_test
+    assert test is not None
+    assert "one rating per text" in test.reason
+
+
+def test_length_is_a_baseline_only_if_there_are_texts() -> None:
+    without_texts = judge.validate(evaluate(frame(), scale="1-5"))
+    assert without_texts.rated[0].baselines == ()
+    assert "ength" not in without_texts.report(full=True)
+    with_texts = judge.validate(evaluate(frame(output="One or two words."), scale="1-5"))
+    assert [row.name for row in with_texts.rated[0].baselines] == ["length"]

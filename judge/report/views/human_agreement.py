@@ -166,6 +166,8 @@ def criteria_blocks(criteria: Sequence[Rated], level: Level) -> Iterator[Block]:
 
 def _help_texts(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
     """Explain the columns, and name the methods of the intervals, or why there are none."""
+    if any(rated.baselines for rated in criteria):
+        yield _BASELINE_HELP
     yield from _HELP
     if any(row.passes for rated in criteria for row in rated.judges):
         yield from PASS_FAIL_HELP
@@ -310,10 +312,12 @@ def _agreement_table(rated: Rated) -> Table | None:
     return table(heads, lines, caption=f"{rated.criterion}: {about}.", name=name)
 
 
-_HELP = (
+_BASELINE_HELP = (
     "Baselines need no judge. A judge that does not beat them adds nothing. Length has no better "
     "direction: if people prefer short texts, a judge must beat it reversed. Other baselines count "
-    "with their sign.",
+    "with their sign."
+)
+_HELP = (
     "One rater: each rater is compared with the mean of the others; the value is the mean over the "
     "raters. The mean of all raters has less noise than one, so a judge can beat one rater without "
     "being better than people.",
