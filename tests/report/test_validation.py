@@ -518,6 +518,20 @@ def test_the_page_shows_the_baseline_that_agrees_best_with_people(
     assert has_line(baseline_tile.label, "length reversed", "people")
 
 
+def test_the_main_agreement_is_that_of_the_criterion_on_which_the_judge_agrees_least(
+    validation: Validation, result: Result
+) -> None:
+    """Regression: it was that of the first rated column of the data."""
+    first = validation.rated[0]
+    judges = (row("small-judge", "judge", 0.4),)
+    weakest = replace(first, criterion="fluency", judges=judges)
+    with_ratings = replace(result, rated=(first, weakest))
+    assert main_agreement(with_ratings) is weakest
+    judge_tile, _ = agreement_tiles(with_ratings)
+    assert judge_tile.value == "ρ 0.40"
+    assert has_line(judge_tile.label, "fluency", "lowest of 2 criteria")
+
+
 def test_the_agreement_at_a_glance(validation: Validation, result: Result) -> None:
     with_ratings = replace(result, rated=validation.rated)
     main = main_agreement(with_ratings)

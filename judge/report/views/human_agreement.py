@@ -336,11 +336,29 @@ _HELP = (
 
 
 def main_agreement(result: Result) -> Rated | None:
-    """Return the first criterion that people rated and a judge scored, with values, or None."""
+    """Return the rated criterion on which the judge agrees least with people.
+
+    Without any such value, return the first criterion that a judge scored and that has others, or
+    None.
+    """
+    agreements = _agreements(result)
+    if agreements:
+        return min(agreements, key=lambda rated_and_rho: rated_and_rho[1])[0]
     for rated in result.rated:
         if rated.judges and charted_rows(rated, usable_level(rated, rated.usual_level)):
             return rated
     return None
+
+
+def _agreements(result: Result) -> list[tuple[Rated, float]]:
+    """Return each criterion with the correlation of its judge, or panel, with people."""
+    agreements = []
+    for rated in result.rated:
+        level = usable_level(rated, rated.usual_level)
+        judges = [estimate for row, estimate in charted_rows(rated, level) if row.kind == "judge"]
+        if judges:
+            agreements.append((rated, judges[0].value))
+    return agreements
 
 
 def charted_rows(rated: Rated, level: Level) -> list[tuple[Row, Estimate]]:
@@ -410,13 +428,15 @@ def agreement_tiles(result: Result) -> Iterator[Tile]:
     if rated is None:
         return
     level = usable_level(rated, rated.usual_level)
-    judges = [estimate for row, estimate in charted_rows(rated, level) if row.kind == "judge"]
-    if judges:
+    agreements = _agreements(result)
+    if agreements:
         raters = "people"
         if rated.rater:
             raters = f"your {rated.rater.signature}"  # `3 raters`
-        label = f"agreement of the judge with {raters} ({rated.criterion})"
-        rho = number(judges[0].value, SHORT)
+        label = f"agreement of the judge with {raters} on {rated.criterion}"
+        if len(agreements) > 1:
+            label += f", the lowest of {len(agreements)} criteria"
+        rho = number(min(value for _, value in agreements), SHORT)
         yield Tile(f"ρ {rho}", label, link="people")
     baseline_name, correlation = best_baseline(rated, level)
     if correlation is not None:
