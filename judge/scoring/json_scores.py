@@ -48,6 +48,9 @@ _REVISED = re.compile(
 )
 # "10", "1-10", "1 to 10": the end of a scale
 _LAST_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=\D*\Z)")
+# "1. yes", "2) no", "coverage.3: yes"
+_NUMBERED_ANSWER = re.compile(r"[ \t*-]*+(?P<key>[\w.-]+?)[.):]\**[ \t]+(?P<answer>\S[^\r\n]*+)")
+_LINE = re.compile(r"[^\r\n]+")
 _MOST_OBJECTS = 1_000
 _DEEPEST = 5
 """Objects inside each other in which a score is looked for."""
@@ -400,12 +403,15 @@ def spans(
     """Return the spans of the values of these keys in a reply that is one JSON object.
 
     Repeated keys are left out. With the `judged` texts, the object may be nearly JSON, have its
-    keys in another case, follow other text, or be the only value of another. With the `scales` of
+    keys in another case, follow other text, or be the only value of another. Instead of it, there
+    may be a numbered list with an answer for each key: "1. yes\\n2. no". With the `scales` of
     the values, too, text without any number or label of them may follow. Raises ParseError for any
     other reply.
     """
     start = reply_start(text)
     json_objects = json_reply.objects(text, start)
+    if not json_objects and judged is not None:
+        return _numbered_spans(text, start, names), "prose"
     name_by_key = _names_by_key(names)
     strict = False
     if len(json_objects) == 1:
@@ -433,6 +439,23 @@ def spans(
         span_by_name |= object_spans
         lead_start = json_object.end
     return span_by_name, "strict" if strict else "prose"
+
+
+def _numbered_spans(text: str, start: int, names: Collection[str]) -> dict[str, tuple[int, int]]:
+    """Return the spans of the answers of a numbered list, one for each name in their order.
+
+    Raises ParseError for any other reply.
+    """
+    lines = [line for line in _LINE.finditer(text, start) if line[0].strip()]
+    span_by_name: dict[str, tuple[int, int]] = {}
+    if len(lines) == len(names):
+        for number, (name, line) in enumerate(zip(names, lines, strict=True), 1):
+            answer = _NUMBERED_ANSWER.fullmatch(text, line.start(), line.end())
+            if answer and answer["key"] in (str(number), name):
+                span_by_name[name] = answer.span("answer")
+    if len(span_by_name) < len(names):
+        raise ParseError("the reply is not one JSON object", text)
+    return span_by_name
 
 
 def _has_exact_keys(

@@ -162,3 +162,57 @@ def test_values_are_parsed_for_any_token_boundaries(
             expectation.from_logprobs(choice.tokens, parsed.start, parsed.label, FIVE).argmax
             == label
         )
+
+
+def answers(reply: str, finish_reason: str = "stop", *, judged: str | None = "Nine.") -> list[str]:
+    """Return the label of each of three questions, "" for one without an answer."""
+    names = ("facts.1", "facts.2", "facts.3")
+    scale = Scale(("no", "yes"), (0.0, 1.0))
+    labels = []
+    for choice in split_reply(Choice(reply, finish_reason), names, judged, (scale,)):
+        try:
+            labels.append(parse.read(choice, "score", scale, "", judged).label)
+        except ParseError:
+            labels.append("")
+    return labels
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. yes\n2. no\n3. yes",
+        "1) **Yes**\n2) **No**\n3) **Yes**",
+        "**1.** Yes, the team is named.\n\n**2.** No - the date is missing.\n\n**3.** Yes.",
+        "- facts.1: yes\n- facts.2: no\n- facts.3: yes",
+        "<think>Hm.</think>\n1. はい\n2. いいえ\n3. はい",
+    ],
+)
+def test_a_numbered_list_answers_the_questions_in_their_order(reply: str) -> None:
+    assert answers(reply) == ["yes", "no", "yes"]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "1. yes\n2. no",
+        "1. yes\n2. no\n3. yes\n4. no",
+        "1. yes\n3. no\n2. yes",
+        "1. yes\n2. yes\n2. no",
+        "yes\nno\nyes",
+        "Answers:\n1. yes\n2. no\n3. yes",
+        "tone.1: yes\nfacts.2: no\nfacts.3: yes",
+        "1.5 yes\n2. no\n3. yes",
+        "1. yes\n2. no\n3. yes\nScore: 2",
+    ],
+)
+def test_a_list_with_other_numbers_than_the_questions_answers_none(reply: str) -> None:
+    assert answers(reply) == ["", "", ""]
+
+
+def test_a_list_that_is_cut_or_read_strictly_answers_none() -> None:
+    assert answers("1. yes\n2. no\n3. yes", "length") == ["", "", ""]
+    assert answers("1. yes\n2. no\n3. yes", judged=None) == ["", "", ""]
+
+
+def test_an_entry_of_a_list_may_lack_an_answer() -> None:
+    assert answers("1. yes\n2. It depends.\n3. yes or no") == ["yes", "", ""]
