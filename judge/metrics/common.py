@@ -272,8 +272,8 @@ def texts(label: str, value: Any) -> list[str]:
     """Return a list of texts. Raise DataError for a single text and for other elements."""
     listed = entries(value)
     if listed is None or not all(isinstance(item, str) for item in listed):
-        shown = f"{value!r:.60}".partition("\n")[0]
-        raise DataError(f"{label} is a list of texts, not {shown}")
+        written = f"{value!r:.60}".partition("\n")[0]
+        raise DataError(f"{label} is a list of texts, not {written}")
     return listed
 
 

@@ -386,8 +386,8 @@ class Result(Outlets, plugins.Viewed):
         self._check_text_scores()
         if not isinstance(frame, pd.DataFrame):
             raise ConfigError(
-                f"join takes the DataFrame that was judged, not a {type(frame).__name__}; for other "
-                "data use to_frame(wide=True)"
+                f"join takes the DataFrame that was judged, not a {type(frame).__name__}; for "
+                "other data use to_frame(wide=True)"
             )
         systems = self.info.config.output_columns
         rows = _keys_of_frame_rows(frame, systems, self)

@@ -209,9 +209,8 @@ def label_before_cut(choice: Choice, reply: ReplyKind, scale: Scale) -> ParsedSc
     spellings = grammar_of(scale, "", cite=False).spellings
     key = spellings.key(core)
     label = spellings.labels.get(key)
-    begins_another = any(
-        other.startswith(key) for other in (*spellings.labels, *spellings.numbers) if other != key
-    )
+    written_labels = (*spellings.labels, *spellings.numbers)
+    begins_another = any(written.startswith(key) for written in written_labels if written != key)
     if label is None or begins_another or reply == "reason_then_score":
         raise ParseError(_cut_off(text), text)
     start = len(text) - len(text.lstrip())

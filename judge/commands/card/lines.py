@@ -560,8 +560,8 @@ RULES = (
     _Rule(
         AGREEMENT,
         f"kappa is above {SLIGHT:g}, and the correlation beats every baseline",
-        f"kappa is below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or the correlation "
-        "is below 0, or a baseline is better",
+        f"kappa is below {SLIGHT:g}, or includes 0 from {ENOUGH_ITEMS} items on, or the "
+        "correlation is below 0, or a baseline is better",
         _agreement,
         badness=_lowest,
     ),

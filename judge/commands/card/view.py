@@ -67,8 +67,8 @@ _LINE_MARKS: Mapping[Mark, tuple[str, Tone]] = {
     "not measured": ("–", "muted"),
 }
 _LINES_KEY = (
-    "✓ passes, ✗ fails, ? unclear, by the 95% interval of the worst criterion. {agreement}Points are "
-    "those of the scale."
+    "✓ passes, ✗ fails, ? unclear, by the 95% interval of the worst criterion. {agreement}Points "
+    "are those of the scale."
 )
 _DAMAGE_KEY = "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear"
 _DAMAGE_STAR = "* damage of another criterion"

@@ -171,8 +171,8 @@ def _require_data_column(table: Table, by: str) -> None:
         if known_columns:
             advice = f"choose another column, such as {known_columns[0]}"
         raise ConfigError(
-            f"{option('by', by)}: this column holds scores of the run, and slices by a score always "
-            f"differ in it; {advice}"
+            f"{option('by', by)}: this column holds scores of the run, and slices by a score "
+            f"always differ in it; {advice}"
         )
     if not known_columns:
         raise ConfigError(

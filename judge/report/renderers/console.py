@@ -397,8 +397,8 @@ def _(block: blocks.Table, screen: _Screen) -> None:
     for part in parts if screen.full else parts[:1]:
         grid = _grid(named, part, len(block.rows), console.width)
         console.print(grid)
-    shown = block if screen.colour else replace(block, bold="")
-    key = shown.whole_key
+    shown_block = block if screen.colour else replace(block, bold="")
+    key = shown_block.whole_key
     if not screen.full:
         n_hidden = sum(map(len, parts[1:]))
         more = _hidden_note(n_hidden, block)

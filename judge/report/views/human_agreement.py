@@ -322,9 +322,9 @@ _HELP = (
     "raters. The mean of all raters has less noise than one, so a judge can beat one rater without "
     "being better than people.",
     "Within items, only those whose values and ratings both differ between texts are counted.",
-    "Agreement: Krippendorff's alpha (interval distance) and, if the scale has levels, Cohen's kappa "
-    "(quadratic weights; the judge's score and people's mean are rounded to a level, unless they "
-    "are halfway). ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters.",
+    "Agreement: Krippendorff's alpha (interval distance) and, if the scale has levels, Cohen's "
+    "kappa (quadratic weights; the judge's score and people's mean are rounded to a level, unless "
+    "they are halfway). ICC(2,1) is for one rater, ICC(2,k) for the mean of all raters.",
     "Calibration: texts are binned by the judge's score. The error is the mean distance between "
     "the judge's mean and people's mean in a bin. The bias is the judge's mean minus people's.",
     "Intervals of differences are wider than 95%: those of all pairs of judges hold together with "

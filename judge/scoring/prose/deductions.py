@@ -12,7 +12,8 @@ _POINTS = r"(?:an?|one|two|[1-9])\s+(?:points?|marks?|stars?)"
 _ENGLISH = (
     r"(?<!not\s)(?<!n['’]t\s)(?<!never\s)(?<!without\s)(?<!would\s)(?<!could\s)(?<!to\s)"
     r"(?<!for\s)(?<!about\s)(?<!considered\s)"
-    rf"\b(?:deduct(?:ed|ing)?|subtract(?:ed|ing)?|minus|t(?:ake|aking|ook)\s+off|docked)\s+{_POINTS}\b"
+    r"\b(?:deduct(?:ed|ing)?|subtract(?:ed|ing)?|minus|t(?:ake|aking|ook)\s+off|docked)\s+"
+    rf"{_POINTS}\b"
     rf"|(?<!not\s)\b{_POINTS}\s+(?:(?:is|was|are|were)\s+)?"
     r"(?:(?:deducted|subtracted|docked)\b|off\b(?!\s+(?!for|because|as|due)\w))"
 )
