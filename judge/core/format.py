@@ -177,6 +177,12 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}{ending}"
 
 
+def rough_count(count: int) -> str:
+    """Write an estimated count with two digits: `about 350` for 352."""
+    n_zeros = max(0, len(str(count)) - 2)
+    return f"about {round(count, -n_zeros):,}"
+
+
 def listed(parts: Sequence[str]) -> str:
     """Write `one`, `one and two`, `one, two and three`. Raises ValueError without parts."""
     *all_but_last, last = parts

@@ -53,12 +53,13 @@ def min_items(alpha: float) -> int:
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
 
-def items_needed(estimate: Estimate) -> int | None:
+def items_needed(estimate: Estimate, *, over_items: bool = False, tests: int = 1) -> int | None:
     """Return the items that are needed to detect a statistic, given its estimate.
 
-    This is for statistics without differences by item, such as a correlation: their standard error
-    is taken from the width of the bootstrap interval. Return None if the statistic is zero, has no
-    interval of positive width, or has fewer than 6 items.
+    The standard deviation is taken from the width of the interval: Student's t `over_items`, as of
+    a mean, or a bootstrap interval, as of a correlation. The statistic has the smallest p of so
+    many `tests`. Return None if the statistic is zero, has no interval of positive width, or has
+    fewer than 6 items.
     """
     lower_bound = estimate.low
     upper_bound = estimate.high
@@ -66,10 +67,13 @@ def items_needed(estimate: Estimate) -> int | None:
         return None
     if not estimate.value or estimate.n < MIN_ITEMS:
         return None
-    width_in_errors = 2 * NORMAL.inv_cdf(1 - ALPHA / 2)
-    error = (upper_bound - lower_bound) / width_in_errors
-    deviation = error * sqrt(estimate.n)
-    return Spread(estimate.n, estimate.value, deviation).needed()
+    tail = ALPHA / 2
+    half_width = (upper_bound - lower_bound) / 2
+    quantile = t_quantile(tail, estimate.n - 1) if over_items else NORMAL.inv_cdf(1 - tail)
+    deviation = half_width / quantile * sqrt(estimate.n)
+    # The smallest p-value has the strictest level of Holm's procedure.
+    spread = Spread(estimate.n, estimate.value, deviation, ALPHA / tests)
+    return spread.needed()
 
 
 @dataclass(frozen=True, slots=True)

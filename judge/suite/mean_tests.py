@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from judge.core.format import format_interval, format_p, number, plural, signed
+from judge.core.format import format_interval, format_p, number, plural, rough_count, signed
 from judge.core.records import Estimate
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_quantile, t_test
 from judge.stats.bounded_mean import N_RESAMPLES, chance_beyond
@@ -222,10 +222,7 @@ def needs(needed: int | None, available: int, unit: str) -> str:
     """Write ` (needs about 400 items)`; nothing if that is unknown, or if they are available."""
     if needed is None or needed <= available:
         return ""
-    # Two digits, because it is only an estimate.
-    n_zeros = max(0, len(str(needed)) - 2)
-    rounded = round(needed, -n_zeros)
-    return f" (needs about {rounded:,} {unit}s)"
+    return f" (needs {rough_count(needed)} {unit}s)"
 
 
 def mean(

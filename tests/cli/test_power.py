@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import judge as package
+from judge.core.format import rough_count
 from judge.providers.scripted import Reply, ScriptedProvider
 from tests.factories import has_line, write_jsonl
 
@@ -63,8 +64,9 @@ def test_power_of_a_run(power: Callable[..., Any]) -> None:
     table = rows(completed.out)
     assert list(table) == ["relevance", "coherence", "overall"]
     assert table["relevance"] == table["coherence"]
-    needed = table["overall"][-1]
-    assert has_line(words(completed.out), "0.1 in overall", f"{needed} items", "80% power")
+    needed = int(table["overall"][-1].replace(",", ""))
+    sentence = f"{rough_count(needed)} items"
+    assert has_line(words(completed.out), "0.1 in overall", sentence, "80% power")
     assert has_line(words(completed.out), "3 systems", "below 0.017", ".05 / 3 comparisons")
     package.evaluate(
         ROWS,
@@ -98,7 +100,7 @@ def test_one_pair(power: Callable[..., Any]) -> None:
         7,
     )
     assert pair["difference"] == pytest.approx(4 / 9)
-    needed = f"{pair['items_for_observed']} items"
+    needed = f"{rough_count(pair['items_for_observed'])} items"
     assert has_line(words(completed.out), "a and b", "0.444 in relevance", needed)
     assert rows(completed.out)["relevance"][:2] == ["9", "+0.444"]
     smaller = power("r", "--pair", "a,b", "--detect", "0.1", "--format", "csv")

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import sqrt
 
 from judge.commands.compare.means import Mean, all_means, is_split
-from judge.core.format import plural
+from judge.core.format import plural, rough_count
 from judge.core.records import Estimate
 from judge.report.format import column_title
 from judge.report.views.columns import main_comparison
 from judge.report.views.system_names import first_listed
 from judge.results.comparison import RunComparison
-from judge.stats.bootstrap import t_quantile
 from judge.stats.derived_columns import OVERALL
-from judge.stats.power import ALPHA, MIN_ITEMS, Spread
+from judge.stats.power import MIN_ITEMS, items_needed
 from judge.stats.run_differences import text_of
 from judge.stats.system_differences import Comparison
 
@@ -165,31 +163,17 @@ def _largest_change(changed: Sequence[Mean]) -> str:
     n_tests = sum(mean.row.adjusted is not None for mean in changed)
     needed = _items_needed(first_mean.row.estimate, n_tests)
     if needed is not None:
-        sentence += f" If it is real, detecting it needs about {needed:,} items."
+        sentence += f" If it is real, detecting it needs {rough_count(needed)} items."
     return sentence
 
 
 def _items_needed(estimate: Estimate, tests: int) -> int | None:
     """Return the items with which the smallest of `tests` p-values would be significant.
 
-    The standard deviation is taken from the interval, which is Student's t over items. Return None
-    if the estimate has no interval, if it has that many items already, or if more than
+    Return None if that is unknown, if the estimate has that many items already, or if more than
     `_MAX_NEEDED` are needed.
     """
-    lower_bound = estimate.low
-    upper_bound = estimate.high
-    # An interval without a width does not say how much the items vary.
-    if lower_bound is None or upper_bound is None or upper_bound <= lower_bound:
-        return None
-    if estimate.n < MIN_ITEMS:
-        return None
-    half_width = (upper_bound - lower_bound) / 2
-    # The half-width of the interval is t · SD / √n.
-    quantile = t_quantile(ALPHA / 2, estimate.n - 1)
-    deviation = half_width * sqrt(estimate.n) / quantile
-    # The smallest p-value has the strictest level of Holm's procedure.
-    spread = Spread(estimate.n, estimate.value, deviation, ALPHA / tests)
-    needed = spread.needed()
+    needed = items_needed(estimate, over_items=True, tests=tests)
     if needed is None or not estimate.n < needed <= _MAX_NEEDED:
         return None
     return needed

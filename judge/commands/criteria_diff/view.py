@@ -14,7 +14,17 @@ from judge.commands.criteria_diff.record import (
     Judged,
     Prompts,
 )
-from judge.core.format import decimals, dollars, format_p, number, one_line, percent, plural, signed
+from judge.core.format import (
+    decimals,
+    dollars,
+    format_p,
+    number,
+    one_line,
+    percent,
+    plural,
+    rough_count,
+    signed,
+)
 from judge.core.messages import Remark
 from judge.core.records import Estimate
 from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading, Section, table
@@ -209,10 +219,7 @@ def _test_details(estimate: Estimate, *, significant: bool) -> str:
         details.append(format_p(estimate.p))
     items = None if significant else items_needed(estimate)
     if items is not None and items > estimate.n:
-        # Two digits, because it is only an estimate.
-        n_digits = len(str(items))
-        rounded = round(items, 2 - n_digits)  # two significant digits
-        details.append(f"detecting it needs about {rounded:,} items")
+        details.append(f"detecting it needs {rough_count(items)} items")
     return f" ({', '.join(details)})" if details else ""
 
 

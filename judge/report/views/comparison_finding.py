@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from judge.core.format import first_names, format_interval, format_p, plural, signed
+from judge.core.format import first_names, format_interval, format_p, plural, rough_count, signed
 from judge.core.format import listed as sentence_list
 from judge.core.records import Column
 from judge.report.format import column_title, mean_text, share_label
@@ -606,7 +606,7 @@ def _needed(result: Result, n_items: int) -> str:
     _, _, needed = closest
     if needed <= n_items:
         return ""
-    items = f"about {needed:,}"
+    items = rough_count(needed)
     if needed > _MAX_ITEMS:
         items = f"more than {_MAX_ITEMS:,}"
     return f" If that is real, detecting it needs {items} items (80% power)."

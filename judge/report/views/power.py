@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from judge.core.format import format_p, minus, plural
+from judge.core.format import format_p, minus, plural, rough_count
 from judge.report.document import Bullets, Column, Content, Document, Section, Table, table
 from judge.results.power import PairPower, RunPower
 from judge.stats.power import POWER
@@ -177,4 +177,4 @@ def _power_table(power: RunPower) -> Table:
 
 
 def _items(number: int) -> str:
-    return f"about {number:,} items ({POWER:.0%} power)"
+    return f"{rough_count(number)} items ({POWER:.0%} power)"
