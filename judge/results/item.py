@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -47,12 +48,13 @@ class ResultItem:
     @property
     def unwritten(self) -> tuple[Failure, ...]:
         """Why systems have no text for the item, by column."""
-        generation = f"{self.item} ("  # `doc-1 (2)` is the second generation of `doc-1`
+        # `doc-1 (2)` is the second generation of `doc-1`; `doc-1 (old)` is another item.
+        generation = re.compile(rf"{re.escape(self.item)} \(\d+\)")
         failures: list[Failure] = []
         for failure in self.result.table.failures:
             if not is_unwritten(failure) or self.system not in (None, failure.system):
                 continue
-            if failure.item == self.item or failure.item.startswith(generation):
+            if failure.item == self.item or generation.fullmatch(failure.item):
                 failures.append(failure)
         return tuple(failures)
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from judge.core import plugins
-from judge.core.records import ABSTAINED, Column, Failure, Provenance, Sample, Score
+from judge.core.records import ABSTAINED, UNWRITTEN, Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
 from judge.report.views import items
 from judge.report.views.items import Items
@@ -386,3 +386,13 @@ def test_an_item_has_all_its_generations_or_one() -> None:
     assert [section.title for section in plugins.document(item_of(result, "1 (2)")).sections] == [
         "a"
     ]
+
+
+def test_a_text_that_was_not_written_is_of_its_item_and_not_of_one_with_a_longer_name() -> None:
+    names = ("doc (2)", "doc (old)", "doc (2) b")
+    failures = tuple(
+        Failure(name, "a", "fluency", UNWRITTEN, "Refused", "blocked") for name in names
+    )
+    column = Column("fluency", "criterion", Signature("fluency"), *SCALE)
+    result = Result(Table((Sample("doc", "b", "A text."),), (column,), (), failures), {})
+    assert [failure.item for failure in item_of(result, "doc").unwritten] == ["doc (2)"]
