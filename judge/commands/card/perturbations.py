@@ -8,9 +8,9 @@
 A function returns None if its change does not apply to the text. `whole` is always the text that is
 changed. No change needs a grammar, so all of them exist in every language.
 
-What is added in words is from `prompts/LANGUAGE/perturbations/`: the sentences without content, and the
-attacks. Each attack is written in the language of the judged texts and asks for the top label of
-the criterion's scale. Where it stands, before or after the text, is part of the attack.
+The words of sentences without content and of attacks are in `prompts/LANGUAGE/perturbations/`. Each
+attack is written in the language of the judged texts and asks for the top label of the criterion's
+scale. Its position, before or after the text, is part of the attack.
 """
 
 from __future__ import annotations
@@ -94,20 +94,28 @@ is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z")
 
 
 def append_text(whole: str, added: Iterable[str], usual: str) -> str:
-    """Add sentences at the end of a text, with its own separator.
+    """Add sentences at the end of a text, each after the separator of the text's own sentences.
 
-    They begin on a new line if the text has no final stop.
+    The separator is a new line if the text has several lines or no final stop, and `usual` if it
+    has a single sentence.
     """
-    spans = text.sentence_spans(whole)
-    separator = usual
-    if len(spans) > 1:
-        first_end = spans[0][1]
-        second_start = spans[1][0]
-        separator = whole[first_end:second_start]
-    all_sentences = whole[spans[0][0] : spans[-1][1]] if spans else ""
-    if not spans or not is_finished(whole) or "\n" in all_sentences:
-        separator = "\n"
+    separator = _separator(whole, usual)
     return whole.rstrip() + "".join(separator + sentence for sentence in added)
+
+
+def _separator(whole: str, usual: str) -> str:
+    """Return what separates an added sentence from those of a text."""
+    spans = text.sentence_spans(whole)
+    if not spans or not is_finished(whole):
+        return "\n"
+    first_start, first_end = spans[0]
+    _, last_end = spans[-1]
+    if "\n" in whole[first_start:last_end]:
+        return "\n"
+    if len(spans) == 1:
+        return usual
+    second_start, _ = spans[1]
+    return whole[first_end:second_start]
 
 
 @lru_cache(maxsize=512)
@@ -140,7 +148,8 @@ _UNIT = r"(?:am|pm|ft|in|km|cm|mm|kg|mg|mph|kph|lbs?|m|bn|k|s|th|st|nd|rd)?"
 _NUMBER = re.compile(
     rf"(?<![A-Za-z\d.,/–-])([0-9]{{1,15}}|[０-９]{{1,15}})((?:[.,]\d+)*)(?=({_UNIT})(?![A-Za-z\d]))"
 )
-_ORDINALS = {1: "st", 2: "nd", 3: "rd", 4: "th"}  # by the last digit
+_ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd", 4: "th"}  # by the last digit
+_TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}  # for `str.translate`
 _UNAMBIGUOUS_LENGTH = 3  # characters from which a number means the same everywhere in a text
 _CONTEXT = 20  # characters after a number that decide which numbers fit
 _PERCENT = re.compile(r"\s?(?:%|％|per ?cent|퍼센트|パーセント)").match  # `5%`, `5 per cent`
@@ -148,6 +157,8 @@ _MONTH = re.compile(r"\s?[월月]").match  # `3月`
 _HOUR = re.compile(r"\s?(?::|[ap]\.?m|o'clock|시|時|时|点)").match  # `7:30`, `7 pm`
 _DECADE = re.compile(r"'?s\b|\s?(?:年代|년대)").match  # `1990s`
 _YEARS = range(1500, 2100)
+_MAX_DAY = 31  # the last day of a month
+_MAX_MINUTE = 60
 
 
 class Number(NamedTuple):
@@ -167,9 +178,9 @@ def swapped_number(draft: Draft) -> str | None:
     whole = draft.whole
     source = draft.sample.source or ""
 
-    def is_new(number: Number) -> bool:
+    def is_missing_in_source(number: Number) -> bool:
         digits = re.escape(whole[number.start : number.end])
-        # 12 is not in 112, 12.5 or 120.
+        # 12 is not in 112, 3.12 or 120.
         return re.search(rf"(?<![\d.,]){digits}(?!\d)", source, re.IGNORECASE) is None
 
     taken = {match.group() for match in _NUMBER.finditer(f"{whole}\n{source}")}
@@ -177,8 +188,8 @@ def swapped_number(draft: Draft) -> str | None:
     if not numbers:
         return None
     draft.chance.shuffle(numbers)
-    # Sorting keeps the random order of those from the source, which come first.
-    numbers.sort(key=is_new)
+    # The numbers of the source come first, still in random order, because sorting is stable.
+    numbers.sort(key=is_missing_in_source)
     chosen = numbers[0]
     old = whole[chosen.start : chosen.end]
     new = draft.chance.choice(chosen.options)
@@ -195,66 +206,70 @@ def _numbers(whole: str, taken: set[str]) -> Iterator[Number]:
     for match in _NUMBER.finditer(whole):
         leading_digits, rest, unit = match.groups()
         text_after = whole[match.end() : match.end() + _CONTEXT]
-        digits = {} if leading_digits.isascii() else _TO_FULL_WIDTH
+        script = {} if leading_digits.isascii() else _TO_FULL_WIDTH
         plausible = _plausible_numbers(leading_digits, rest, text_after)
-        values = [str(number).translate(digits) + rest for number in plausible]
+        values = [str(number).translate(script) + rest for number in plausible]
         options = [value for value in values if value not in taken]
         if not options:
+            # Better a number that occurs elsewhere in the texts than none.
             options = [value for value in values if value != match.group()]
         if not options:
             continue
-        if unit in _ORDINALS.values():
-            ordinals = tuple(map(_ordinal, options))
-            yield Number(match.start(), match.end() + len(unit), ordinals)
-        else:
-            yield Number(*match.span(), tuple(options))
+        start, end = match.span()
+        if unit in _ORDINAL_ENDINGS.values():
+            # 21st becomes 22nd: the ending belongs to the number.
+            options = list(map(_ordinal, options))
+            end += len(unit)
+        yield Number(start, end, tuple(options))
 
 
 def _ordinal(number: str) -> str:
-    """Write `11th` and `21st`."""
+    """Return an English ordinal number: `11th` for 11, `21st` for 21."""
     value = int(number)
     if value % 100 in (11, 12, 13):
         return f"{number}th"
-    return number + _ORDINALS.get(value % 10, "th")
-
-
-_TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}
+    return number + _ORDINAL_ENDINGS.get(value % 10, "th")
 
 
 def _plausible_numbers(leading_digits: str, rest: str, text_after: str) -> Iterable[int]:
-    """Return plausible values for the leading digits: of equal length.
+    """Return values that may replace the leading digits, with as many digits.
 
-    An hour, day, year or percentage stays one.
+    An hour, day, year or percentage stays one. `rest` is the rest of the number: `,250.5`.
     """
     value = int(leading_digits)
     size = len(leading_digits)
+    # `007` is a name, and `1` may be an article: "one".
     if leading_digits[0] in "0０" or (value == 1 and not rest):
         return ()
     if size == 1:
         return range(2, 10)
+    if size == 2:
+        return _plausible_two_digits(value, text_after)
     # Many percentages cannot be above 100.
     if value == 100 and _PERCENT(text_after):
         return range(40, 95)
-    if size > 2:
-        if not rest and value in _YEARS:
-            # An earlier year, or an earlier decade.
-            step = 10 if _DECADE(text_after) else 1
-            return range(value - 9 * step, value, step)
-        step = 10 ** (size - 1)
-        return (value % step + digit * step for digit in range(1, 10))
+    if not rest and value in _YEARS:
+        # An earlier year, or an earlier decade.
+        step = 10 if _DECADE(text_after) else 1
+        return range(value - 9 * step, value, step)
+    # Only the first digit changes: 250 becomes 150 or 350.
+    first_digit_unit = 10 ** (size - 1)
+    other_digits = value % first_digit_unit
+    return (other_digits + digit * first_digit_unit for digit in range(1, 10))
+
+
+def _plausible_two_digits(value: int, text_after: str) -> range:
+    """Return numbers of two digits that fit wherever this one does."""
     if value <= 12 and _MONTH(text_after):
         return range(10, 13)
     if value <= 12 and _HOUR(text_after):
         return range(10, 12)
-    return next(likely for last, likely in _LEADING if value <= last)
-
-
-# The likely values up to each number: days of a month, minutes, and others.
-_LEADING = (
-    (31, range(10, 29)),
-    (60, range(32, 60)),
-    (99, range(61, 100)),
-)
+    # It may be a day of any month: February has 28.
+    if value <= _MAX_DAY:
+        return range(10, 29)
+    if value <= _MAX_MINUTE:
+        return range(_MAX_DAY + 1, _MAX_MINUTE)
+    return range(_MAX_MINUTE + 1, 100)
 
 
 def duplicated(draft: Draft) -> str | None:
@@ -290,7 +305,7 @@ def copied_lead(draft: Draft) -> str | None:
         return None
     lead_end = 0
     for sentence in source_sentences[:count]:
-        # From there on, because an equal sentence may stand before.
+        # Search from the end of the previous sentence, because sentences may repeat.
         lead_end = source.index(sentence, lead_end) + len(sentence)
     return source[:lead_end].strip()
 
@@ -374,29 +389,40 @@ def padded(draft: Draft) -> str | None:
 
     It is the one among a few other items in the same language.
     """
-    own_sentences = sentences(draft.whole)
+    original = sentences(draft.whole)
+    donors = _donors(draft, set(original))
+    if not original or not donors:
+        return None
+    source_words = content(draft.source)
+
+    def shared_with_source(donor: list[str]) -> float:
+        return coverage(" ".join(donor), source_words)
+
+    # Of equal ones, the one that was drawn first.
+    donor_sentences = min(donors, key=shared_with_source)
+    count = max(1, round(len(original) / 2))
+    return append_text(draft.whole, donor_sentences[:count], draft.joint)
+
+
+def _donors(draft: Draft, original: set[str]) -> list[list[str]]:
+    """Return the finished sentences of a few outputs in the draft's language, drawn at random.
+
+    Outputs that share a sentence with the draft (`original`) are left out, because padding is about
+    something else.
+    """
     others = draft.others
     n_drawn = min(_MAX_DONORS, len(others))
     drawn = draft.chance.sample(range(len(others)), n_drawn)
-    source_words = content(draft.source)
     language = text.detect_language([draft.whole])
-    candidates = []
-    for number, position in enumerate(drawn):
+    donors = []
+    for position in drawn:
         output = others[position].output
         finished = [sentence for sentence in sentences(output) if is_finished(sentence)]
         if not finished or text.detect_language([output]) != language:
             continue
-        # Padding is about something else, and must not repeat the output.
-        if set(finished) & set(own_sentences):
-            continue
-        shared = coverage(" ".join(finished), source_words)
-        # The number decides between equal shares: the text that was drawn first.
-        candidates.append((shared, number, finished))
-    if not own_sentences or not candidates:
-        return None
-    _, _, donor_sentences = min(candidates)
-    count = max(1, round(len(own_sentences) / 2))
-    return append_text(draft.whole, donor_sentences[:count], draft.joint)
+        if not original.intersection(finished):
+            donors.append(finished)
+    return donors
 
 
 def dropped_sentence(draft: Draft) -> str | None:
@@ -489,8 +515,7 @@ ATTACKS = (
 def inject(sample: Sample, attack: str, label: str, language: str) -> Sample:
     """Return the sample with an attack in its output and as its system, without human ratings.
 
-    The attack asks for `label`.
-    `system voice` stands before the output, all others after it.
+    The attack asks for `label`. `system voice` comes before the output, all others after it.
     """
     template_name = attack.replace(" ", "_")
     injection = _injections(language)[template_name].replace("{top}", label)
