@@ -18,12 +18,11 @@ from judge.text.languages import (
     main_script,
     normal,
     script_of,
-    sentence_spans,
-    sentences,
     tokens,
     word_shares,
 )
 from judge.text.latin import latin_language
+from judge.text.sentence_splitting import sentence_spans, sentences
 from judge.text.tokenizers import (
     ENGLISH,
     TOKENIZERS,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 
-def _set(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a text, cut at white space, as a set."""
     return frozenset(words.split())
 
 
-_NEVER_LAST = _set(
+_NEVER_LAST = word_set(
     # Russian, Ukrainian, Bulgarian, Serbian: street, avenue, lane, professor, named after, see,
     # compare, that is
     "ул просп пер наб пл бул вул пров бульв обл им ім проф акад доц ред сост изд см ср напр т.е "
@@ -33,16 +34,16 @@ _NEVER_LAST = _set(
     # Hindi and Marathi: Dr, Professor, Pandit
     "डॉ प्रो पं श्री"
 )
-_BEFORE_NUMBERS = _set(
+_BEFORE_NUMBERS = word_set(
     "r t s č n q str rys poz pkt ust odst čl obr obs pag pagg cap št br u "
     "д кв стр с рис табл гл п пп ст т ч вып тел мал арт σελ αρ εκ पृ रु tel tél"
 )
-_AFTER_NUMBERS = _set(  # 1990 г., XX в., 5 тыс. человек, 1990 r.
+_AFTER_NUMBERS = word_set(  # 1990 г., XX в., 5 тыс. человек, 1990 r.
     "г гг в вв р рр н.э тыс млн млрд руб коп чел экз км мин сек час тис грн "
     "r w tys mln mld zł tis mil hod př.n.l π.Χ μ.Χ"
 )
-_OFTEN_LAST = _set("д.р др пр т.д т.п тп тд ін itd itp apod atd stb dll dsb vb ecc κ.λπ κλπ")
-_STARTERS = _set(  # words that begin a sentence far more often than a name
+_OFTEN_LAST = word_set("д.р др пр т.д т.п тп тд ін itd itp apod atd stb dll dsb vb ecc κ.λπ κλπ")
+_STARTERS = word_set(  # words that begin a sentence far more often than a name
     "the this that it he she we they "
     "он она оно они это этот эта эти в во на но а и после затем потом с со по при для как когда "
     "если что у к из от за "
@@ -57,7 +58,7 @@ _STARTERS = _set(  # words that begin a sentence far more often than a name
     "o os as um uma em no na mas depois ele ela le les un une des en dans mais il elle "
     "ο η το οι τα στη στην στο και αλλά μετά"
 )
-_VIETNAMESE_TITLE = _set("ts gs bs ks ls tx tt q p")
+_VIETNAMESE_TITLE = word_set("ts gs bs ks ls tx tt q p")
 _NUMBER = re.compile(r"(?:\d[\d.,–-]*|[IVXLC]+|[ІХ]+)\Z").fullmatch  # 1990, 5,3, 1941–1945, XX
 _WORD_BEFORE = re.compile(r"(\S+)\s+\S+\Z").search  # the 1990 of "в 1990 г"
 _THAI = re.compile("[\u0e01-\u0e4e\u0e81-\u0ecd]").match  # a letter of Thai or Lao, such as ศ

@@ -1,4 +1,4 @@
-"""The table of languages, and functions that find a text's language, words and sentences.
+"""The table of languages, and functions that find a text's language, script and words.
 
 The script of a text decides its language.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from judge.core.records import Sample
-from judge.text.abbreviations import belongs_to_word
+from judge.text.abbreviations import word_set
 
 HAN = "々〇\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
@@ -112,7 +111,8 @@ else:
     LanguageChoice = Literal[*LANGUAGES, "auto"]
     LanguageCode = Literal[*LANGUAGES]
     """A code in the table, as a type whose values are known: options check and list them."""
-_BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
+BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
+"""The languages whose letters tell them from every alphabet: Chinese, Japanese and Korean."""
 
 # \w lacks the marks that Arabic, Hebrew, Indic and Tibetan words are written with, which would cut
 # them in pieces.
@@ -129,16 +129,16 @@ CLUSTER = (
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?(?=\w)[{CLUSTERED}]"
     rf"(?:[\u1039\u17d2](?=\w)[{CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{CLUSTERED}])*"
 )
-SCRIPTS = "".join(dict.fromkeys(language.letters for language in _BY_SCRIPT))
-_ALL_LETTERS = [language.letters for language in _BY_SCRIPT]
-_ALL_LETTERS += [language.own_letters for language in _BY_SCRIPT if language.own_letters]
+SCRIPTS = "".join(dict.fromkeys(language.letters for language in BY_SCRIPT))
+_ALL_LETTERS = [language.letters for language in BY_SCRIPT]
+_ALL_LETTERS += [language.own_letters for language in BY_SCRIPT if language.own_letters]
 # A search for the letters of each script, and for those that distinguish a language: 가 for Hangul.
 _LETTERS_OF = {letters: re.compile(f"[{letters}]") for letters in _ALL_LETTERS}
 # A token as `tokens` says: 中, ไทย as two clusters, naïve.
 _TOKEN = re.compile(f"[{SCRIPTS}]|{CLUSTER}|(?:[^\\W{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
 # A word with its marks, in any script: naïve, หนึ่ง, x2.
 _WORD = re.compile(f"(?:[^\\W_][{MARKS}{CLUSTERED}]*)+")
-# A word of an alphabet, without digits and scripts of `_BY_SCRIPT`: the GPT of GPT와.
+# A word of an alphabet, without digits and scripts of `BY_SCRIPT`: the GPT of GPT와.
 _OTHER_WORD = re.compile(f"(?:[^\\W\\d_{SCRIPTS}{CLUSTERED}][{MARKS}]*)+")
 # A character or cluster of a script without spaces: 中, or กา.
 _UNSPACED = re.compile(f"[{HAN}{KANA}]|{CLUSTER}")
@@ -154,14 +154,9 @@ _BEYOND_ASCII = re.compile(r"[^\W\d_\x00-\x7f]").search  # é, п
 _NO_WIDE_MARKS = re.compile("[^！-／：-＠［-｀｛-･]+")
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_ENGLISH = _set(  # words that few other languages have
+_ENGLISH = word_set(  # words that few other languages have
     "the and that with from this which their they have been would could there who what when she "
-    "its our your these "
-    "those about than because not you were how his him said"
+    "its our your these those about than because not you were how his him said"
 )
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
@@ -365,7 +360,7 @@ def _words_by_language(text: str) -> dict[str, float]:
     letters = {script: len(pattern.findall(text)) for script, pattern in _LETTERS_OF.items()}
     words: dict[str, float] = {}
     rest = text
-    for language in _BY_SCRIPT:
+    for language in BY_SCRIPT:
         already_japanese = language.letters == HAN and "ja" in words
         if already_japanese or not _is_written(language, letters, text):
             continue
@@ -497,293 +492,3 @@ def tokens(text: str) -> list[str]:
     first. Punctuation, symbols and emoji are no tokens.
     """
     return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
-
-
-_TOKENIZED = re.compile(r"\s\.(\s|$)").search  # "It rained . We left ."
-_STANDING_STOP = re.compile(r"(?<=\s[.!?])\s+")  # the space after " . "
-
-_QUOTES = "\"'”’»›"
-_CLOSERS = _QUOTES + "」』】》〉〕）］｝)\\]}"
-
-
-_WIDE = "".join(dict.fromkeys(mark for row in _TABLE for mark in row.stops))
-
-
-def _tight_stop(row: Language) -> str:
-    """Return what ends a sentence between two letters of a script: 他来了.我走了, 갔다.그는."""
-    stops = "[!?]" if row.spaced else "[.!?]"
-    pattern = rf"(?<=[{row.letters}]){stops}+(?=[{row.letters}])"
-    if row.final:
-        pattern += rf"|(?<=[{row.final}])\.(?=[{row.letters}])"
-    return pattern
-
-
-_TIGHT = "|".join(_tight_stop(row) for row in _BY_SCRIPT)
-# French puts a space before the mark that closes a quotation: « Bonjour ! » dit-il. In »Halt!« it
-# would be the opening.
-_SPACED_CLOSER = r"[»›”](?=[\s.,;:!?…)\]]|\Z)"
-_FRENCH_CLOSER = rf"[ \u00a0\u202f]{_SPACED_CLOSER}"
-# Where a sentence may end: stops, what closes quotes or brackets after them, white space. Stops
-# that no word or number holds need no white space, and others need none between letters of Chinese,
-# Japanese or Korean.
-_CANDIDATE = re.compile(
-    rf"(?P<wide>(?:[{_WIDE}]|．(?![0-9０-９]))[.!?{_WIDE}]*[{_CLOSERS}]*\s*)"
-    rf"|(?P<danda>[।॥۔።။។]+[{_CLOSERS}]*\s*)"
-    rf"|(?P<tight>{_TIGHT})"
-    # Possessive, so that each mark is read once: the runs may be long.
-    r"|(?P<spaced>(?<![.!?…؟։‼⁇⁈⁉])[.!?…؟։‼⁇⁈⁉]++"
-    rf"[{_CLOSERS}]*+(?:{_FRENCH_CLOSER})?+\s+(?!{_SPACED_CLOSER}))"
-)
-_OPENS = {closing: opening for row in _TABLE for opening, closing in row.quotes}
-_MARKS_OF_QUOTES = "".join((*_OPENS.values(), *_OPENS))
-# A mark that opens or closes: 「, ）, “.
-_BRACKET = re.compile(f"[{_MARKS_OF_QUOTES}]")
-
-# What follows a quotation or bracket inside a sentence: a comma, Japanese or Korean particles,
-# Korean verbs of saying. A name that ends in a stop, and the particle after it: モーニング娘。が来日した,
-# けいおん！の曲, 乙女。のように.
-_NOUN = "々〆\u30a1-\u30fa\u30fc\u4e00-\u9fffA-Za-z0-9"
-_PARTICLES = (
-    "を|にも|には|への|との|からの",
-    f"[のにはもへ](?=[{_NOUN}「『、])",
-    f"[がとで](?=[{_NOUN}「『])",  # `が、` begins a sentence
-    "の(?![ちんびぼど])(?=[ぁ-ん])",  # so do のち and のんびり
-)
-_ANY_PARTICLE = "|".join(_PARTICLES)
-_PARTICLE = f"(?:{_ANY_PARTICLE})"
-# The が of モーニング娘。が, and the の of けいおん！の.
-_NAME_GOES_ON = re.compile(f"(?<=[{_NOUN}][。．｡]){_PARTICLE}|(?<=[！？!?]){_PARTICLE}").match
-_TOGETHER = "「『（"  # what keeps its sentences together, whatever the stops
-_GOES_ON = re.compile("|".join(["[、，,]", *(row.goes_on for row in _TABLE if row.goes_on)])).match
-_DAY = re.compile(r"\d{1,2}\.").match  # the 5. of "3. 5. 2024"
-_DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search  # 2024. 5. 3
-_LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch  # 12, (b, iv
-_LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]+\Z").search  # the Dr of "(Dr"
-_NEXT_WORD = re.compile(r"[\"'“‘«(\[]*([\w’']*)").match  # the It's of “It's
-_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.-?)+[^\W\d_]{1,2}").fullmatch  # U.S, J.-C
-# z. B, p. ex, EE. UU
-_SPACED = re.compile(r"(?:^|[\s(])(?:[^\W\d_]|[A-Z]{2})\. [^\W\d_]{1,2}\Z").search
-_SHORT = re.compile(r"[^\W\d_]{1,2}\.").match  # B., UU.
-# A German ordinal: am 3, der 2; not "I am 3".
-_ORDINAL = re.compile(
-    r"(?:^|[\s(])(?:(?<!\bI )am|im|vom|zum|zur|beim|ins|der|die|das|dem|den|des|bis|ab|seit)"
-    r"\s\d{1,3}\Z",
-    re.IGNORECASE,
-).search
-
-
-_NEVER_LAST = _set(
-    "mr mrs ms messrs mx mme mlle sra srta dra dr prof sen rep gov pres gen lt col maj sgt cpl "
-    "capt cmdr adm rev hon "
-    "vs cf e.g i.e viz al approx aprox bzw bspw vgl evtl ggf inkl exkl zzgl sog bzgl insb hrsg "
-    "hr hrn frl mgr c.-à-d "
-    "sig dott avv ud uds bijv dhr mevr f.eks"
-)
-_NEVER_LAST_SMALL = _set("ca av env apr geb")  # CA and Apr. may end a sentence
-_BEFORE_NUMBERS = _set(
-    "no nos vol vols pp p fig figs eq eqs sec ch art nr abs bd kap abb tab núm pág págs chap kl"
-)
-_AFTER_ORDINALS = (
-    _set(  # of dates in German, Danish, Norwegian, Czech and Finnish, and of German centuries
-        "januar jänner februar märz mai juni juli oktober dezember marts maj desember ledna února "
-        "března dubna května "
-        "června července srpna září října listopadu prosince tammikuuta helmikuuta maaliskuuta "
-        "huhtikuuta toukokuuta "
-        "kesäkuuta heinäkuuta elokuuta syyskuuta lokakuuta marraskuuta joulukuuta jahrhundert "
-        "jahrhunderts weltkrieg"
-    )
-)
-_AFTER_ORDINALS_SMALL = _set(
-    "mars april august september november december"
-)  # English writes them with a capital
-_OFTEN_LAST = _set(  # written with a capital
-    "jr sr st mt ft ave blvd rd inc ltd co corp bros llc plc dept univ assn jan feb mar apr jun "
-    "jul aug sep sept oct "
-    "nov dec mon tue tues wed thu thur thurs fri sat sun"
-)
-_STARTERS = _set(  # words that begin a sentence far more often than a name
-    "a an the this that these those he she it we they you i his her its our their my your there "
-    "here in on at by for "
-    "from with after before when while as if but and or so yet then however although though "
-    "because since what who "
-    "why how where which some many most all not one two both each every another"
-)
-_GERMAN_OFTEN_LAST = _set("mio mrd str usw jh")
-_LONGEST_BEFORE = 40  # characters before a stop; no abbreviation is longer
-_STARTERS_AFTER_MIO = _STARTERS | _set("der die das ein eine er sie es wir im am")
-_STARTERS_AFTER_EE_UU = _set(
-    "el la los las un una en por para con no se su al este esta pero y como cuando"
-)
-
-
-def sentences(text: str) -> list[str]:
-    """Return the text's lines or, if it is a single line, its sentences.
-
-    None of them is empty, and nothing but white space is lost. In a tokenized text, in which ` . `
-    stands alone, only a . ! ? that does so ends a sentence: `U.S. ` does not. In other texts the
-    stops of Latin, Greek, Cyrillic, Arabic, Indic, Ethiopic, Chinese, Japanese and Korean text end
-    one, with the quotes and brackets that they close. A full stop does not after a title (`Dr.`),
-    an initial (`J.`), a list's number, in a date (`2024. 5. 3.`, `am 3. Mai`) or an abbreviation of
-    European languages (`z. B.`); after `U.S.`, `Inc.`, `Jan.` and their like it does if the next
-    word is one that begins sentences (`The`). Three dots do unless a small letter follows. 「」, 『』,
-    （） and “” keep the text between them together if the stops are Chinese or Japanese.
-    """
-    text = text.strip()
-    lines = text.split("\n")  # and at no other line break, as rouge-score has it
-    if len(lines) > 1:
-        parts = lines
-    elif _TOKENIZED(text):
-        parts = _STANDING_STOP.split(text)
-    else:
-        parts = _parts_after_stops(text)
-    stripped = [part.strip() for part in parts]
-    return [part for part in stripped if part]
-
-
-def _parts_after_stops(line: str) -> list[str]:
-    """Cut a stripped line after each stop that ends a sentence."""
-    quoted = _quoted_spans(line)
-    parts: list[str] = []
-    start = 0
-    for match in _CANDIDATE.finditer(line):
-        if _stop_ends(line, start, match, quoted):
-            parts.append(line[start : match.end()])
-            start = match.end()
-    parts.append(line[start:])
-    return parts
-
-
-def sentence_spans(whole: str) -> list[tuple[int, int]]:
-    """Return where the sentences of each line start and end, without white space around."""
-    spans: list[tuple[int, int]] = []
-    end = 0
-    for line in whole.split("\n"):
-        for sentence in sentences(line):
-            start = whole.index(sentence, end)
-            end = start + len(sentence)
-            spans.append((start, end))
-    return spans
-
-
-def _quoted_spans(line: str) -> list[tuple[int, int]]:
-    """Return where the outermost closed brackets and quotations open and close, in order."""
-    spans: list[tuple[int, int]] = []
-    still_open: list[tuple[str, int]] = []
-    for match in _BRACKET.finditer(line):
-        mark = match.group()
-        position = match.start()
-        if mark not in _OPENS:
-            still_open.append((mark, position))
-        elif still_open and still_open[-1][0] == _OPENS[mark]:
-            _, start = still_open.pop()
-            # Only the outermost spans count: drop those inside this one.
-            while spans and spans[-1][0] > start:
-                spans.pop()
-            spans.append((start, position))
-    return spans
-
-
-def _stop_ends(line: str, start: int, match: re.Match[str], quoted: list[tuple[int, int]]) -> bool:
-    """Return whether a stop ends a sentence.
-
-    A stop that needs no white space after it does not inside the spans that are `quoted`.
-    """
-    mark = match.group().rstrip()
-    last_mark = mark[-1]
-    end = match.end()
-    opening = _opening_around(line, match, quoted)
-    if match.lastgroup != "spaced":
-        closed = last_mark in _CLOSERS
-        goes_on = (closed and _GOES_ON(line, end)) or _NAME_GOES_ON(line, end)
-        return not opening and not goes_on
-    if opening and opening in _TOGETHER:
-        return False  # （p. 3）
-    small_follows = line[end].islower()  # the line is stripped: something follows
-    if last_mark in _CLOSERS:
-        quotation_goes_on = small_follows and last_mark in _QUOTES
-        return not quotation_goes_on and not _GOES_ON(line, end)
-    if "..." in mark or "…" in mark:
-        return not small_follows
-    return mark != "." or not _belongs_to_word(line, start, match.start(), end)
-
-
-def _opening_around(line: str, match: re.Match[str], quoted: list[tuple[int, int]]) -> str:
-    """Return the mark that opens the quotation or bracket around a stop, "" if none is."""
-    index = bisect(quoted, (match.start(), 0)) - 1
-    if index < 0:
-        return ""
-    opening, closing = quoted[index]
-    return line[opening] if match.end() <= closing else ""
-
-
-def _belongs_to_word(line: str, start: int, stop: int, end: int) -> bool:
-    """Return whether the full stop at `stop` belongs to the word or number before it.
-
-    Such a stop ends no sentence.
-    """
-    before = line[max(start, stop - _LONGEST_BEFORE) : stop]
-    last_word = _LAST_WORD(before)
-    if last_word is None:
-        return False
-    word = last_word.group()
-    if _LIST_MARK(line[start:stop]) or _DATE(before):
-        return True
-    next_word = _NEXT_WORD(line, end)
-    following = next_word.group(1) if next_word else ""
-    if word.isdecimal():
-        return _DAY(line, end) is not None or _is_ordinal(word, before, following)
-    is_short = len(word) == 1 or _is_two_capitals(word)
-    if is_short and _SHORT(line, end):
-        return True  # the first stop of z. B., J. R., EE. UU.
-    return _is_abbreviation(word, before, following)
-
-
-def _is_abbreviation(word: str, before: str, following: str) -> bool:
-    """Return whether a word with a full stop is an abbreviation inside a sentence.
-
-    `before` ends in the word, and `following` is the next word.
-    """
-    if _is_never_last(word):
-        return True
-    lower = word.lower()
-    spaced = _SPACED(before)
-    if lower in _BEFORE_NUMBERS and not spaced:
-        return following[:1].isdecimal()
-    in_other_language = belongs_to_word(word, before, following)
-    if in_other_language is not None:
-        return in_other_language
-    if lower in _GERMAN_OFTEN_LAST:
-        starters = _STARTERS_AFTER_MIO
-    elif spaced or _is_often_last(word):
-        starters = _STARTERS_AFTER_EE_UU if _is_two_capitals(word) else _STARTERS
-    else:
-        return False
-    starts_sentence = following[:1].isupper() and following.lower() in starters
-    return not starts_sentence
-
-
-def _is_two_capitals(word: str) -> bool:
-    return len(word) == 2 and word.isupper()
-
-
-def _is_ordinal(number: str, before: str, following: str) -> bool:
-    """Return whether a number with a full stop is an ordinal: am 3. Mai, 19. Jahrhundert."""
-    if _ORDINAL(before):
-        return True
-    is_month = following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
-    return len(number) <= 2 and is_month
-
-
-def _is_never_last(word: str) -> bool:
-    """Return whether an abbreviation is followed by a name or number: Dr., vs., MM."""
-    if word.lower() in _NEVER_LAST:
-        return word != "maj"  # May in Danish; Maj. is a title
-    return word in _NEVER_LAST_SMALL or word == "MM"
-
-
-def _is_often_last(word: str) -> bool:
-    """Return whether a word is an abbreviation that may end a sentence: J., Inc., etc., U.S."""
-    lower = word.lower()
-    if word[0].isupper() and (len(word) == 1 or lower in _OFTEN_LAST):
-        return True
-    return lower in ("etc", "ph.d") or _DOTTED(word) is not None

@@ -6,14 +6,12 @@ import re
 import unicodedata
 from typing import Literal
 
+from judge.text.abbreviations import word_set
+
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?").findall  # aujourd'hui, don’t
 
 
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_ENGLISH = _set(
+_ENGLISH = word_set(
     "a about after all also an and any are as at be because been before but by can could did "
     "do does for from get had has have he her his how i if in into is it its just like may me "
     "more most my new no not now of on one only or our out over said say she should so some "
@@ -94,9 +92,9 @@ _FUNCTION_WORDS = {
     "Esperanto": "la kaj estas de en ne al kun por ke mi hodiaŭ hieraŭ tre",
     "Irish and Welsh": "agus an na ar is yn mae ac ei wedi inniu heddiw",
 }
-_FOREIGN = _set(" ".join(_FUNCTION_WORDS.values())) - _ENGLISH
+_FOREIGN = word_set(" ".join(_FUNCTION_WORDS.values())) - _ENGLISH
 # Parts of names that English texts keep: Rio de Janeiro, Vincent van Gogh, Los Angeles.
-_OF_NAMES = _set(
+_OF_NAMES = word_set(
     "al bin da das de del della den der des di do dos du e el ibn la las le les lo los na no "
     "och san santa te ten ter "
     "und van vom von y zu zum zur"
