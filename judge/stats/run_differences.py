@@ -400,7 +400,10 @@ def _add_overall(comparable: _Comparable, before: Table, after: Table) -> None:
     if overall_before is None or overall_after is None:
         return
     column = overall_after.summary.column
-    if overall_before.summary.weights == overall_after.summary.weights:
+    weights = overall_after.summary.weights
+    if not weights.keys().isdisjoint(comparable.refused):
+        comparable.refused[column.name] = "not all of its criteria can be compared"
+    elif overall_before.summary.weights == weights:
         comparable.derived.append(
             _ComparableColumn(overall_before.table, overall_after.table, column),
         )

@@ -225,7 +225,7 @@ def _comparison(
         ranks=tuple(_rank_systems(data, decided)),
         best=best,
         detectable=detectable,
-        note=_note(data, len(tested), too_few=too_few),
+        note=_note(data, tested, too_few=too_few),
         against=data.against,
         partly_scored=tuple(data.partly_scored),
         items=int(has_value.sum()),
@@ -298,11 +298,11 @@ def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> It
         yield from rank_by_means(data.names, means, decided)
 
 
-def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
+def _note(data: _ColumnValues, compared: Sequence[Difference], *, too_few: bool) -> str:
     """Explain what could not be computed.
 
-    `compared` is the number of pairs of systems that share an item. `too_few` says that so few
-    items could not show any difference.
+    `compared` are the pairs of systems that share an item. `too_few` says that so few items could
+    not show any difference.
     """
     is_known = ~np.isnan(data.values[data.order])
     if not data.order:
@@ -317,12 +317,15 @@ def _note(data: _ColumnValues, compared: int, *, too_few: bool) -> str:
         return f"{data.against} has no value to compare with"
     if data.pairs and not compared:
         return "no two systems share an item"
+    if data.pairs and max(difference.estimate.n for difference in compared) == 1:
+        systems = "the systems share" if len(data.pairs) == 1 else "two systems share at most"
+        return f"{systems} one item, which is too few for a test"
     remarks: list[str] = []
     if len(data.order) > MOST and not data.against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
     if (is_known != is_known[0]).any():
         remarks.append("systems have different items, and differences use the shared ones")
-    without_shared_item = len(data.pairs) - compared
+    without_shared_item = len(data.pairs) - len(compared)
     if without_shared_item > 0:
         n_pairs = len(data.pairs)
         remarks.append(f"{without_shared_item:,} of {n_pairs:,} pairs of systems share no item")

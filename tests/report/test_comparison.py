@@ -327,6 +327,13 @@ def test_the_report_lists_uncompared_columns_and_texts() -> None:
     assert has_line(notes, "Not requested", "second run: 1 value", "first: 0")
 
 
+def test_the_finding_says_why_no_column_is_compared() -> None:
+    before = result_of({"x": LOW})
+    wide = replace(before, table=replace(before.table, columns=(replace(C, high=9.0),)))
+    (sentence, *_) = finding(compared(before, wide))
+    assert has_line(sentence, "cannot be compared on c", "1–5", "1–9")
+
+
 def test_a_change_of_all_systems_has_its_interval() -> None:
     before = result_of({"x": [1, 2, 3, 4, 1, 2, 3, 4], "y": [2, 3, 4, 5, 2, 3, 4, 5]})
     after = result_of(

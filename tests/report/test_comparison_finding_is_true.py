@@ -295,6 +295,8 @@ def equal_means(reading: Reading, match: re.Match[str]) -> bool:
 
 RULES: list[tuple[str, Callable[[Reading, re.Match[str]], bool]]] = [
     ("No column has values in both runs", lambda reading, match: not reading.rows),
+    (r"None of the \d+ columns in both runs can be .*", lambda reading, match: not reading.rows),
+    (r"The runs cannot be compared on .*", lambda reading, match: not reading.rows),
     (
         r"No score changed: all values of (?P<n>\d+) means? are equal",
         lambda reading, match: not reading.changed and int(match["n"]) == len(reading.single),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -194,6 +195,16 @@ def test_overall_is_compared_if_its_criteria_and_weights_are_equal() -> None:
     reweighted = table(values, columns=(replace(C, weight=3.0), D))
     comparison = compare_runs(before, reweighted)
     assert comparison.incomparable == (("overall", "its criteria or weights differ"),)
+
+
+@pytest.mark.parametrize("changed", [{"high": 10.0}, {"better": "lower"}])
+def test_overall_is_not_compared_if_one_of_its_criteria_is_not(changed: dict[str, Any]) -> None:
+    values: Values = {("x", "c"): [1, 3, 5], ("x", "d"): [1, 2, 3]}
+    before = table(values, columns=(C, D))
+    after = table(values, columns=(C, replace(D, **changed)))
+    comparison = compare_runs(before, after)
+    assert [name for name, _ in comparison.incomparable] == ["d", "overall"]
+    assert {mean.column for mean in comparison.means} == {"c"}
 
 
 def with_corpus_value(value: float, n: int = 2) -> Table:

@@ -257,6 +257,17 @@ def test_systems_that_share_no_item_are_not_compared(only: Make) -> None:
     assert has_line(comparison.note, "no two systems share")
 
 
+@pytest.mark.parametrize("systems", ["ab", "abc"])
+def test_one_shared_item_is_the_reason_for_no_comparison(systems: str, only: Make) -> None:
+    values: Values = {system: [3.0, None, None, None] for system in systems}
+    for position, system in enumerate(systems, 1):
+        values[system][position] = float(position)
+    comparison = only(values)
+    assert comparison.best == ()
+    assert "one item" in comparison.note
+    assert "different items" not in comparison.note
+
+
 def test_a_system_with_the_highest_mean_is_not_best_if_worse_on_shared_items(only: Make) -> None:
     easy, hard = [5.0] * 40, [1.0, 2.0] * 20
     comparison = only({"a": [*easy, *hard], "b": [*[None] * 40, *(x + 1 for x in hard)]})

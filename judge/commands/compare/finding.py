@@ -32,7 +32,7 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     over_all = own_columns or over_all
     system_means = [mean for mean in means if mean.row.system]
     significant = [mean for mean in system_means if mean.differs and mean.row.significant]
-    yield from _headline(system_means, significant, over_all)
+    yield from _headline(comparison, system_means, significant, over_all)
     yield from _best_systems(comparison)
     if significant and over_all:
         changes = " and ".join(mean.change_phrase for mean in over_all[:2])
@@ -43,6 +43,7 @@ def finding(comparison: RunComparison) -> Iterator[str]:
 
 
 def _headline(
+    comparison: RunComparison,
     system_means: Sequence[Mean],
     significant: Sequence[Mean],
     over_all: Sequence[Mean],
@@ -53,7 +54,7 @@ def _headline(
     over all systems that did.
     """
     if not system_means:
-        yield "No column has values in both runs"
+        yield _nothing_compared(comparison.runs.incomparable)
         return
     means_text = plural(len(system_means), "mean")
     changed = [mean for mean in system_means if mean.differs]
@@ -80,6 +81,18 @@ def _headline(
         else:
             yield f"Too few items to test the changes of {tested_text}"
         yield _largest_change(changed)
+
+
+def _nothing_compared(incomparable: Sequence[tuple[str, str]]) -> str:
+    """Say that no means can be compared; `incomparable` are the columns of both runs and why."""
+    if not incomparable:
+        return "No column has values in both runs"
+    # The overall score follows from columns that are named anyway.
+    own_columns = [entry for entry in incomparable if entry[0] != OVERALL] or incomparable
+    if len(own_columns) > 1:
+        return f"None of the {len(own_columns)} columns in both runs can be compared"
+    ((column_name, reason),) = own_columns
+    return f"The runs cannot be compared on {column_title(column_name)}: {reason}"
 
 
 def _best_systems(comparison: RunComparison) -> Iterator[str]:
