@@ -143,7 +143,12 @@ def suites_command(
     if shows_report(format, quiet=quiet):
         print_report(outcomes, format, full=full)
     _write_reports(outcomes, junit, markdown)
-    if any(outcome.trouble for outcome in outcomes):
+    stopped = [outcome for outcome in outcomes if outcome.trouble]
+    # The log of a CI job has the messages. The report may be in a file, or nowhere.
+    if quiet or format != "console":
+        for outcome in stopped:
+            print_message(f"judge: {outcome.suite.path}: {outcome.trouble}")
+    if stopped:
         raise click.exceptions.Exit(2)
     raise click.exceptions.Exit(0 if outcomes.passed else 1)
 

@@ -124,6 +124,17 @@ def test_refuses_suites_that_cannot_run(run: Callable[..., Any]) -> None:
     assert has_line(missed.out, "calls.jsonl", "does not hold")
 
 
+@pytest.mark.parametrize("words", [["--json"], ["--quiet"]])
+def test_the_reason_of_a_stopped_suite_is_on_stderr_if_the_console_has_no_report(
+    run: Callable[..., Any], words: list[str]
+) -> None:
+    assert run("s.judge.yaml", "--record", "calls.jsonl", "--no-cache").code == 0
+    edit('"?"', "Hm.")
+    stopped = run("s.judge.yaml", "--replay", "calls.jsonl", "--no-cache", *words)
+    assert stopped.code == 2
+    assert has_line(stopped.err, "judge: s.judge.yaml:", "recording lacks")
+
+
 def test_a_suite_without_a_criterion_is_refused(run: Callable[..., Any]) -> None:
     Path("data.jsonl").write_text('{"item": "1", "system": "A", "output": "a"}\n', encoding="utf-8")
     Path("empty.judge.yaml").write_text(
