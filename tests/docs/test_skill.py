@@ -32,18 +32,8 @@ SHARED_BY = 3
 """An option that at least this many of these commands have, with one meaning, is listed once."""
 MANY = 12
 """A command with at least this many of the shared options names the missing ones instead."""
-COMMON = (
-    *options_module._COMMON,
-    "where",
-    "ratings",
-    "key_env",
-    "reasons",
-    "record",
-    "replay",
-    "retry_failed",
-    "json",
-)
-"""The options in SKILL.md itself: options of the short help, and options that its jobs use."""
+COMMON = options_module._COMMON
+"""The options in SKILL.md itself: those of the short help."""
 OPTIONS_HEAD = f"""# All options of judge
 
 {", ".join(f"`{name}`" for name in MODEL_COMMANDS)} share these options, but for the commands in brackets. An option with
@@ -201,7 +191,6 @@ def names_list() -> str:
 PARTS: dict[str, Callable[[], str]] = {
     "exit codes": lambda: table("running.md", "## Stop, resume, retry", "| exit code "),
     "run files": lambda: table("results.md", "# Files and formats", "| file "),
-    "formats": lambda: table("results.md", "## Formats", "| format "),
     "names": names_list,
     "options": common_options,
 }
