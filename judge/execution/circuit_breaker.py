@@ -12,8 +12,8 @@ from judge.core.messages import option
 from judge.core.records import Prompt
 from judge.scoring.parse import split_replies
 
-FIRST = 20
-"""Judgments of a criterion after which judge stops asking if all failed for one reason."""
+_MAX_FAILURES = 20
+"""Failed prompts of a criterion after which judge stops asking, if all failed for one reason."""
 
 
 class CircuitBreaker:
@@ -21,17 +21,17 @@ class CircuitBreaker:
 
     The others start as soon as one has a score, or two have failed for different reasons. If all 20
     fail for one reason, `stopped` is the explanation, and "" until then. `error` is the name of
-    that error. Judgments of one prompt count once. With `waits` False none waits, because all
-    requests are gathered before any is sent.
+    that error. Failures of the same prompt count once. With `waits=False` no judgment waits: the
+    engine gathers all requests before it sends any.
     """
 
     def __init__(self, *, waits: bool = True) -> None:
         self.error = ""
         self.stopped = ""
         self._waits = waits
-        self._decided = False
+        self._may_continue = False
         self._running = 0
-        self._failed: set[tuple[str, ...]] = set()
+        self._failed_prompts: set[tuple[str, ...]] = set()
         self._changed = asyncio.Event()
 
     @asynccontextmanager
@@ -49,41 +49,55 @@ class CircuitBreaker:
 
     @property
     def _is_full(self) -> bool:
-        is_undecided = not (self._decided or self.stopped)
-        return is_undecided and self._running + len(self._failed) >= FIRST
+        """Whether the judgments that run and those that failed are already the first 20."""
+        n_started = self._running + len(self._failed_prompts)
+        return not self._is_decided and n_started >= _MAX_FAILURES
+
+    @property
+    def _is_decided(self) -> bool:
+        return self._may_continue or bool(self.stopped)
 
     def note(self, prompt: Prompt, error: JudgeError | None) -> None:
         """Note that a judgment has a score, or the error that it failed with."""
-        if self._decided or self.stopped:
+        if self._is_decided:
             return
         # These were not sent to a model, so they say nothing about it.
         if isinstance(error, NotAsked | NotSent | Unrecorded):
             return
-        # The subclasses of ParseError are one reason: no score in the reply.
-        error_name = ParseError.__name__ if isinstance(error, ParseError) else type(error).__name__
-        if error is None or self.error not in ("", error_name):
-            self._decided = True
-            self._failed.clear()
+        if error is None:
+            self._may_continue = True
+            return
+        error_name = _reason(error)
+        if self.error and self.error != error_name:
+            self._may_continue = True
             return
         self.error = error_name
-        self._failed.add(tuple(message["content"] for message in prompt.messages))
-        if len(self._failed) >= FIRST:
+        self._failed_prompts.add(tuple(message["content"] for message in prompt.messages))
+        if len(self._failed_prompts) >= _MAX_FAILURES:
             self.stopped = self._explanation(error)
 
     def _explanation(self, error: JudgeError) -> str:
+        """Return why judge stopped asking, and what to do; `error` is the last failure."""
         if isinstance(error, ParseError):
-            first_reply = one_line(_first_reply(error.raw), 120)
-            example = repr(first_reply)
+            reply = one_line(_first_reply(error.raw), 120)
+            example = repr(reply)
             options = ", ".join([option("max_tokens"), option("reply"), option("structured")])
             return (
-                f"judge stopped asking, because none of the model's first {FIRST} replies has a "
-                f"score, such as {example}: {error}. Change {options} or the model; "
+                f"judge stopped asking, because none of the model's first {_MAX_FAILURES} replies has "
+                f"a score, such as {example}: {error}. Change {options} or the model; "
                 f"with {option('retry_failed', True)} judge asks again"
             )
         return (
-            f"judge stopped asking, because the first {FIRST} requests failed alike, with "
-            f"{self.error}: {error}. Once that is mended, the same command asks again"
+            f"judge stopped asking, because the first {_MAX_FAILURES} requests failed alike, "
+            f"with {self.error}: {error}. Once that is mended, the same command asks again"
         )
+
+
+def _reason(error: JudgeError) -> str:
+    """Return the name of an error's class; one for all ParseErrors, as no reply has a score."""
+    if isinstance(error, ParseError):
+        return ParseError.__name__
+    return type(error).__name__
 
 
 def _first_reply(raw_reply: str) -> str:
