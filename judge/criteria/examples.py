@@ -1,6 +1,6 @@
-"""Examples of a criterion: texts with the score that they deserve.
+"""Read and check the examples of a criterion: texts with the score that they deserve.
 
-They are in its header, in a file beside it, or in Python.
+They come from its header, from a file beside it, or from Python.
 """
 
 from __future__ import annotations
@@ -27,26 +27,28 @@ def read_examples(
     examples: list[Any] | str,
     scale: Scale,
 ) -> tuple[Example, ...]:
-    """Return the examples that the header of a criterion's text has.
+    """Return the examples of a criterion whose file `label` has this text.
 
-    `examples` is a list, or the name of a file beside the criterion's own. Raises CriterionError or
-    DataError, with file and line.
+    `examples` is what the header says: a list of them, or the name of a file in the same folder.
+    Raises CriterionError or DataError, with file and line.
     """
-    key, value = yaml_lines.nodes(front_matter(text), "examples")
-    # There is no node if the key came with a merged one (<<: *base).
-    line = key.start_mark.line + 1 if key else 1
+    key_node, list_node = yaml_lines.nodes(front_matter(text), "examples")
+    # There are no nodes if the key came with a merged one (<<: *base).
+    line = key_node.start_mark.line + 1 if key_node else 1
     location = f"{label}:{line}"
     if isinstance(examples, str):
-        return check_examples(_file(location, Path(label).parent, examples), scale)
-    locations = [location] * len(examples)
-    if value:
-        lines = [node.start_mark.line + 1 for node in value.value]
+        folder = Path(label).parent
+        return check_examples(_examples_in_file(location, folder, examples), scale)
+    if list_node:
+        lines = [node.start_mark.line + 1 for node in list_node.value]
         locations = [f"{label}:{line}" for line in lines]
+    else:
+        locations = [location] * len(examples)
     return check_examples(zip(locations, examples, strict=True), scale)
 
 
-def _file(location: str, folder: Path, file_name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each example of a file with its location."""
+def _examples_in_file(location: str, folder: Path, file_name: str) -> Iterator[tuple[str, Any]]:
+    """Yield each example of a file with its location. `location` is that of the file's name."""
     check_inside(location, file_name)
     path = folder / file_name
     if not path.is_file():
@@ -58,8 +60,8 @@ def _file(location: str, folder: Path, file_name: str) -> Iterator[tuple[str, An
     for row in rows.rows(path):
         if isinstance(row, rows.RawRow):
             cells = row.cells.items()
-            present = {key: cell for key, cell in cells if not rows.is_missing(cell, row.flat)}
-            yield row.where, present
+            example = {key: cell for key, cell in cells if not rows.is_missing(cell, row.flat)}
+            yield row.where, example
 
 
 def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Example, ...]:
@@ -67,7 +69,7 @@ def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Ex
 
     Scores become labels of the scale. Raises CriterionError.
     """
-    # No more are read: a file of examples may have any number of rows.
+    # One more than allowed, and not all: a file may have any number of rows.
     located = list(islice(entries, MAX_EXAMPLES + 1))
     if len(located) > MAX_EXAMPLES:
         location, _ = located[-1]
@@ -92,7 +94,9 @@ class _Keys(BaseModel):
 
 
 def _example(location: str, entry: Any, scale: Scale) -> Example:
+    """Return an entry as an Example. Raises CriterionError."""
     if isinstance(entry, Mapping):
+        # `reason:` without a value is as good as no `reason`.
         entry = {key: value for key, value in entry.items() if value is not None}
     try:
         keys = _Keys.model_validate(entry)
