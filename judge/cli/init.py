@@ -69,6 +69,7 @@ def init_command(
     files are never overwritten. With --skill, write what an agent has to know about judge, for
     example into .claude/skills or .agents/skills. The other options are for --suite.
     """
+    # One of three tasks: a skill, a suite or a project. `options` are for a suite.
     if skill is not None:
         if folder is not None or suite is not None or output is not None or options:
             raise ConfigError(
@@ -83,7 +84,7 @@ def init_command(
             )
         _init_suite(suite, output, options)
         return
-    suite_options = [*options]
+    suite_options = list(options)
     if output is not None:
         suite_options.append("output")
     if suite_options:
@@ -139,9 +140,12 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
     click.echo(f"{suite.path}: read it, then judge test {suite.path}")
     for unused in suite.unused_columns:
         click.echo(unused)
+    # The data's ratings are by criteria that the suite does not have.
     rated_criteria = [one_line(name) for name in suite.untested_ratings()]
     if rated_criteria:
+        names = ", ".join(rated_criteria)
+        first_criterion = rated_criteria[0]
         click.echo(
-            f"the suite tests no rated criterion ({', '.join(rated_criteria)}): judge init --suite "
-            f"{data} --criteria {rated_criteria[0]}.jinja, with a criterion of that name"
+            f"the suite tests no rated criterion ({names}): judge init --suite {data} "
+            f"--criteria {first_criterion}.jinja, with a criterion of that name"
         )

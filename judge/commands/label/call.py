@@ -66,20 +66,21 @@ def label(
         "seed": seed,
     }
     config_class = RankConfig if pairwise else RunConfig
-    config, _, loaded_criteria = to_config(config_class, data, criteria, None, options)
+    # There is no model, because people rate the texts.
+    arguments = to_config(config_class, data, criteria, None, options)
     rater_names = split(raters) if isinstance(raters, str) else list(raters)
     labelling = prepare_labelling(
-        config,
+        arguments.config,
         rater_names,
         Path(output),
         data=data,
-        loaded_criteria=loaded_criteria,
+        loaded_criteria=arguments.custom_criteria,
         items=items,
         pairwise=pairwise,
         repeat=repeat,
     )
     labelling.require_raters()
-    # A file that cannot be read or written is an error before anybody rates.
+    # Both raise for a file that cannot be read or written: nobody should rate in vain.
     labelling.ratings()
     labelling.check_output()
     serve(labelling)
@@ -112,15 +113,19 @@ def serve(labelling: Labelling) -> None:
         finally:
             server.shutdown()
             thread.join()
-    # A request may still be writing its rating, which holds the lock.
+    # A request that still writes a rating holds the lock: wait for it.
     with labelling.lock:
         pass
 
 
 def _wait_for_ratings(labelling: Labelling) -> None:
-    """Wait until every rater has rated everything, and then for `_GRACE_SECONDS`."""
+    """Wait until every rater has rated everything, and then for `_GRACE_SECONDS`.
+
+    Any further rating starts the wait again.
+    """
     complete_since: float | None = None
-    former_size = -1  # no size, so that the ratings of an earlier call are counted
+    # No file has this size, so that the ratings of an earlier call are counted.
+    former_size = -1
     while complete_since is None or time.monotonic() - complete_since < _GRACE_SECONDS:
         time.sleep(_POLL_SECONDS)
         size = labelling.output.stat().st_size if labelling.output.exists() else 0
