@@ -1,8 +1,8 @@
-"""What the limits of a suite need before it runs: its longest prompt, and its uncached price."""
+"""Estimate the two values that a suite may limit: its longest prompt, and its uncached price."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from judge.config import RunConfig
@@ -23,53 +23,65 @@ def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     """Estimate the tokens of the longest prompt of any judgment; 0 without a judge."""
     longest = 0
     for prepared in runs:
-        for judge_name, provider in prepared.judges.items():
-            settings = prepared.opened[judge_name].settings
-            criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
-            renderers = make_renderers(criteria)
-            strategy, *_ = strategies.strategies_for(settings, provider.decides)
-            for judgment in judgments(prepared, judge_name):
-                criterion = judgment.criterion
-                try:
-                    renderer = renderers[criterion.name]
-                    prompt = renderer.render(judgment.sample, judgment.opponent)
-                except CriterionError:
-                    # It will be a failed judgment, which sends no prompt.
-                    continue
-                requests = strategies.requests(prompt, criterion, strategy, settings)
-                longest = max(longest, token_estimates.estimate_request(requests[0]))
+        for judge_name in prepared.judges:
+            longest = max(longest, max(_prompt_tokens(prepared, judge_name), default=0))
     return longest
 
 
-def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
-    """Return the price of all judgments in US dollars without a cache.
+def _prompt_tokens(prepared: PreparedRun, judge_name: str) -> Iterator[int]:
+    """Yield the estimated tokens of the first request of each judgment of a judge."""
+    opened = prepared.opened[judge_name]
+    settings = opened.settings
+    provider = prepared.judges[judge_name]
+    criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
+    renderers = make_renderers(criteria)
+    preferred_strategy = strategies.strategies_for(settings, provider.decides)[0]
+    for judgment in judgments(prepared, judge_name):
+        criterion = judgment.criterion
+        try:
+            renderer = renderers[criterion.name]
+            prompt = renderer.render(judgment.sample, judgment.opponent)
+        except CriterionError:
+            # It will be a failed judgment, which sends no prompt.
+            continue
+        requests = strategies.requests(prompt, criterion, preferred_strategy, settings)
+        yield token_estimates.estimate_request(requests[0])
 
-    None if it is unknown, and the reason. For a recording, this is the price of its model at the
-    configured or the recorded address.
+
+def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
+    """Return the price of all judgments in US dollars without a cache, and "".
+
+    If it is unknown, return None and the reason. For a recording, this is the price of its model at
+    the configured or the recorded address.
     """
     total = 0.0
     for prepared in runs:
-        # After a run, its recording answers every request, as a cache would.
-        without_replies = {"cache": False, "replay": None, "record": None}
-        config = prepared.config.model_copy(update=without_replies)
         try:
-            opened = dict(prepared.opened)
-            for judge_name, judge in prepared.opened.items():
-                replayed = judge.provider
-                # Scripted replies cost nothing, neither when recorded nor when replayed.
-                if isinstance(replayed, ReplayProvider) and not replayed.asked_no_model:
-                    provider = _recorded_judge(config, replayed)
-                    opened[judge_name] = replace(judge, provider=provider)
-            uncached = replace(prepared, config=config, opened=opened, notes=())
-            estimate = estimate_cost(uncached)
+            estimate = estimate_cost(_without_replies(prepared))
         except ConfigError as error:
             return None, str(error)
         if estimate.price is None:
-            unpriced = [judge.money for judge in estimate.judges if judge.money.price is None]
-            first_unpriced = unpriced[0]
-            return None, first_unpriced.why
+            reasons = [judge.money.why for judge in estimate.judges if judge.money.price is None]
+            return None, reasons[0]
         total += estimate.price
     return total, ""
+
+
+def _without_replies(prepared: PreparedRun) -> PreparedRun:
+    """Return the run without cache and recording, so that its models would answer.
+
+    Raises ConfigError if the model of a recording cannot be opened.
+    """
+    # After a run, its recording answers every request, as a cache would.
+    config = prepared.config.model_copy(update={"cache": False, "replay": None, "record": None})
+    opened = dict(prepared.opened)
+    for judge_name, judge in prepared.opened.items():
+        replayed = judge.provider
+        # Scripted replies cost nothing, neither when recorded nor when replayed.
+        if isinstance(replayed, ReplayProvider) and not replayed.asked_no_model:
+            provider = _recorded_judge(config, replayed)
+            opened[judge_name] = replace(judge, provider=provider)
+    return replace(prepared, config=config, opened=opened, notes=())
 
 
 def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
@@ -82,8 +94,8 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
     judge_name = f"decisions/{model}" if provider.decides else model
     base_url = config.base_url
     if base_url is None and provider.servers:
-        base_url, *others = provider.servers
-        if others:
+        if len(provider.servers) > 1:
             servers = " and ".join(provider.servers)
             raise ConfigError(f"{model} was recorded at {servers}, whose prices may differ")
+        base_url = provider.servers[0]
     return open_judge(config, Judge(name=judge_name, base_url=base_url), sends=False)
