@@ -82,6 +82,7 @@ def test_a_label_is_read_as_a_verb(text: str, scale: Scale, expected: str) -> No
         ("원문은 적합합니다.", FIT_KO),
         ("예를 들어 적합합니다.", FIT_KO),
         ("이 글은 적합합니다. 최종: 부적합합니다.", FIT_KO),
+        ("통과. 이 글은 실패했습니다.", PASS_KO),
         ("글에 “적합합니다”라고 적혀 있습니다.", FIT_KO),
         ("통과하지 못했습니다.", PASS_KO),
         ("통과시켜 주세요.", PASS_KO),

@@ -56,12 +56,12 @@ _LETTERS = {
     chinese.__name__: re.compile("[一-龥]"),
 }
 _reader = lru_cache(maxsize=16_384)(reader)  # compiling takes longer than reading
-# A full stop after a word of three letters that is no abbreviation, after a number or closing mark,
+# A full stop after a word of three letters that is no abbreviation, two Korean syllables, after a number or closing mark,
 # or after one capital letter ("Text A."); an East Asian one; or a line break.
 _SENTENCE_END = re.compile(
     r"""(?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)
     (?<!\best)(?<!\bavg)(?<!\bbijv)(?<!\bbspw)(?<!\bнапр)
-    |(?<=[0-9)\]}”"’'*_\ufffc☆★])|(?<=[0-9][점点分])|(?<=\b[A-Z])(?<!\be\.g)(?<!\bz\.B))
+    |(?<=[가-힣][가-힣])|(?<=[0-9)\]}”"’'*_\ufffc☆★])|(?<=[0-9][점点分])|(?<=\b[A-Z])(?<!\be\.g)(?<!\bz\.B))
         [.!?]["'”’)\]*_\ufffc]*+\s++
     |[。！？][”」』）]*+\s*+|(?<![^\S\r\n])[^\S\r\n]*+[\r\n]\s*+""",
     re.IGNORECASE | re.VERBOSE,
