@@ -125,8 +125,8 @@ def missing_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> li
     ]
     if not lacking or "char" not in used:
         return []
-    in_cjk = [string for string in {*strings} if text.is_cjk(string)]
-    codes = {text.detect_language([string]) for string in in_cjk}
+    beyond_ascii = [string for string in {*strings} if text.is_mostly_beyond_ascii(string)]
+    codes = {text.detect_language([string]) for string in beyond_ascii}
     notes: list[str] = []
     for language in lacking:
         if language.code not in codes:

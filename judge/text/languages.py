@@ -25,18 +25,19 @@ HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 class Language:
     """A language that judge has prompts, a tokenizer and rules for sentences for.
 
-    `tokenizers` are names of `text.tokenizer`, the usual one first; `bleu` is sacrebleu's name of
-    its own. `letters` are the letters of its script, as in a class of a regular expression; empty
-    for an alphabet, whose words are counted instead. `own_letters` distinguish it from another
-    language of the same script: at least a tenth of its letters. A single text with fewer than
-    `least` letters, or words of an alphabet, is too short to detect its language. `spaced` is
-    whether white space separates its words.
-
-    `stops` end a sentence without white space after them, and so does a full stop after one of the
-    letters `final`. Text between `quotes` (pairs of marks) stays in its sentence. The sentence
-    continues after them if the regular expression `goes_on` matches.
-
-    `yes_no` are the answers to a question, as people write them.
+    - `tokenizers`: names of `text.tokenizer`, the usual one first; `bleu`: sacrebleu's tokenizer.
+    - `letters`: the letters of its script, as in a class of a regular expression; empty for an
+      alphabet, whose words are counted instead.
+    - `own_letters`: letters that distinguish it from another language of the same script: at least
+      a tenth of its letters.
+    - `min_letters`: with fewer letters, or words of an alphabet, a single text is too short to
+      detect its language.
+    - `spaced`: whether white space separates its words.
+    - `stops`: marks that end a sentence without white space after them.
+    - `final`: letters after which a full stop does so too.
+    - `quotes`: pairs of marks; the text between them stays in its sentence.
+    - `goes_on`: a regular expression; what matches it after such a pair continues the sentence.
+    - `yes_no`: the answers to a question, as people write them.
     """
 
     code: str
@@ -45,7 +46,7 @@ class Language:
     bleu: str
     letters: str = ""
     own_letters: str = ""
-    least: int = 10
+    min_letters: int = 10
     spaced: bool = True
     stops: str = ""
     final: str = ""
@@ -60,7 +61,7 @@ class Language:
 
 
 _TABLE = (
-    Language("en", "English", ("en",), "13a", least=5, quotes=(("“", "”"),)),
+    Language("en", "English", ("en",), "13a", min_letters=5, quotes=(("“", "”"),)),
     Language(
         "ja",
         "Japanese",
@@ -90,12 +91,13 @@ _TABLE = (
         ("zh", "zh-words"),
         "zh",
         letters=HAN,
-        least=20,
+        min_letters=20,
         spaced=False,
         stops="。！？｡",
         quotes=(("（", "）"),),
         yes_no=("是", "否"),
-        goes_on=(  # who speaks, and a verb of saying that is no part of 听说, 知道, 小说, 疑问 …
+        # Who speaks, and a verb of saying that is no part of 听说, 知道, 小说, 疑问: 他笑着说，
+        goes_on=(
             r"[^\s。！？…，,：:“”「」『』]{0,9}?(?<![听聽据據传傳虽雖小知味街轨軌难難学學疑访訪顾顧])"
             r"(?:[说說问問道喊叫答]|回答)[道着著完了]?(?=[。，,：:；！？]|\Z)"
         ),
@@ -114,8 +116,8 @@ else:
 BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
 """The languages whose letters tell them from every alphabet: Chinese, Japanese and Korean."""
 
-# \w lacks the marks that Arabic, Hebrew, Indic and Tibetan words are written with, which would cut
-# them in pieces.
+# The classes of characters that words are made of. \w lacks the marks that Arabic, Hebrew, Indic and
+# Tibetan words are written with, and without them the words would be cut in pieces.
 MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f"
     "\u0670\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
@@ -167,24 +169,28 @@ _OWN_SHARE = 0.1  # Japanese prose has about half of kana; a の in a Chinese ti
 def detect_language(texts: Iterable[str]) -> str:
     """Return the code of the language of most of the words, by script.
 
-    `en` stands for Latin or any other script. Two characters of Han or kana count as a word, so
-    that a sentence full of Latin names keeps its language; a word of Korean ends at white space.
-    Hangul is Korean; Han is Japanese if a tenth of the Han and kana is kana or `han_writing` says
-    so, else Chinese. Looks at the first 2,000 characters of each text, 200,000 in all. No letters
-    at all: `en`.
+    - `en` stands for Latin and any other script, and for texts without letters.
+    - Hangul is Korean. Han is Japanese if a tenth of the Han and kana is kana, or if `han_writing`
+      says so, else Chinese.
+    - Two characters of Han or kana count as a word, so that a sentence full of Latin names keeps
+      its language. A word of Korean ends at white space.
+
+    Reads the first 2,000 characters of each text, 200,000 in all.
     """
-    return _most_written(_beginnings(texts))[0]
+    code, _ = _most_written(_beginnings(texts))
+    return code
 
 
 def is_unspaced(texts: Iterable[str]) -> bool:
     """Return whether most of the texts is in a script without spaces between words.
 
-    Such scripts cut no words at spaces. These are Han, kana, Thai, Lao, Burmese and Khmer; two
-    characters or clusters count as a word. Reads as much as `detect_language`, which is `en` for
-    the last four.
+    These are Han, kana, Thai, Lao, Burmese and Khmer; two characters or clusters count as a word.
+    Reads as much as `detect_language`, which returns `en` for the last four.
     """
     text = _beginnings(texts)
-    text = normal(text) if _UNSPACED.search(text) else ""
+    if not _UNSPACED.search(text):
+        return False
+    text = normal(text)
     unspaced = len(_UNSPACED.findall(text))
     spaced_words = len(_SPACED_WORD.findall(text))
     return unspaced >= max(1, 2 * spaced_words)
@@ -227,10 +233,10 @@ def _characters_in_rows(codec: str, first: int, last: int) -> frozenset[str]:
 
 
 def han_writing(text: str) -> str:
-    """Return whose Han characters a text has: `ja`, `Simplified` or `Traditional` Chinese.
+    """Return whose Han characters a text has: `ja`, `Simplified` or `Traditional` (Chinese).
 
-    It is the standard that lacks the fewest of them among its frequent characters; "" if it may be
-    either kind of Chinese or Japanese.
+    It is the writing whose frequent characters lack the fewest of them; "" if Japanese and a form
+    of Chinese lack equally many.
     """
     # 々 is in no standard's frequent characters.
     counts = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))
@@ -261,11 +267,11 @@ def _form_letters() -> dict[str, frozenset[str]]:
 
 
 def han_form(text: str) -> str:
-    """Return `Simplified` or `Traditional`, the form of Chinese of most telling characters.
+    """Return the form of Chinese of a text: `Simplified`, `Traditional`, or "" if it has neither.
 
-    Only characters that one form alone writes count. "" if no or as many characters of either form
-    occur: 中文 is the same in both. Characters that merged in Simplified Chinese but are written in
-    both (后, 里, 面, 干) do not tell. The text has to be Chinese: 国 is Japanese as well.
+    Only characters that one form alone writes count, so 中文 has neither form, and 后, 里, 面 and 干,
+    which both forms write, do not count. "" also for equally many characters of both forms. The
+    text has to be Chinese: 国 is Japanese as well.
     """
     simplified_letters = _form_letters()["Simplified"]
     traditional_letters = _form_letters()["Traditional"]
@@ -298,30 +304,32 @@ def _outputs_and_sources(samples: Iterable[Sample]) -> Iterator[str]:
 def detect_language_or_none(text: str) -> str | None:
     """Return the code of one text's language, None if it is too short to tell.
 
-    Too short are Latin names, or a headline without kana. It takes five words, ten characters of
-    Japanese or Korean, or 20 of Chinese that are not Japanese as well.
+    It takes five words, ten characters of Japanese or Korean, or 20 of Chinese that are not
+    Japanese as well.
     """
     beginning = text[:_LOOK_AT_EACH]
     code, count = _most_written(beginning)
     language = LANGUAGES[code]
-    if count < language.least:
+    if count < language.min_letters:
         return None
-    may_be_japanese = language.letters == HAN and not han_writing(beginning)
-    return None if may_be_japanese else code
+    # A headline may have Han characters only, which Chinese and Japanese share.
+    if language.letters == HAN and not han_writing(beginning):
+        return None
+    return code
 
 
 def _most_written(text: str) -> tuple[str, int]:
-    """Return the language that most words of a text are in, and how many letters it has.
+    """Return the language of most words of a text, and the number of its letters in the text.
 
-    For an alphabet, words are counted instead.
+    For an alphabet, it is the number of words.
     """
     text = normal(text)
-    words = _words_by_language(text)
-    code = max(words, key=words.__getitem__)
+    n_words = _words_by_language(text)
+    code = max(n_words, key=n_words.__getitem__)
     letters = LANGUAGES[code].letters
     if letters:
         return code, len(_LETTERS_OF[letters].findall(text))
-    return code, int(words[code])
+    return code, int(n_words[code])
 
 
 def word_shares(texts: Iterable[str]) -> dict[str, float]:
@@ -351,49 +359,51 @@ def count_words(text: str) -> float:
 def _words_by_language(text: str) -> dict[str, float]:
     """Count the words of each language by script.
 
-    Of equal counts, the language with a script of its own comes first. A word of Korean is bounded
-    by white space and has a Hangul letter, so `GPT와` is one. Two letters of Chinese or Japanese are
-    a word.
+    The order decides between equal counts: `max` takes the first one, so languages with a script of
+    their own come first. Two letters of Chinese or Japanese are a word. A word of Korean is bounded
+    by white space and has a Hangul letter, so `GPT와` is one.
     """
     if text.isascii():
         return {DEFAULT_LANGUAGE: len(_OTHER_WORD.findall(text))}
-    letters = {script: len(pattern.findall(text)) for script, pattern in _LETTERS_OF.items()}
-    words: dict[str, float] = {}
+    n_letters = {letters: len(pattern.findall(text)) for letters, pattern in _LETTERS_OF.items()}
+    n_words: dict[str, float] = {}
     rest = text
     for language in BY_SCRIPT:
-        already_japanese = language.letters == HAN and "ja" in words
-        if already_japanese or not _is_written(language, letters, text):
+        # Japanese comes before Chinese in the table, and its Han characters are not counted twice.
+        already_japanese = language.letters == HAN and "ja" in n_words
+        if already_japanese or not _is_written(language, n_letters, text):
             continue
         if language.spaced:
             has_letter = _LETTERS_OF[language.letters].search
             parts = rest.split()
             other_parts = [part for part in parts if not has_letter(part)]
-            words[language.code] = len(parts) - len(other_parts)
+            n_words[language.code] = len(parts) - len(other_parts)
             rest = " ".join(other_parts)
         else:
-            words[language.code] = letters[language.letters] / 2
-    words[DEFAULT_LANGUAGE] = len(_OTHER_WORD.findall(rest))
-    return words
+            n_words[language.code] = n_letters[language.letters] / 2
+    n_words[DEFAULT_LANGUAGE] = len(_OTHER_WORD.findall(rest))
+    return n_words
 
 
-def _is_written(language: Language, letters: Mapping[str, int], text: str) -> bool:
+def _is_written(language: Language, n_letters: Mapping[str, int], text: str) -> bool:
     """Return whether a text has this language's script, and not another language of the script.
 
-    `letters` has the number of the text's letters by script.
+    `n_letters` has the number of the text's letters in each class of `_LETTERS_OF`.
     """
-    in_script = letters[language.letters]
+    in_script = n_letters[language.letters]
     if not in_script:
         return False
-    if not language.own_letters or letters[language.own_letters] >= _OWN_SHARE * in_script:
+    if not language.own_letters:
         return True
-    return han_writing(text) == language.code
+    has_own_letters = n_letters[language.own_letters] >= _OWN_SHARE * in_script
+    return has_own_letters or han_writing(text) == language.code
 
 
-def is_cjk(text: str) -> bool:
-    """Return whether more than half of the letters are beyond a-z.
+def is_mostly_beyond_ascii(text: str) -> bool:
+    """Return whether more than half of the letters are beyond a-z, after NFKC.
 
-    ROUGE's English rules do not suit such a text. True for Chinese, Japanese and Korean, and as
-    well for Cyrillic, Greek, Arabic and other scripts.
+    ROUGE's English rules do not suit such a text: Chinese, Japanese or Korean, Cyrillic, Greek,
+    Arabic and others.
     """
     if text.isascii():
         return False
@@ -448,10 +458,10 @@ def script_of(letter: str) -> str:
 
 
 def is_english(text: str) -> bool:
-    """Return whether no more words have letters beyond a-z than are English function words.
+    """Return whether a text looks English by its letters and function words.
 
-    True for any text in a-z alone. False for Latin letters with diacritics if the text does not
-    look English.
+    It does if no more words have letters beyond a-z than are English function words: "the café was
+    full", but not "le café était plein". Any text in a-z alone does.
     """
     text = unicodedata.normalize("NFKC", text).lower()
     if not _BEYOND_ASCII(text):
@@ -463,10 +473,10 @@ def is_english(text: str) -> bool:
 
 
 def normal(text: str) -> str:
-    """Return a text in Unicode's form NFKC, in which equal letters are equal.
+    """Return a text in NFKC, in which equal letters have equal code points.
 
-    With letters of Chinese, Japanese or Korean, full-width punctuation stays, because it ends their
-    sentences.
+    If the text has Chinese, Japanese or Korean letters, full-width punctuation stays, because it
+    ends their sentences.
     """
     if text.isascii():
         return text

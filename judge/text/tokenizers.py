@@ -23,9 +23,9 @@ from judge.text.languages import (
     SCRIPTS,
     cut_words,
     detect_language,
-    is_cjk,
     is_english,
     is_latin,
+    is_mostly_beyond_ascii,
     is_unspaced,
     tokens,
 )
@@ -313,7 +313,7 @@ def tokenizer_for(parts: Sequence[str]) -> str:
     """
     if all(part.isascii() for part in parts):
         return "en"
-    mostly_foreign = [part for part in parts if is_cjk(part)]
+    mostly_foreign = [part for part in parts if is_mostly_beyond_ascii(part)]
     language = detect_language(mostly_foreign)
     if language != "en":
         return language if installed(language) else "char"

@@ -48,11 +48,13 @@ def test_one_long_text_does_not_decide_the_language() -> None:
 
 
 @given(ANY_TEXT)
-def test_is_cjk_is_true_if_most_letters_are_not_ascii(line: str) -> None:
+def test_text_is_mostly_beyond_ascii_if_most_of_its_letters_are(line: str) -> None:
     lowered = unicodedata.normalize("NFKC", line).lower()
     letters = [c for c in lowered if unicodedata.category(c).startswith("L")]
     ascii_letters = re.findall(r"[a-z]", lowered)
-    assert text.is_cjk(line) == (len(letters) - len(ascii_letters) > len(letters) / 2)
+    assert text.is_mostly_beyond_ascii(line) == (
+        len(letters) - len(ascii_letters) > len(letters) / 2
+    )
 
 
 @pytest.mark.parametrize(

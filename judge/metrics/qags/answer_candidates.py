@@ -64,7 +64,7 @@ class Nouns:
             if not output.strip() or language != "en":
                 continue
             # A text that `themes` refuses needs no model.
-            if not text.is_cjk(output) and not is_other_language(output):
+            if not text.is_mostly_beyond_ascii(output) and not is_other_language(output):
                 raise MissingExtra(_no_english())
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
@@ -77,7 +77,7 @@ class Nouns:
         for output, language in zip(outputs, languages(outputs), strict=True):
             # "en" stands for all scripts and languages that are not detected.
             if self._tool is None and language == "en":
-                if text.is_cjk(output):
+                if text.is_mostly_beyond_ascii(output):
                     results.append(_NO_FINDER)
                     continue
                 if is_other_language(output):
