@@ -20,7 +20,7 @@ from judge.core.messages import speaking_to
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
-_LOWEST = {"seed": 0, "n": 0, "n_resamples": 1}
+_LOWEST = {"seed": 0, "n": 0, "n_resamples": 1, "step": 1}
 """The lowest value of arguments of these names."""
 _MAX_SHOWN = 40  # characters of a value in a message
 

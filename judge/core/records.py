@@ -16,7 +16,8 @@ from math import isclose
 from pathlib import PurePath
 from typing import Any, Literal
 
-from judge.core.errors import ParseError
+from judge.core.arguments import checking_arguments
+from judge.core.errors import CriterionError, ParseError
 from judge.core.normalization import whole, whole_value
 from judge.core.signature import Signature
 
@@ -155,8 +156,11 @@ class Scale:
     halves: bool = False
 
     @classmethod
+    @checking_arguments
     def integers(cls, low: int, high: int, step: int = 1) -> Scale:
-        """Return the scale low, low + step, …, high."""
+        """Return the scale low, low + step, …, high. Raises CriterionError if `low` is above."""
+        if low > high:
+            raise CriterionError(f"a scale from {low} to {high} has no labels")
         numbers = range(low, high + 1, step)
         labels = tuple(str(number) for number in numbers)
         values = tuple(float(number) for number in numbers)

@@ -114,6 +114,7 @@ def stream(
     locations = _TextLocations()
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
+            _check_sample(row)
             samples = [_with_plain_names(row)]
         else:
             columns |= dict.fromkeys(row.cells)
@@ -232,6 +233,26 @@ def _dotted_cell_name(column: str) -> str:
         return column
     criterion = column.removeprefix(prefix)
     return f"{_RATED_CELL}.{criterion}"
+
+
+def _check_sample(sample: Sample) -> None:
+    """Raise DataError for a Sample from Python with a field of another type."""
+    texts = {"item": sample.item, "system": sample.system, "output": sample.output}
+    if sample.source is not None:
+        texts["source"] = sample.source
+    for field, text in texts.items():
+        if not isinstance(text, str):
+            raise DataError(f"Sample {sample.item!r}: {field} is {type_name(text)}, not text")
+    for field, mapping in (("human", sample.human), ("extra", sample.extra)):
+        if not isinstance(mapping, Mapping):
+            raise DataError(
+                f"Sample {sample.item!r}: {field} is {type_name(mapping)}, not a mapping"
+            )
+    if not isinstance(sample.references, tuple | list):
+        raise DataError(
+            f"Sample {sample.item!r}: references is {type_name(sample.references)}, not a tuple of "
+            "texts"
+        )
 
 
 def _with_plain_names(sample: Sample) -> Sample:

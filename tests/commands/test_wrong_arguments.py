@@ -106,3 +106,25 @@ def test_a_series_with_an_index_of_its_own_is_read_in_order() -> None:
 def test_lists_of_two_lengths_are_refused() -> None:
     with pytest.raises(DataError):
         judge.metrics.rouge.score(pd.Series(["a", "b"]), pd.Series(["a"]))
+
+
+@pytest.mark.parametrize(
+    "fields", [{"output": None}, {"item": 1}, {"source": 3}, {"human": 3}, {"references": None}]
+)
+def test_a_sample_with_a_field_of_another_type_is_refused(fields: dict[str, Any]) -> None:
+    sample = judge.Sample(**{"item": "1", "system": "a", "output": "text"} | fields)
+    with pytest.raises(DataError, match=rf"{next(iter(fields))} is "):
+        judge.load_samples([sample])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: judge.Scale.integers(5, 1),
+        lambda: judge.Scale.integers(1, 5, 0),
+        lambda: judge.Scale.integers("1", "5"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_scale_of_numbers_without_labels_is_refused(make: Callable[[], object]) -> None:
+    with pytest.raises(JudgeError):
+        make()
