@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from judge.commands.compare.command import compare
-from judge.commands.evaluate import Model, reject_unsupported, to_config
+from judge.commands.evaluate import Model, to_config
 from judge.commands.finished_runs import without_seen_ratings
 from judge.commands.options import RunOptions
 from judge.commands.progress_display import Watch, displayed
@@ -26,16 +26,11 @@ from judge.commands.suite_folders import (
     run_folder,
     write_pages,
 )
-from judge.config import (
-    RankConfig,
-    RunConfig,
-    criterion_entries,
-    load_config,
-    script_of,
-)
+from judge.commands.suite_overrides import SuiteOverrides
+from judge.config import RankConfig, RunConfig, criterion_entries, load_config
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.format import one_line, plural
-from judge.core.messages import Remark, command, in_python, option
+from judge.core.messages import Remark, command, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Criterion, Sample
 from judge.core.run_sync import run_sync
@@ -65,75 +60,6 @@ from judge.table import Table, split_rows
 
 _SELECTION_KEYS = ("limit", "where")
 """Keys that select the data to read; unused afterwards."""
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteOverrides:
-    """Arguments that override the suites' files.
-
-    They are criteria and options of a run, such as `model`.
-    """
-
-    options: Mapping[str, Any]
-    criteria: Sequence[str]
-    out: Path | None
-
-    @classmethod
-    def of(
-        cls,
-        model: Model | None,
-        options: Mapping[str, Any],
-        criteria: Sequence[str] | None,
-        out: str | Path | None,
-    ) -> SuiteOverrides:
-        """Check the arguments.
-
-        Raises ConfigError for an option that no suite has, and for an empty list of criteria.
-        """
-        if criteria is not None and not criteria:
-            run_command = command("run")
-            no_criteria = option("criteria", [] if in_python() else "none")
-            raise ConfigError(
-                f"criteria: none: a suite needs criteria; {run_command} with {no_criteria} "
-                "computes metrics"
-            )
-        reject_unsupported(options, "test", "a suite")
-        checked = load_config(options=options)
-        named: dict[str, Any] = {}
-        for option_name in checked.model_fields_set:
-            named[option_name] = getattr(checked, option_name)
-        if model is not None and model != []:
-            named["model"] = model
-        folder = None if out is None else Path(out)
-        return cls(named, criteria or (), folder)
-
-    @property
-    def overridden_keys(self) -> Collection[str]:
-        """Return the keys of a file that are overridden.
-
-        A judge also replaces the recording of a file.
-        """
-        keys = {*self.options}
-        if "model" in self.options:
-            keys.add("replay")
-        return keys
-
-    def apply_to(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options of a file with the overrides.
-
-        A recording replaces scripted replies of the file.
-        """
-        replaced = {*self.overridden_keys}
-        judges = options.get("model", ())
-        is_scripted = any(script_of(judge.name) for judge in judges)
-        if "replay" in self.options and is_scripted:
-            replaced.add("model")
-        unchanged = {
-            option_name: value
-            for option_name, value in options.items()
-            if option_name not in replaced
-        }
-        return {**unchanged, **self.options}
 
 
 def _prepare_run(
