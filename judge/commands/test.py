@@ -77,30 +77,25 @@ def _prepare_run(
     not None. Without a page, human ratings are left out, because they slow a run down;
     `with_ratings` puts them back. Raises JudgeError.
     """
-    out = folder
-    if folder is not None and pairwise:
-        out = folder / PAIRS
-    all_options = suite.options.items()
     options = {
-        option_name: value
-        for option_name, value in all_options
-        if option_name not in _SELECTION_KEYS
-    }
-    options |= {
+        **suite.options,
         "criteria": list(criteria),
         "metrics": [],
         "language": language,
-        "out": out,
+        "out": folder,
     }
     if pairwise:
-        # These columns hold values of single texts.
+        # Columns of scores hold values of single texts.
         options |= {"score_columns": {}, "judge_columns": {}}
+        options["out"] = None if folder is None else folder / PAIRS
+    for selection_key in _SELECTION_KEYS:
+        options.pop(selection_key, None)
     model = options.pop("model", None)
     config_class = RankConfig if pairwise else RunConfig
     parsed = to_config(config_class, None, None, model, options)
     config = parsed.config
     rows = list(texts.samples)
-    if out is None:
+    if folder is None:
         rows = [replace(sample, human={}, ratings={}) for sample in rows]
     prepared = prepare(
         config,
@@ -127,11 +122,13 @@ def _prepare_run(
 def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     """Return the result with the ratings of the data, and without scores that no case needs."""
     table = result.table
-    texts = suite_texts.judged[False]
+    pairwise = False
+    texts = suite_texts.judged[pairwise]
     criterion_of_column = {column.name: column.criterion for column in table.columns}
     needed_rows = []
     for row in table.rows():
         needed_texts = texts.texts_by_criterion.get(criterion_of_column[row.column])
+        # None for a column of scores from elsewhere, which is kept whole.
         if needed_texts is None or row.key in needed_texts:
             needed_rows.append(row)
     scores_and_failures = split_rows(needed_rows)
@@ -143,10 +140,12 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
 class PreparedSuite:
     """A suite that was read and checked; nothing has been sent or paid yet.
 
-    `runs` are by whether they compare pairs of texts; one that no case needs is left out. `ledger`
-    pays for both, and also for other suites if they share a budget. `together` is true if they
-    share the deadline. `folder` keeps the runs, if it is not None, and `last` is the earlier run
-    that it held. `risk`: whether to estimate how often the verdicts change.
+    - `runs`: one for single texts (key False) and one for pairs (True), without those that no case
+      needs.
+    - `ledger`: the budget of both runs, and of other suites if they share it.
+    - `together`: whether all suites share one deadline.
+    - `folder`: where the runs are saved, if it is not None; `last`: the earlier run that it held.
+    - `risk`: whether to estimate how often the verdicts change.
     """
 
     suite: Suite
@@ -166,7 +165,7 @@ class PreparedSuite:
 
     @property
     def replies_kept_in(self) -> tuple[str, ...]:
-        """Return what answers each run's paid replies again; "" if nothing does."""
+        """Return for each run where its paid replies are kept for another run; "" for nowhere."""
         return tuple(run.config.replies_kept_in for run in self.runs.values())
 
 
@@ -233,7 +232,7 @@ def prepare_suites(
 ) -> list[PreparedSuite]:
     """Read suites and check everything possible before the first request.
 
-    The arguments are those of `test`. `write` has systems that are prompts write their outputs.
+    The arguments are those of `test`. `write` generates the outputs of systems that are prompts.
     Raises one JudgeError with all mistakes.
     """
     entries = None if criteria is None else criterion_entries(criteria)
@@ -479,8 +478,8 @@ def _cases_of(prepared: PreparedSuite, criterion: str, text: tuple[str, str]) ->
     suite_texts = prepared.suite_texts
     names = []
     for case in prepared.suite.cases:
-        is_judged_so = suite_texts.criteria[case.criterion].name == criterion
-        if is_judged_so and text in suite_texts.texts_by_case[case.name]:
+        has_criterion = suite_texts.criteria[case.criterion].name == criterion
+        if has_criterion and text in suite_texts.texts_by_case[case.name]:
             names.append(case.name)
     return names
 
@@ -492,35 +491,25 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     """
     suite = prepared.suite
     baseline = prepared.baseline
-    result = results.get(False)
-    ranked = results.get(True)
-    scored = result
-    earlier_result = baseline.before
-    if result is not None:
-        scored = with_ratings(result, prepared.suite_texts)
-        result = scored
-        if earlier_result is not None:
-            # A rating that was used to make a run's prompt would favour that run.
-            result, earlier_result = without_seen_ratings([scored, earlier_result])
-    first_run = next(iter(prepared.runs.values()))
-    compared = _Compared(result, earlier_result, ranked, first_run.config.seed)
+    compared = _compared_results(prepared, results)
     judged, edited = _judge_cases(prepared, compared)
-    cases = [each.case for each in judged]
-    verdicts = [each.verdict for each in judged]
-    verdicts += _limit_verdicts(prepared, result, ranked)
-    drift = _compare_with_baseline(suite, baseline, result, earlier_result, compared.seed)
+    verdicts = [judged_case.verdict for judged_case in judged]
+    verdicts += _limit_verdicts(prepared, compared.result, compared.ranked)
+    drift = _compare_with_baseline(suite, baseline, compared)
     verdicts += drift.verdicts
-    notes = _notes(results, result, baseline)
+    notes = _notes(results, compared.result, baseline)
     if edited:
         edited_cases = plural(len(edited), "case")
         cases_not_judged = f"{edited_cases} of {edited[0].kind} not judged"
         notes.append(f"{cases_not_judged}: all the texts were edited.")
     notes += drift.notes
-    if baseline.keep is not None and scored is not None:
-        verdicts, note = _keep_baseline(baseline.keep, scored, cases, verdicts)
+    if baseline.keep is not None and compared.scored is not None:
+        drift_cases = {each.case.name for each in judged if each.case.needs_baseline}
+        verdicts, note = _keep_baseline(baseline.keep, compared.scored, drift_cases, verdicts)
         notes.append(note)
     risk = None
     if prepared.risk:
+        # The verdicts of the cases come first; those of limits and the baseline follow.
         other_verdicts = verdicts[len(judged) :]
         others_met = all(verdict.met for verdict in other_verdicts)
         risk = _estimate_risk(suite, judged, compared, others_met=others_met)
@@ -529,8 +518,8 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
     return Outcome(
         suite,
         tuple(verdicts),
-        result,
-        ranked,
+        compared.result,
+        compared.ranked,
         drift.comparison,
         tuple(each_note_once),
         warnings=tuple(baseline.warnings),
@@ -541,12 +530,37 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcom
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """The results that cases are about, the baseline to compare with, and the seed of tests."""
+    """The results that cases are about, the baseline to compare with, and the seed of tests.
 
+    `result` and `before` lack the ratings that were used to make a prompt; `scored` is `result`
+    with all ratings.
+    """
+
+    scored: Result | None
     result: Result | None
     before: Result | None
     ranked: Result | None
     seed: int
+
+
+def _compared_results(prepared: PreparedSuite, results: Mapping[bool, Result]) -> _Compared:
+    """Return the results of a suite's runs (by whether they compare pairs) with their baseline."""
+    before = prepared.baseline.before
+    scored = results.get(False)
+    if scored is not None:
+        scored = with_ratings(scored, prepared.suite_texts)
+    result = scored
+    if scored is not None and before is not None:
+        # A rating that was used to make a run's prompt would favour that run.
+        result, before = without_seen_ratings([scored, before])
+    first_run = next(iter(prepared.runs.values()))
+    return _Compared(
+        scored,
+        result,
+        before,
+        ranked=results.get(True),
+        seed=first_run.config.seed,
+    )
 
 
 def _judge_cases(
@@ -641,14 +655,11 @@ class _Drift:
     notes: Sequence[str] = ()
 
 
-def _compare_with_baseline(
-    suite: Suite,
-    baseline: Baseline,
-    result: Result | None,
-    earlier_result: Result | None,
-    seed: int,
-) -> _Drift:
+def _compare_with_baseline(suite: Suite, baseline: Baseline, compared: _Compared) -> _Drift:
     """Compare the result with the baseline: unchanged texts, and systems whose texts changed."""
+    result = compared.result
+    earlier_result = compared.before
+    seed = compared.seed
     if result is None or baseline.is_empty:
         return _Drift()
     new_columns = columns(result)
@@ -669,11 +680,11 @@ def _compare_with_baseline(
     if shared and baseline.edited is not None:
         comparison = compare(baseline.edited, result, seed=seed)
         verdicts += compare_changed_texts(suite, result, comparison.runs)
-    new_names = [
-        one_line(column_name) for column_name in new_columns if column_name not in old_columns
-    ]
-    added = ", ".join(new_names)
-    notes = [f"New, and not in the baseline: {added}."] if added else []
+    added_names = [name for name in new_columns if name not in old_columns]
+    notes = []
+    if added_names:
+        added = ", ".join(map(one_line, added_names))
+        notes.append(f"New, and not in the baseline: {added}.")
     if comparison is not None:
         notes += baselines.notes_on_settings(comparison.changes)
     return _Drift(verdicts, comparison, notes)
@@ -682,24 +693,23 @@ def _compare_with_baseline(
 def _keep_baseline(
     folder: Path,
     scored: Result,
-    cases: Sequence[Case],
+    drift_cases: Collection[str],
     verdicts: list[Verdict],
 ) -> tuple[list[Verdict], str]:
     """Save the run as the new baseline if nothing failed but changes from the old one.
 
-    Return the verdicts, in which such changes are accepted, and a note.
+    `drift_cases` are the names of the cases about such changes. Return the verdicts, in which the
+    changes are accepted, and a note.
     """
-    drift_cases = {case.name for case in cases if case.needs_baseline}
 
     def is_about_drift(verdict: Verdict) -> bool:
         if verdict.subject == "baseline":
             return True
         return verdict.subject == "case" and verdict.name in drift_cases
 
-    unmet_verdicts = [verdict for verdict in verdicts if not verdict.met]
-    unmet = sum(not is_about_drift(verdict) for verdict in unmet_verdicts)
-    if unmet:
-        failures = plural(unmet, "failure")
+    n_others = sum(not verdict.met and not is_about_drift(verdict) for verdict in verdicts)
+    if n_others:
+        failures = plural(n_others, "failure")
         return verdicts, f"Baseline not updated ({folder}): {failures} besides changes from it."
     scored.save(folder, pages=False, overwrite=True)
     accepted_verdicts = []
@@ -712,8 +722,9 @@ def _keep_baseline(
 
 
 def _texts(prepared: PreparedSuite, case: Case) -> list[tuple[str, str]]:
-    """Return the texts of a case; only unchanged ones show whether a judge drifts."""
+    """Return the texts of a case (item and system); of a case about drift, the unchanged ones."""
     texts = prepared.suite_texts.texts_by_case[case.name]
     if not case.needs_baseline:
         return list(texts)
+    # Only unchanged texts show whether a judge drifts.
     return [text for text in texts if text not in prepared.baseline.changed]
