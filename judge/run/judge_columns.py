@@ -263,6 +263,8 @@ def _check_words(column: JudgeColumn, rows: Sequence[Sample]) -> None:
     word = first_word.extra[column.cell]
     for row in rows:
         cell = row.extra.get(column.cell)
+        if isinstance(word, bool) and finite_number(cell) is not None:
+            continue  # Inspect has True and 0.5 in one column
         is_empty = is_missing(cell, flat=True) or str(cell).strip() in MISSING
         if is_empty or verdict(cell) is not None or finite_number(cell) in (0, 1):
             continue
