@@ -66,8 +66,6 @@ _LINE = re.compile(r"[^\r\n]+")
 _NUMBERED = re.compile(r"\s*+[0-9]+[.)]\s*+")
 # "1" or "2." at the beginning of a line
 _DIGIT_LINE = re.compile(r"^[ \t*#>-]*[0-9]+(?![0-9/])", re.MULTILINE)
-# "- it is clear"
-_LIST_ITEM = re.compile(r"\s*[-*•]\s+[^\W\d_]")
 # ".\nThe text" after the number of an entry
 _ENTRY = re.compile(r"[ \t*]*[.)][ \t*]*\n\s*\S")
 # "```json" around all of a reply
@@ -140,81 +138,13 @@ def read(
 ) -> ParsedScore:
     """Return the score of a reply.
 
-    Raises ParseError for a filtered, refused or empty reply, and like `find`; also for a cut one,
-    unless its first line is the score and text follows.
+    Raises ParseError for a cut, filtered, refused or empty reply, and like `find`.
     """
     if choice.finish_reason == NEARLY_JSON and judged is not None and not strict:
         score = find(choice.text, reply, scale, title, judged)
         return replace(score, reading="prose")
-    if choice.finish_reason == "length" and reply != "reason_then_score":
-        return _read_cut(choice, reply, scale, title, judged, strict=strict, cite=cite)
     _check_end(choice)
     return find(choice.text, reply, scale, title, judged, strict=strict, cite=cite)
-
-
-def _read_cut(
-    choice: Choice,
-    reply: ReplyKind,
-    scale: Scale,
-    title: str,
-    judged: str | None,
-    *,
-    strict: bool,
-    cite: bool,
-) -> ParsedScore:
-    """Return the score of a reply that was cut off in the text behind it. Raises ParseError.
-
-    The first line is nothing but the score: "4\n\nThe text is cl". The rest is read, too, because it
-    may give another one.
-    """
-    text = choice.text
-    try:
-        score = find(text, reply, scale, title, judged, strict=strict, cite=cite)
-        grammar = grammar_of(scale, title, cite)
-        line = _first_line(text, reply_start(text))
-        first = score_alone(text, line.start(), line.end(), grammar, quoted=False)
-    except ParseError:
-        raise ParseError(_cut_off(text), text) from None
-    is_sure = first.label == score.label and _is_reason_of(text[line.end() :], score.label, grammar)
-    # "1.\nIt is clear" may be the first entry of a list.
-    is_entry = score.label == "1" and _NUMBERED.fullmatch(line[0]) is not None
-    if not is_sure or is_entry:
-        raise ParseError(_cut_off(text), text)
-    return replace(score, start=first.start, end=first.end)
-
-
-def _is_reason_of(text: str, label: str, grammar: Grammar) -> bool:
-    """Return whether the text below a label is a new sentence that gives no other label."""
-    first_letter = next(filter(str.isalnum, text), "")
-    # "4\npoints are made", "Yes\nand no", "4\n/10"
-    continues = not first_letter.isalpha() or first_letter.islower()
-    if continues and not _LIST_ITEM.match(text):
-        return False
-    candidates = list(prose.candidates(fold(text), grammar.prose, words_may_open=False))
-    labels = {grammar.prose_spellings.label(candidate.written) for candidate in candidates}
-    if grammar.is_pair and not labels:
-        # "A\nIt is clear" may describe the text A before the text B.
-        return False
-    return labels <= {label}
-
-
-def label_before_cut(choice: Choice, reply: ReplyKind, scale: Scale) -> ParsedScore:
-    """Return the label that a cut reply consists of, such as "4" with a limit of one token.
-
-    It is no written score, because "4.5" might have followed. The probabilities of its token say
-    how likely each label is. Raises ParseError, also if it begins another label (1 and 10).
-    """
-    text = choice.text
-    core = fold(text).strip()
-    spellings = grammar_of(scale, "", cite=False).spellings
-    key = spellings.key(core)
-    label = spellings.labels.get(key)
-    written_labels = (*spellings.labels, *spellings.numbers)
-    begins_another = any(written.startswith(key) for written in written_labels if written != key)
-    if label is None or begins_another or reply == "reason_then_score":
-        raise ParseError(_cut_off(text), text)
-    start = len(text) - len(text.lstrip())
-    return ParsedScore(label, start, len(text.rstrip()))
 
 
 def _check_end(choice: Choice) -> None:

@@ -497,14 +497,6 @@ def _find_position(choice: Choice, read_score: ReadScore) -> _Position:
     return _Position(score.start, score)
 
 
-def _read_or_label(choice: Choice, criterion: Criterion, read_score: ReadScore) -> ParsedScore:
-    """Return the score of a cut reply, or the label that it consists of. Raises ParseError."""
-    try:
-        return read_score(choice)
-    except ParseError:
-        return parse.label_before_cut(choice, criterion.reply, criterion.scale)
-
-
 def _score_by_logprobs(
     choice: Choice,
     criterion: Criterion,
@@ -512,8 +504,6 @@ def _score_by_logprobs(
     read_score: ReadScore,
 ) -> tuple[float, Provenance]:
     """Return the mean over the token probabilities at the score's position."""
-    if choice.tokens is not None and choice.finish_reason == "length":
-        read_score = partial(_read_or_label, criterion=criterion, read_score=read_score)
     position = _find_position(choice, read_score)
     if choice.tokens is None:
         raise position.trouble or UnusableReply(_NO_TOKENS, choice.text, lasting=True)
@@ -522,8 +512,7 @@ def _score_by_logprobs(
         token_text = "".join(token.text for token in choice.tokens)
         if token_text != choice.text:
             # The joined text may differ from the reply in white space and at its ends.
-            choice_of_tokens = Choice(token_text, choice.finish_reason)
-            position_in_tokens = _find_position(choice_of_tokens, read_score)
+            position_in_tokens = _find_position(Choice(token_text), read_score)
         weights = _weigh(choice, choice.tokens, position_in_tokens, criterion)
     except UnusableReply:
         raise

@@ -272,6 +272,9 @@ def test_refuses_a_reply_without_a_score_in_every_strategy() -> None:
         assert not isinstance(error.value, UnusableReply)
     with pytest.raises(ParseError, match="7 is off the scale"):
         strategies.score_reply("logprobs", [weighed("7")], COHERENCE, SamplingOptions())
+    cut = Response((Choice("1", "length", (Token("1", 0.0, (("1", 0.0),)),)),))
+    with pytest.raises(ParseError, match="cut off"):
+        strategies.score_reply("logprobs", [cut], COHERENCE, SamplingOptions())
     with pytest.raises(ParseError, match="holds no reply"):
         strategies.score_reply("single", [Response(())], COHERENCE, SamplingOptions())
 

@@ -181,8 +181,7 @@ class Independent:
 
     def start(self, text: str) -> int:
         """Return where the score begins."""
-        finish = self.vector.get("finish", "stop")
-        if finish != "stop" and not (finish == "length" and self.is_whole(text)):
+        if self.vector.get("finish", "stop") != "stop":
             raise ValueError("cut")
         start = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
         if "<think>" in text[start:]:
@@ -193,15 +192,6 @@ class Independent:
                 raise ValueError("no score at the end")
             return name.end()
         return re.compile(BEFORE, re.S).match(text, start).end()  # type: ignore[union-attr]
-
-    def is_whole(self, text: str) -> bool:
-        """Return whether the score of a cut reply is whole."""
-        if self.vector["reply"] == "reason_then_score":
-            return False
-        line, _, rest = text.partition("\n")
-        if rest:
-            return self.label(line) is not None and re.match(r"\s*[A-Z]", rest) is not None
-        return "tokens" in self.vector and text in self.values and not self.grown(text)
 
     def read(self, text: str) -> str | None:
         try:
