@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from judge.commands.card.card import Mark, PeopleFinding
 from judge.commands.card.limits import ends, needed
-from judge.commands.card.number_text import written_estimate
-from judge.core.format import format_interval, number, plural
+from judge.commands.card.number_text import interval
+from judge.core.format import number, plural
 from judge.core.messages import command, in_python
 from judge.core.records import Estimate
 from judge.report.views.agreement_finding import (
@@ -51,18 +51,17 @@ def agreement_verdict(
             "all texts have the same mean rating",
             "rate texts of different quality",
         )
-    interval = ends(agreement)
-    if interval is None:
+    bounds = ends(agreement)
+    if bounds is None:
         reason = needed(agreement, [0.0], "items")
         return AgreementVerdict("unclear", reason, _rate_items(ENOUGH_ITEMS))
-    value_and_interval = written_estimate(agreement, unit, None)
-    measured = " ".join((unit, *value_and_interval))
+    measured = _coefficient_text(unit, agreement)
     level = usable_level(people.rated, people.rated.usual_level)
     against_baselines = verdict(people.rated, people.judge.name, level)
     if against_baselines is Verdict.AGAINST:
         reason = f"it ranks against people, {spearman_text(people, level)}"
         return AgreementVerdict("fail", reason, _check_the_scale())
-    if interval[1] < 0:
+    if side(agreement) is Side.BELOW:
         reason = f"it agrees with people less than chance would, {measured}"
         correlation = spearman(people.judge, level)
         is_reversed = correlation is not None and correlation.value < 0
@@ -72,7 +71,7 @@ def agreement_verdict(
         leads = leads_over_baselines(people.rated, people.judge.name, level)
         better = [lead for lead in leads if lead.side is Side.BELOW]
         return AgreementVerdict("fail", f"it is {leads_text(better)}", _improve())
-    if interval[0] <= 0:
+    if bounds[0] <= 0:
         items = plural(people.items, "item")
         reason = f"{measured} is not significantly above 0 on {items}"
         if not people.scores_vary:
@@ -80,10 +79,10 @@ def agreement_verdict(
         if people.items >= ENOUGH_ITEMS:
             return AgreementVerdict("fail", reason, _improve_or_agree(people, level))
         return AgreementVerdict("unclear", reason, _rate_items(ENOUGH_ITEMS))
-    if interval[1] <= SLIGHT:
+    if bounds[1] <= SLIGHT:
         reason = f"{measured} is at most slight, {SLIGHT:g}"
         return AgreementVerdict("fail", reason, _improve_or_agree(people, level))
-    if interval[0] <= SLIGHT:
+    if bounds[0] <= SLIGHT:
         reason = f"{measured} may be slight, {SLIGHT:g} or less"
         more_items = needed(agreement, [SLIGHT], "items")
         return AgreementVerdict("unclear", reason, f"rate more items: {more_items}")
@@ -122,11 +121,13 @@ _MORE_ITEMS = "rate more items"
 def spearman_text(people: PeopleFinding, level: Level) -> str:
     """Write the correlation with people: `Spearman 0.42 [0.20, 0.60]`; "" if it is undefined."""
     correlation = spearman(people.judge, level)
-    if correlation is None:
-        return ""
-    decimals = places(correlation)
-    interval = format_interval(correlation.low, correlation.high, decimals)
-    return f"Spearman {number(correlation.value, decimals)} {interval}".rstrip()
+    return "" if correlation is None else _coefficient_text("Spearman", correlation)
+
+
+def _coefficient_text(measure: str, estimate: Estimate) -> str:
+    """Write `kappa 0.42 [0.20, 0.60]`, with a third decimal if an end would seem to be 0."""
+    decimals = places(estimate)
+    return f"{measure} {number(estimate.value, decimals)} {interval(estimate, decimals)}".rstrip()
 
 
 def _rate_items(n_items: int) -> str:

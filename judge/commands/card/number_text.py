@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from judge.commands.card.card import BiasFinding
 from judge.core.format import decimals, format_interval, number, signed
 from judge.core.records import Column, Estimate
+from judge.report.views.agreement_finding import places as coefficient_places
 from judge.stats.paired_differences import ALL_EQUAL
 
 # In place of an interval if all items have the same value.
@@ -58,6 +59,8 @@ def written_estimate(
     if unit == "share":
         percentage = number(100 * estimate.value, 0)
         return f"{percentage}%", interval(estimate, 0, 100)
-    digits = 2 if unit in _COEFFICIENTS else places(column, [estimate.value])
+    digits = places(column, [estimate.value])
+    if unit in _COEFFICIENTS:
+        digits = coefficient_places(estimate)
     write = number if unit in _UNSIGNED else signed
     return write(estimate.value, digits), interval(estimate, digits)
