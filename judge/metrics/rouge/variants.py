@@ -82,6 +82,7 @@ def kinds(names: str | Sequence[str], preset: str | None) -> tuple[Kind, ...]:
         raise ConfigError(
             f"rouge.types must be a list of names, not {names!r} (known: {_KNOWN[preset]})"
         )
+    # YAML may hold numbers in the list.
     written_names = list(map(str, names))
     if len(set(written_names)) < len(names):
         listed = ", ".join(written_names)
@@ -143,7 +144,8 @@ class RougeScore(NamedTuple):
 class MatchCounts(NamedTuple):
     """The matches, and the totals of the reference and of the output.
 
-    `choice_base` is the reference's total if ROUGE-1.5.5 chooses by another recall than it prints.
+    `choice_base` is the reference's total by which ROUGE-1.5.5 chooses a reference, if it differs
+    from that of the recall which it prints (`recall_base`); otherwise 0.
     """
 
     recall_hits: float
@@ -154,7 +156,7 @@ class MatchCounts(NamedTuple):
 
 
 def pooled(tallies: Iterable[MatchCounts]) -> MatchCounts:
-    """Return the sums; an output counts once for each reference it is compared with."""
+    """Return the sum of each count over the references, the output's total included."""
     return MatchCounts(*map(sum, zip(*tallies, strict=True)))
 
 
@@ -278,13 +280,13 @@ class Pltrdy(Variant):
 def fmeasure(precision: float, recall: float, alpha: float | None) -> float:
     """Return P·R / (α·R + (1 − α)·P), or 0 if undefined.
 
-    None is ½, in rouge-score's order of operations.
+    `alpha` None is ½, in rouge-score's order of operations, which rounds differently.
     """
     if alpha is None:
         total = precision + recall
         return 2 * precision * recall / total if total > 0 else 0.0
-    below = alpha * recall + (1 - alpha) * precision
-    return precision * recall / below if below > 0 else 0.0
+    denominator = alpha * recall + (1 - alpha) * precision
+    return precision * recall / denominator if denominator > 0 else 0.0
 
 
 def _share(hits: float, base: float, weight: float) -> float:
@@ -299,6 +301,7 @@ def _share(hits: float, base: float, weight: float) -> float:
 
 
 def _symmetric_counts(hits: float, reference: float, output: float) -> MatchCounts:
+    """Return counts with the same hits in both texts. `reference` and `output` are the totals."""
     return MatchCounts(hits, reference, hits, output)
 
 
@@ -341,8 +344,7 @@ def _gram_counts(n: int, reference: Text, output: Text) -> MatchCounts:
     counts = reference.counts(n)
     # Only the shared n-grams of the output are counted, which is quicker than all.
     shared = Counter(filter(counts.__contains__, output.grams(n)))
-    counts_in_reference = map(counts.__getitem__, shared)
-    hits = sum(map(min, shared.values(), counts_in_reference))
+    hits = _shared_count(shared, counts)
     reference_total = max(len(reference) - n + 1, 0)
     output_total = max(len(output) - n + 1, 0)
     return _symmetric_counts(hits, reference_total, output_total)
@@ -355,16 +357,21 @@ def _skip_counts(
     singles: str = "",
     output_singles: str = "",
 ) -> MatchCounts:
-    """Count skip-bigrams (Lin 2004, section 5) over the whole texts, and the given single words."""
+    """Count skip-bigrams (Lin 2004, section 5) over the whole texts, and single words.
+
+    `singles` are the reference's words that count alone, `output_singles` those of the output.
+    Raises CannotScore for texts with too many pairs.
+    """
     gap = kind.gap
     reference_words = reference.whole
     output_words = output.whole
     longest = max(len(reference), len(output))
-    if gap is None or gap >= longest - 2:  # any two words: only shared ones matter
+    if gap is None or gap >= longest - 2:
+        # Any two words are a pair, whatever is between them, so only shared words matter.
         gap = None
-        is_shared = (set(reference_words) & set(output_words)).__contains__
-        reference_words = "".join(filter(is_shared, reference_words))
-        output_words = "".join(filter(is_shared, output_words))
+        shared_words = set(reference_words) & set(output_words)
+        reference_words = "".join(filter(shared_words.__contains__, reference_words))
+        output_words = "".join(filter(shared_words.__contains__, output_words))
         longest = max(len(reference_words), len(output_words))
     if skip_count(longest, gap) > _MOST_PAIRS:
         distance = "" if gap is None else f" up to {gap} words apart"
@@ -388,40 +395,40 @@ def skip_count(words: int, gap: int | None) -> int:
 
 
 def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
+    """Count the ordered pairs of words with at most `gap` words between them (None: any number)."""
     if gap is None:
         return Counter(map("".join, combinations(whole, 2)))
     pairs: Counter[str] = Counter()
     farthest = min(gap + 1, len(whole) - 1)
     for distance in range(1, farthest + 1):
+        # Each word with the word that is `distance` after it.
         pairs.update(map(add, whole, whole[distance:]))
     return pairs
 
 
 def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     """Return the size of the multiset intersection."""
-    shared = counts.keys() & others.keys()
-    counts_of_shared = map(counts.__getitem__, shared)
-    others_of_shared = map(others.__getitem__, shared)
-    return sum(map(min, counts_of_shared, others_of_shared))
+    return sum(min(count, others[word]) for word, count in counts.items() if word in others)
 
 
 def _weigh_runs(line: str, marks: int, weight: float, budgets: Sequence[Counter[str]]) -> float:
     """Return the sum of length^weight over the runs of marked words, and reduce the `budgets`.
 
-    A word counts while both texts have it left. A run ends where the next word is not marked or the
-    sentence ends, but only at a word that counted. A run that is still open at the end of the
-    sentence is lost, as in ROUGE-1.5.5.
+    Bit i of `marks` is set if word i of the line is marked. A budget counts how often a text has a
+    word that was not used yet; a marked word counts while both texts have it left. A run ends at a
+    word that counted if the next one is not marked, or there is none. A run that is still open at
+    the end of the sentence is lost, as in ROUGE-1.5.5.
     """
     hits = 0.0
     run = 0
     for index, word in enumerate(line):
-        is_marked = marks >> index & 1
+        is_marked = (marks >> index) & 1
         if not is_marked or not all(budget[word] > 0 for budget in budgets):
             continue
         run += 1
         for budget in budgets:
             budget[word] -= 1
-        next_is_marked = marks >> index + 1 & 1
+        next_is_marked = (marks >> (index + 1)) & 1
         if not next_is_marked:
             hits += run**weight
             run = 0
@@ -429,10 +436,14 @@ def _weigh_runs(line: str, marks: int, weight: float, budgets: Sequence[Counter[
 
 
 Multi = Literal["best_f", "best_recall", "pooled", "mean", "jackknife"]
-"""How several references are combined: the reference with the best F (rouge-score) or the best
-recall (ROUGE-1.5.5 -f B), the first of equals; counts added up (-f A); the mean over the
-references; or the mean over leaving each reference out once of the best of the others (Lin 2004,
-section 2.1), by F, under ROUGE-1.5.5 by recall.
+"""How the scores with several references become one.
+
+- `best_f`: the reference with the best F, as rouge-score; the first of equals.
+- `best_recall`: the reference with the best recall, as ROUGE-1.5.5 -f B; the first of equals.
+- `pooled`: one score from the sums of the counts, as ROUGE-1.5.5 -f A.
+- `mean`: the mean over the references.
+- `jackknife`: each reference is left out once, and the best scores of the others are averaged
+  (Lin 2004, section 2.1). The best is that by F, under ROUGE-1.5.5 by recall.
 """
 MULTI: tuple[str, ...] = get_args(Multi)
 
@@ -455,8 +466,8 @@ def combine(
     scores = [variant.score(kind, tally) for tally in tallies]
     if multi == "mean":
         return _mean(scores)
-    criterion = best if multi == "jackknife" else multi
-    if criterion == "best_recall":
+    best_by = best if multi == "jackknife" else multi
+    if best_by == "best_recall":
         ranking_values = [variant.recall(kind, tally) for tally in tallies]
     else:
         ranking_values = [score.fmeasure for score in scores]
@@ -465,10 +476,10 @@ def combine(
     best_score = scores[ranked[0]]
     if multi != "jackknife":
         return best_score
-    # Each reference is left out once. Only without the best one, the second best is the best.
+    # Without the best reference, the second is the best; without any other, the best remains.
     second_score = scores[ranked[1]]
-    scores_without_each = [*[best_score] * (len(scores) - 1), second_score]
-    return _mean(scores_without_each)
+    best_without_each = [best_score] * (len(scores) - 1) + [second_score]
+    return _mean(best_without_each)
 
 
 def _mean(scores: Sequence[RougeScore]) -> RougeScore:
