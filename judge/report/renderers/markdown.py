@@ -14,26 +14,29 @@ from judge.report.document import Document
 
 LIMIT = 60_000
 """The most characters of a report; a comment on GitHub holds 65,536."""
-# Characters of a block, so that the next ones have room.
+# The most characters of a block, so that the next blocks have room.
 _TABLE = 15_000
 _LIST = 8_000
 _FOLDED = 20_000
-_MAX_COLUMNS = 24  # of a table
-_NAME = 80  # characters
+# The most characters of a name, of a cell, and of any other text.
+_NAME = 80
 _CELL = 300
 _TEXT = 3_000
+_MAX_COLUMNS = 24  # of a table
 _REST = "The rest is in the HTML report."
 
 # A backslash makes any ASCII punctuation literal (CommonMark 2.4); these are the ones that can mean
 # something here: `*bold*`, `https://`, `www.`
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=(?i:www))\.)")
-# A list, a rule, the line of a heading: `1. `, `- `, `---`, `===`
+# What makes a line a list, a rule or a heading: `1. `, `- `, `---`, `===`. Group 1 is what precedes
+# the character to escape: the `1` of `1. `, otherwise nothing.
 _BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")
-# GitHub links people, addresses and issues after Markdown is done: only a character without width
-# keeps it from that. `@name`, `#12`, `GH-12`
+# `@name`, `#12`, `GH-12`: GitHub links people and issues after Markdown is done, so a backslash does
+# not help. Only a character without width, after the match, prevents the link.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 # The `:` of `https://` and the `www` of `www.example.org`
 _ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)
+_NO_LINK = r"\g<0>&#8203;"  # the match, and a space without width
 
 
 def render(document: Document) -> str:
@@ -48,18 +51,23 @@ def render(document: Document) -> str:
     about = " · ".join(document.about)
     texts.append(escape(about))
     texts += map(_text, document.summary)
+    # Folded sections come last: if the report is too long, they are what is cut.
     for section in sorted(document.sections, key=lambda section: section.folded):
-        if section.folded:
-            details_block = blocks.Details(section.title, section.blocks)
-            texts.append(_text(details_block))
-            continue
-        texts_of_blocks = map(_text, section.blocks)
-        inner = list(filter(None, texts_of_blocks))
-        if inner:
-            heading = escape(section.title, 200)
-            texts.append(f"### {heading}")
-            texts += inner
+        texts += _section(section)
     return _join(texts, LIMIT)
+
+
+def _section(section: blocks.Section) -> list[str]:
+    """Return the texts of a section; none if Markdown can show none of its blocks."""
+    if section.folded:
+        details_block = blocks.Details(section.title, section.blocks)
+        return [_text(details_block)]
+    texts_of_blocks = map(_text, section.blocks)
+    texts = list(filter(None, texts_of_blocks))
+    if not texts:
+        return []
+    heading = escape(section.title, 200)
+    return [f"### {heading}", *texts]
 
 
 def _notice(text: str) -> str:
@@ -77,7 +85,7 @@ def escape(text: str, limit: int = _TEXT) -> str:
     """
     without_marks = _SPECIAL.sub(r"\\\1", one_line(text, limit))
     literal = _BLOCK.sub(r"\1\\", without_marks)
-    return _LINKED.sub(r"\g<0>&#8203;", literal)
+    return _LINKED.sub(_NO_LINK, literal)
 
 
 def _bold(text: str) -> str:
@@ -89,10 +97,12 @@ def _join(texts: Iterable[str], room: int) -> str:
 
     The first text that does not fit is replaced by a line that says where to read the rest.
     """
+    # Up to two texts are added: this one and `_REST`, each with an empty line and a line's end.
+    n_line_ends = 4
     page = ""
     for text in filter(None, texts):
         gap = "\n" if page else ""
-        if len(page) + len(text) + len(_REST) + 4 > room:
+        if len(page) + len(text) + len(_REST) + n_line_ends > room:
             return f"{page}{gap}{_REST}\n"
         page += f"{gap}{text}\n"
     return page
@@ -175,6 +185,7 @@ def _(block: blocks.Excerpts) -> str:
     for excerpt in block.excerpts:
         names = filter(None, (excerpt.item, excerpt.system, excerpt.column))
         name = " ".join(escape(part, _NAME) for part in names)
+        # The note is about the text.
         texts = [excerpt.reason]
         if excerpt.text:
             texts += [excerpt.note, f"Text: {excerpt.text}"]
@@ -199,11 +210,12 @@ def _(block: blocks.Details) -> str:
     if any(isinstance(child, blocks.Code) for child in block.blocks):
         return ""  # prompts fill a comment; the page has them
     inner = _join(map(_text, block.blocks), _FOLDED)
-    title = html.escape(one_line(block.title, 2 * _NAME), quote=False)
-    title = _LINKED.sub(r"\g<0>&#8203;", title)
-    title = _ADDRESS.sub(r"\g<0>&#8203;", title)
     if not inner:
         return ""
+    # In HTML, a backslash escapes nothing.
+    title = html.escape(one_line(block.title, 2 * _NAME), quote=False)
+    title = _LINKED.sub(_NO_LINK, title)
+    title = _ADDRESS.sub(_NO_LINK, title)
     return f"<details>\n<summary>{title}</summary>\n\n{inner}\n</details>"
 
 
@@ -218,16 +230,13 @@ def _(block: blocks.Table) -> str:
     for index, column in enumerate(columns):
         title = ", ".join(filter(None, (column.group, column.head)))
         heads.append(escape(title, _NAME) + blocks.ARROWS[column.better])
+        # The first column names the rows, even if by numbers.
         is_right_aligned = column.numeric and index > 0
         rule.append("---:" if is_right_aligned else "---")
-    rows = [heads, rule]
+    lines = [_row(heads), _row(rule)]
     for row in block.rows:
         cells = [_cell(cell, short=block.short) for cell in row[:_MAX_COLUMNS]]
-        rows.append(cells)
-    lines = []
-    for cells in rows:
-        line = " | ".join(cells)
-        lines.append(f"| {line} |")
+        lines.append(_row(cells))
     fitting = _fitting(lines, _TABLE)
     note = _note_on_missing(
         n_columns=len(block.columns) - len(columns),
@@ -235,6 +244,11 @@ def _(block: blocks.Table) -> str:
     )
     texts = ["\n".join(fitting), note, escape(block.caption), escape(block.whole_key)]
     return "\n\n".join(filter(None, texts))
+
+
+def _row(cells: Sequence[str]) -> str:
+    line = " | ".join(cells)
+    return f"| {line} |"
 
 
 def _note_on_missing(*, n_columns: int, n_rows: int) -> str:
@@ -251,6 +265,7 @@ def _note_on_missing(*, n_columns: int, n_rows: int) -> str:
 
 
 def _cell(cell: blocks.Cell, *, short: bool) -> str:
+    """Write a cell; in a `short` table, its small text is the shorter one."""
     text = escape(cell.text, _CELL)
     if cell.tone in ("strong", "good") and text:
         text = _bold(text)
