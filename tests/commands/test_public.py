@@ -210,7 +210,7 @@ def test_every_option_has_its_default() -> None:
         ({"map": {"output": "nope"}}, DataError, r"no column 'nope'"),
         ({"draws": 0}, ConfigError, "^draws: "),
         ({"budgett": "1usd"}, ConfigError, "did you mean 'budget'"),
-        ({"model": "gpt-5.4-mini"}, ConfigError, "with base_url, or use a function"),
+        ({"model": "gpt-5.4-mini"}, ConfigError, "or use a function"),
         ({"model": 3}, ConfigError, "or a function"),
         ({"progress": "yes"}, ConfigError, "progress is True"),
     ],
