@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 
 import judge
+from judge.commands.card.number_text import written_estimate
+from judge.core.records import Estimate
 
 Pair = tuple[int, int]
 """A judge's score and a person's rating."""
@@ -73,3 +75,14 @@ def test_the_key_of_a_card_names_alpha_if_the_scores_are_continuous() -> None:
     report = judge.card(result).report()
     assert "Agreement is alpha" in report
     assert "kappa" not in report
+
+
+@pytest.mark.parametrize(
+    ("high", "shown"), [(-0.004, "[−0.536, −0.004]"), (-0.12, "[−0.54, −0.12]")]
+)
+def test_a_coefficient_below_0_has_no_interval_that_seems_to_reach_0(
+    high: float,
+    shown: str,
+) -> None:
+    estimate = Estimate("alpha", -0.258, low=-0.536, high=high, n=42, method="bootstrap")
+    assert written_estimate(estimate, "alpha", None)[1] == shown
