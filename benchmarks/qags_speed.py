@@ -19,7 +19,8 @@ from typing import Any
 from common import SHARED, read
 
 import judge.metrics.qags as metric
-from judge.metrics.qags.models import SPAN, STRIDE, TEMPLATE, WINDOW
+from judge.metrics.qags.extractive_reader import SPAN, STRIDE, WINDOW
+from judge.metrics.qags.question_generator import TEMPLATE
 
 OUTPUTS, THEMES, ROUNDS = 12, 3, 3
 BEAMS, QUESTION_TOKENS, INPUT_TOKENS = 4, 32, 128

@@ -36,14 +36,8 @@ from judge.metrics.common import (
 )
 from judge.metrics.qags import judge_model
 from judge.metrics.qags.answer_candidates import Nouns, clean
-from judge.metrics.qags.models import (
-    GENERATOR,
-    READER,
-    TEMPLATE,
-    ExtractiveReader,
-    Generator,
-    locate,
-)
+from judge.metrics.qags.extractive_reader import ExtractiveReader
+from judge.metrics.qags.models import GENERATOR, READER, locate
 from judge.metrics.qags.pipeline import (
     Answers,
     Job,
@@ -57,6 +51,7 @@ from judge.metrics.qags.pipeline import (
     kinds,
     similarities,
 )
+from judge.metrics.qags.question_generator import TEMPLATE, Generator
 
 __all__ = ["TEMPLATE", "Qags", "QagsValue", "score", "similarities"]
 

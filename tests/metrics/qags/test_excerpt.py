@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import text
-from judge.metrics.qags.models import Excerpt, excerpt
+from judge.metrics.qags.excerpts import Excerpt, excerpt
 
 RIVER = "The river rose. A bridge over the river was closed on Monday. The mayor sent people home. Rain is likely."
 

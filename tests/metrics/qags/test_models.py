@@ -18,8 +18,9 @@ from judge.core.errors import ConfigError, MissingExtra
 from judge.core.piece_spans import piece_spans
 from judge.metrics.base import MetricContext, ModelQuestion
 from judge.metrics.qags import Qags, models
-from judge.metrics.qags.models import TEMPLATE, ExtractiveReader, Generator
+from judge.metrics.qags.extractive_reader import ExtractiveReader
 from judge.metrics.qags.pipeline import UNANSWERABLE, ModelError
+from judge.metrics.qags.question_generator import TEMPLATE, Generator
 from tests.factories import has_line
 
 torch = pytest.importorskip("torch")
