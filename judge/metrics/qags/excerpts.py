@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from judge import text
 
 Span = tuple[int, int]
-# "lorries", or a part of a long run without white space, as in Chinese
+"""The positions of the first character and after the last one."""
+# "lorries", or 20 characters of a long run without white space, as in Chinese
 _WORD = re.compile(r"\S{1,20}")
 
 
@@ -23,6 +24,7 @@ class Excerpt:
 
     @property
     def context(self) -> str:
+        """The whole part of the passage."""
         return self.before + self.marked + self.after
 
 
@@ -42,21 +44,25 @@ class _ThemedText:
         return Excerpt(before, self.whole[theme_start:theme_end], after)
 
     def extent(self, spans: Sequence[Span], first_index: int, last_index: int) -> Span:
-        """Return the part from one of the spans to another, widened to the theme."""
+        """Return the span from one of the spans to another, widened to the theme."""
         theme_start, theme_stop = self.theme
         start, _ = spans[first_index]
         _, stop = spans[last_index]
         return min(start, theme_start), max(stop, theme_stop)
 
     def spans_with_theme(self, spans: Sequence[Span]) -> tuple[int, int]:
-        """Return the indices of the first and the last of the spans that hold the theme."""
+        """Return the indices of the spans in which the theme begins and ends."""
         start, stop = self.theme
         first_index = _span_at(spans, start)
         last_index = _span_at(spans, max(start, stop - 1))
         return first_index, max(first_index, last_index)
 
     def grown(self, spans: Sequence[Span], fits: Callable[[Excerpt], bool]) -> Excerpt | None:
-        """Add the spans after and before the theme in turn, on each side until one does not fit."""
+        """Return the theme's spans, with as many neighbours on both sides as fit.
+
+        They are added in turn after and before the theme, on each side until one does not fit. None
+        if the theme's spans alone do not fit.
+        """
         first_index, last_index = self.spans_with_theme(spans)
         largest = self.excerpt_between(spans, first_index, last_index)
         if not fits(largest):
@@ -64,8 +70,12 @@ class _ThemedText:
         sides = ["after", "before"]
         while sides:
             side = sides.pop(0)
-            wider_first = first_index - 1 if side == "before" else first_index
-            wider_last = last_index + 1 if side == "after" else last_index
+            wider_first = first_index
+            wider_last = last_index
+            if side == "before":
+                wider_first -= 1
+            else:
+                wider_last += 1
             if wider_first < 0 or wider_last >= len(spans):
                 continue
             wider = self.excerpt_between(spans, wider_first, wider_last)
@@ -73,7 +83,8 @@ class _ThemedText:
                 largest = wider
                 first_index = wider_first
                 last_index = wider_last
-                sides.append(side)  # a side that did not fit is not tried again
+                # A side whose next span does not fit is not tried again.
+                sides.append(side)
         return largest
 
     def excerpt_between(self, spans: Sequence[Span], first_index: int, last_index: int) -> Excerpt:
@@ -92,7 +103,7 @@ def _span_at(spans: Sequence[Span], position: int) -> int:
 def _theme_span(whole: str, theme: str) -> Span:
     """Return the first span of the theme, preferably of whole words; else the end of the text."""
     pattern = re.escape(theme)
-    # "ice" is first looked for as a word, then in "police", then as "Ice".
+    # "ice" is searched as a word, then inside words ("police"), then in any case ("Ice").
     match = re.search(rf"(?<!\w){pattern}(?!\w)", whole)
     if match is None:
         match = re.search(pattern, whole)

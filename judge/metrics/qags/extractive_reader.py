@@ -26,8 +26,6 @@ STRIDE = 128
 """Tokens that neighbouring windows share."""
 SPAN = 30
 """Tokens of the longest answer."""
-
-
 _PAIRS = 256  # questions with their texts that are tokenized together
 
 
@@ -35,7 +33,8 @@ _PAIRS = 256  # questions with their texts that are tokenized together
 class ExtractiveReader:
     """Answers by span selection: each distinct (question, text) once, in batches.
 
-    Long texts are read in overlapping windows.
+    Long texts are read in overlapping windows. `null` is whether the model was trained to mark with
+    [CLS] that a text does not answer (SQuAD 2.0).
     """
 
     weights: huggingface.ModelFiles
@@ -76,11 +75,11 @@ class ExtractiveReader:
             block = distinct[start : start + _PAIRS]
             windows_by_pair: dict[tuple[str, str], list[Any]] = {}
             for pair in block:
-                windows = self._windows(*pair)
-                if isinstance(windows, list):
-                    windows_by_pair[pair] = windows
+                answer_without_reading = self._answer_without_reading(*pair)
+                if answer_without_reading is None:
+                    windows_by_pair[pair] = self._windows(*pair)
                 else:
-                    answers[pair] = windows  # it is answered without reading
+                    answers[pair] = answer_without_reading
             outputs = self._model.window_outputs(
                 list(windows_by_pair.values()),
                 self.batch_tokens,
@@ -93,28 +92,46 @@ class ExtractiveReader:
             self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
-    def _windows(self, question: str, text: str) -> list[Any] | str | ModelError:
-        """Return the windows of a question with a text, or the answer without reading."""
-        question = normalization.whole(question).strip()
-        text = normalization.whole(text)
-        if not question:
+    def _answer_without_reading(self, question: str, text: str) -> str | ModelError | None:
+        """Return the answer for a pair that the model cannot read, None if it can."""
+        if not question.strip():
             return ModelError("NoQuestion", "the question is empty")
         if not text.strip():
             return UNANSWERABLE
-        model = self._model
-        pair_tokenizer = model.pair_tokenizer()
-        special = int(model.tokenizer.num_special_tokens_to_add(pair=True))
-        limit = huggingface.limit(model.tokenizer, model.network.config)
-        room = min(self.window, limit) - special
-        size = len(pair_tokenizer.ids(question))
-        if size > room // 2:
+        size = self._question_size(question)
+        limit = self._room // 2
+        if size > limit:
             return ModelError(
-                "QuestionTooLong", f"the question has {size} tokens, the reader takes {room // 2}"
+                "QuestionTooLong", f"the question has {size} tokens, the reader takes {limit}"
             )
-        overlap = min(self.stride, (room - size) // 2)
-        whole_size = room + special
-        windows = pair_tokenizer.windows((question, text), 1, size=whole_size, overlap=overlap)
-        return list(windows)
+        return None
+
+    @cached_property
+    def _room(self) -> int:
+        """The number of tokens of a window for the question and the text, without special ones."""
+        model = self._model
+        limit = huggingface.limit(model.tokenizer, model.network.config)
+        return min(self.window, limit) - self._n_special_tokens
+
+    @property
+    def _n_special_tokens(self) -> int:
+        return int(self._model.tokenizer.num_special_tokens_to_add(pair=True))
+
+    def _question_size(self, question: str) -> int:
+        """Return the number of tokens of a question."""
+        valid_question = normalization.whole(question).strip()
+        return len(self._model.pair_tokenizer().ids(valid_question))
+
+    def _windows(self, question: str, text: str) -> list[Any]:
+        """Return the windows of the text, each beside the whole question."""
+        room_for_text = self._room - self._question_size(question)
+        # At least half of each window must be new text.
+        overlap = min(self.stride, room_for_text // 2)
+        pair = (normalization.whole(question).strip(), normalization.whole(text))
+        whole_size = self._room + self._n_special_tokens
+        pair_tokenizer = self._model.pair_tokenizer()
+        # The second text of the pair, number 1, is the long one.
+        return list(pair_tokenizer.windows(pair, 1, size=whole_size, overlap=overlap))
 
     def _answer(
         self,
@@ -126,6 +143,7 @@ class ExtractiveReader:
         text = normalization.whole(text)
         answer = UNANSWERABLE
         best_score = -math.inf
+        # Without a null score, the best span always answers.
         null_score = math.inf if self.null else -math.inf
         has_candidates = False
         for window, (padded_starts, padded_ends) in zip(windows, logits, strict=True):
@@ -171,23 +189,27 @@ def best_span(
     allowed: Sequence[bool],
     longest: int,
 ) -> tuple[float, int, int]:
-    """Return the maximum start + end over spans of 1 to `longest` tokens, and the span's two ends.
+    """Return the best score of a span of 1 to `longest` tokens, and its first and last token.
 
-    Both ends have to be `allowed`; the maximum is -inf if nothing is. The shortest of equal spans
-    wins, then the first.
+    The score is the sum of the logits of both ends, which have to be `allowed`; -inf if no tokens
+    are. The shortest of equal spans wins, then the first.
     """
     import numpy as np
 
     allowed_starts = np.where(allowed, starts, -np.inf)
     allowed_ends = np.where(allowed, ends, -np.inf)
     count = len(allowed_starts)
-    best = (-math.inf, 0, 0)
+    best_score = -math.inf
+    best_first = 0
+    best_last = 0
     # All spans of one length at a time; a longer span has to be better than the shorter ones.
-    for more in range(min(longest, count)):
-        n_starts = count - more
-        totals = allowed_starts[:n_starts] + allowed_ends[more:]
-        first_token = int(totals.argmax())
-        if totals[first_token] > best[0]:
-            best_total = float(totals[first_token])
-            best = (best_total, first_token, first_token + more)
-    return best
+    for length in range(1, min(longest, count) + 1):
+        steps_to_last = length - 1
+        n_starts = count - steps_to_last
+        scores = allowed_starts[:n_starts] + allowed_ends[steps_to_last:]
+        first_token = int(scores.argmax())
+        if scores[first_token] > best_score:
+            best_score = float(scores[first_token])
+            best_first = first_token
+            best_last = first_token + steps_to_last
+    return best_score, best_first, best_last

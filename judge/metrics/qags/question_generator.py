@@ -17,13 +17,15 @@ from judge.metrics.qags.models import HEADS
 from judge.metrics.qags.pipeline import ModelError
 
 TEMPLATE = "answer: {theme} context: {context}"
-# {theme}
+"""The usual input. A template has {theme}, and {context} or both {before} and {after}."""
+# A field of a template: {theme}
 _FIELD = re.compile(r"\{(theme|context|before|after)\}")
 # "question: Who came?": some models were trained to begin with the label
 _LABEL = re.compile(r"\A\s*question\s*[:：]", re.IGNORECASE)
 # Tokens of a batch with all beams: a decoding step costs the same for one text and for many.
 _MIN_BATCH_TOKENS = 8_192
-_KEPT_SETTINGS = (
+# The special tokens in a model's own generation settings. All other settings are replaced.
+_SPECIAL_TOKEN_SETTINGS = (
     "bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id",
     "forced_eos_token_id", "bad_words_ids", "suppress_tokens", "begin_suppress_tokens",
 )  # fmt: skip
@@ -31,7 +33,11 @@ _KEPT_SETTINGS = (
 
 @dataclass(eq=False)
 class Generator:
-    """Questions by beam search: one for each distinct input, in batches."""
+    """Questions by beam search: one for each distinct input, in batches.
+
+    - `input_tokens`, `question_tokens`: the most tokens of an input and of a question.
+    - `batch_tokens`: tokens of a batch with all beams, None for what suits the device.
+    """
 
     weights: huggingface.ModelFiles
     template: str = TEMPLATE
@@ -44,6 +50,7 @@ class Generator:
 
     def __post_init__(self) -> None:
         fields: set[str] = set()
+        # An option of a user may have any type.
         if isinstance(self.template, str):
             fields.update(_FIELD.findall(self.template))
         has_context = "context" in fields or {"before", "after"} <= fields
@@ -52,23 +59,24 @@ class Generator:
                 "qags: template must contain {theme} and {context}, or {before}, {theme} and "
                 f"{{after}}, not {self.template!r}"
             )
-        shape = "default"
+        template_id = "default"
         if self.template != TEMPLATE:
             digest = hashlib.sha256(self.template.encode()).hexdigest()
-            shape = digest[:8]
+            template_id = digest[:8]
         sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
         packages = huggingface.runtime("qags")
-        self.signature = f"{self.weights.signed}|{sizes}|template={shape}|{packages}"
+        self.signature = f"{self.weights.signed}|{sizes}|template={template_id}|{packages}"
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
         head = HEADS[self.weights.role]
         model = huggingface.load_on(self.weights, head, self.device)
         with huggingface.translated_errors(model.files, 0):
-            # One question without sampling. Only the special tokens of the model's own settings
-            # are kept.
+            # One question, without sampling.
             defaults = model.network.generation_config
-            special_tokens = {name: getattr(defaults, name, None) for name in _KEPT_SETTINGS}
+            special_tokens = {
+                name: getattr(defaults, name, None) for name in _SPECIAL_TOKEN_SETTINGS
+            }
             transformers = import_module("transformers")
             model.network.generation_config = transformers.GenerationConfig(
                 **special_tokens,
@@ -81,8 +89,8 @@ class Generator:
         return model
 
     @cached_property
-    def _special(self) -> re.Pattern[str] | None:
-        """Match special tokens, which work in a template, but not in a theme or output."""
+    def _special_token(self) -> re.Pattern[str] | None:
+        """Match a special token of the model, such as `</s>`; None for a model without any."""
         added = self._model.tokenizer.added_tokens_decoder.values()
         names = {token.content for token in added if token.special}
         if not names:
@@ -113,8 +121,8 @@ class Generator:
 
     def _prompt(self, theme: str, output: str) -> str | None:
         """Return the model's input, cut around the theme; None if the theme alone is too long."""
-        theme = self._letters(theme)
-        output = self._letters(output)
+        theme = self._split_special_tokens(theme)
+        output = self._split_special_tokens(output)
         config = self._model.network.config
         model_limit = huggingface.limit(self._model.tokenizer, config, usual=self.input_tokens)
         limit = min(self.input_tokens, model_limit)
@@ -126,19 +134,23 @@ class Generator:
         fitting = excerpt(output, theme, fits)
         return self._filled(theme, fitting) if fitting else None
 
-    def _letters(self, text: str) -> str:
-        """Return a text with its special tokens split: `</s>` becomes `< /s>`."""
+    def _split_special_tokens(self, text: str) -> str:
+        """Return a text with its special tokens split: `</s>` becomes `< /s>`.
+
+        A template may have special tokens, but a theme or an output must not control the model.
+        """
         text = normalization.whole(text).strip()
-        if not self._special:
+        if not self._special_token:
             return text
 
         def split(match: re.Match[str]) -> str:
             token = match[0]
             return f"{token[0]} {token[1:]}"
 
-        return self._special.sub(split, text)
+        return self._special_token.sub(split, text)
 
     def _filled(self, theme: str, part: Excerpt) -> str:
+        """Return the template with its fields filled in."""
         fields = {
             "theme": theme,
             "context": part.context,
@@ -148,6 +160,7 @@ class Generator:
         return _FIELD.sub(lambda field: fields[field[1]], self.template)
 
     def _ids(self, prompt: str) -> list[int]:
+        """Return the token ids of a prompt."""
         return list(self._model.tokenizer.encode(prompt, verbose=False))
 
     def _generate(self, prompts: Sequence[str]) -> dict[str, str]:
@@ -159,7 +172,8 @@ class Generator:
         batch_tokens = self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)
         batch_size = batch_tokens // self.beams
         replies: dict[str, str] = {}
-        # Mixed lengths are fine, because padding is encoded only once.
+        # Prompts of different lengths may share a batch: padding costs little, because the prompt is
+        # encoded once, and only the decoder runs for every token.
         for indices in huggingface.batches(lengths, batch_size, mixed=True):
             batch_prompts = [prompts[index] for index in indices]
             batch_ids = [prompt_ids[index] for index in indices]
@@ -168,6 +182,7 @@ class Generator:
         return replies
 
     def _generate_batch(self, ids: Sequence[Sequence[int]]) -> list[str]:
+        """Return what the model writes for each prompt, given as token ids."""
         torch = import_module("torch")
         model = self._model
         rows, mask = huggingface.padded(ids, model.pad)
