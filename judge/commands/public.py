@@ -13,7 +13,6 @@ from inspect import Parameter
 from typing import Any, ParamSpec, TypeVar, cast
 
 from judge.config import WITH_REASONS, Command, RunConfig, json_schema, run_options
-from judge.core.arguments import checking_arguments
 from judge.core.errors import JudgeError
 from judge.core.messages import speaking_to
 from judge.core.run_sync import run_sync
@@ -84,18 +83,16 @@ def public_api(
 ) -> Callable[[Function], Function]:
     """Decorate a public function, also a coroutine function.
 
-    A JudgeError ends at the caller's line, with messages in Python's terms. Arguments are checked
-    by their annotations. The signature and help list the options that the `command` takes.
+    A JudgeError ends at the caller's line, with messages in Python's terms. The signature and help
+    list the options that the `command` takes.
     """
 
     def decorate(function: Function) -> Function:
-        checked = checking_arguments(function)
-
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             try:
                 with speaking_to("python"):
-                    return checked(*args, **kwargs)
+                    return function(*args, **kwargs)
             except JudgeError as error:
                 raise _bare(error) from None
 
@@ -103,7 +100,7 @@ def public_api(
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             try:
                 with speaking_to("python"):
-                    return await checked(*args, **kwargs)
+                    return await function(*args, **kwargs)
             except JudgeError as error:
                 raise _bare(error) from None
 

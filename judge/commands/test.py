@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from judge.commands.compare.command import compare
 from judge.commands.evaluate import Model, to_config
@@ -171,14 +171,14 @@ class PreparedSuite:
 
 @public_api("test")
 async def test_async(
-    paths: str | Path | Sequence[str | Path],
+    paths: Paths,
     *,
     model: Model | None = None,
     criteria: str | Sequence[str] | None = None,
     cases: str | Collection[str] | None = None,
     baseline: str | Path | None = None,
     update_baseline: bool = False,
-    undecided: Literal["pass", "fail"] | None = None,
+    undecided: Policy | None = None,
     risk: bool = False,
     progress: Watch = None,
     **options: Unpack[RunOptions],

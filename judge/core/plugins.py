@@ -12,9 +12,9 @@ from functools import cache
 from importlib import import_module, metadata
 from typing import Any, ClassVar, Literal
 
-from judge.core.arguments import public_method
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.format import first_names
+from judge.core.messages import speaking_to
 
 Kind = Literal["metrics", "providers", "engines", "formats"]
 
@@ -171,7 +171,6 @@ class Reported(Viewed):
 
     __slots__ = ()
 
-    @public_method
     def report(
         self,
         format: str = "console",
@@ -185,12 +184,13 @@ class Reported(Viewed):
         main one. `colour` gives the console a terminal's codes. Raises ConfigError for an unknown
         format.
         """
-        return write(document(self), format, full=full, colour=colour)
+        with speaking_to("python"):
+            return write(document(self), format, full=full, colour=colour)
 
-    @public_method
     def _repr_html_(self) -> str:
         """Return the finding and the summary for a notebook."""
-        return fragment(self)
+        with speaking_to("python"):
+            return fragment(self)
 
 
 def require_known(

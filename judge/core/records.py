@@ -16,7 +16,6 @@ from math import isclose
 from pathlib import PurePath
 from typing import Any, Literal
 
-from judge.core.arguments import checking_arguments
 from judge.core.errors import CriterionError, ParseError
 from judge.core.normalization import whole, whole_value
 from judge.core.signature import Signature
@@ -156,7 +155,6 @@ class Scale:
     halves: bool = False
 
     @classmethod
-    @checking_arguments
     def integers(cls, low: int, high: int, step: int = 1) -> Scale:
         """Return the scale low, low + step, …, high. Raises CriterionError if `low` is above."""
         if low > high:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.core import plugins
-from judge.core.arguments import public_method
 from judge.core.errors import ConfigError, StorageError
 from judge.core.files import describe_error, write_whole
+from judge.core.messages import speaking_to
 
 _CHART_FORMATS = ("svg", "png", "pdf")
 
@@ -28,7 +28,7 @@ class Plot:
         """The charts as PNG. Raises MissingExtra without the extra `png`."""
         return self._drawn("png")
 
-    @public_method
+    @speaking_to("python")
     def save(self, path: str | Path) -> None:
         """Write the charts into a file, whose ending is the format: svg, png or pdf.
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property
 from itertools import filterfalse
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints, overload
 
@@ -21,10 +22,10 @@ from pydantic import (
 )
 
 from judge.core import plugins
-from judge.core.arguments import public_method
 from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.files import recover, refuse_other_content, store
 from judge.core.format import plural, to_json
+from judge.core.messages import speaking_to
 from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
 from judge.data import samples
 from judge.data.row_filters import Value
@@ -138,7 +139,6 @@ class Result(Outlets, plugins.Viewed):
                 abstained += count
         return abstained
 
-    @public_method
     def to_frame(self, wide: bool = False) -> pd.DataFrame:
         """Return a DataFrame with one row per score or failure; with `wide`, one per item and
         system.
@@ -164,7 +164,7 @@ class Result(Outlets, plugins.Viewed):
         """
         return checklists(self.table)
 
-    @public_method
+    @speaking_to("python")
     def where(self, **columns: Value | Sequence[Value]) -> Result:
         """Return the result of the texts whose columns have these values:
         `result.where(channel="email")`.
@@ -206,7 +206,7 @@ class Result(Outlets, plugins.Viewed):
                 tested[column.name] = (table, column)
         return tested
 
-    @public_method
+    @speaking_to("python")
     def power(
         self,
         difference: float | None = None,
@@ -236,7 +236,6 @@ class Result(Outlets, plugins.Viewed):
             against=self.info.against,
         )
 
-    @public_method
     def scatters(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
         """Return the spread of the paired differences in these columns (default: all), which
         decides the power.
@@ -266,7 +265,6 @@ class Result(Outlets, plugins.Viewed):
         wide: bool = False,
     ) -> str: ...
 
-    @public_method
     def report(
         self,
         format: str = "console",
@@ -282,12 +280,13 @@ class Result(Outlets, plugins.Viewed):
         draw the charts below each other; `png` returns bytes and needs the extra of that name.
         Raises ConfigError for an unknown format.
         """
-        document = plugins.document(self)
         if format == "png":
-            return Plot(plugins.write(document, "svg")).png
-        return plugins.write(document, format, full=full, colour=colour, wide=wide)
+            return Plot(plugins.write(plugins.document(self), "svg")).png
+        with speaking_to("python"):
+            document = plugins.document(self)
+            return plugins.write(document, format, full=full, colour=colour, wide=wide)
 
-    @public_method
+    @speaking_to("python")
     def plot(self, chart: str = "") -> Plot:
         """Return charts for a notebook, by default the means of the criteria, or the win rates.
 
@@ -315,17 +314,20 @@ class Result(Outlets, plugins.Viewed):
         if self.rankings or self.table.has_pairs:
             raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
 
-    @public_method
+    @speaking_to("python")
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
         """Return the lowest-scored texts, the worst first: item, system, column, score, reason,
         source and output.
 
         The data's own columns come last; `data.NAME` is one whose name is taken. Each text is
         listed once, with its lowest score as a share of the criterion's scale. With `column` only
-        the values of that column count. Raises ConfigError for a ranking and for an unknown column.
+        the values of that column count. Raises ConfigError for a ranking, for an unknown column and
+        unless `n` is a whole number of 0 or more.
         """
         import pandas as pd
 
+        if not isinstance(n, Integral) or n < 0:
+            raise ConfigError(f"n must be a whole number of 0 or more, not {n!r}")
         self._check_text_scores()
         lowest = self._lowest_scores(n, column)
         samples = {sample.key: sample for sample in self.table.samples}
@@ -350,7 +352,7 @@ class Result(Outlets, plugins.Viewed):
         frame = pd.DataFrame(rows, columns=names)
         return with_own_columns(frame, own_cells)
 
-    @public_method
+    @speaking_to("python")
     def claims_frame(self) -> pd.DataFrame:
         """Return a DataFrame with one row per claim that the metrics `claims` and `nli` checked:
         item, system, column, claim, probability, supported and evidence.
@@ -372,7 +374,7 @@ class Result(Outlets, plugins.Viewed):
             scores.reverse()
         return scores[:n]
 
-    @public_method
+    @speaking_to("python")
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
         """Return the judged frame, with its order and index, and the scores as further columns.
 
@@ -414,7 +416,7 @@ class Result(Outlets, plugins.Viewed):
                 joined[column_name] = series.to_numpy()
         return joined
 
-    @public_method
+    @speaking_to("python")
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
         """Write the tables, `run.json` and, with `pages`, the reports and `estimates.parquet`.
 
@@ -442,10 +444,10 @@ class Result(Outlets, plugins.Viewed):
             raise
         store(folder, files)
 
-    @public_method
     def _repr_html_(self) -> str:
         """The finding, the summary table and what failed, for notebooks."""
-        return plugins.fragment(self)
+        with speaking_to("python"):
+            return plugins.fragment(self)
 
 
 def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:

@@ -16,7 +16,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from judge.core.arguments import public_method
 from judge.core.errors import MissingExtra
 from judge.results.otel import otel
 
@@ -46,7 +45,6 @@ class Outlets:
         """
         return otel(self.table, self.info)
 
-    @public_method
     def log_to_mlflow(self: Any, *, prefix: str = "") -> None:
         """Log means, interval ends, signatures and the reports to the active run of MLflow, else to
         a new one.
@@ -66,7 +64,6 @@ class Outlets:
                     path.write_text(self.report(format, wide=True), encoding="utf-8")
                     mlflow.log_artifact(str(path), artifact_path=f"{prefix}judge")
 
-    @public_method
     def log_to_wandb(self: Any, *, prefix: str = "") -> None:
         """Log means, intervals, signatures, the page and a table of values to wandb's active run.
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge import criteria
 from judge.config import RunConfig
-from judge.core.arguments import public_method
 from judge.core.errors import (
     ConfigError,
     DataError,
@@ -130,7 +129,6 @@ class Outputs:
             rows.append(fields)
         return rows
 
-    @public_method
     def save(self, path: str | Path) -> None:
         """Write the outputs as JSON lines into a file. Raises StorageError."""
         path = Path(path)

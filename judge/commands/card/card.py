@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from judge.core import plugins
-from judge.core.arguments import public_method
 from judge.core.files import refuse_other_content, store
 from judge.core.records import Column, Estimate, Sample
 from judge.stats.bootstrap import Floats
@@ -318,7 +317,6 @@ class JudgeCard(plugins.Reported):
     def __repr__(self) -> str:
         return f"<JudgeCard: {self.title!r}, {self.verdict!r}>"
 
-    @public_method
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write `card.md`, `card.html` and `card.json` into a folder.
 

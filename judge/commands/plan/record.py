@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from judge.core import plugins
-from judge.core.arguments import public_method
 from judge.core.budget import Budget
+from judge.core.messages import speaking_to
 from judge.run.request_estimates import JudgeForecast, LineEstimate, price_text
 
 
@@ -42,12 +42,12 @@ class Forecast(plugins.Viewed):
     def __repr__(self) -> str:
         return f"<Forecast: {self.requests:,} requests, {price_text(self.price)}>"
 
-    @public_method
     def report(self, format: str = "console") -> str:
         """Return the forecast as console, markdown, html, latex, csv or json. Raises ConfigError
         for another format.
         """
-        return plugins.write(plugins.document(self), format, full=True)
+        with speaking_to("python"):
+            return plugins.write(plugins.document(self), format, full=True)
 
     def _repr_html_(self) -> str:
         """Return the forecast for notebooks."""
