@@ -43,7 +43,8 @@ def own_columns(table: Table) -> list[str]:
 def is_score(table: Table, name: str) -> bool:
     """Return whether the scores of a criterion or a metric were read from this column of the data.
 
-    Slices by a score differ in this score, whatever the texts are.
+    Slices by a score differ in this score, whatever the texts are. The column of the scores may
+    lack the scale that the header has: `helpful` for `helpful (1-5)`.
     """
     plain_name = unicodedata.normalize("NFKC", name)
     names = {name, _SCALE_IN_HEADER.sub("", plain_name)}
@@ -57,7 +58,7 @@ def _value_by_item(samples: Sequence[Sample], name: str) -> dict[str, str]:
     for sample in samples:
         value = sample.extra.get(name)
         text = "" if value is None else str(value).strip()
-        value_of_item = value_by_item.setdefault(sample.source_item, text)
-        if not text or value_of_item != text:
+        first_value = value_by_item.setdefault(sample.source_item, text)
+        if not text or first_value != text:
             return {}
     return value_by_item
