@@ -8,7 +8,7 @@ import pytest
 
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.report.views.item_scores import Line, qags_table, question_table
+from judge.report.views.item_scores import QagsQuestion, qags_table, question_table
 from judge.results.result import Result
 from judge.stats.bootstrap import item_means
 from judge.table import Table
@@ -34,13 +34,13 @@ def result() -> Result:
     return Result(table, item_means(table))
 
 
-def lines(raw: str, column: Column = COLUMN) -> tuple[Line, ...]:
+def lines(raw: str, column: Column = COLUMN) -> tuple[QagsQuestion, ...]:
     return qags_table(column, Score("1", "a", column.name, 1.0, Provenance("metric", raw=raw)))
 
 
 def test_qags_lines_are_read_and_gaps_are_noted() -> None:
     first, second, third, fourth = lines(RAW)
-    assert first == Line("boat", "The ____ came late.", "boat", "boat", {"f1": 1.0})
+    assert first == QagsQuestion("boat", "The ____ came late.", "boat", "boat", {"f1": 1.0})
     assert (second.from_source, second.similarity) == ("–", {"f1": 0.0})
     assert (third.similarity, third.left_out) == ({}, "answered by neither")
     assert fourth.left_out == "Refused: no \x1b[31mmoney"
@@ -71,7 +71,10 @@ def test_a_table_has_a_column_per_similarity_or_the_reason() -> None:
         ["tram", "", "–", "–", "not counted: Refused: no \\x1b[31mmoney"],
     ]
     two = question_table(
-        [Line("x", "Which?", "y", "z", {"f1": 0.5, "bertscore": -0.1}), Line("x", "", "", "", {})],
+        [
+            QagsQuestion("x", "Which?", "y", "z", {"f1": 0.5, "bertscore": -0.1}),
+            QagsQuestion("x", "", "", "", {}),
+        ],
         "",
     )
     assert [column.head for column in two.columns][4:] == ["f1", "bertscore"]

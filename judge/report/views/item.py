@@ -31,7 +31,7 @@ from judge.report.views.columns import places, score_places
 from judge.report.views.item_scores import (
     CLAIM_HEADS,
     Finding,
-    Line,
+    QagsQuestion,
     build_finding,
     qags_table,
     question_table,
@@ -342,7 +342,7 @@ def _score_cell(row: Score, finding: Finding, label_of_tie: str | None) -> Cell:
     return Cell(name_and_probability, tone=tone)
 
 
-def _questions(rows: Rows, columns: Columns) -> tuple[Line, ...]:
+def _questions(rows: Rows, columns: Columns) -> tuple[QagsQuestion, ...]:
     """Return the questions and answers behind the first value of QAGS, if there is one."""
     for row in rows:
         lines = qags_table(columns[row.column], row)

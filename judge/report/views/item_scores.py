@@ -28,11 +28,13 @@ CLAIM_HEADS = ("support", "claim", "most similar sentence")
 class Finding:
     """A score, or the failure to get one (`value` is then empty).
 
-    `shade`, from -1 (worst) to 1 (best), is where the score lies on its scale. `bars` and `shares`
-    are the distribution over the labels, as an SVG path 8 wide per label and 20 high, and in words.
-    `method` says how the score was produced. `answers` are those to a checklist's questions, each
-    with its question; `quote` has the sentence of the texts that decided. `fails` says that it does
-    not pass: `below 4`, or `above 2` if lower is better.
+    - `shade`: where the score lies on its scale, from -1 (worst) to 1 (best).
+    - `bars` and `shares`: the distribution over the labels, as an SVG path 8 wide per label and 20
+      high, and in words. `labels` is their number.
+    - `method`: how the score was produced.
+    - `fails`: why it does not pass: `below 4`, or `above 2` if lower is better; else "".
+    - `answers`: the answers to a checklist's questions: a mark, and the question.
+    - `quote`: the sentence of the texts that decided.
     """
 
     name: str
@@ -62,7 +64,11 @@ def build_finding(
     places: int | None = None,
     **names: Any,
 ) -> Finding:
-    """Lay out a row; its value has this many decimals, or as many as it needs (`score_text`)."""
+    """Lay out a row.
+
+    `places` are the decimals of its value (None: as many as it needs, see `score_text`). `names`
+    are the fields `name` (default: that of the column) and `judge` of the Finding.
+    """
     names.setdefault("name", column.name)
     if isinstance(row, Failure):
         replies = stored_replies(row)
@@ -76,11 +82,7 @@ def build_finding(
     text = score_text(column, row.value, places)
     fails = ""
     if column.passes(row.value) is False:
-        limit = pass_text(column)
-        # The rounded score may read like the limit: 3.996 is "just below 4".
-        just = "just " if _without_zeros(text) == limit else ""
-        side = "above" if column.better == "lower" else "below"
-        fails = f"{just}{side} {limit}"
+        fails = _failing_text(column, text)
     places_of_bounds = max(2, places or 0)
     return Finding(
         value=text,
@@ -98,6 +100,16 @@ def build_finding(
     )
 
 
+def _failing_text(column: Column, score: str) -> str:
+    """Say on which side of the limit a score is that does not pass: `below 4`."""
+    limit = pass_text(column)
+    side = "above" if column.better == "lower" else "below"
+    # The rounded score may read like the limit: 3.996 is "just below 4".
+    if _without_zeros(score) == limit:
+        return f"just {side} {limit}"
+    return f"{side} {limit}"
+
+
 def _without_zeros(text: str) -> str:
     """Return a number without zeros at its end: `4` for `4.00`."""
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -105,7 +117,7 @@ def _without_zeros(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _DrawnDistribution:
-    """The mass on the scale: drawn as an SVG path (`bars`), in words (`shares`), and the labels."""
+    """The probabilities of the labels, as an SVG path (`bars`) and in words (`shares`)."""
 
     bars: str
     shares: str
@@ -190,10 +202,10 @@ def marked(
     for span, _ in (*quoted, *claimed):
         cuts |= {span.start, span.end}
     pieces: list[Piece] = []
-    # A piece has no cut inside, so a span that overlaps it contains it.
     for start, end in pairwise(sorted(cuts)):
-        names = [title for span, title in quoted if span.start <= start and end <= span.end]
-        around = [claim for span, claim in claimed if span.start <= start and end <= span.end]
+        # No span begins or ends inside a piece, so one that overlaps it contains it.
+        names = [title for span, title in quoted if _contains(span, start, end)]
+        around = [claim for span, claim in claimed if _contains(span, start, end)]
         ending = [claim for span, claim in claimed if span.end == end]
         ends = [f"{claim.probability:.2f}" for claim in ending]
         piece = Piece(
@@ -204,6 +216,10 @@ def marked(
         )
         pieces.append(piece)
     return tuple(pieces)
+
+
+def _contains(span: Span, start: int, end: int) -> bool:
+    return span.start <= start and end <= span.end
 
 
 _READINGS = {
@@ -244,9 +260,10 @@ def _method_text(provenance: Provenance, places: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The answer in one order: the preferred system, how strongly (0–1), and why.
+    """The answer in one order, in which the text of `first` is shown first.
 
-    The first two are "" for a tie.
+    `preferred` is a system and `strength` the preference for it (0.50–1.00); both are "" for a tie
+    and for a failure.
     """
 
     first: str
@@ -260,7 +277,8 @@ class Pair:
     """Two systems' texts on one item.
 
     `verdicts` are those with the `first` and with the `second` system shown first. `preference` is
-    the mean preference for the `first` (0–1), None if an order lacks its answer.
+    the mean preference for the `first` (0–1), None if an order lacks its answer. `flipped`: the
+    answer changed with the order. `identical`: the texts are the same, so no judge was asked.
     """
 
     first: str
@@ -307,34 +325,45 @@ def compared(
     orders: int,
     tie_labels: Mapping[str, str | None] = {},
 ) -> tuple[Compared, ...]:
-    """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair."""
-    index_of = {system: index for index, system in enumerate(systems)}
-    by_column: dict[str, _AnswersByPair] = {column: {} for column in labels}
-    for row in rows:
-        if row.column not in by_column or not {row.system, row.opponent} <= index_of.keys():
-            continue
-        answers_by_pair = by_column[row.column]
-        # A pair is named in the order of the systems, whichever was shown first.
-        if index_of[row.system] <= index_of[row.opponent]:
-            answers = answers_by_pair.setdefault((row.system, row.opponent), [None, None])
-            answers[0] = row
-        else:
-            answers = answers_by_pair.setdefault((row.opponent, row.system), [None, None])
-            answers[1] = row
+    """Group one item's rows by the columns of `labels` and by pair, with both orders of a pair.
 
-    def order(names: tuple[str, str]) -> tuple[int, int]:
-        first_system, second_system = names
+    Pairs are in the order of the `systems`. `orders` is the number of orders that the judge was
+    asked in. `tie_labels` are the labels for a tie, by column.
+    """
+    index_of = {system: index for index, system in enumerate(systems)}
+
+    def position(pair: tuple[str, str]) -> tuple[int, int]:
+        first_system, second_system = pair
         return index_of[first_system], index_of[second_system]
 
-    contests = []
-    for column, answers_by_pair in by_column.items():
+    comparisons = []
+    for column, label in labels.items():
+        rows_of_column = [row for row in rows if row.column == column]
+        answers_by_pair = _answers_by_pair(rows_of_column, index_of)
         label_of_tie = tie_labels.get(column)
         pairs = []
-        for names in sorted(answers_by_pair, key=order):
-            pair = _pair(names, answers_by_pair[names], orders, label_of_tie)
-            pairs.append(pair)
-        contests.append(Compared(labels[column], tuple(pairs)))
-    return tuple(contests)
+        for systems_of_pair in sorted(answers_by_pair, key=position):
+            answers = answers_by_pair[systems_of_pair]
+            pairs.append(_pair(systems_of_pair, answers, orders, label_of_tie))
+        comparisons.append(Compared(label, tuple(pairs)))
+    return tuple(comparisons)
+
+
+def _answers_by_pair(
+    rows: Sequence[Score | Failure],
+    index_of: Mapping[str, int],
+) -> _AnswersByPair:
+    """Return the rows of each pair of systems; others than those of `index_of` are left out."""
+    answers_by_pair: _AnswersByPair = {}
+    for row in rows:
+        if row.system not in index_of or row.opponent not in index_of:
+            continue
+        # A pair is named in the order of the systems, whichever was shown first.
+        is_forward = index_of[row.system] <= index_of[row.opponent]
+        pair = (row.system, row.opponent) if is_forward else (row.opponent, row.system)
+        answers = answers_by_pair.setdefault(pair, [None, None])
+        answers[0 if is_forward else 1] = row
+    return answers_by_pair
 
 
 def _pair(
@@ -343,6 +372,7 @@ def _pair(
     orders: int,
     label_of_tie: str | None,
 ) -> Pair:
+    """Combine the answers about a pair of systems in both orders."""
     first_system, second_system = systems
     scores = [row if isinstance(row, Score) else None for row in answers]
     known_scores = [score for score in scores if score is not None]
@@ -373,6 +403,7 @@ def _verdict(
     row: Score | Failure | None,
     label_of_tie: str | None,
 ) -> Verdict | None:
+    """Return the verdict of one order; None if there is no row."""
     if row is None:
         return None
     finding = build_finding(row, PREFERENCE)
@@ -385,11 +416,11 @@ def _verdict(
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """One theme, its question and the two answers; "–" if a text answers nothing.
+class QagsQuestion:
+    """One question of QAGS with its theme and both answers; "–" if a text answers nothing.
 
-    `similarity` is by name, each 0–1 (BERTScore may be below 0). It is empty if the line does not
-    count, and `left_out` says why.
+    `similarity` of the answers is by the name of its measure, each 0–1 (BERTScore may be below 0).
+    It is empty if the question does not count, and `left_out` says why.
     """
 
     theme: str
@@ -405,7 +436,8 @@ class Line:
         return "–" if similarity is None else number(similarity, 2)
 
 
-# Old runs have no reason.
+# Theme, question, answer from the source, answer from the output, similarities, and the reason why
+# the question does not count, which old runs lack.
 _Stored = Annotated[
     tuple[str, str, str, str, dict[str, float], str],
     BeforeValidator(lambda line: [*line, ""] if len(line) == 5 else line),
@@ -413,25 +445,32 @@ _Stored = Annotated[
 _QAGS = TypeAdapter(dict[Literal["qags"], list[_Stored]])
 
 
-def qags_table(column: Column, row: Score | Failure | None) -> tuple[Line, ...]:
+def qags_table(column: Column, row: Score | Failure | None) -> tuple[QagsQuestion, ...]:
     """Return the questions behind a value of QAGS; none for other columns and damaged records."""
-    raw: str | None = ""
-    if row is not None:
-        raw = row.provenance.raw if isinstance(row, Score) else row.raw
-    if not (raw and column.kind == "metric" and column.name.startswith("qags_")):
+    if row is None or column.kind != "metric" or not column.name.startswith("qags_"):
+        return ()
+    raw = row.provenance.raw if isinstance(row, Score) else row.raw
+    if not raw:
         return ()
     try:
-        lines = _QAGS.validate_json(raw).get("qags", ())
+        stored_lines = _QAGS.validate_json(raw).get("qags", ())
     except (ValidationError, TypeError):
         return ()
-    questions = []
-    for theme, question, source, output, alike, reason in lines:
-        line = Line(theme, question, source or "–", output or "–", alike, reason)
-        questions.append(line)
-    return tuple(questions)
+    lines = []
+    for theme, question, from_source, from_output, similarity, left_out in stored_lines:
+        line = QagsQuestion(
+            theme,
+            question,
+            from_source or "–",
+            from_output or "–",
+            similarity,
+            left_out,
+        )
+        lines.append(line)
+    return tuple(lines)
 
 
-def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
+def similarities(lines: Sequence[QagsQuestion]) -> tuple[str, ...]:
     """Return the names of the similarities of some lines."""
     names: dict[str, None] = {}
     for line in lines:
@@ -439,21 +478,19 @@ def similarities(lines: Sequence[Line]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def question_table(lines: Sequence[Line], table_name: str) -> Table:
+def question_table(lines: Sequence[QagsQuestion], table_name: str) -> Table:
     """Return the questions of one text, each with both answers and a column per similarity.
 
-    A question that does not count says why.
+    A question that does not count says why in the first of these columns.
     """
-    first_similarity, *others = similarities(lines) or ("similarity",)
+    similarity_names = similarities(lines) or ("similarity",)
     rows = []
     for line in lines:
-        counted = line.value(first_similarity)
+        values = [line.value(name) for name in similarity_names]
         if not line.similarity:
             reason = line.left_out or "no reason recorded"
-            counted = f"not counted: {reason}"
-        answers = (line.from_source, line.from_output)
-        other_similarities = map(line.value, others)
-        texts = (line.theme, line.question, *answers, counted, *other_similarities)
+            values[0] = f"not counted: {reason}"
+        texts = (line.theme, line.question, line.from_source, line.from_output, *values)
         rows.append(map(one_line, texts))
-    heads = ("theme", "question", "from source", "from output", first_similarity, *others)
+    heads = ("theme", "question", "from source", "from output", *similarity_names)
     return text_table(heads, rows, name=table_name)

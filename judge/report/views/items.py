@@ -28,8 +28,8 @@ from judge.report.views.item_scores import (
     PREFERENCE,
     Compared,
     Finding,
-    Line,
     Piece,
+    QagsQuestion,
     build_finding,
     compared,
     marked,
@@ -103,7 +103,7 @@ class Output:
     tags: Pairs = ()
     findings: tuple[Finding, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
-    qags: tuple[Line, ...] = ()
+    qags: tuple[QagsQuestion, ...] = ()
     claims: tuple[CheckedClaim, ...] = ()
     reference_claims: tuple[CheckedClaim, ...] = ()
 
@@ -398,7 +398,7 @@ def _scored_output(
     findings: list[Finding] = []
     metrics: list[tuple[str, str]] = []
     failures_by_reason: dict[tuple[str, str], list[Failure]] = {}
-    qags: tuple[Line, ...] = ()
+    qags: tuple[QagsQuestion, ...] = ()
     claims: dict[str, tuple[CheckedClaim, ...]] = {}
     for column_name, row in rows.items():
         measure = measure_by_column[column_name]
