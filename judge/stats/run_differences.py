@@ -110,8 +110,8 @@ class Runs:
     - `appeared`: failures of the second run where the first has a score; `vanished`: the reverse.
     - `edited`: the number of texts with another output, source or references.
     - `anchors`: the number of items with a text that is the same in both runs.
-    - `unanswered`: the number of scores of the first run for which the second has neither a score
-      nor a failure, and the reverse.
+    - `unanswered`: how many scores of the first run have neither a score nor a failure in the
+      second, and the reverse.
     - `incomparable`: each column that is left out, with the reason.
     - `only`: the names that only one of the runs has.
     """
@@ -140,6 +140,7 @@ class _ColumnInBoth:
 
     @property
     def differences(self) -> Floats:
+        """After minus before; NaN where a run has no value."""
         # An equal value is a change of 0 and not of 1e-17, which would count as a rise.
         rounded: Floats = np.round(self.after - self.before, PLACES)
         return rounded
@@ -167,12 +168,13 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     comparable = _comparable(before, after)
     stored = [_column_in_both(pair, systems, items) for pair in comparable.columns]
     derived = [_column_in_both(pair, systems, items) for pair in comparable.derived]
-    # Pass rates follow from the columns with scores: they change no item by themselves.
-    columns_of_items = [both for both in stored if not both.column.judge]
-    changed = _changed_cells(before, after, systems, items)
-    mean_changes = _mean_changes([*stored, *derived], systems, changed, n_resamples, seed)
+    changed_texts = _changed_texts(before, after, systems, items)
+    mean_changes = _mean_changes([*stored, *derived], systems, changed_texts, n_resamples, seed)
     columns = [both.column for both in stored]
     corpus_rows = _corpus_rows(before, after, columns, systems)
+    # Derived columns repeat the changes of the stored ones, and a panel's judges those of the panel.
+    columns_of_items = [both for both in stored if not both.column.judge]
+    changed_items, n_changed_items = _most_changed(columns_of_items, systems, items)
 
     shared_texts = _shared_texts(before, after)
     # A value of all texts of a system has no item.
@@ -182,7 +184,6 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     cells_after = _cells_of_run(after, columns, compared)
     unanswered_after = cells_before.scored - cells_after.answered
     unanswered_before = cells_after.scored - cells_before.answered
-    changed_items, n_changed_items = _most_changed(columns_of_items, systems, items)
     return Runs(
         texts=len(shared_texts.keys),
         items=len(items),
@@ -234,7 +235,7 @@ _Cell = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class _CellsOfRun:
-    """The scores and failures of a run in the texts, systems and columns that both runs have."""
+    """The scores and failures of a run, of the texts and columns that both runs have."""
 
     scored: frozenset[_Cell]
     failures: tuple[tuple[_Cell, Failure], ...]
@@ -328,30 +329,31 @@ def _positions(names: Sequence[str], shared: Sequence[str]) -> list[int]:
     return [position[name] for name in shared]
 
 
-def _changed_cells(
+def _changed_texts(
     before: Table,
     after: Table,
     systems: Sequence[str],
     items: Sequence[str],
 ) -> Bools:
     """Return which cells (systems × items) have other texts in the second run."""
-    texts_before = _texts_by_cell(before)
-    texts_after = _texts_by_cell(after)
+    texts_before = _texts_by_system_and_item(before)
+    texts_after = _texts_by_system_and_item(after)
     changed = np.zeros((len(systems), len(items)), dtype=bool)
     for row, system in enumerate(systems):
         for column, item in enumerate(items):
-            cell = (system, item)
-            changed[row, column] = texts_before.get(cell) != texts_after.get(cell)
+            key = (system, item)
+            changed[row, column] = texts_before.get(key) != texts_after.get(key)
     return changed
 
 
-def _texts_by_cell(table: Table) -> dict[tuple[str, str], Counter[TextParts]]:
+def _texts_by_system_and_item(table: Table) -> dict[tuple[str, str], Counter[TextParts]]:
     """Return the texts of every system and item; the order of generations does not count."""
-    cells: dict[tuple[str, str], Counter[TextParts]] = {}
+    texts_by_key: dict[tuple[str, str], Counter[TextParts]] = {}
     for sample in table.samples:
-        texts = cells.setdefault((sample.system, sample.source_item), Counter())
+        key = (sample.system, sample.source_item)
+        texts = texts_by_key.setdefault(key, Counter())
         texts[text_of(sample)] += 1
-    return cells
+    return texts_by_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,9 +367,10 @@ class _ComparableColumn:
 
 @dataclass(frozen=True, slots=True)
 class _Comparable:
-    """What can be compared: columns, derived columns, and why other columns are refused, by name.
+    """The columns that can be compared, and those that cannot.
 
-    `derived` are the overall score and pass rates, if both runs compute them in the same way.
+    - `derived`: the overall score and pass rates, if both runs compute them in the same way.
+    - `refused`: the reason why a column cannot be compared, by its name.
     """
 
     columns: list[_ComparableColumn]
@@ -460,30 +463,32 @@ def _scale_name(lowest: float | None, highest: float | None) -> str:
 def _mean_changes(
     columns: Sequence[_ColumnInBoth],
     systems: Sequence[str],
-    changed: Bools,
+    changed_texts: Bools,
     n_resamples: int,
     seed: int,
 ) -> Iterator[MeanChange]:
     """Yield the rows of every column with a value per text.
 
     A column has a row for all systems together, if there are several, and one for each system.
+    `changed_texts` (systems × items) are those that were edited.
     """
-    candidates: list[_Part] = []
+    parts: list[_Part] = []
     for both in columns:
         if len(systems) > 1:
-            candidates.append(_Part(both, "", slice(None)))
+            parts.append(_Part(both, "", slice(None)))
         for row, system in enumerate(systems):
-            candidates.append(_Part(both, system, slice(row, row + 1)))
-    if not candidates:
+            parts.append(_Part(both, system, slice(row, row + 1)))
+    if not parts:
         return
-    differences_by_item = np.array([average(candidate.differences) for candidate in candidates])
+    # Parts × items.
+    differences_by_item = np.array([average(part.differences) for part in parts])
     # With fewer flips no p could be significant after Holm's correction.
-    n_resamples = max(n_resamples, ceil(2 * len(candidates) / ALPHA))
+    n_resamples = max(n_resamples, ceil(2 * len(parts) / ALPHA))
     estimates = mean_differences(differences_by_item, n_resamples=n_resamples, seed=seed)
     changes: list[MeanChange] = []
-    for candidate, estimate in zip(candidates, estimates, strict=True):
+    for part, estimate in zip(parts, estimates, strict=True):
         if estimate is not None:  # None if no text has both values
-            changes.append(_mean_change(candidate, estimate, changed))
+            changes.append(_mean_change(part, estimate, changed_texts))
     # All systems together are corrected over the columns, single ones over systems and columns.
     corrected = _corrected([change for change in changes if not change.system])
     corrected |= _corrected([change for change in changes if change.system])
@@ -493,7 +498,7 @@ def _mean_changes(
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """The rows of one system in a column, or of all systems (`system` is empty)."""
+    """A column's values of one system, or of all systems (`system` is then empty)."""
 
     both: _ColumnInBoth
     system: str
@@ -504,10 +509,10 @@ class _Part:
         return self.both.differences[self.rows]
 
 
-def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
-    """Return the row of one part, with the judge's part of the change if it is known.
+def _mean_change(part: _Part, estimate: Estimate, changed_texts: Bools) -> MeanChange:
+    """Return the row of one part, with the judge's share of the change if it is known.
 
-    `changed` marks the cells (systems × items) whose text was edited.
+    `changed_texts` (systems × items) are those that were edited.
     """
     both = part.both
     differences = part.differences
@@ -530,14 +535,16 @@ def _mean_change(part: _Part, estimate: Estimate, changed: Bools) -> MeanChange:
     )
     if both.column.kind == "metric":
         return change
-    edited = int((changed[part.rows] & is_known).sum())
-    if not edited:
+    is_edited = changed_texts[part.rows] & is_known
+    if not is_edited.any():
+        # On equal texts, only the judge can change a score.
         return replace(change, judge=estimate)
+    # With the rows of all systems, because this part may have too few unchanged texts.
     all_differences = both.differences
-    split = split_change(all_differences, changed, part.rows)
+    split = split_change(all_differences, changed_texts, part.rows)
     if split is None:
         return change
-    anchors = ~np.isnan(all_differences) & ~changed
+    anchors = ~np.isnan(all_differences) & ~changed_texts
     judge_moved = all_differences[anchors].any()
     # If the judge did not move, the test of the change stands.
     system_change = split.system if judge_moved else estimate
@@ -552,20 +559,21 @@ def _mean_over_items(values: Floats, is_known: Bools) -> float:
 
 def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChange]:
     """Return the changes of one family of tests, after Holm's correction, by column and system."""
-    # A row without any difference is no test, and must not make the correction stricter.
     p_values: list[float | None] = []
     system_p_values: list[float | None] = []
     for change in changes:
+        # A row without any difference is no test, and must not make the correction stricter.
         differs = change.up + change.down > 0
-        system_change = change.system_change
         p_values.append(change.estimate.p if differs else None)
+        system_change = change.system_change
         system_p_values.append(system_change.p if system_change else None)
     adjusted = holm(p_values)
     system_adjusted = holm(system_p_values)
     corrected: dict[tuple[str, str], MeanChange] = {}
     for change, p_value, system_p in zip(changes, adjusted, system_adjusted, strict=True):
         if p_value is None and change.estimate.p is not None:
-            p_value = 1.0  # no value differs
+            # No value differs, so the row was left out of the correction.
+            p_value = 1.0
         key = (change.column, change.system)
         corrected[key] = replace(change, adjusted=p_value, system_adjusted=system_p)
     return corrected
@@ -577,7 +585,7 @@ def _corpus_rows(
     columns: Sequence[Column],
     systems: Sequence[str],
 ) -> Iterator[MeanChange]:
-    """Yield the rows of columns with one value per system."""
+    """Yield the rows of columns with one value for all texts of a system, such as corpus BLEU."""
     method = "one value for all texts: no interval and no test"
     for column in columns:
         old_rows = _corpus_scores(before, column.name)
@@ -611,33 +619,50 @@ def _most_changed(
     systems: Sequence[str],
     items: Sequence[str],
 ) -> tuple[tuple[Item, ...], int]:
-    """Return the items that changed most, and how many changed."""
+    """Return the items that changed most, and how many changed.
+
+    The size of a change is a share of the column's scale, so that columns can be compared.
+    """
     varying = [both for both in columns if both.span > 0]
     if not varying or not items:
         return (), 0
-    # Columns × systems × items.
+    # Columns × systems × items; 0 where a run has no value.
     shares: Floats = np.nan_to_num([both.differences / both.span for both in varying])
-    absolute_shares = np.abs(shares)
-    sizes = absolute_shares.max(axis=(0, 1), initial=0.0)
+    sizes = np.abs(shares).max(axis=(0, 1), initial=0.0)
     changed_items: list[Item] = []
     for index in _largest(sizes, _MAX_ITEMS):
-        shifts: list[Shift] = []
-        for cell in _largest(absolute_shares[:, :, index], _MAX_SHIFTS):
-            # A position in the flattened array, columns × systems.
-            column_index, row = divmod(int(cell), len(systems))
-            both = varying[column_index]
-            shift = Shift(
-                items[index],
-                systems[row],
-                both.column.name,
-                before=float(both.before[row, index]),
-                after=float(both.after[row, index]),
-                share=float(shares[column_index, row, index]),
-            )
-            shifts.append(shift)
-        size = float(sizes[index])
-        changed_items.append(Item(items[index], size, tuple(shifts)))
+        shifts = _largest_shifts(varying, shares, int(index), systems, items[index])
+        changed_items.append(Item(items[index], float(sizes[index]), shifts))
     return tuple(changed_items), int(np.count_nonzero(sizes))
+
+
+def _largest_shifts(
+    columns: Sequence[_ColumnInBoth],
+    shares: Floats,
+    index: int,
+    systems: Sequence[str],
+    item: str,
+) -> tuple[Shift, ...]:
+    """Return the largest shifts of an item, whose position is `index`.
+
+    `shares` are columns × systems × items.
+    """
+    shares_of_item = shares[:, :, index]
+    shifts: list[Shift] = []
+    for cell in _largest(np.abs(shares_of_item), _MAX_SHIFTS):
+        # A position in the flattened array, columns × systems.
+        column_index, row = divmod(int(cell), len(systems))
+        both = columns[column_index]
+        shift = Shift(
+            item,
+            systems[row],
+            both.column.name,
+            before=float(both.before[row, index]),
+            after=float(both.after[row, index]),
+            share=float(shares_of_item[column_index, row]),
+        )
+        shifts.append(shift)
+    return tuple(shifts)
 
 
 def _largest(sizes: Floats, most: int) -> Ints:
