@@ -32,10 +32,11 @@ _DEFAULT = ("rouge", "bleu", "chrf")
 def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
     """Return the names of a run's metrics, with notes about them and the data."""
     names = config.metrics
-    if isinstance(config, RankConfig):
-        unused = Remark(f"A ranking has no metrics; {command('run')} has them.")
-        return (), [unused] if names else []
     notes: list[str] = []
+    if isinstance(config, RankConfig):
+        if names:
+            notes.append(Remark(f"A ranking has no metrics; {command('run')} has them."))
+        return (), notes
     if names is None:
         has_references = any(sample.references for sample in rows)
         names = _DEFAULT if has_references else ()
@@ -83,17 +84,17 @@ def _in_other_script(sample: Sample) -> bool:
 
     A text without letters, such as a telephone number, is in none.
     """
+    output = sample.output
     reference = "\n".join(sample.references)
-    if not (text.main_script(sample.output) and text.main_script(reference)):
+    if not (text.main_script(output) and text.main_script(reference)):
         return False
-    text_by_language = {
-        text.detect_language([sample.output]): sample.output,
-        text.detect_language([reference]): reference,
-    }
-    if text_by_language.keys() == {"ja", "zh"}:
-        # A few words in Han, such as 一年間, may be Japanese.
-        return text.detect_language_or_none(text_by_language["zh"]) == "zh"
-    return len(text_by_language) > 1
+    output_language = text.detect_language([output])
+    reference_language = text.detect_language([reference])
+    if {output_language, reference_language} == {"ja", "zh"}:
+        # A few words in Han, such as 一年間, may be Japanese, so the text must be long enough.
+        in_chinese = output if output_language == "zh" else reference
+        return text.detect_language_or_none(in_chinese) == "zh"
+    return output_language != reference_language
 
 
 def _in_other_form(sample: Sample) -> bool:
@@ -101,23 +102,27 @@ def _in_other_form(sample: Sample) -> bool:
 
     A text whose characters are the same in both is neither.
     """
-    form = text.han_form(sample.output)
-    if not form or not _is_chinese(sample.output):
+    form = _chinese_form(sample.output)
+    if not form:
         return False
-    references = [reference for reference in sample.references if _is_chinese(reference)]
-    forms_of_references = {text.han_form(reference) for reference in references}
+    forms_of_references = set(map(_chinese_form, sample.references))
     forms_of_references.discard("")
     return bool(forms_of_references) and form not in forms_of_references
 
 
-def _is_chinese(string: str) -> bool:
-    return text.detect_language([string]) == "zh"
+def _chinese_form(string: str) -> str:
+    """Return the form of a Chinese text; "" for another language, or if it has neither form."""
+    form = text.han_form(string)
+    # Japanese has characters of both forms.
+    if form and text.detect_language([string]) == "zh":
+        return form
+    return ""
 
 
 def precheck(metrics: Mapping[str, Metric], samples: Sequence[Sample]) -> None:
     """Raise DataError if no sample has the source or the references that a metric needs.
 
-    Also raise any JudgeError of a metric's `check`, which refuses samples for reasons of its own.
+    Also raise the JudgeError of a metric's own `check` of the samples.
     """
     for metric_name, metric in metrics.items():
         field = metric.needs
@@ -145,8 +150,8 @@ def build_metrics(
 ) -> dict[str, Metric]:
     """Build the metrics of these names with their options, and the one of score columns.
 
-    `tell` is called with the numbers of finished and of all samples, and `ask` sends the questions
-    of metrics that ask a judge. Raises ConfigError and MissingExtra.
+    Metrics call `tell` with the numbers of finished and of all samples, and `ask` to ask a judge.
+    Raises ConfigError and MissingExtra.
     """
     for metric_name in config.set:
         if metric_name not in names:
@@ -161,18 +166,27 @@ def build_metrics(
     context = MetricContext(cache, tell, config.seed, config.language, ask)
     built: dict[str, Metric] = {}
     for metric_name in names:
-        metric_class = load_metric(metric_name)
         metric_options = config.set.get(metric_name, {})
-        known_options = metric_class.option_fields()
-        for key in metric_options:
-            if key not in known_options:
-                hint = plugins.unknown_name_message("option", key, sorted(known_options))
-                set_option = option("set")
-                raise ConfigError(f"{set_option} {metric_name}.{key}: {hint}")
-        built[metric_name] = metric_class(**metric_options, context=context)
+        built[metric_name] = _build_metric(metric_name, metric_options, context)
     if config.score_columns and not isinstance(config, RankConfig):
         built[ScoreColumns.name] = _score_columns(config)
     return built
+
+
+def _build_metric(
+    metric_name: str,
+    metric_options: Mapping[str, Any],
+    context: MetricContext,
+) -> Metric:
+    """Return a metric with these options. Raises ConfigError for an option that it lacks."""
+    metric_class = load_metric(metric_name)
+    known_options = metric_class.option_fields()
+    for key in metric_options:
+        if key not in known_options:
+            hint = plugins.unknown_name_message("option", key, sorted(known_options))
+            raise ConfigError(f"{option('set')} {metric_name}.{key}: {hint}")
+    metric: Metric = metric_class(**metric_options, context=context)
+    return metric
 
 
 def _score_columns(config: RunConfig) -> Metric:
@@ -258,7 +272,7 @@ def metrics() -> list[MetricInfo]:
             continue
         docstring = inspect.getdoc(metric_class) or ""
         summary = docstring.partition("\n\n")[0].replace("\n", " ")
-        first_sentence = re.split(r"(?<=[.])\s", summary)[0]  # ends before `. `
+        first_sentence = re.split(r"(?<=[.])\s", summary)[0]  # not cut inside `1.5`
         description = first_sentence.rstrip(".")
         infos.append(MetricInfo(metric_name, description, options(metric_name)))
     return infos
@@ -267,7 +281,7 @@ def metrics() -> list[MetricInfo]:
 def load_metric(metric_name: str) -> Any:
     """Return the class of a metric, a `BaseMetric` with `score`.
 
-    Raises ConfigError for a name nobody registered and for another package's class of another kind.
+    Raises ConfigError for an unknown name, and for a plug-in whose class is not a `BaseMetric`.
     """
     if metric_name not in plugins.names("metrics"):
         _refuse_type_of_rouge(metric_name)
