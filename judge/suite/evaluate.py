@@ -97,8 +97,9 @@ def limits(
 ) -> list[Verdict]:
     """Return the verdicts on a suite's limits, always including failures.
 
-    `tokens` is the estimate of the longest prompt and `cost` the estimated price in US dollars
-    without a cache. None if unknown (`unpriced` says why): a limit on it is then an `error`.
+    `tokens` is the estimate of the longest prompt, None if no judge counts tokens. `cost` is the
+    estimated price in US dollars without a cache, None if unknown (`unpriced` says why). A limit on
+    an unknown value is an `error`.
     """
     limit = suite.limits
     judged_rows: list[Row] = []
@@ -133,13 +134,7 @@ def _judged_rows(table: Table) -> list[Row]:
     Without the ties of equal texts, which no judge compared, and without a panel's own rows, which
     follow from the rows of its judges.
     """
-    # A panel has a column for each judge, and a column of its own with the criterion's name.
-    criteria_of_panels = {column.criterion for column in table.columns if column.judge}
-    judged_columns: set[str] = set()
-    for column in table.columns:
-        is_of_panel = not column.judge and column.name in criteria_of_panels
-        if column.kind == "criterion" and not is_of_panel:
-            judged_columns.add(column.name)
+    judged_columns = _judged_columns(table)
     rows: list[Row] = []
     for row in table.rows():
         if row.column not in judged_columns:
@@ -149,15 +144,28 @@ def _judged_rows(table: Table) -> list[Row]:
     return rows
 
 
+def _judged_columns(table: Table) -> set[str]:
+    """Return the names of the columns whose rows are a judge's answers."""
+    # A panel has a column for each judge, and a column of its own with the criterion's name.
+    criteria_of_panels = {column.criterion for column in table.columns if column.judge}
+    judged_columns: set[str] = set()
+    for column in table.columns:
+        is_panel = not column.judge and column.name in criteria_of_panels
+        if column.kind == "criterion" and not is_panel:
+            judged_columns.add(column.name)
+    return judged_columns
+
+
 def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     """Decide whether few enough judgments failed."""
     failed = [row for row in rows if isinstance(row, Failure)]
-    number_by_kind = Counter(failure_kind(row.error) for row in failed)
-    counts = [f"{count:,} {one_line(kind, 60)}" for kind, count in number_by_kind.most_common()]
+    count_by_kind = Counter(failure_kind(row.error) for row in failed)
+    counts = [f"{count:,} {one_line(kind, 60)}" for kind, count in count_by_kind.most_common()]
     kinds = first_names(counts, _MAX_ERRORS)
     measured = f"{len(failed):,} of {len(rows):,}"
     if failed:
-        measured += f" ({percent(len(failed) / len(rows))})"
+        share = percent(len(failed) / len(rows))
+        measured = f"{measured} ({share})"
     # A share of the judgments may miss a whole number by a rounding error.
     if len(failed) <= limit.most_failures(len(rows)) + NEAR:
         return Decision("passed", kinds, measured)
@@ -172,6 +180,7 @@ def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
 
 
 def _decide_estimate(value: float, most: float, measured: str) -> Decision:
+    """Decide whether an estimate is within its limit. `measured` is the value in words."""
     if value <= most + NEAR:
         return Decision("passed", "", measured)
     return Decision("failed", "over the limit", measured)
@@ -192,30 +201,35 @@ def evaluate_case(
 
     The scores are in `result`, or in `ranked` if the case compares pairs. The verdict is `passed`
     if the whole interval is inside the expectation, `failed` if it is outside, and else
-    `undecided`, which passes or fails by the policy of the case or its kind (see `Suite`). The
-    interval depends on the texts (`judge.suite.mean_tests`):
+    `undecided`, which passes or fails by the policy of the case or its kind (see `Suite`).
+
+    The interval depends on the texts (`judge.suite.mean_tests`):
 
     - one text: over its draws, or the bounds of unseen probability. A single reply has none, and
       its value decides.
     - fewer than six items: over all draws.
     - six items or more: over items.
 
-    Pass rates have Wilson's interval. Shares of labels and flips are only counted. A text without a
-    score is an `error`, which is never met. Among several texts it is left out and named if
-    `failures` allows that many. `seed` is for the tests.
+    Pass rates have Wilson's interval. Shares of labels and flips are only counted.
+
+    A text without a score is an `error`, which is never met. Among several texts, it is left out
+    and named if `failures` allows that many.
 
     `earlier` is a run to show beside this one (default: the baseline). It may have other texts.
+    `seed` is the seed of the statistical tests.
     """
     earlier = earlier or baseline
     context = CaseContext(case.stem(), texts, result, ranked, baseline, seed, earlier)
     decision = decide_case(case, context, failures or Limits())
-    # Beside each verdict, reports show the value in the earlier run.
+    # Beside each verdict, reports show the value in the earlier run. Pairs have none there, and a
+    # case about drift compares with the baseline itself.
     is_comparable = earlier is not None and not context.pairwise and not case.needs_baseline
     if is_comparable and not decision.before:
+        context_before = replace(context, result=earlier, baseline=None)
         # The earlier run may have no scores for it.
         with suppress(Undecidable):
-            value_before = case.decide(replace(context, result=earlier, baseline=None)).found
-            decision = replace(decision, before=value_before)
+            decision_before = case.decide(context_before)
+            decision = replace(decision, before=decision_before.found)
     judged_texts: tuple[JudgedText, ...] = ()
     if decision.status != "passed":
         # Without a score, the detail has the judge's reply.
@@ -250,14 +264,21 @@ def _with_failures(
     decision: Decision,
     failures: Limits,
 ) -> Decision:
-    """Return the decision, unless too many judgments failed, or the failed ones could change it."""
+    """Return the decision as the case's failed judgments qualify it.
+
+    It is an `error` if there are more than `failures` allows. If they could change it, its reason
+    says so.
+    """
     case_scores = context.scored()
     rows = _expected_rows(context)
-    n_lost = sum(case_scores.score(*row) is None for row in rows)
-    if n_lost > failures.most_failures(len(rows)) + NEAR:
+    n_failed = 0
+    for item, system, opponent in rows:
+        if case_scores.score(item, system, opponent) is None:
+            n_failed += 1
+    if n_failed > failures.most_failures(len(rows)) + NEAR:
         reason = joined(decision.reason, "more than the limit on failures allows")
         return replace(decision, status="error", reason=reason)
-    if n_lost and decision.status == "passed" and case.generalizes:
+    if n_failed and decision.status == "passed" and case.generalizes:
         # The judge may fail on just those texts that would make the case fail.
         pessimistic = case.decide(case.with_failures_as_worst(context))
         if pessimistic.status != "passed":
@@ -268,7 +289,7 @@ def _with_failures(
 
 
 def _expected_rows(context: CaseContext) -> list[RowKey]:
-    """Return the rows that the case would have without failures."""
+    """Return the rows (item, system, opponent) that the case would have without failures."""
     if not context.pairwise:
         return [(item, system, "") for item, system in context.texts]
     rows: list[RowKey] = []
