@@ -92,6 +92,11 @@ class Readings:
     repaired: int
     unread: int
 
+    @property
+    def scores(self) -> int:
+        """The number of scores that were read."""
+        return self.strict + self.prose + self.repaired
+
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
@@ -140,15 +145,15 @@ def build_provenance(result: Result) -> Provenance:
 
 def _title(info: RunInfo) -> str:
     """Return the run's own title, or its data and judges."""
-    path = info.data.path
-    run_name = "Judge report"
-    if path:
-        folders = path.replace("\\", "/").split("/")
-        # The name of a pattern includes the folder that it is about.
-        n_parts = 2 if "*" in folders[-1] else 1
-        run_name = "/".join(folders[-n_parts:])
-    judged = f"{run_name}, judged by {info.model}" if info.judges else run_name
-    return info.config.title or judged
+    if info.config.title:
+        return info.config.title
+    data_name = "Judge report"
+    if info.data.path:
+        parts = info.data.path.replace("\\", "/").split("/")
+        # `runs/*.jsonl`: a pattern says little without its folder.
+        n_parts = 2 if "*" in parts[-1] else 1
+        data_name = "/".join(parts[-n_parts:])
+    return f"{data_name}, judged by {info.model}" if info.judges else data_name
 
 
 def _judge_remarks(result: Result) -> Iterator[tuple[str, str]]:
@@ -158,12 +163,13 @@ def _judge_remarks(result: Result) -> Iterator[tuple[str, str]]:
         settings = " · ".join(_settings(info))
         methods_used = scored_instead(result, judge)
         refused = "; ".join(refusals(info, methods_used))
-        texts = [one_line(settings), refused]
+        parts = [one_line(settings), refused]
+        # For a single judge, the run's facts have its address and usage.
         if len(judges) > 1:
             address = one_line(info.base_url or info.provider)
             usage = _usage(info, replayed=info.provider == "replay")
-            texts = [address, *texts, usage]
-        remark = " · ".join(filter(None, texts))
+            parts = [address, *parts, usage]
+        remark = " · ".join(filter(None, parts))
         if remark:
             yield one_line(str(judge)), remark
 
@@ -224,15 +230,7 @@ def _remarks(result: Result) -> Iterator[str]:
 
 def _thin_scores(result: Result) -> Iterator[str]:
     """Say how many scores have little of the probability on the scale."""
-    masses = []
-    for score in result.table.scores:
-        for part in split(score):
-            if not isinstance(part, Score):
-                continue
-            provenance = part.provenance
-            by_probability = provenance.method in ("logprobs", "decisions")
-            if by_probability and provenance.mass is not None:
-                masses.append(provenance.mass)
+    masses = list(_masses(result))
     # Probabilities are sums of floats: 0.95 may be 0.9499999.
     thin = [mass for mass in masses if mass < _MIN_MASS - _ROUNDING]
     if thin:
@@ -244,26 +242,46 @@ def _thin_scores(result: Result) -> Iterator[str]:
         )
 
 
+def _masses(result: Result) -> Iterator[float]:
+    """Yield the probability on the scale of each score by token probabilities."""
+    for score in result.table.scores:
+        for part in split(score):
+            if not isinstance(part, Score):
+                continue
+            provenance = part.provenance
+            by_probability = provenance.method in ("logprobs", "decisions")
+            if by_probability and provenance.mass is not None:
+                yield provenance.mass
+
+
+def _total_readings(result: Result) -> Readings:
+    """Return how the scores of all columns together were read."""
+    counts = readings(result)
+    return Readings(
+        column="",
+        strict=sum(counted.strict for counted in counts),
+        prose=sum(counted.prose for counted in counts),
+        repaired=sum(counted.repaired for counted in counts),
+        unread=sum(counted.unread for counted in counts),
+    )
+
+
 def _repaired_share(result: Result) -> float:
     """Return the share of the scores that came from the answer to a repair question."""
-    counts = readings(result)
-    n_repaired = sum(counted.repaired for counted in counts)
-    total = n_repaired + sum(counted.strict + counted.prose for counted in counts)
-    return n_repaired / total if total else 0.0
+    total = _total_readings(result)
+    return total.repaired / total.scores if total.scores else 0.0
 
 
 def _readings_in_words(result: Result) -> Iterator[str]:
     """Say how many scores were not in the requested form."""
-    counts = readings(result)
-    n_prose = sum(counted.prose for counted in counts)
-    n_repaired = sum(counted.repaired for counted in counts)
-    n_strict = sum(counted.strict for counted in counts)
-    total = n_strict + n_prose + n_repaired
+    total = _total_readings(result)
     phrases = []
-    if n_prose:
-        phrases.append(f"{n_prose:,} of {total:,} read from a sentence")
-    if n_repaired:
-        phrases.append(f"{n_repaired:,} of {total:,} from the answer to a repair question")
+    if total.prose:
+        phrases.append(f"{total.prose:,} of {total.scores:,} read from a sentence")
+    if total.repaired:
+        phrases.append(
+            f"{total.repaired:,} of {total.scores:,} from the answer to a repair question"
+        )
     if phrases:
         counts_in_words = ", ".join(phrases)
         yield f"Scores not in the requested form: {counts_in_words}."
@@ -283,17 +301,19 @@ def abstained(column: Column, row: Score | Failure | None) -> bool:
 
 def _failures(result: Result) -> tuple[FailureKind, ...]:
     """Count the failures by stage and error, the most common first."""
+    # A kind is a stage and an error.
     failures_by_kind: dict[tuple[str, str], list[Failure]] = {}
     for failure in result.failures:
         if failed(failure):
             failures_by_kind.setdefault((failure.stage, failure.error), []).append(failure)
+    # By kind, the number of failures in each column.
     counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
     for (stage, error, _, column), count in single_failure_counts(result).items():
         if (stage, error) in failures_by_kind:
             counts = counts_by_kind.setdefault((stage, error), Counter())
             counts[column] += count
     kinds = []
-    for (stage, error), counts in counts_by_kind.items():
+    for (stage, error), count_by_column in counts_by_kind.items():
         failures = failures_by_kind[stage, error]
         messages = Counter(failure.message for failure in failures)
         ((commonest, alike),) = messages.most_common(1)
@@ -301,8 +321,8 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
         kind_of_failure = FailureKind(
             stage,
             error,
-            counts.total(),
-            columns=tuple(counts),
+            count_by_column.total(),
+            columns=tuple(count_by_column),
             example=_example(first_failure),
             alike=alike,
         )
@@ -365,46 +385,72 @@ def _single_judgments(result: Result) -> Iterator[Score | Failure]:
 
 
 def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
-    """Return the names and texts of the facts about a run that are known."""
+    """Return the names and texts of the facts about a run that are known.
+
+    `n_lost` is the number of failed values, without those from which metrics abstained.
+    """
     info = result.info
-    is_panel = len(info.judges) > 1
-    address = info.base_url or info.provider
-    at = f"at {address}" if address and not is_panel else ""
-    methods = sum(methods_by_column(result).values(), Counter[str]())
-    # These are no ways to ask a judge.
-    for method_name in ("panel", IDENTICAL):
-        del methods[method_name]
-    weighting = info.config.weighting if info.judges else ""
-    started = info.started
-    # A result that no run made has no time.
-    with suppress(ValueError):
-        started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
-    took = f"took\u00a0{exact_duration(info.seconds)}" if started else ""
-    language = ""
-    if info.language is not None:
-        language = f"{info.language.name} ({info.language.how})"
-    failed = ""
-    if n_lost:
-        values = plural(n_lost, "value")
-        failed = f"{values} failed"
-    abstained = f"{result.abstained:,} abstained" if result.abstained else ""
-    status = ""
-    version = ""
-    if info.judge_version:
-        status = info.status
-        version = f"judge {one_line(info.judge_version)}"
+    judge_heading = "Judges" if len(info.judges) > 1 else "Judge"
     facts = {
         "Data": _data_fact(info),
         "Texts": _texts_fact(result),
-        "Judges" if is_panel else "Judge": _joined(info.model, at, sep=" "),
-        "Language": language,
-        "Weighting": _joined(weighting, _method_counts(methods), sep=": "),
-        "Started": _joined(started, took),
-        "Status": _joined(status, failed, abstained),
+        judge_heading: _judge_fact(info),
+        "Language": _language_fact(info),
+        "Weighting": _weighting_fact(result),
+        "Started": _started_fact(info),
+        "Status": _status_fact(result, n_lost),
         "Budget": _budget_fact(info),
-        "Version": version,
+        "Version": f"judge {one_line(info.judge_version)}" if info.judge_version else "",
     }
     return tuple((fact_name, text) for fact_name, text in facts.items() if text)
+
+
+def _judge_fact(info: RunInfo) -> str:
+    """Return the judge with its address; a panel's judges have their addresses in the list."""
+    address = info.base_url or info.provider
+    is_panel = len(info.judges) > 1
+    if is_panel or not address:
+        return _joined(info.model)
+    return _joined(info.model, f"at {address}", sep=" ")
+
+
+def _language_fact(info: RunInfo) -> str:
+    """Return `Japanese (detected)`."""
+    if info.language is None:
+        return ""
+    return f"{info.language.name} ({info.language.how})"
+
+
+def _weighting_fact(result: Result) -> str:
+    """Return `auto: logprobs 78, samples 2`."""
+    counts = sum(methods_by_column(result).values(), Counter[str]())
+    # A panel combines scores, and identical texts are a tie: no judge was asked in these ways.
+    for method in ("panel", IDENTICAL):
+        del counts[method]
+    weighting = result.info.config.weighting if result.info.judges else ""
+    return _joined(weighting, _method_counts(counts), sep=": ")
+
+
+def _started_fact(info: RunInfo) -> str:
+    """Return when a run started and how long it took; "" for a result that no run made."""
+    if not info.started:
+        return ""
+    started = info.started
+    # Another text than a time, in a run.json by hand, is shown as it is.
+    with suppress(ValueError):
+        started = f"{datetime.fromisoformat(started):%Y-%m-%d %H:%M %Z}".rstrip()
+    return _joined(started, f"took\u00a0{exact_duration(info.seconds)}")
+
+
+def _status_fact(result: Result, n_lost: int) -> str:
+    """Return `complete, 2 values failed, 1 abstained`."""
+    # A result that no run made has no status.
+    status = result.info.status if result.info.judge_version else ""
+    failed_values = ""
+    if n_lost:
+        failed_values = plural(n_lost, "value") + " failed"
+    abstentions = f"{result.abstained:,} abstained" if result.abstained else ""
+    return _joined(status, failed_values, abstentions)
 
 
 def _texts_fact(result: Result) -> str:
@@ -420,6 +466,7 @@ def _texts_fact(result: Result) -> str:
 
 
 def _data_fact(info: RunInfo) -> str:
+    """Return `texts/*.jsonl, 3 files, sha256 1f3a…`."""
     data = info.data
     files = f"{data.files:,} files" if data.files > 1 else ""
     digest = f"sha256 {data.sha256[:12]}" if data.sha256 else ""
@@ -427,6 +474,7 @@ def _data_fact(info: RunInfo) -> str:
 
 
 def _budget_fact(info: RunInfo) -> str:
+    """Return `$0.1234 of $5.00 spent`; "" without a budget."""
     budget = info.budget
     if budget is None:
         return ""
@@ -460,9 +508,9 @@ def _joined(*parts: Any, sep: str = ", ") -> str:
 def usage_of_run(info: RunInfo) -> str:
     """Summarise requests, tokens and cost in one line, and what generation cost."""
     phrases = [_usage(info, replayed=info.provider == "replay")]
-    writing = generation_cost(info)
-    if writing:
-        phrases.append(f"of which generation: ${writing:,.4f}")
+    cost_of_outputs = generation_cost(info)
+    if cost_of_outputs:
+        phrases.append(f"of which generation: ${cost_of_outputs:,.4f}")
     summary = " · ".join(filter(None, phrases))
     return one_line(summary)
 
@@ -602,8 +650,8 @@ def method_blocks(result: Result) -> Iterator[Block]:
             summary = f"Template: {title} {criterion.digest[:12]}"
             yield Details(summary.rstrip(), blocks)
     packages = []
-    for package_name, number in result.info.versions.items():
-        name_and_version = f"{package_name} {number}"
+    for package_name, version in result.info.versions.items():
+        name_and_version = f"{package_name} {version}"
         packages.append(one_line(name_and_version))
     if packages:
         yield Paragraph(", ".join(packages), "muted")
