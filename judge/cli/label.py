@@ -114,18 +114,18 @@ def label_command(
         repeat=repeat,
     )
     # A plan needs no raters, and an imported file names its own.
-    if not (plan or import_):
-        labelling.require_raters()
     if plan:
         _print_plan(labelling, precision)
     elif import_ is not None:
         _import_ratings(import_, labelling, output)
         _print_end(labelling, config)
     elif file is not None:
+        labelling.require_raters()
         _write_page(file, labelling, rater_names)
         flag = " --pairwise" if pairwise else ""
         print_untrusted(f"  {_command('label', config)} --import FILE{flag}")
     else:
+        labelling.require_raters()
         # A file that cannot be read is an error now, not on the page.
         labelling.ratings()
         labelling.check_output()
@@ -139,8 +139,10 @@ def _import_ratings(saved: Path, labelling: Labelling, output: Path) -> None:
 
     imported = labelling.import_file(saved)
     new_ratings = plural(imported.new, "rating")
-    known_ratings = f"; {imported.known:,} were there already" if imported.known else ""
-    click.echo(f"{new_ratings} added to {output}{known_ratings}")
+    summary = f"{new_ratings} added to {output}"
+    if imported.known:
+        summary = f"{summary}; {imported.known:,} were there already"
+    click.echo(summary)
 
 
 def _write_page(file: Path, labelling: Labelling, rater_names: Sequence[str]) -> None:
@@ -204,21 +206,22 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
 
     # A text that is rated twice, to measure how well a rater agrees with themselves, counts once.
     ratings = [rating for rating in labelling.ratings().every if not rating.repeat]
-    count_by_rater = Counter(rating.rater for rating in ratings)
-    by_rater = ", ".join(f"{rater} {count:,}" for rater, count in count_by_rater.items())
-    # How many are left is known only if all raters of the file are named.
-    if labelling.raters and count_by_rater.keys() <= set(labelling.raters):
-        by_rater = _by_rater(labelling.progress())
     number_of_ratings = plural(len(ratings), "rating")
     total = f"\n{number_of_ratings} in {labelling.output}"
     if not ratings:
         print_untrusted(total)
+        return
+    count_by_rater = Counter(rating.rater for rating in ratings)
+    # How many remain to be rated is known only if the command names all raters of the file.
+    if labelling.raters and count_by_rater.keys() <= set(labelling.raters):
+        by_rater = _by_rater(labelling.progress())
     else:
-        print_untrusted(f"{total}: {by_rater}")
-        command_name = "rank" if labelling.pairwise else "validate"
-        command = _command(command_name, config)
-        ratings_file = shlex.quote(str(labelling.output))
-        print_untrusted(f"Next:\n  {command} --ratings {ratings_file} --model MODEL")
+        by_rater = ", ".join(f"{rater} {count:,}" for rater, count in count_by_rater.items())
+    print_untrusted(f"{total}: {by_rater}")
+    command_name = "rank" if labelling.pairwise else "validate"
+    command = _command(command_name, config)
+    ratings_file = shlex.quote(str(labelling.output))
+    print_untrusted(f"Next:\n  {command} --ratings {ratings_file} --model MODEL")
 
 
 def _command(name: str, config: RunConfig) -> str:
@@ -236,7 +239,7 @@ def _command(name: str, config: RunConfig) -> str:
 
 
 def _print_plan(labelling: Labelling, precision: float) -> None:
-    """Print a table of the numbers that intervals of this precision need."""
+    """Print how much each rater rates, and how many ratings intervals of this precision need."""
     from judge.commands.label.ratings_needed import plan_labelling
     from judge.core.format import plural
 

@@ -25,7 +25,7 @@ from judge.data.answers import column_of, texts_of
 from judge.data.conversations import ANSWERING, MESSAGES, messages_before
 
 # A layout that leaves a template with nothing but its wording.
-_BARE = "{% block criterion %}{% endblock %}"
+_BARE_LAYOUT = "{% block criterion %}{% endblock %}"
 # Fields that are not shown beside the texts.
 _HIDDEN = {"output", "first", "second", "system", "item", "human"}
 
@@ -195,23 +195,35 @@ def _instructions(criterion: Criterion, *, pairwise: bool) -> tuple[str, ...]:
     """
     wording = criterion.question.strip() or criterion.description
     if not criterion.question:
-        with suppress(CriterionError):
-            templates = criteria.drafting(criterion)
-            layout = templates["layouts/steps.jinja"]
-            # The layout asks a model for steps; without it, only the wording is left.
-            bare: dict[str, str] = {}
-            for file_name, body in templates.items():
-                bare[file_name] = _BARE if body == layout else body
-            prompt = render_drafting_prompt(criterion, bare)
-            wording = prompt.messages[0]["content"]
-    lines = ["Which text is better?"] if pairwise else []
+        wording = _wording_of_template(criterion)
+    lines: list[str] = []
+    if pairwise:
+        lines.append("Which text is better?")
     lines += _unwrapped_lines(wording, criterion)
-    levels = [f"{label}: {description}" for label, description in criterion.levels]
-    return (*lines, *levels)
+    lines += [f"{label}: {description}" for label, description in criterion.levels]
+    return tuple(lines)
+
+
+def _wording_of_template(criterion: Criterion) -> str:
+    """Return the block `criterion` of a prompt, or the description of a template without it."""
+    wording = criterion.description
+    with suppress(CriterionError):
+        templates = criteria.drafting(criterion)
+        layout = templates["layouts/steps.jinja"]
+        # The layout asks a model for steps; without it, only the wording is left.
+        bare_templates: dict[str, str] = {}
+        for file_name, body in templates.items():
+            bare_templates[file_name] = _BARE_LAYOUT if body == layout else body
+        prompt = render_drafting_prompt(criterion, bare_templates)
+        wording = prompt.messages[0]["content"]
+    return wording
 
 
 def _unwrapped_lines(wording: str, criterion: Criterion) -> list[str]:
-    """Return each paragraph as one line, and each level of the scale as its own."""
+    """Return each paragraph as one line, and each level of the scale as a line of its own.
+
+    The lines of a prompt are wrapped, and a rater reads the whole paragraph.
+    """
     labels = "|".join(re.escape(label) for label in criterion.scale.labels)
     # A line that begins with a label of the scale, such as `5: fluent`, but not `5th`.
     starts_with_label = re.compile(rf"(?:{labels})(?![.\d]*[A-Za-z\d])")
@@ -220,11 +232,11 @@ def _unwrapped_lines(wording: str, criterion: Criterion) -> list[str]:
     for paragraph in re.split(r"\n\s*\n", wording):  # at blank lines
         stripped = [line.strip() for line in paragraph.split("\n") if line.strip()]
         for number, line in enumerate(stripped):
-            if number and not starts_with_label.match(line):
-                # The lines of a prompt are wrapped. A rater reads the whole paragraph.
-                lines[-1] += f"{space}{line}"
-            else:
+            is_first = number == 0
+            if is_first or starts_with_label.match(line):
                 lines.append(line)
+            else:
+                lines[-1] = f"{lines[-1]}{space}{line}"
     return lines
 
 
@@ -234,7 +246,10 @@ def _units(
     *,
     pairwise: bool,
 ) -> Iterator[Unit]:
-    """Yield what is rated, item after item, with equal texts together."""
+    """Yield what is rated, item after item.
+
+    Equal texts of several systems are one unit, which is rated once.
+    """
     samples_by_item: dict[str, list[Sample]] = {}
     for sample in chosen:
         samples_by_item.setdefault(sample.item, []).append(sample)
@@ -262,7 +277,7 @@ def _unit(group: Sequence[Sample], fields: Sequence[str]) -> Unit:
     # By digest, so that the order shows nothing about the systems.
     ordered = sorted(group, key=lambda sample: digest([sample.item, sample.output]))
     item = ordered[0].item
-    around = [*_shown_beside(ordered[0], fields)]
+    around = list(_shown_beside(ordered[0], fields))
     conversations = {messages_before(sample) for sample in ordered}
     if len(conversations) == 1:
         texts = tuple(sample.output for sample in ordered)
@@ -293,6 +308,7 @@ def _as_text(sample: Sample) -> str:
 def _shown_beside(sample: Sample, fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
     """Return what is shown beside the texts: a heading and a text for each value of the fields."""
     first_reference = sample.references[0] if sample.references else ""
+    # The source and the references have their names whatever the data's own columns are.
     values = {
         **sample.extra,
         "source": sample.source,
