@@ -16,13 +16,10 @@ from typing import Any
 _OPENING = ("[", "(", "{")
 _CLOSING = ("]", ")", "}")
 _VALUE_TOKENS = (tokenize.STRING, tokenize.NUMBER, tokenize.NAME)
+# Names that stand for a missing value: those of pandas, and `null` of JSON.
 _EMPTY_NAMES = ("nan", "NaN", "NA", "NaT", "null")
-"""Names that are no value. pandas writes the first ones, JSON the last one."""
+# Functions of numpy around a value: `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`.
 _WRAPPERS = ("array", "float64", "float32", "int64", "int32", "bool_", "str_")
-"""Functions of numpy around a value.
-
-They are written `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`.
-"""
 
 
 class NoValue(ValueError):
@@ -49,9 +46,9 @@ def packed_value(text: str) -> Any:
 
 
 def packed_texts(text: str) -> list[str] | None:
-    """Return the texts of a cell that holds a list of texts; None if it is a text.
+    """Return the texts of a cell that holds a list of texts; None for any other cell.
 
-    Gaps are left out.
+    Missing values in the list are left out.
     """
     try:
         value = packed_value(text)
@@ -59,8 +56,8 @@ def packed_texts(text: str) -> list[str] | None:
         return None
     if not isinstance(value, list):
         return None
-    texts = [list_entry for list_entry in value if list_entry is not None]
-    if not all(isinstance(text, str) for text in texts):
+    texts = [entry for entry in value if entry is not None]
+    if not all(isinstance(entry, str) for entry in texts):
         return None
     return texts
 
@@ -77,7 +74,7 @@ def _with_commas(text: str) -> str:
         if previous is not None and _ends_value(previous) and _starts_value(token, previous):
             gaps.append(previous.end)
         previous = token
-    # From the end, so that the places before stay where they are.
+    # From the end, because a comma shifts all positions after it.
     for row, column in reversed(gaps):
         line = lines[row - 1]
         lines[row - 1] = f"{line[:column]},{line[column:]}"
@@ -99,19 +96,22 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 
 def _ends_value(token: tokenize.TokenInfo) -> bool:
+    """Return whether a value can end with this token."""
     return token.type in _VALUE_TOKENS or token.string in _CLOSING
 
 
 def _starts_value(token: tokenize.TokenInfo, previous: tokenize.TokenInfo) -> bool:
+    """Return whether a value begins with this token, which follows the end of another one."""
     if token.string in ("[", "{", "-"):
         return True
-    if token.string == "(":  # of a call, if it follows its name at once
+    if token.string == "(":
+        # After a name, it is the bracket of a call: np.float64(4.0).
         return previous.type != tokenize.NAME
     return token.type in _VALUE_TOKENS
 
 
 def _value(node: ast.expr) -> Any:
-    """Return the value of an expression that only writes one down. Raises NoValue for any other."""
+    """Return the value of an expression that computes nothing. Raises NoValue for any other."""
     match node:
         case ast.Constant(value=str() | int() | float() | None as value):
             return value
@@ -124,14 +124,14 @@ def _value(node: ast.expr) -> Any:
             return -number
         case ast.Name(id=name) if name in _EMPTY_NAMES:
             return None
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[inner]) if (
-            name in _WRAPPERS
-        ):
-            return _value(inner)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[wrapped]):
+            if name in _WRAPPERS:
+                return _value(wrapped)
     raise NoValue("it computes something")
 
 
 def _key(node: ast.expr | None) -> str:
+    """Return a mapping's key as a text; None is the key of `**other`. Raises NoValue."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
         return str(node.value)
     raise NoValue("a key is not a name")
