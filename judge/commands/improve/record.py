@@ -27,7 +27,7 @@ MOST_FAILED = 0.05
 
 
 class Part(NamedTuple):
-    """One part of the rated data."""
+    """The size of one part of the rated data: its items and their texts."""
 
     items: int
     texts: int
@@ -35,9 +35,13 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One revision: why the writer made it, and its value on the training part.
+    """One revision of a criterion, tried on the training part.
 
-    `skipped` says why it was not tried; `failed` counts failed judgments.
+    - `number`: 1 for the first revision.
+    - `reason`: why the writer made it.
+    - `agreement`: its agreement with people, None if it was not tried or has none.
+    - `failed`: the number of failed judgments.
+    - `skipped`: why it was not tried, "" if it was.
     """
 
     number: int
@@ -51,14 +55,20 @@ class Trial:
 class Improvement(plugins.Reported):
     """An attempt to improve a criterion.
 
+    - `name`, `file`: the criterion and its file.
     - `training`, `testing`: the part of the ratings that chose among the revisions, and the part
       that no step has seen.
+    - `trials`: the revisions, also those that were not tried. `chosen` is the number of the best
+      one, None if the present wording is the best in training.
+    - `level`: the level of all correlations.
     - `selection`: the present wording, then the revisions that were tried.
     - `agreement`: agreement with people on the testing part, before and after; None if no revision
       was better in training.
     - `failed`: failed judgments on the testing part, before and after.
+    - `judgments`: the failed judgments and all judgments, of both parts and all wordings.
     - `criterion`: the better wording, None if the present one stays. `text` is its file's text,
       `written` the file if there is one, and `diff` the lines that differ.
+    - `notes`: warnings about the data.
     """
 
     VIEW: ClassVar[str] = "judge.commands.improve.view:view"
@@ -132,13 +142,16 @@ def measure_gain(
 ) -> Agreement | None:
     """Return the agreement of two columns (before, after) with people, or None if it is undefined.
 
-    A failed text has the column's mean (`fill_failed`). At level `within-items`, an item counts if
-    its ratings differ, and equal scores have a Spearman of 0 there: a wording that gives all texts
-    the same score gains nothing. The test is that of `mean_differences`. At level `all-texts` it is
-    the interval of `CorrelationWithRatings`.
+    A failed text has the column's mean (`fill_failed`).
+
+    - At level `within-items`, an item counts if its ratings differ. Equal scores have a Spearman of
+      0 there, so a wording that gives all texts the same score gains nothing. The test is that of
+      `mean_differences`.
+    - At level `all-texts`, the test is the interval of `CorrelationWithRatings`.
     """
     matrices = _matrices(rated, rating, columns)
     old, new = fill_failed(matrices.values, matrices.failed, level)
+    # Both are compared on the texts that both have scored.
     lacks_a_score = np.isnan(old) | np.isnan(new)
     ratings = np.where(lacks_a_score, np.nan, matrices.ratings)
     if level == "within-items":
@@ -159,7 +172,7 @@ def _gain_within_items(
     seed: int,
 ) -> Agreement | None:
     """Return the agreement within items; ratings and scores are items × systems."""
-    # The ratings of an item correlate with themselves if they differ.
+    # The ratings of an item correlate with themselves, unless they are all equal.
     ratings_vary = ~np.isnan(within(ratings, ratings, "spearman"))
     if not ratings_vary.any():
         return None
@@ -194,11 +207,17 @@ def _matrices(
     rating: str,
     columns: Sequence[RatedColumn],
 ) -> _Matrices:
+    """Return the values and failures of the columns, and people's ratings, of the same texts."""
     values = np.stack([matrix(rated, column.values) for column in columns])
     failures = []
     for column in columns:
-        failed_texts = dict.fromkeys(column.failed, 0.0)
-        failures.append(matrix(rated, failed_texts))
-    ratings_by_text = {sample.key: sample.human[rating] for sample in rated}
-    failed = ~np.isnan(np.stack(failures))
-    return _Matrices(values, failed, matrix(rated, ratings_by_text))
+        # `matrix` has NaN for all texts but these, whatever their value.
+        any_value_by_failed_text = dict.fromkeys(column.failed, 0.0)
+        has_failed = ~np.isnan(matrix(rated, any_value_by_failed_text))
+        failures.append(has_failed)
+    rating_by_text = {sample.key: sample.human[rating] for sample in rated}
+    return _Matrices(
+        values=values,
+        failed=np.stack(failures),
+        ratings=matrix(rated, rating_by_text),
+    )
