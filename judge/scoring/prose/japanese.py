@@ -1,4 +1,8 @@
-"""How a Japanese sentence gives a score: "よって4点とします。", "この要約の評価は4点です。"."""
+"""How a Japanese sentence gives a score: "よって4点とします。", "この要約の評価は4点です。".
+
+The first constants are words and phrases, each with an example; `SENTENCE` puts them together.
+`judge.scoring.prose.language.Grammar` explains the fields.
+"""
 
 from __future__ import annotations
 
@@ -7,31 +11,38 @@ from dataclasses import replace
 from judge.scoring.prose import reasons
 from judge.scoring.prose.language import Grammar
 
+# "要約", "回答文"
 _TEXT_NOUN = r"(?:要約文?|文章|テキスト|回答文?|応答|返答|翻訳文?|訳文|出力文?|作文|見出し|本文|文)"
+# "この要約", "生成された文章"
 _THE_TEXT = (
     rf"(?:(?:この|その|本|当該|上記の|以上の|今回の|与えられた|生成された)\s*+)?{_TEXT_NOUN}"
 )
+# "スコア", "最終的な評価"
 _SCORE_NOUN = (
     r"(?:(?:最終的な|総合的な|最終|総合|全体の?|総|合計)\s*+)*"
     r"(?:スコア|点数|得点|評点|評価点?|評価値|採点(?:結果)?|総合点|総合評価|判定|結論|答え|星の数)"
 )
+# "と考えます", "と判断しました", without the と
 _OPINION = (
     r"(?:考えます|考える|思います|思う|判断します|判断する|判断しました|判断した|みなします"
     r"|評価します|評価する|評価しました|評価した)"
 )
+# "採点します", "評価した", without the noun
 _VERB_ENDING = r"(?:します|する|しました|した|いたします|致します|させていただきます|しておきます)"
-# How a verb states what its speaker does. Wishes, orders, "るのは", "には" and "べき" are
-# not here.
+# How a verb states what its speaker does: "付けます", "与えることにします". Wishes, orders, "るのは",
+# "には" and "べき" are not here.
 _GIVES = (
     r"(?:付けます|付ける|付けました|付けた|つけます|つける|つけました|つけた|与えます|与える"
     r"|与えました|与えた|あげます|差し上げます|進呈します|献上します|付けさせていただきます"
     rf"|つけさせていただきます|付与{_VERB_ENDING}|付けることに{_VERB_ENDING}"
     rf"|つけることに{_VERB_ENDING}|与えることに{_VERB_ENDING}|獲得{_VERB_ENDING})"
 )
+# "妥当です", "適切だと考えます"
 _FITTING = (
     r"(?:妥当|適切|適当|相当|順当|相応|ふさわしい|相応しい|適正)"
     rf"(?:です|だ|である|と{_OPINION}|だと{_OPINION}|であると{_OPINION})?"
 )
+# What ends the sentence after the score: "です", "とします", "を付けます", "が妥当です", or nothing
 _ENDING = (
     r"(?:です|だ|である|でした"
     r"|だ?と"
@@ -44,17 +55,19 @@ _ENDING = (
     rf"|で(?:評価{_VERB_ENDING}|採点{_VERB_ENDING}|ございます)|が{_FITTING}|{_GIVES}"
     rf"|評価{_VERB_ENDING}|採点{_VERB_ENDING})?"
 )
+# What joins a text to its score: "に対して", "については", "は"
 _PARTICLE = (
     r"(?:に対しては|に対して|に対する|については|について|に関しては|としては|には|へは?|の|は|に"
     r"|を|が)"
 )
+# "よって", "以上のことから", "総合的に判断して", "これらの点を考慮すると"
 _ADVERB = (
     r"(?:はい|よって|したがって|従って|そのため|このため|ゆえに|それゆえ(?:に)?"
     r"|以上"
     r"(?:より|から|のことから|のことより|の理由から|の理由により|の点から|の点より"
     r"|を踏まえ(?:て|ると)|を総合(?:して|し|すると)|に基づき)"
     r"|総合的に(?:は|判断(?:して|すると|し)?|評価(?:して|すると|し)?|見て|見ると)?"
-    r"|総合(?:して|すると)|結論として(?:は)?|結論として|結果として(?:は)?|全体として(?:は)?"
+    r"|総合(?:して|すると)|結論として(?:は)?|結果として(?:は)?|全体として(?:は)?"
     r"|全体的に(?:は|見て)?|最終的に(?:は)?"
     r"|これら(?:を|の点を|の理由を)"
     r"(?:考慮(?:して|し|すると)|踏まえ(?:て|ると)?|総合(?:して|し|すると))"
@@ -62,11 +75,13 @@ _ADVERB = (
     r"|ここから|なので|だから|それで|判断して|評価して|採点結果は|結論は|評価は"
     r"|私(?:は|の|としては)?|わたしは|以上)"
 )
+# The criterion: "一貫性は", "一貫性の観点からは"
 _TITLE_WORDS = (
     r"TITLE"
     r"(?:は|の|については|に関しては|に関して|に対して|の観点(?:から|で)は?|の面(?:から|で)は?"
     r"|の点(?:から|で)は?|としては|スコアは|を|に)?"
 )
+# Any number of the words above: "よって、この要約の一貫性は"
 _LEAD_IN = (
     r"[\s\W]*+"
     rf"(?:(?:{_ADVERB}|{_SCORE_NOUN}\s*+(?:としては|として|は|を|:|が)?|{_THE_TEXT}\s*+{_PARTICLE}?"
@@ -74,6 +89,7 @@ _LEAD_IN = (
     r"[\s、,:・]*+)*+"
     r"[\s\W]*+"
 )
+# What ends a reason before the score: "誤りがないため、", "読みやすいですが、", "正確で簡潔であり、"
 _CLAUSE_END = (
     r"(?:ため|ので|ことから|点から|から)[、,]?\s*+"
     r"|(?:(?:です|ます|だ|である|[たいるむくすう])(?:が|し|けれども|けれど|けど|ものの)|ており"
@@ -81,17 +97,30 @@ _CLAUSE_END = (
     r"[、,]\s*+"
     r"|[、,]\s*+(?=よって|したがって|従って|そのため|このため|総合|結論|全体|最終)"
 )
+# What makes the score depend on something, or be somebody else's wish: "日付が正しければ、4点",
+# "最高で4点", "4点を付けてほしい"
 _CONDITION = (
+    # If, even if, unless, without
     r"(?:れば|けば|せば|てば|べば|めば|ねば|えば|げば|たら|だら|なら|とすれば|としても|ても"
     r"|でも[、,]|場合|もし|仮に|とき|時に|なければ|ないと|さえ|限り|つもり|なしに?|なしで"
-    r"|抜きで|べき|たい|欲し|ほしい|望|願|希望|求め|要求|指示|命令|依頼|要請|頼|ください|下さい"
-    r"|と書|とある|と言|と述べ|という|によると|によれば|引用|ように(?:と|言|指)|せよ|しろ"
-    r"|つけろ|かもしれ|だろう|でしょう|はず|最高で?|最大で?|最低|以前|元々|もともと|本来|通常"
-    r"|普通|普段|当初|迷|悩|躊躇|惜しくも|指示どおり|要望"
-    r"|(?:足し|加え|直し|修正し|改め|削っ|短くし)て[、,]|代わり|ではなく|じゃなく|よりも?[、,]"
+    r"|抜きで"
+    # Wishes and orders
+    r"|べき|たい|欲し|ほしい|望|願|希望|求め|要求|指示|命令|依頼|要請|頼|ください|下さい"
+    r"|ように(?:と|言|指)|せよ|しろ|つけろ"
+    # Somebody else's words
+    r"|と書|とある|と言|と述べ|という|によると|によれば|引用"
+    # Guesses and limits
+    r"|かもしれ|だろう|でしょう|はず|最高で?|最大で?|最低"
+    # Former and usual scores
+    r"|以前|元々|もともと|本来|通常|普通|普段|当初"
+    # Hesitation
+    r"|迷|悩|躊躇|惜しくも"
+    # After a change of the text, or instead of another score
+    r"|(?:足し|加え|直し|修正し|改め|削っ|短くし)て[、,]|代わり|ではなく|じゃなく|よりも?[、,]|比べ"
     # "一例として、4点", but not "例として挙げた日付が誤りのため、4点"
-    r"|比べ|(?:例えば|たとえば|例として|例を[挙あ]げ(?:て|ると|れば)|(?:サンプル|見本)として)[、,]?\s*\Z)"
+    r"|(?:例えば|たとえば|例として|例を[挙あ]げ(?:て|ると|れば)|(?:サンプル|見本)として)[、,]?\s*\Z)"
 )
+# A clause about somebody or something else: "原文は4点", "、他の要約は4点"
 _OTHERS = (
     r"(?:\A|[、,])\s*"
     r"(?:原文|元の文|元記事|記事|参照|参考|正解|模範|作者|著者|筆者|読者|利用者|ユーザー|評論家"
@@ -99,16 +128,19 @@ _OTHERS = (
     r"|チーム|選手|ゲーム|本(?:は|が)|彼|彼女|誰か|皆|人)"
     r"[^、,]{0,12}?(?:は|が|も|なら|の方|では)"
 )
+# Another criterion than the judged one: "流暢性は4点", "文法の評価"
 _OTHER_QUALITY = (
     r"(?!TITLE)"
     r"(?:流暢性|流暢さ|一貫性|整合性|関連性|正確性|正確さ|簡潔性|簡潔さ|文法|文体|可読性|事実性"
     r"|忠実性|忠実さ|網羅性|完全性|創造性|明確性|明瞭さ|有用性|安全性|表現|構成|自然さ)"
     r"(?:は|の(?:点数|スコア|評価|得点|点|面|観点)|スコア|に関しては|については|だけ)"
 )
+# The end of the text, a remark in brackets or another sentence
 _AFTER_SCORE = r"[\s.!)\]。]*+\Z|\s*+\(|。"
 
 SENTENCE = Grammar(
-    # "誤りがないため、この要約には5点を付けます。"
+    # "誤りがないため、この要約には5点を付けます。". The score is no part of another number, such as the
+    # 4 of 3.4 and 3/4, and no word, digit or sign follows.
     assertion=(
         rf"(?<![0-9][.,/])(?<![0-9./~〜<≤≥≈≠±-])SCORE\s*+{_ENDING}(?![ぁ-んァ-ヶー一-龥0-9%/+~〜-])"
     ),
@@ -121,8 +153,11 @@ SENTENCE = Grammar(
 )
 GRAMMARS = (SENTENCE,)
 
+# "Aより", "文章Aよりも、"
 _THAN = rf"(?:{_TEXT_NOUN})?[A-Z]より(?:も)?[、\s]*+"
+# No Japanese letter follows.
 _END = r"(?![ぁ-んァ-ヶー一-龥])"
+# "はない" and "いません" of "良くはない" and "優れていません"
 _NOT = r"(?:は)?(?:ない|ないです|ありません|いない|いません)"
 _PREFERRED = replace(
     SENTENCE,
@@ -163,5 +198,6 @@ LABEL_VERB = (
 IS_LABEL = replace(
     SENTENCE,
     assertion=rf"(?<=[はが、])(?=[ぁ-んァ-ヶ一-龥])SCORE{LABEL_VERB}",
+    # It matches nothing, so that no reason may come before.
     clause=r"(?!)",
 )
