@@ -47,9 +47,10 @@ _MAX_MESSAGE = 20_000  # characters of a prompt's message; JSON has the whole me
 
 Columns = Mapping[str, Column]
 """A run's columns by name."""
-Turns = tuple[tuple[str, str], ...]
+Conversation = tuple[tuple[str, str], ...]
 """The role and the text of each message."""
 Rows = tuple[Score | Failure, ...]
+"""The scores and failures of a text."""
 
 
 def view(item: ResultItem) -> Document:
@@ -93,21 +94,25 @@ def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
         yield Section("source", "Source", partial(_source_blocks, item))
     shared = _shared_messages(item)
     if shared:
-        blocks = [Facts(shared)]
-        yield Section("conversation", "Conversation", partial(tuple, blocks))
+        yield Section("conversation", "Conversation", partial(_single_block, Facts(shared)))
     for index, sample in enumerate(item.samples):
         title = one_line(item.name(sample))
         make_blocks = partial(_output_blocks, item, sample, columns)
         yield Section(f"system-{index}", title, make_blocks)
-    # A text that could not be written has a failure in every column; one of them tells the reason.
-    unwritten = {row.key: row for row in item.unwritten}
-    for index, row in enumerate(unwritten.values()):
+    # A text that could not be written has a failure in every column. One per text tells the reason.
+    failure_of_text = {row.key: row for row in item.unwritten}
+    for index, row in enumerate(failure_of_text.values()):
         error = failure_kind(row.error)
         reason = Paragraph(f"No output; {error}: {row.message}")
         title = one_line(item.name(row))
-        yield Section(f"unwritten-{index}", title, partial(tuple, [reason]))
+        yield Section(f"unwritten-{index}", title, partial(_single_block, reason))
     if item.prompts:
         yield Section("prompts", "Prompts", partial(_prompt_blocks, item))
+
+
+def _single_block(block: Block) -> tuple[Block]:
+    """Return the blocks of a section that has only one."""
+    return (block,)
 
 
 def _source_blocks(item: ResultItem) -> Iterator[Block]:
@@ -115,12 +120,12 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
     source = _source(item)
     references = _references(item)
     if source is not None:
-        ending = ""
+        shown = source
         if len(source) > _MAX_SOURCE:
-            ending = f"… ({len(source):,} characters)"
-        yield Paragraph(f"{source[:_MAX_SOURCE]}{ending}")
-    facts = _answer_facts(item)
-    facts += tuple(("reference", reference) for reference in references)
+            shown = f"{source[:_MAX_SOURCE]}… ({len(source):,} characters)"
+        yield Paragraph(shown)
+    reference_facts = [("reference", reference) for reference in references]
+    facts = (*_answer_facts(item), *reference_facts)
     if facts:
         yield Facts(facts)
 
@@ -139,7 +144,7 @@ def _answer_facts(item: ResultItem) -> tuple[tuple[str, str], ...]:
     return tuple(facts)
 
 
-def _shared_messages(item: ResultItem) -> Turns:
+def _shared_messages(item: ResultItem) -> Conversation:
     """Return the messages before the texts, none if the texts follow different ones."""
     conversations = {messages_before(sample) for sample in item.samples}
     return conversations.pop() if len(conversations) == 1 else ()
@@ -203,11 +208,11 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
     rows = item.rows[sample.key]
     text_name = item.name(sample)
     # The scores of metrics have no reason, so they are facts and not rows of the table.
-    metrics = {column.name for column in columns.values() if column.kind == "metric"}
-    table_rows = [row for row in rows if isinstance(row, Failure) or row.column not in metrics]
+    metric_names = {column.name for column in columns.values() if column.kind == "metric"}
+    table_rows = [row for row in rows if isinstance(row, Failure) or row.column not in metric_names]
     if table_rows:
         yield _score_table(item, table_rows, columns)
-    facts = _facts(item, sample, columns)
+    facts = _metrics_and_ratings(item, sample, columns)
     if facts:
         yield Facts(facts)
     for row in table_rows:
@@ -224,12 +229,12 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
             yield _claim_table(claims, row.column, f"{row.column}-{text_name}")
 
 
-def _facts(
+def _metrics_and_ratings(
     item: ResultItem,
     sample: Sample,
     columns: Columns,
 ) -> tuple[tuple[str, str], ...]:
-    """Return the metrics and the human ratings of a text, one line each."""
+    """Return all metrics of a text as one fact, and all human ratings as another."""
     metrics = []
     for row in item.rows[sample.key]:
         column = columns[row.column]
@@ -309,6 +314,7 @@ def _score_table(
     lines: list[list[Content]] = []
     for row in rows:
         column = columns[row.column]
+        # The columns of a panel's judges are named by criterion and judge.
         title = f"{column.criterion} ({column.judge})" if column.judge else column.name
         if isinstance(row, Failure):
             value = Cell("failed", tone="bad")
@@ -353,22 +359,29 @@ def _questions(rows: Rows, columns: Columns) -> tuple[QagsQuestion, ...]:
 
 def _record(row: Score | Failure) -> dict[str, Any]:
     """Return a row for JSON and CSV. Scores and failures have the same keys but for `answers`."""
-    score = row if isinstance(row, Score) else None
-    failure = row if isinstance(row, Failure) else None
-    origin = row.provenance if isinstance(row, Score) else row
     record: dict[str, Any] = {
         "item": row.item,
         "system": row.system,
         "opponent": row.opponent,
         "column": row.column,
-        "value": score.value if score else None,
-        "method": origin.method,
-        "reading": origin.reading,
-        "reason": score.provenance.reason if score else None,
-        "quote": score.provenance.quote if score else None,
-        "error": failure.error if failure else None,
-        "message": failure.message if failure else None,
+        "value": None,
+        "method": None,
+        "reading": None,
+        "reason": None,
+        "quote": None,
+        "error": None,
+        "message": None,
     }
+    origin = row if isinstance(row, Failure) else row.provenance
+    record["method"] = origin.method
+    record["reading"] = origin.reading
+    if isinstance(row, Failure):
+        record["error"] = row.error
+        record["message"] = row.message
+    else:
+        record["value"] = row.value
+        record["reason"] = row.provenance.reason
+        record["quote"] = row.provenance.quote
     if origin.answers:
         record["answers"] = [asdict(answer) for answer in origin.answers]
     return record
