@@ -33,7 +33,7 @@ from judge.stats.ranks import Rank, leaders, rank_by_means
 from judge.table import Table
 
 TOO_FEW = "too few items for any significant difference"
-_MAX_DIFFERENCES = 4_000_000  # differences in memory
+_MAX_DIFFERENCES = 4_000_000  # differences in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Difference:
 
     @property
     def apart(self) -> bool:
-        """Return whether the difference is significant."""
+        """Whether the difference is significant."""
         return self.adjusted is not None and self.adjusted < ALPHA
 
 
@@ -94,9 +94,10 @@ class Comparison:
 class _ColumnValues:
     """A column's values, systems × items.
 
-    `order` has the systems with any value, best first, `pairs` those to compare. `partly` are the
-    rows with values for less than half of the items. `against` is the system with which all others
-    are compared, "" if every two are.
+    - `order`: the rows of the systems with any value, best first.
+    - `pairs`: the pairs of rows to compare.
+    - `partly`: the rows with values for less than half of the items.
+    - `against`: the system with which all others are compared, "" if every two are.
     """
 
     column: Column
@@ -109,27 +110,27 @@ class _ColumnValues:
 
     @property
     def names(self) -> list[str]:
-        """Return the systems with any value, best first."""
+        """The systems with any value, best first."""
         return [self.systems[row] for row in self.order]
 
     @property
     def partly_scored(self) -> list[str]:
-        """Return the systems with values for less than half of the items, best first."""
+        """The systems with values for less than half of the items, best first."""
         return [self.systems[row] for row in self.order if row in self.partly]
 
     @property
     def tests(self) -> int:
-        """Return the number of tests for Holm's correction."""
+        """The number of tests for Holm's correction."""
         return tests(len(self.order), against=bool(self.against))
 
     @property
     def sign(self) -> int:
-        """Return 1 if larger values are better, −1 if smaller ones are."""
+        """1 if larger values are better, −1 if smaller ones are."""
         return -1 if self.column.better == "lower" else 1
 
     @property
     def constant(self) -> bool:
-        """Return whether all known values are equal."""
+        """Whether all known values are equal."""
         known_values = without_nan(self.values)
         # Values that differ by rounding only are equal.
         distinct = np.unique(np.round(known_values, PLACES))
@@ -152,15 +153,16 @@ def compare(
         return ()
     columns = table.ranked_columns
     n_systems = len(table.systems)
-    most_pairs = n_systems
+    # All with `against`, or of very many systems all with the best one.
+    max_pairs = n_systems
     if not against and n_systems <= MOST:
-        most_pairs = n_systems * (n_systems - 1) // 2
+        max_pairs = n_systems * (n_systems - 1) // 2
     # As many columns at once as fit into memory.
-    differences_of_column = most_pairs * len(table.items)
-    step = max(1, _MAX_DIFFERENCES // max(1, differences_of_column))
+    differences_of_column = max_pairs * len(table.items)
+    columns_at_once = max(1, _MAX_DIFFERENCES // max(1, differences_of_column))
     comparisons: list[Comparison] = []
-    for first_column in range(0, len(columns), step):
-        some_columns = columns[first_column : first_column + step]
+    for first_column in range(0, len(columns), columns_at_once):
+        some_columns = columns[first_column : first_column + columns_at_once]
         group = [_column_values(table, column, against) for column in some_columns]
         comparisons += _compare_columns(group, n_resamples, seed)
     return tuple(comparisons)
@@ -289,9 +291,9 @@ def _test_differences(
 
 
 def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> Iterator[Rank]:
-    """Rank by the mean of each system's own items.
+    """Yield the systems' ranks by the mean of each system's own items.
 
-    Two systems' shared items may order them differently.
+    The items that two systems share may order them differently.
     """
     if data.order:
         means = np.nanmean(data.values[data.order], axis=1)
@@ -304,12 +306,13 @@ def _note(data: _ColumnValues, compared: Sequence[Difference], *, too_few: bool)
     `compared` are the pairs of systems that share an item. `too_few` says that so few items could
     not show any difference.
     """
-    is_known = ~np.isnan(data.values[data.order])
     if not data.order:
         return "no text has a value"
+    is_known = ~np.isnan(data.values[data.order])
     if len(data.order) == 1:
         return "only one system has values"
-    if is_known.any(axis=0).sum() == 1:
+    n_items = is_known.any(axis=0).sum()
+    if n_items == 1:
         return "one item is too few for intervals and tests"
     if data.constant:
         return "all values are equal"
@@ -323,7 +326,8 @@ def _note(data: _ColumnValues, compared: Sequence[Difference], *, too_few: bool)
     remarks: list[str] = []
     if len(data.order) > MOST and not data.against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
-    if (is_known != is_known[0]).any():
+    have_same_items = (is_known == is_known[0]).all()
+    if not have_same_items:
         remarks.append("systems have different items, and differences use the shared ones")
     without_shared_item = len(data.pairs) - len(compared)
     if without_shared_item > 0:
