@@ -12,6 +12,7 @@ from judge.core.files import store
 from judge.report.document import Document, Section
 from judge.results.result import PAGES, Result, load
 from judge.suite.baseline import PAIRS
+from judge.suite.case import Form
 from judge.suite.evaluate import Outcome, Outcomes
 from judge.table import RUN
 
@@ -51,10 +52,10 @@ def last_run(folder: Path | None) -> Result | None:
     return result
 
 
-def write_pages(folder: Path, outcome: Outcome, results: Mapping[bool, Result]) -> None:
+def write_pages(folder: Path, outcome: Outcome, results: Mapping[Form, Result]) -> None:
     """Write the pages of a suite into the folder of its run: verdicts first, then its scores.
 
-    `results` are by whether texts were compared in pairs. Raises StorageError.
+    Raises StorageError.
     """
     document = plugins.document(Outcomes([outcome]))
     for result in results.values():

@@ -49,10 +49,10 @@ from judge.run.preparation import PreparedRun, prepare
 from judge.suite import baseline as baselines
 from judge.suite import load
 from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
-from judge.suite.case import Case, Policy, Verdict, joined
+from judge.suite.case import Case, Form, Policy, Verdict, joined
 from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
-from judge.suite.gate_risk import Form, GateRisk, JudgedCase
+from judge.suite.gate_risk import GateRisk, JudgedCase
 from judge.suite.load import JudgedTexts, SuiteTexts
 from judge.suite.risk import SuiteRisk
 from judge.suite.schema import Suite
@@ -122,8 +122,7 @@ def _prepare_run(
 def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
     """Return the result with the ratings of the data, and without scores that no case needs."""
     table = result.table
-    pairwise = False
-    texts = suite_texts.judged[pairwise]
+    texts = suite_texts.judged["texts"]
     criterion_of_column = {column.name: column.criterion for column in table.columns}
     needed_rows = []
     for row in table.rows():
@@ -140,8 +139,7 @@ def with_ratings(result: Result, suite_texts: SuiteTexts) -> Result:
 class PreparedSuite:
     """A suite that was read and checked; nothing has been sent or paid yet.
 
-    - `runs`: one for single texts (key False) and one for pairs (True), without those that no case
-      needs.
+    - `runs`: one for single texts and one for pairs, without those that no case needs.
     - `ledger`: the budget of both runs, and of other suites if they share it.
     - `together`: whether all suites share one deadline.
     - `folder`: where the runs are saved, if it is not None; `last`: the earlier run that it held.
@@ -150,7 +148,7 @@ class PreparedSuite:
 
     suite: Suite
     suite_texts: SuiteTexts
-    runs: Mapping[bool, PreparedRun]
+    runs: Mapping[Form, PreparedRun]
     baseline: Baseline
     ledger: BudgetLedger
     together: bool
@@ -399,11 +397,12 @@ def _prepare_texts(suite: Suite, rows: Sequence[Sample], arguments: _Arguments) 
     folder = None
     if overrides.out is not None:
         folder = run_folder(overrides.out, suite.name, is_alone=arguments.is_alone)
-    runs = {}
-    for pairwise, texts in suite_texts.judged.items():
+    runs: dict[Form, PreparedRun] = {}
+    for form, texts in suite_texts.judged.items():
         if texts.samples:
+            pairwise = form == "pairs"
             to_judge = load.criteria_of_run(suite, criteria, overrides.criteria, pairwise=pairwise)
-            runs[pairwise] = _prepare_run(
+            runs[form] = _prepare_run(
                 suite,
                 texts,
                 to_judge,
@@ -414,7 +413,7 @@ def _prepare_texts(suite: Suite, rows: Sequence[Sample], arguments: _Arguments) 
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
     first_key = next(iter(runs))
-    single = suite_texts.judged[False].samples
+    single = suite_texts.judged["texts"].samples
     known_texts = None
     # If only some cases run, texts of the other cases are missing here, but they are not gone.
     if arguments.all_cases:
@@ -450,15 +449,15 @@ async def run_suites(
     for suite in suites:
         suite_start = time.monotonic()
         deadline_start = start_time if suite.together else suite_start
-        results: dict[bool, Result] = {}
+        results: dict[Form, Result] = {}
         try:
-            for pairwise, prepared in suite.runs.items():
+            for form, prepared in suite.runs.items():
                 if prepared.config.deadline is not None:
                     elapsed = time.monotonic() - deadline_start
                     seconds_left = max(prepared.config.deadline - elapsed, 0.0)
                     prepared = prepared.with_deadline(seconds_left)
                 with display(prepared.judges):
-                    results[pairwise] = await run_pipeline(prepared, progress, suite.ledger)
+                    results[form] = await run_pipeline(prepared, progress, suite.ledger)
             require_all_recorded(*results.values(), cases_of=partial(_cases_of, suite))
             outcome = _evaluate(suite, results)
             if suite.folder is not None:
@@ -484,7 +483,7 @@ def _cases_of(prepared: PreparedSuite, criterion: str, text: tuple[str, str]) ->
     return names
 
 
-def _evaluate(prepared: PreparedSuite, results: Mapping[bool, Result]) -> Outcome:
+def _evaluate(prepared: PreparedSuite, results: Mapping[Form, Result]) -> Outcome:
     """Evaluate the cases, and update the baseline if requested.
 
     It is updated only if nothing but changes from it fails.
@@ -543,10 +542,10 @@ class _Compared:
     seed: int
 
 
-def _compared_results(prepared: PreparedSuite, results: Mapping[bool, Result]) -> _Compared:
-    """Return the results of a suite's runs (by whether they compare pairs) with their baseline."""
+def _compared_results(prepared: PreparedSuite, results: Mapping[Form, Result]) -> _Compared:
+    """Return the results of a suite's runs with their baseline."""
     before = prepared.baseline.before
-    scored = results.get(False)
+    scored = results.get("texts")
     if scored is not None:
         scored = with_ratings(scored, prepared.suite_texts)
     result = scored
@@ -558,7 +557,7 @@ def _compared_results(prepared: PreparedSuite, results: Mapping[bool, Result]) -
         scored,
         result,
         before,
-        ranked=results.get(True),
+        ranked=results.get("pairs"),
         seed=first_run.config.seed,
     )
 
@@ -633,7 +632,7 @@ def _limit_verdicts(
     return limits(suite, result, ranked, tokens=tokens, cost=cost, unpriced=reason)
 
 
-def _notes(results: Mapping[bool, Result], result: Result | None, baseline: Baseline) -> list[str]:
+def _notes(results: Mapping[Form, Result], result: Result | None, baseline: Baseline) -> list[str]:
     """Return the notes of the runs, of their servers and of the baseline."""
     notes: list[str] = []
     for run in results.values():

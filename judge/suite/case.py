@@ -38,6 +38,8 @@ from judge.suite.judged_texts import JudgedText, TextSource
 from judge.suite.mean_tests import MeanTest
 from judge.table import Text
 
+Form = Literal["texts", "pairs"]
+"""Whether a run of a suite scores single texts, or compares pairs of texts."""
 Policy = Literal["pass", "fail"]
 Status = Literal["passed", "failed", "undecided", "error"]
 STATUS: Mapping[int, Status] = {1: "passed", 0: "undecided", -1: "failed"}

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
 from judge.results.result import Result
 from judge.stats.bootstrap import Bools, Floats
-from judge.suite.case import Case, CaseContext, Verdict
+from judge.suite.case import Case, CaseContext, Form, Verdict
 from judge.suite.case_scores import columns
 from judge.suite.evaluate import decide_case
 from judge.suite.redraws import Redraws
@@ -38,8 +37,6 @@ _STEPS = (0.025, 0.05, 0.1, 0.15, 0.2, 0.3)
 _FEWEST_ITEMS = 5
 _LEAST_WEIGHT = 0.1
 """The weight of an item if there are too few for a formula; see `_weight_of_item`."""
-Form = Literal["texts", "pairs"]
-"""Whether a result has scores of single texts, or comparisons of pairs of texts."""
 Shares = Mapping[Form, Mapping[int, Floats]]
 """The probabilities of the labels of each score, by the score's position in its result."""
 

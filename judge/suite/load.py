@@ -29,7 +29,7 @@ from judge.criteria.render import lacking_inputs
 from judge.criteria.reply_form import with_pass_mark
 from judge.data import ledger, samples
 from judge.data.rows import nearby
-from judge.suite.case import Case
+from judge.suite.case import Case, Form
 from judge.suite.expectations import Expectation
 from judge.suite.schema import OPTIONS, Spec, Suite
 from judge.suite.yaml_source import Mistakes, YamlSource, unknown_key
@@ -296,14 +296,14 @@ class JudgedTexts:
 class SuiteTexts:
     """The texts that a suite needs judged.
 
-    `criteria` are by their names in the cases. `judged[False]` are scored alone, with the texts of
-    the data first; `judged[True]` are compared in pairs. Items of the data are called `CASE: ITEM`
+    `criteria` are by their names in the cases. `judged["texts"]` are scored alone, with the texts
+    of the data first; `judged["pairs"]` are compared. Items of the data are called `CASE: ITEM`
     there, so that each case has its own comparisons. `texts_by_case` has the texts of each case,
     the texts of an item together.
     """
 
     criteria: Mapping[str, Criterion]
-    judged: Mapping[bool, JudgedTexts]
+    judged: Mapping[Form, JudgedTexts]
     texts_by_case: Mapping[str, tuple[Text, ...]]
 
 
@@ -463,7 +463,7 @@ def collect_samples(
         used_by_criterion[criterion.name] |= criterion.used
     source = _SuiteData.of(list(ledger.withhold(data, used_by_criterion)))
     # One run scores single texts, another one compares pairs.
-    runs = {False: _TextsOfRun(), True: _TextsOfRun()}
+    runs: dict[Form, _TextsOfRun] = {"texts": _TextsOfRun(), "pairs": _TextsOfRun()}
     texts_by_case: dict[str, tuple[Text, ...]] = {}
     mistakes = Mistakes(suite.path)
     for case in suite.cases:
@@ -478,10 +478,11 @@ def collect_samples(
         if criterion.pairwise and not case.texts:
             # Each case has its own comparisons, even if two are about the same item.
             samples_of_case = [_for_case(case, sample) for sample in samples_of_case]
-        runs[criterion.pairwise].add(criterion.name, samples_of_case)
+        run = runs["pairs" if criterion.pairwise else "texts"]
+        run.add(criterion.name, samples_of_case)
         texts_by_case[case.name] = tuple(sample.key for sample in samples_of_case)
     mistakes.raise_if_any()
-    judged = {pairwise: run.in_order(source) for pairwise, run in runs.items()}
+    judged = {form: run.in_order(source) for form, run in runs.items()}
     return SuiteTexts(criteria, judged, texts_by_case)
 
 

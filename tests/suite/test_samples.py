@@ -69,16 +69,16 @@ def test_scores_of_the_texts_that_cases_are_about(gather: Gather) -> None:
         ("tue", "draft"),
     )
     assert gathered.texts_by_case["e"] == (("e", "text"),)
-    assert gathered.judged[False].texts_by_criterion == {
+    assert gathered.judged["texts"].texts_by_criterion == {
         "relevance": {*gathered.texts_by_case["a"], *gathered.texts_by_case["b"]},
         "fluency": {*gathered.texts_by_case["c"], *gathered.texts_by_case["d"]},
         "tone": {("e", "text")},
     }
-    assert [(text.item, text.system) for text in gathered.judged[False].samples] == [
+    assert [(text.item, text.system) for text in gathered.judged["texts"].samples] == [
         *((row["item"], row["system"]) for row in ROWS),
         ("e", "text"),
     ]
-    assert gathered.judged[True].samples == ()
+    assert gathered.judged["pairs"].samples == ()
     assert {name: one.name for name, one in gathered.criteria.items()} == {
         "relevance": "relevance",
         "fluency": "fluency",
@@ -88,7 +88,7 @@ def test_scores_of_the_texts_that_cases_are_about(gather: Gather) -> None:
 
 def test_texts_that_no_case_is_about_are_not_judged(gather: Gather) -> None:
     gathered = gather("{criterion: relevance, item: tue, system: lead, expect: {min: 4}}")
-    assert [(text.item, text.system) for text in gathered.judged[False].samples] == [
+    assert [(text.item, text.system) for text in gathered.judged["texts"].samples] == [
         ("tue", "lead")
     ]
 
@@ -99,17 +99,17 @@ def test_comparisons_have_items_of_their_own_case(gather: Gather) -> None:
         "{name: b, criterion: pairwise/fluency, better: lead, worse: edited, item: wed}",
         "{name: c, criterion: overall, text: {source: s}, better: {output: x}, worse: {output: y}}",
     )
-    assert gathered.judged[False].samples == ()
-    assert gathered.judged[False].texts_by_criterion == {}
-    assert [(t.item, t.system, t.output) for t in gathered.judged[True].samples] == [
+    assert gathered.judged["texts"].samples == ()
+    assert gathered.judged["texts"].texts_by_criterion == {}
+    assert [(t.item, t.system, t.output) for t in gathered.judged["pairs"].samples] == [
         *((f"a: {i}", s, f"{s} on {i}") for i in ("mon", "tue") for s in ("edited", "draft")),
         *((f"b: {i}", s, f"{s} on {i}") for i in ("wed",) for s in ("edited", "lead")),
         ("c", "better", "x"),
         ("c", "worse", "y"),
     ]
-    keys = [(text.item, text.system) for text in gathered.judged[True].samples]
+    keys = [(text.item, text.system) for text in gathered.judged["pairs"].samples]
     assert keys == [key for about in gathered.texts_by_case.values() for key in about]
-    assert gathered.judged[True].texts_by_criterion == {
+    assert gathered.judged["pairs"].texts_by_criterion == {
         "overall": {*keys[:4], *keys[6:]},
         "fluency": {*keys[4:6]},
     }
@@ -118,7 +118,7 @@ def test_comparisons_have_items_of_their_own_case(gather: Gather) -> None:
 
 def test_suite_with_a_limit(gather: Gather) -> None:
     gathered = gather("{criterion: relevance, expect: {min: 4}}", top="limit: 2")
-    assert len(gathered.judged[False].samples) == 2
+    assert len(gathered.judged["texts"].samples) == 2
 
 
 def test_the_language_is_the_texts_own(gather: Gather) -> None:
@@ -211,7 +211,7 @@ def test_two_criteria_of_one_name(gather: Gather, tmp_path: Path) -> None:
         "{criterion: relevance, expect: {min: 3}}",
         "{criterion: summarization/relevance, expect: {max: 3}}",
     )
-    assert len(same.judged[False].texts_by_criterion) == 1
+    assert len(same.judged["texts"].texts_by_criterion) == 1
 
 
 def test_a_case_called_like_a_text_of_the_data(gather: Gather, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_cases_follow_from_ratings(begun: Begun) -> None:
         (agreement("all-texts"), (), ()),
         ({"better": "x", "worse": "y"}, (), ()),
     ]
-    assert len(gathered.judged[False].samples) == len(RATED)
+    assert len(gathered.judged["texts"].samples) == len(RATED)
     assert suite.limits.failures == 0
 
 
@@ -231,7 +231,7 @@ def test_any_names_of_items_and_systems(
         agreement("all-texts"),
         {"better": system, "worse": "other"},
     ]
-    assert collect_samples(suite, rows, RELEVANCE).judged[False].samples == tuple(rows)
+    assert collect_samples(suite, rows, RELEVANCE).judged["texts"].samples == tuple(rows)
 
 
 def test_summeval(shared_data: Callable[[str], Path]) -> None:
