@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from judge.core import plugins
-from judge.core.errors import ConfigError, DataError, StorageError
+from judge.core.errors import ConfigError, StorageError
 from judge.core.files import recover, refuse_other_content, store
 from judge.core.format import plural, to_json
 from judge.core.messages import speaking_to
@@ -38,6 +38,7 @@ from judge.results.estimates import (
     estimates_table,
     parquet,
 )
+from judge.results.joined_frame import joined_frame
 from judge.results.plot import Plot
 from judge.results.power import RunPower, power_of
 from judge.results.rated_criteria import flat, read
@@ -61,7 +62,7 @@ from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import RUN, SAMPLES, SCORES, Table, Text
+from judge.table import RUN, SAMPLES, SCORES, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -383,38 +384,8 @@ class Result(Outlets, plugins.Viewed):
         DataError for a frame of other texts or with such a column already, and ConfigError for a
         ranking.
         """
-        import pandas as pd
-
         self._check_text_scores()
-        if not isinstance(frame, pd.DataFrame):
-            raise ConfigError(
-                f"join takes the DataFrame that was judged, not a {type(frame).__name__}; for "
-                "other data use to_frame(wide=True)"
-            )
-        systems = self.info.config.output_columns
-        rows = _keys_of_frame_rows(frame, systems, self)
-        values: dict[tuple[str, str, str], float] = {}
-        for score in self.table.scores:
-            # A score without an item is that of a whole system, and of no row.
-            if score.item:
-                values[score.item, score.system, score.column] = score.value
-        columns_with_values = {column for _, _, column in values}
-        joined = frame.copy()
-        for position, system in enumerate(systems or ("",)):
-            for column in self.table.columns:
-                if column.kind != "criterion" and column.name not in columns_with_values:
-                    continue
-                name_in_system = f"{system}.{column.name}" if system else column.name
-                column_name = f"{prefix}{name_in_system}"
-                if column_name in frame.columns:
-                    raise DataError(
-                        f"the frame already has a column {column_name!r}: "
-                        "join(frame, prefix='judge.') renames the columns of judge"
-                    )
-                cells = _cells_of_rows(rows, position, column.name, values)
-                series = pd.Series(cells, index=frame.index, dtype="float64")
-                joined[column_name] = series.to_numpy()
-        return joined
+        return joined_frame(self.table, self.info.config, frame, prefix)
 
     @speaking_to("python")
     def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
@@ -654,62 +625,6 @@ def _check_same_run(
             f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: restore the files of "
             "one run, or run again"
         )
-
-
-def _keys_of_frame_rows(
-    frame: Any,
-    systems: tuple[str, ...],
-    result: Result,
-) -> list[list[Text] | None]:
-    """Return the item and system of each text of a row, None for a row that the run left out.
-
-    Raises DataError for a frame of other texts.
-    """
-    config = result.info.config
-    judged_outputs = {sample.key: sample.output for sample in result.table.samples}
-    frame_samples = samples.load(frame, mapping=config.map, systems=systems)
-    texts_per_row = max(len(systems), 1)
-    partly_judged = config.limit is not None or bool(config.where)
-    keys_by_row: list[list[Text] | None] = []
-    for first_sample in range(0, len(frame_samples), texts_per_row):
-        row = frame_samples[first_sample : first_sample + texts_per_row]
-        for sample in row:
-            judged = judged_outputs.get(sample.key)
-            # `limit` or `where` may have left this row out.
-            if judged is None and partly_judged:
-                continue
-            if judged != sample.output:
-                row_number = first_sample // texts_per_row
-                raise DataError(
-                    f"row {row_number}: the run judged another text of item {sample.item!r}, or "
-                    "none; join the frame it judged"
-                )
-        keys = [sample.key for sample in row]
-        is_complete = judged_outputs.keys() >= set(keys)
-        keys_by_row.append(keys if is_complete else None)
-    return keys_by_row
-
-
-def _cells_of_rows(
-    rows: Sequence[Sequence[Text] | None],
-    position: int,
-    column: str,
-    values: Mapping[tuple[str, str, str], float],
-) -> list[float | None]:
-    """Return a column's value for each row, None without one.
-
-    A row has the item and the system of its texts; `position` selects one of these. `values` are by
-    item, system and column.
-    """
-    cells: list[float | None] = []
-    for keys in rows:
-        # A row that the run left out has no texts, and so no values.
-        if keys is None:
-            cells.append(None)
-        else:
-            item, system = keys[position]
-            cells.append(values.get((item, system, column)))
-    return cells
 
 
 def filter_texts(result: Result, values: samples.Values) -> Result:
