@@ -152,9 +152,9 @@ class PreparedSuite:
     baseline: Baseline
     ledger: BudgetLedger
     together: bool
-    folder: Path | None = None
-    last: Result | None = None
-    risk: bool = False
+    folder: Path | None
+    last: Result | None
+    risk: bool
 
     @property
     def judgments(self) -> int:
@@ -258,21 +258,25 @@ def prepare_suites(
         update_baseline=update_baseline,
         all_cases=cases is None,
         is_alone=is_single_file(paths),
+        risk=risk,
     )
     prepared = []
     for read_suite in suites:
         suite = _apply_overrides(read_suite, overrides, undecided)
         try:
-            prepared_suite = _prepare_suite(suite, arguments, write)
+            prepared.append(_prepare_suite(suite, arguments, write))
         except JudgeError as error:
-            # An error in the file itself already begins with its path.
-            if not str(error).startswith(str(suite.path)):
-                error = type(error)(f"{suite.path}: {error}")
-            errors.append(error)
-        else:
-            prepared.append(replace(prepared_suite, risk=risk))
+            errors.append(_with_path(error, suite.path))
     _raise_together(errors)
     return prepared
+
+
+def _with_path(error: JudgeError, path: Path) -> JudgeError:
+    """Return the error with the path of the suite's file before its message."""
+    # An error in the file itself already begins with its path.
+    if str(error).startswith(str(path)):
+        return error
+    return type(error)(f"{path}: {error}")
 
 
 def _raise_together(errors: Sequence[JudgeError]) -> None:
@@ -353,6 +357,7 @@ class _Arguments:
     - `ledger`: the budget that all suites share, None if each has its own.
     - `all_cases`: False if the user chose cases.
     - `is_alone`: whether the user named the file of one suite.
+    - `risk`: whether to estimate how often the verdicts change.
     """
 
     overrides: SuiteOverrides
@@ -361,6 +366,7 @@ class _Arguments:
     update_baseline: bool
     all_cases: bool
     is_alone: bool
+    risk: bool
 
 
 def _prepare_suite(suite: Suite, arguments: _Arguments, write: Write) -> PreparedSuite:
@@ -434,6 +440,7 @@ def _prepare_texts(suite: Suite, rows: Sequence[Sample], arguments: _Arguments) 
         together="deadline" in overrides.options,
         folder=folder,
         last=last_run(folder),
+        risk=arguments.risk,
     )
 
 
