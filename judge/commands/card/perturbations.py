@@ -64,8 +64,8 @@ class Draft:
         return code if code in text.LANGUAGES else text.DEFAULT_LANGUAGE
 
     @property
-    def joint(self) -> str:
-        """What separates sentences."""
+    def separator(self) -> str:
+        """What separates two sentences on a line of this language: a space, or nothing."""
         return " " if text.LANGUAGES[self.language].spaced else ""
 
 
@@ -93,7 +93,7 @@ is_finished = re.compile(r"[.!?…。！？｡．][\"'”’」』）)\]\s]*\Z")
 """Match if a sentence ends with a stop."""
 
 
-def append_text(whole: str, added: Iterable[str], usual: str) -> str:
+def _append_text(whole: str, added: Iterable[str], usual: str) -> str:
     """Add sentences at the end of a text, each after the separator of the text's own sentences.
 
     The separator is a new line if the text has several lines or no final stop, and `usual` if it
@@ -119,10 +119,11 @@ def _separator(whole: str, usual: str) -> str:
 
 
 @lru_cache(maxsize=512)
-def content(whole: str) -> Mapping[str, int]:
+def _content_words(whole: str) -> Mapping[str, int]:
     """Count the content words of a text.
 
-    In texts that are not English, pairs of tokens count as words.
+    In texts that are not English, which have no list of function words here, pairs of tokens count
+    as words.
     """
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
@@ -134,9 +135,9 @@ def content(whole: str) -> Mapping[str, int]:
     return counts
 
 
-def coverage(sentence: str, known_words: Mapping[str, int]) -> float:
+def _coverage(sentence: str, known_words: Mapping[str, int]) -> float:
     """Return the share (0–1) of distinct content words in `known_words`; 0 if there are none."""
-    words = content(sentence)
+    words = _content_words(sentence)
     n_known = sum(word in known_words for word in words)
     return n_known / max(1, len(words))
 
@@ -183,6 +184,7 @@ def swapped_number(draft: Draft) -> str | None:
         # 12 is not in 112, 3.12 or 120.
         return re.search(rf"(?<![\d.,]){digits}(?!\d)", source, re.IGNORECASE) is None
 
+    # A number of the text or its source could be true in another place.
     taken = {match.group() for match in _NUMBER.finditer(f"{whole}\n{source}")}
     numbers = list(_numbers(whole, taken))
     if not numbers:
@@ -202,7 +204,7 @@ def swapped_number(draft: Draft) -> str | None:
 
 
 def _numbers(whole: str, taken: set[str]) -> Iterator[Number]:
-    """Yield the numbers that can be replaced."""
+    """Yield the numbers that can be replaced, if possible by none of the `taken` numbers."""
     for match in _NUMBER.finditer(whole):
         leading_digits, rest, unit = match.groups()
         text_after = whole[match.end() : match.end() + _CONTEXT]
@@ -275,7 +277,7 @@ def _plausible_two_digits(value: int, text_after: str) -> range:
 def duplicated(draft: Draft) -> str | None:
     """Repeat the whole output."""
     whole = draft.whole.strip()
-    return append_text(whole, [whole], draft.joint) if whole else None
+    return _append_text(whole, [whole], draft.separator) if whole else None
 
 
 def empty_phrases(draft: Draft) -> str | None:
@@ -288,9 +290,9 @@ def empty_phrases(draft: Draft) -> str | None:
         return None
     added = draft.chance.sample(fillers, count)
     if whole == whole.lower():
-        # Capitals would show which sentences are new.
+        # The text has no capitals, so capitals would show which sentences are new.
         added = [phrase.lower() for phrase in added]
-    return append_text(whole, added, draft.joint)
+    return _append_text(whole, added, draft.separator)
 
 
 def copied_lead(draft: Draft) -> str | None:
@@ -373,7 +375,7 @@ def truncated(draft: Draft) -> str | None:
     if size < _SHORTEST_CUT.get(draft.language, _SHORTEST_LATIN_CUT):
         return None
     # After a word, or after a character of a script without spaces.
-    word = r"\S+" if draft.joint else r"\w"
+    word = r"\S+" if draft.separator else r"\w"
     cuts = []
     for match in re.finditer(word, whole[sentence_start:sentence_end]):
         is_in_range = 0.4 * size <= match.end() <= 0.8 * size
@@ -393,15 +395,15 @@ def padded(draft: Draft) -> str | None:
     donors = _donors(draft, set(original))
     if not original or not donors:
         return None
-    source_words = content(draft.source)
+    source_words = _content_words(draft.source)
 
     def shared_with_source(donor: list[str]) -> float:
-        return coverage(" ".join(donor), source_words)
+        return _coverage(" ".join(donor), source_words)
 
     # Of equal ones, the one that was drawn first.
     donor_sentences = min(donors, key=shared_with_source)
     count = max(1, round(len(original) / 2))
-    return append_text(draft.whole, donor_sentences[:count], draft.joint)
+    return _append_text(draft.whole, donor_sentences[:count], draft.separator)
 
 
 def _donors(draft: Draft, original: set[str]) -> list[list[str]]:
@@ -448,7 +450,7 @@ def duplicated_sentences(draft: Draft) -> str | None:
         return None
     half = max(1, len(spans) // 2)
     repeated = draft.chance.sample(finished, min(half, len(finished)))
-    separator = "\n" if "\n" in whole.strip() else draft.joint
+    separator = "\n" if "\n" in whole.strip() else draft.separator
     replacements = []
     for number, (sentence_start, sentence_end) in enumerate(spans):
         replacement = whole[sentence_start:sentence_end]
@@ -474,9 +476,7 @@ NEUTRAL: tuple[Perturbation, ...] = (
     Perturbation("empty phrases", "", empty_phrases),
     Perturbation("copied lead", "", copied_lead),
 )
-"""Changes that add length or copied text without content, to measure biases. Their criterion is
-empty.
-"""
+"""Changes that add length or copied text without content, to measure biases."""
 
 
 def changed(
