@@ -17,7 +17,9 @@ from judge.core.messages import command, in_python, option
 class SuiteOverrides:
     """Arguments that override the suites' files.
 
-    They are criteria and options of a run, such as `model`.
+    - `options`: the options of a run that the caller named, such as `model`, by their names.
+    - `criteria`: names or files that replace criteria of the same name.
+    - `out`: the folder for the runs.
     """
 
     options: Mapping[str, Any]
@@ -45,6 +47,7 @@ class SuiteOverrides:
             )
         reject_unsupported(options, "test", "a suite")
         checked = load_config(options=options)
+        # Only the options that were named: a default must not override a file.
         named: dict[str, Any] = {}
         for option_name in checked.model_fields_set:
             named[option_name] = getattr(checked, option_name)

@@ -83,8 +83,8 @@ class CircuitBreaker:
             example = repr(reply)
             options = ", ".join([option("max_tokens"), option("reply"), option("structured")])
             return (
-                f"judge stopped asking, because none of the model's first {_MAX_FAILURES} replies has "
-                f"a score, such as {example}: {error}. Change {options} or the model; "
+                f"judge stopped asking, because none of the model's first {_MAX_FAILURES} replies "
+                f"has a score, such as {example}: {error}. Change {options} or the model; "
                 f"with {option('retry_failed', True)} judge asks again"
             )
         return (
