@@ -41,8 +41,11 @@ def joined_frame(
             values[score.item, score.system, score.column] = score.value
     columns_with_values = {column for _, _, column in values}
     joined = frame.copy()
+    # A row of wide data has a text of each system, any other row one text.
     for position, system in enumerate(systems or ("",)):
         for column in table.columns:
+            # A metric of whole systems has no value for a row. A criterion may lack all values
+            # because all judgments failed, and keeps its column.
             if column.kind != "criterion" and column.name not in columns_with_values:
                 continue
             name_in_system = f"{system}.{column.name}" if system else column.name

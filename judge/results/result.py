@@ -469,14 +469,16 @@ def analyzed(
     rows: Sequence[Score | Failure],
     info: RunInfo,
 ) -> Result:
-    """Return the result of a run's rows, without a panel's own.
+    """Return the result of a run's rows; those of a panel's own columns are computed, not passed.
 
     `info` has the configuration and the status of the run.
     """
     seed = info.config.seed
     has_criteria = any(column.kind == "criterion" for column in columns)
-    judged = has_criteria and info.orders is None and info.status == "complete"
-    text_features = looks(samples) if judged else None
+    is_ranking = info.orders is not None
+    # An unfinished run has scores for a part of the texts only, and a ranking none of single texts.
+    has_text_scores = has_criteria and not is_ranking and info.status == "complete"
+    text_features = looks(samples) if has_text_scores else None
     analysis = analyze(
         samples,
         columns,
@@ -488,9 +490,12 @@ def analyzed(
         against=info.against,
     )
     rated: tuple[Rated, ...] = ()
-    if judged:
+    if has_text_scores:
         rated = human_agreement.of_run(analysis.table, info.model, seed)
-    statistics = {field_name: getattr(analysis, field_name) for field_name in analysis.__slots__}
+    # An analysis has the fields of a result but for `info` and `rated`.
+    statistics: dict[str, Any] = {}
+    for statistic in fields(analysis):
+        statistics[statistic.name] = getattr(analysis, statistic.name)
     return Result(**statistics, info=info, rated=rated)
 
 
@@ -537,7 +542,7 @@ def load(folder: str | Path) -> Result:
 
 
 def _run_bytes(folder: Path) -> bytes:
-    """Return the contents of run.json, which tell whether another run took this one's place."""
+    """Return the contents of run.json, which differ if another run replaced this one; b"" if none."""
     try:
         return (folder / RUN).read_bytes()
     except OSError:
@@ -555,7 +560,7 @@ def _load(folder: Path) -> Result:
         raise refused_run(path, stored, error) from error
     except ValueError as error:
         raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
-    # The model has checked it, and a result has no such field.
+    # The model has checked the format, and a result has no such field.
     del run["format"]
     table = Table.load(folder)
     _check_same_run(folder, table, run.pop("columns"), run["estimates"])
@@ -604,23 +609,25 @@ def _check_same_run(
 ) -> None:
     """Raise StorageError if the tables are not of the same run as run.json."""
     texts = {sample.key for sample in table.samples}
-    names = {column.name for column in columns}
+    column_names = {column.name for column in columns}
     systems = set(table.systems)
 
     def is_known(row: Score | Failure) -> bool:
-        if row.column not in names:
+        if row.column not in column_names:
             return False
-        sides = {side for side in (row.system, row.opponent) if side}
+        # The text's system, and in a ranking its opponent.
+        row_systems = {name for name in (row.system, row.opponent) if name}
         # A value of all texts of a system has no item.
-        if not row.item and sides <= systems:
+        if not row.item and row_systems <= systems:
             return True
-        return {(row.item, side) for side in sides} <= texts
+        row_texts = {(row.item, system) for system in row_systems}
+        return row_texts <= texts
 
     estimated_systems = {system for system, _ in estimates}
-    is_same_run = table.columns == columns and estimated_systems <= systems
+    has_same_columns = table.columns == columns and estimated_systems <= systems
     # A text that was not written is not among the samples.
     written_rows = filterfalse(is_unwritten, table.rows())
-    if not is_same_run or not all(is_known(row) for row in written_rows):
+    if not has_same_columns or not all(is_known(row) for row in written_rows):
         raise StorageError(
             f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: restore the files of "
             "one run, or run again"
@@ -638,10 +645,10 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     table = result.table
     matching = samples.filter_rows(table.samples, values, result.info.config.map)
     rows = list(_remaining_rows(result, matching))
-    # A panel's column has no rows yet: `analyze` combines its judges' rows.
     kept_names = {row.column for row in rows}
-    judges = [column for column in table.columns if column.judge]
-    kept_names |= {column.criterion for column in judges if column.name in kept_names}
+    # A panel's column has no rows yet, because `analyze` combines its judges' rows.
+    kept_judges = [column for column in table.columns if column.name in kept_names]
+    kept_names |= panel_columns(kept_judges)
     columns = [column for column in table.columns if column.name in kept_names]
     dropped = [column.name for column in table.columns if column.name not in kept_names]
     all_texts = plural(len(table.samples), "text")

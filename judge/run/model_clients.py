@@ -62,11 +62,12 @@ async def open_client(
     store: ReplyStore,
     limits: SharedLimits,
 ) -> AsyncIterator[ModelClient]:
-    """Open the client of one model. `model_config` has the model's own limits. Raises ConfigError.
+    """Open the client of one model, and close its engine and provider at the end.
 
-    Raises StorageError at the end if replies could not be kept.
+    `model_config` has the model's own limits. Raises ConfigError, and StorageError at the end if
+    replies could not be stored.
     """
-    # A recording, for one, costs nothing: its requests must not wait for the budget.
+    # A recording, for example, costs nothing, so its requests must not wait for the budget.
     ledger = limits.ledger if limits.ledger.covers(provider) else None
     rates = RateLimiter(model_config.max_concurrency, model_config.rpm, model_config.tpm)
     policy = Policy(attempts=model_config.retries + 1)
