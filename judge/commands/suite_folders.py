@@ -20,7 +20,7 @@ Paths = str | Path | Sequence[str | Path]
 
 
 def is_single_file(paths: Paths) -> bool:
-    """Return whether these paths are one suite's file, not a folder or several files."""
+    """Return whether these paths are the file of one suite, not a folder or several files."""
     listed = [paths] if isinstance(paths, str | Path) else list(paths)
     return len(listed) == 1 and Path(listed[0]).is_file()
 
@@ -31,11 +31,11 @@ def run_folder(out: Path, suite_name: str, *, is_alone: bool) -> Path:
     The runs of a folder have their own folders even if it has one suite: it may have more later. A
     suite that has a run in `out`/NAME keeps it there, because baselines are read from there first.
     """
-    of_suite = out / suite_name
-    has_folder = (of_suite / RUN).exists() or (of_suite / PAIRS / RUN).exists()
-    if is_alone and not has_folder:
+    folder_of_suite = out / suite_name
+    has_run = (folder_of_suite / RUN).exists() or (folder_of_suite / PAIRS / RUN).exists()
+    if is_alone and not has_run:
         return out
-    return of_suite
+    return folder_of_suite
 
 
 def last_run(folder: Path | None) -> Result | None:
@@ -73,7 +73,7 @@ def _followed_by(document: Document, run: Document) -> Document:
     number = len(document.sections)
     summary = Section(f"run-{number}", "Scores", lambda: run.summary)
     sections = [section for section in run.sections if section.anchor not in anchors]
-    # The document may already have another run with the same judge, which is named once.
+    # The document may already have another run with the same judge. A dict has each line once.
     about = dict.fromkeys((*document.about, *run.about))
     notices = dict.fromkeys((*document.notices, *run.notices))
     return replace(

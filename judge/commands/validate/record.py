@@ -40,13 +40,14 @@ class Validation(plugins.Reported):
     pass_rates: tuple[CalibratedPassRates, ...] = ()
 
     def __repr__(self) -> str:
-        counts = []
-        for criterion in self.rated:
-            texts = plural(criterion.texts, "text")
-            counts.append(f"{criterion.criterion} ({texts})")
-        named = ", ".join(counts)
-        named = named or ", ".join(agreement.criterion for agreement in self.preferences)
-        return f"<Validation: {named}>"
+        criteria = []
+        for rated in self.rated:
+            texts = plural(rated.texts, "text")
+            criteria.append(f"{rated.criterion} ({texts})")
+        if not criteria:
+            criteria = [agreement.criterion for agreement in self.preferences]
+        names = ", ".join(criteria)
+        return f"<Validation: {names}>"
 
 
 # An error for a former name says the new one.
