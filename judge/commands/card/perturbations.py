@@ -534,7 +534,7 @@ def best_label(criterion: Criterion) -> str:
 
 @cache
 def _injections(language: str) -> Mapping[str, str]:
-    """Read the injected texts of one language from prompts/<language>/perturbations/injections.yaml."""
+    """Read the injected texts of one language, by the name of the attack."""
     path = builtin_prompts() / language / "perturbations" / "injections.yaml"
     texts: dict[str, str] = yaml_lines.values(read_text(path))
     return texts
@@ -542,7 +542,7 @@ def _injections(language: str) -> Mapping[str, str]:
 
 @cache
 def _fillers(language: str) -> Sequence[str]:
-    """Read a language's sentences without content from prompts/<language>/perturbations/fillers.yaml."""
+    """Read a language's sentences without content."""
     path = builtin_prompts() / language / "perturbations" / "fillers.yaml"
     phrases: list[str] = yaml_lines.values(read_text(path))
     return phrases

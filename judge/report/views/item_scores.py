@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
@@ -62,18 +62,26 @@ def build_finding(
     row: Score | Failure,
     column: Column,
     places: int | None = None,
-    **names: Any,
+    *,
+    name: str | None = None,
+    judge: str = "",
 ) -> Finding:
     """Lay out a row.
 
-    `places` are the decimals of its value (None: as many as it needs, see `score_text`). `names`
-    are the fields `name` (default: that of the column) and `judge` of the Finding.
+    `places` are the decimals of its value (None: as many as it needs, see `score_text`). `name` and
+    `judge` are those of the Finding (default: the column's name, and none).
     """
-    names.setdefault("name", column.name)
+    if name is None:
+        name = column.name
     if isinstance(row, Failure):
-        replies = stored_replies(row)
-        answers = _answers(row)
-        return Finding(value="", replies=replies, failure=row, answers=answers, **names)
+        return Finding(
+            name,
+            value="",
+            replies=stored_replies(row),
+            judge=judge,
+            failure=row,
+            answers=_answers(row),
+        )
     provenance = row.provenance
     distribution = _drawn_distribution(provenance, column)
     share = column.share(row.value) if column.better else None
@@ -85,8 +93,10 @@ def build_finding(
         fails = _failing_text(column, text)
     places_of_bounds = max(2, places or 0)
     return Finding(
+        name,
         value=text,
         replies=stored_replies(provenance),
+        judge=judge,
         shade=shade,
         bars=distribution.bars,
         shares=distribution.shares,
@@ -96,7 +106,6 @@ def build_finding(
         fails=fails,
         answers=_answers(provenance),
         quote=provenance.quote or "",
-        **names,
     )
 
 
