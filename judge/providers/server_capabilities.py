@@ -25,17 +25,19 @@ _DEFAULT_LIMIT_NAME = "max_completion_tokens"
 class RequestAdapter:
     """Turns what a request asks for into a body that this server accepts.
 
-    `n` is the most choices to ask for at once, None for any number. Limits of up to `too_short`
-    tokens are not sent, because hidden reasoning has used them up.
-
-    `unthinking` sends a reasoning effort of `none` with a request for log probabilities: OpenAI's
-    later models give them only while they do not reason, and most of them do by default. It is
-    tried once, and only for log probabilities: no model stops reasoning for a temperature. An
-    effort in the request takes precedence.
-
-    `caching` "key" names a request's group, so that the server routes requests about one document
-    to one machine. "explicit" is for models that charge for writing to the cache: judge writes only
-    text that it will read again.
+    - `top_logprobs`: the most probabilities of a token to ask for.
+    - `limit_name`: the server's name of the parameter `max_tokens`, None if it accepts none.
+    - `n`: the most choices to ask for at once, None for any number.
+    - `unthinking`: sends a reasoning effort of `none` with a request for log probabilities. OpenAI's
+      later models give them only while they do not reason, and most of them do by default. It is
+      tried once, and only for log probabilities: no model stops reasoning for a temperature. An
+      effort in the request takes precedence.
+    - `dropped`: parameters that are not sent, because the server refuses them.
+    - `caching`: "key" names a request's group, so that the server routes requests about one document
+      to one machine. "explicit" is for models that charge for writing to the cache: judge writes
+      only text that it will read again.
+    - `too_short`: limits of up to so many tokens are not sent, because hidden reasoning has used
+      them up.
     """
 
     top_logprobs: int = _MOST_PROBABILITIES
@@ -49,7 +51,7 @@ class RequestAdapter:
     @property
     def known_limits(self) -> dict[str, Any]:
         """What this server does not accept, as plain JSON."""
-        # An effort is also dropped to note that `none` was tried in vain.
+        # An effort among the dropped parameters only says that `none` was tried in vain.
         dropped = set(self.dropped - {_EFFORT})
         if self.limit_name is None or self.too_short:
             dropped.add("max_tokens")
@@ -122,12 +124,13 @@ class RequestAdapter:
         if requested.get("temperature") == 1:
             # A server that takes no temperature samples at 1.
             del requested["temperature"]
-        # The first three have other names or values in a body, and headers are no part of it.
-        compared_apart = ("max_tokens", "top_logprobs", "n", "headers")
+        # The first three have other names or values in a body, so they are compared below. Headers are
+        # no part of it.
+        not_by_name = ("max_tokens", "top_logprobs", "n", "headers")
         missing = [
             parameter
             for parameter in requested
-            if parameter not in body and parameter not in compared_apart
+            if parameter not in body and parameter not in not_by_name
         ]
         if "max_tokens" in requested and not body.keys() & _LIMIT_NAMES:
             missing.append("max_tokens")
@@ -156,20 +159,24 @@ def _messages(request: Request) -> list[dict[str, Any]]:
 
 
 def _valid_message(message: Message) -> dict[str, Any]:
+    """Return a message without lone surrogates, which UTF-8 cannot encode."""
     return {name: whole(text) for name, text in message.items()}
 
 
 def _mark_prefix(messages: list[dict[str, Any]], request: Request) -> None:
-    """Put a breakpoint after the prefix that other requests will read from the cache."""
-    # The prefix is that of the first message after the system messages.
+    """Put a breakpoint after the prefix that other requests will read from the cache.
+
+    The prefix is the beginning of the first message after the system messages.
+    """
     position = 0
     while messages[position]["role"] == "system":
         position += 1
     text = request.messages[position]["content"]
     _, length = request.prefix
     # Only a part of a message can have a breakpoint, so the message becomes a list of parts.
-    prefix = {"type": "text", "text": whole(text[:length]), _BREAKPOINT: {"mode": "explicit"}}
-    parts = [prefix]
-    if text[length:]:
-        parts.append({"type": "text", "text": whole(text[length:])})
+    prefix = whole(text[:length])
+    parts = [{"type": "text", "text": prefix, _BREAKPOINT: {"mode": "explicit"}}]
+    rest = whole(text[length:])
+    if rest:
+        parts.append({"type": "text", "text": rest})
     messages[position]["content"] = parts
