@@ -276,7 +276,9 @@ def _with_path(error: JudgeError, path: Path) -> JudgeError:
     # An error in the file itself already begins with its path.
     if str(error).startswith(str(path)):
         return error
-    return type(error)(f"{path}: {error}")
+    # A new error would lack the notes of this one, such as how to resume.
+    error.args = (f"{path}: {error}", *error.args[1:])
+    return error
 
 
 def _raise_together(errors: Sequence[JudgeError]) -> None:

@@ -277,6 +277,16 @@ def test_a_text_that_is_cut_off_is_a_failure(
     assert [row["item"] for row in texts if row["system"] == "short"] == ["pool"]
 
 
+def test_a_suite_that_stops_while_it_writes_says_how_to_resume(
+    project: Path, command: Callable[..., Any]
+) -> None:
+    (project / "s.judge.yaml").write_text(SUITE, encoding="utf-8")
+    completed = command("test", "s.judge.yaml", "--budget", "1token")
+    assert completed.code == 2
+    assert has_line(completed.err, "s.judge.yaml: ", "budget")
+    assert has_line(completed.err, "command again to resume")
+
+
 @pytest.mark.parametrize("file", ["run.yaml", "s.judge.yaml"])
 def test_a_file_runs_no_command_of_a_system(
     project: Path, command: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, file: str
