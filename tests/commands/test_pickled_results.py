@@ -64,10 +64,10 @@ def use(result: Any) -> None:
     """Read the public properties of a result, and call its methods that need no arguments."""
     public_names = [name for name in dir(result) if not name.startswith(("_", "log_to_"))]
     for name in [*public_names, "_repr_html_"]:
-        member = getattr(result, name, None)
-        if inspect.ismethod(member) and not _required_arguments(member):
-            # Some results have no claims, or no scores of single texts.
-            with suppress(JudgeError):
+        # Some results have no claims or no scores of single texts, and PNG needs a package.
+        with suppress(JudgeError):
+            member = getattr(result, name, None)
+            if inspect.ismethod(member) and not _required_arguments(member):
                 member()
 
 
