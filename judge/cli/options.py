@@ -178,6 +178,8 @@ def data_argument(function: Function) -> Function:
     return click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help=text)(function)
 
 
+RUN_FORMATS = ("console", "markdown", "html", "json", "csv", "latex")
+"""The formats of the report of a run, without those of its charts."""
 report_format = format_option("console", "markdown", "html", "latex", "csv", "json")
 list_format = format_option("console", "json")
 """For commands that print a table for people or a record for programs."""

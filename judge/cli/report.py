@@ -10,6 +10,7 @@ import click
 
 from judge.cli.options import (
     PATH,
+    RUN_FORMATS,
     Command,
     columns_option,
     export_option,
@@ -53,17 +54,7 @@ _CHART_FORMATS = ("svg", "png", "pdf")
     is_flag=True,
 )
 @option("--by", "Compare the items by their value in this column.", metavar="COLUMN")
-@format_option(
-    "console",
-    "markdown",
-    "html",
-    "json",
-    "csv",
-    "latex",
-    *_CHART_FORMATS,
-    more=" (its charts)",
-    open_ended=True,
-)
+@format_option(*RUN_FORMATS, *_CHART_FORMATS, more=" (its charts)", open_ended=True)
 @report_output_option("html and charts into the run's folder", "FILE|DIR")
 @option(
     "--failures-as",

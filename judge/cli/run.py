@@ -15,6 +15,7 @@ from click.core import ParameterSource
 
 from judge.cli.options import (
     PATH,
+    RUN_FORMATS,
     SHORT_FORMS,
     Command,
     check_run_folder,
@@ -53,16 +54,7 @@ _PATIENCE = 10.0
 """Seconds that a stopped run waits for replies in flight."""
 
 
-run_format = format_option(
-    "console",
-    "markdown",
-    "html",
-    "json",
-    "csv",
-    "latex",
-    "svg",
-    open_ended=True,
-)
+run_format = format_option(*RUN_FORMATS, "svg", open_ended=True)
 
 
 @click.command(cls=Command, takes="run")

@@ -120,10 +120,10 @@ def _source_blocks(item: ResultItem) -> Iterator[Block]:
     source = _source(item)
     references = _references(item)
     if source is not None:
-        shown = source
+        source_text = source
         if len(source) > _MAX_SOURCE:
-            shown = f"{source[:_MAX_SOURCE]}… ({len(source):,} characters)"
-        yield Paragraph(shown)
+            source_text = f"{source[:_MAX_SOURCE]}… ({len(source):,} characters)"
+        yield Paragraph(source_text)
     reference_facts = [("reference", reference) for reference in references]
     facts = (*_answer_facts(item), *reference_facts)
     if facts:
