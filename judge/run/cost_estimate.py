@@ -289,7 +289,8 @@ def one_line_estimate(prepared: PreparedRun, notes: list[str] | None = None) -> 
         line += ", and no prompt can be rendered"
     elif not requests:
         about = "" if all(estimate.exact for estimate in estimates) else "about "
-        line += f", {about}all of them answered from the cache"
+        # The other judgments are not asked, because the first replies had no score.
+        line += f"; the cache answers {about}all requests"
     elif all(prepared.judges[estimate.judge].notice for estimate in estimates):
         line += "; no model is called"
     else:

@@ -142,6 +142,7 @@ def _count(
             cache,
             known,
             ignore_cache=ignore_cache,
+            retry_failed=prepared.config.retry_failed,
         )
         run_sync(lambda: counting.judge_all(judgments))
         return counting
@@ -256,6 +257,7 @@ class _DryJudging(Judging):
         known: _KnownOfModel,
         *,
         ignore_cache: bool,
+        retry_failed: bool,
     ) -> None:
         counts = JudgeProgress(reasons=known.reasons)
         self.lines = {}
@@ -289,6 +291,7 @@ class _DryJudging(Judging):
             criteria,
             emit=self._note_row,
             counts=counts,
+            retry_failed=retry_failed,
         )
 
     @property
@@ -325,10 +328,13 @@ class _DryJudging(Judging):
         if messages and attempt.strategy == "samples":
             at_once = math.ceil(len(stored) / messages)
             self._draws_at_once = min(self._draws_at_once, at_once)
-        if not self._ignore_cache:
-            return stored
-        self._learn(question, attempt, stored)
-        return None
+        if self._ignore_cache:
+            self._learn(question, attempt, stored)
+            return None
+        if self.retry_failed:
+            # A client that asks again ignores stored replies without a score.
+            return await attempt.client.stored(requests)
+        return stored
 
     def _learn(
         self,

@@ -466,10 +466,23 @@ def test_a_run_shows_a_one_line_estimate() -> None:
     assert has_line(line, "24 judgments to make", "20 requests")
     assert "$" in line
     run(prepared(UsageReportingJudge()))
-    assert has_line(one_line_estimate(prepared(UsageReportingJudge())), "all", "from the cache")
+    line = one_line_estimate(prepared(UsageReportingJudge()))
+    assert has_line(line, "24 judgments to make", "cache answers all requests")
     assert one_line_estimate(prepared(ScriptedProvider(lambda _: "4"))).endswith(
         "no model is called"
     )
+
+
+def test_failed_judgments_that_are_asked_again_are_in_the_estimate() -> None:
+    def unreadable(**options: Any) -> PreparedRun:
+        judge = UsageReportingJudge(reply="hm")
+        return prepared(judge, weighting="single", repair="off", **options)
+
+    sent = run(unreadable())["sent"]
+    assert totals(make_forecast(unreadable()))["requests"] == 0
+    again = unreadable(retry_failed=True)
+    assert totals(make_forecast(again))["requests"] == sent
+    assert run(again)["sent"] == sent
 
 
 def test_the_estimate_is_plain_json() -> None:
