@@ -35,18 +35,24 @@ Values = np.ndarray
 
 
 def draw(
-    random: np.random.Generator, items: int, texts: int, scenario: str, judge_error: float | None
+    random: np.random.Generator,
+    items: int,
+    texts: int,
+    scenario: str,
+    judge_error: float | None,
 ) -> Values:
     """Draw scores: three raters and a judge × items × texts. The judge is as good as a rater if it has no error."""
     cuts, error, _ = SCENARIOS[scenario]
-    errors = np.array([error] * len(RATERS) + [error if judge_error is None else judge_error])[
-        :, None, None
-    ]
-    quality = (random.normal(size=(items, 1)) + random.normal(size=(items, texts))) / 2**0.5
+    errors = np.array(
+        [error] * len(RATERS) + [error if judge_error is None else judge_error]
+    )[:, None, None]
+    quality = (
+        random.normal(size=(items, 1)) + random.normal(size=(items, texts))
+    ) / 2**0.5
     size = (len(errors), items)
-    noise = SHARED**0.5 * random.normal(size=(*size, 1)) + (1 - SHARED) ** 0.5 * random.normal(
-        size=(*size, texts)
-    )
+    noise = SHARED**0.5 * random.normal(size=(*size, 1)) + (
+        1 - SHARED
+    ) ** 0.5 * random.normal(size=(*size, texts))
     return np.searchsorted(cuts, quality + errors * noise).astype(float)
 
 
@@ -72,7 +78,9 @@ def passes_as_published(scores: Values, epsilon: float) -> bool:
                 if np.ptp(lost)
                 else float(lost[0] > epsilon)
             )
-    return float((false_discovery_control(p, method="by") <= product.ALPHA).mean()) >= 0.5
+    return (
+        float((false_discovery_control(p, method="by") <= product.ALPHA).mean()) >= 0.5
+    )
 
 
 def main(repetitions: int) -> None:
@@ -91,7 +99,10 @@ def main(repetitions: int) -> None:
         for name, (test, error, limit) in rows.items():
             shares = [
                 np.mean(
-                    [test(draw(random, *size, scenario, error), limit) for _ in range(repetitions)]
+                    [
+                        test(draw(random, *size, scenario, error), limit)
+                        for _ in range(repetitions)
+                    ]
                 )
                 for size in SIZES
             ]

@@ -35,24 +35,36 @@ def scores(
     return {
         row["item_id"]: row["mean_score"]
         for row in read(SHARED / "data" / file)
-        if (row["criterion"], row["judge"], row["variant"]) == (criterion, judge, variant)
+        if (row["criterion"], row["judge"], row["variant"])
+        == (criterion, judge, variant)
     }
 
 
 def differences(criterion: str) -> np.ndarray:
     """Return the second judge's score minus the first one's, systems × articles."""
     first, second = (
-        scores(f"summeval_judged/gpt-3.5-turbo-0301_{variant}.jsonl", criterion, variant=variant)
+        scores(
+            f"summeval_judged/gpt-3.5-turbo-0301_{variant}.jsonl",
+            criterion,
+            variant=variant,
+        )
         for variant in ("mcq", "rts")
     )
-    articles, systems = (sorted({text.split("::")[place] for text in first}) for place in (0, 1))
-    return np.array([[second[f"{a}::{s}"] - first[f"{a}::{s}"] for a in articles] for s in systems])
+    articles, systems = (
+        sorted({text.split("::")[place] for text in first}) for place in (0, 1)
+    )
+    return np.array(
+        [[second[f"{a}::{s}"] - first[f"{a}::{s}"] for a in articles] for s in systems]
+    )
 
 
 def small_differences(criterion: str, judge: str) -> np.ndarray:
     """Return the judge's score minus GPT-4's: one system × 20 texts."""
     file = "summeval_judged_smoke.jsonl"
-    first, second = scores(file, criterion, "gpt-4-0314"), scores(file, criterion, judge)
+    first, second = (
+        scores(file, criterion, "gpt-4-0314"),
+        scores(file, criterion, judge),
+    )
     return np.array([[second[text] - first[text] for text in first]])
 
 
@@ -74,11 +86,15 @@ def draw(
     return tuple(each.p is not None and each.p < 0.05 for each in (whole, split.system))
 
 
-def report(name: str, draws: int, shifts: dict[str, np.ndarray], n_others: int, size: int) -> None:
+def report(
+    name: str, draws: int, shifts: dict[str, np.ndarray], n_others: int, size: int
+) -> None:
     cells = []
     for each in shifts.values():
         random = np.random.default_rng(0)
-        false = 100 * np.mean([draw(random, each, n_others, size) for _ in range(draws)], axis=0)
+        false = 100 * np.mean(
+            [draw(random, each, n_others, size) for _ in range(draws)], axis=0
+        )
         cells.append(f"{false[0]:.0f} → {false[1]:.1f}")
     print(f"| {name}, {size} | " + " | ".join(cells) + " |", flush=True)
 
@@ -90,7 +106,9 @@ def main(draws: int) -> None:
         for size in SIZES:
             report(anchors, draws, shifts, n_others, size)
     for judge in SMALL:
-        small = {criterion: small_differences(criterion, judge) for criterion in CRITERIA}
+        small = {
+            criterion: small_differences(criterion, judge) for criterion in CRITERIA
+        }
         report(f"GPT-4 to {judge}: own", draws, small, 0, 10)
 
 

@@ -22,7 +22,9 @@ from judge.table import Table
 SHARES = (0.1, 0.3, 0.5)
 
 
-def splits(table: Table, share: float, repetitions: int) -> Iterator[tuple[Calibrated, ...]]:
+def splits(
+    table: Table, share: float, repetitions: int
+) -> Iterator[tuple[Calibrated, ...]]:
     """Yield the estimates of each split."""
     random = np.random.default_rng(0)
     n_rated = round(share * len(table.items))
@@ -49,7 +51,9 @@ def raw_means(table: Table, criterion: str) -> dict[str, float]:
     return dict(zip(table.systems, values.tolist(), strict=True))
 
 
-def coverage(estimates: list[Calibrated], truth: dict[str, float]) -> tuple[float, float]:
+def coverage(
+    estimates: list[Calibrated], truth: dict[str, float]
+) -> tuple[float, float]:
     """Return the percentages of the intervals of means and of differences that hold the truth."""
     means = []
     differences = []
@@ -86,7 +90,9 @@ def main() -> None:
             means, differences = coverage(estimates, truth)
             raw_named = 100 * (raw_best == best)
             label = f"{share:.0%} rated: {name}"
-            print(f"{label:<30} {means:5.1f}  {differences:5.1f}   {named:5.1f}  {raw_named:5.1f}")
+            print(
+                f"{label:<30} {means:5.1f}  {differences:5.1f}   {named:5.1f}  {raw_named:5.1f}"
+            )
 
 
 if __name__ == "__main__":

@@ -43,10 +43,16 @@ def parts() -> None:
 
     scripted = ScriptedProvider(answer)
     given = load_config(
-        options={"data": SUMMEVAL, "map": COLUMNS, "cache": False, "weighting": "logprobs"}
+        options={
+            "data": SUMMEVAL,
+            "map": COLUMNS,
+            "cache": False,
+            "weighting": "logprobs",
+        }
     )
     found = timed(
-        "texts made, prompts checked", lambda: plan_card(given, items=ITEMS, providers=[scripted])
+        "texts made, prompts checked",
+        lambda: plan_card(given, items=ITEMS, providers=[scripted]),
     )
     card = timed(
         f"{found.judgments:,} judgments in {len(found.runs)} runs, card",

@@ -37,7 +37,9 @@ class Verifier:
     def verify(self, jobs: Sequence[Job]) -> list[list[float]]:
         """Return the probability of each claim."""
         pairs = [(claim, job.text) for job in jobs for claim in job.claims]
-        rates = iter(self._rate([claim for claim, _ in pairs], [text for _, text in pairs]))
+        rates = iter(
+            self._rate([claim for claim, _ in pairs], [text for _, text in pairs])
+        )
         return [[next(rates) for _ in job.claims] for job in jobs]
 
 
@@ -46,7 +48,9 @@ def by_rouge(kind: str) -> Rate:
 
     def rate(sentences: list[str], sources: list[str]) -> list[float]:
         values = rouge.score(sentences, sources, types=[kind])[kind]
-        return [0.0 if isinstance(value, Failure) else value.precision for value in values]
+        return [
+            0.0 if isinstance(value, Failure) else value.precision for value in values
+        ]
 
     return rate
 
@@ -75,7 +79,9 @@ def calibration_error(probabilities: Sequence[float], shares: Sequence[float]) -
 def main() -> None:
     """Print a line for each verifier."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nli", help="a cross-encoder: a folder or a name on the Hugging Face hub")
+    parser.add_argument(
+        "--nli", help="a cross-encoder: a folder or a name on the Hugging Face hub"
+    )
     given = parser.parse_args()
     rows = read(SHARED / "data" / "qags_cnndm.jsonl")
     outputs, sources = [row["summary"] for row in rows], [row["source"] for row in rows]
@@ -90,12 +96,16 @@ def main() -> None:
     }
     if given.nli:
         verifiers[f"nli:{given.nli}"] = f"nli:{given.nli}"
-    print(f"{'verifier':<22}  AUC  Spearman   ECE  Brier | share>=.5  share>=median   mean")
+    print(
+        f"{'verifier':<22}  AUC  Spearman   ECE  Brier | share>=.5  share>=median   mean"
+    )
     for name, verifier in verifiers.items():
         values = claims.score(outputs, sources, unit="sentence", verify=verifier)
         scored = [value for value in values if not isinstance(value, Failure)]
         by_text = [[claim.probability for claim in value.claims] for value in scored]
-        each = [probability for probabilities in by_text for probability in probabilities]
+        each = [
+            probability for probabilities in by_text for probability in probabilities
+        ]
         if (len(scored), len(each)) != (len(rows), len(votes)):
             raise SystemExit(
                 f"{name}: {len(scored)} of {len(rows)} summaries, {len(each)} of {len(votes)} sentences"

@@ -39,7 +39,10 @@ from judge.table import Table
 SIZES = (2, 3, 5, 10, 20, 50)
 TRUTH = 400_000
 SCALES = {
-    "skewed": (np.arange(1, 5.5, 0.5), (0.01, 0.01, 0.03, 0.05, 0.1, 0.15, 0.25, 0.25, 0.15)),
+    "skewed": (
+        np.arange(1, 5.5, 0.5),
+        (0.01, 0.01, 0.03, 0.05, 0.1, 0.15, 0.25, 0.25, 0.15),
+    ),
     "ties": (np.arange(1.0, 6.0), (0.01, 0.03, 0.06, 0.2, 0.7)),
 }
 """The possible scores and their shares."""
@@ -52,7 +55,11 @@ Random = np.random.Generator
 
 
 def scores(
-    scale: str, shifts: Sequence[float], n: int, random: Random, hidden: Values | None = None
+    scale: str,
+    shifts: Sequence[float],
+    n: int,
+    random: Random,
+    hidden: Values | None = None,
 ) -> Values:
     """Draw scores, systems × items; `hidden` is what makes each text good, if it is known."""
     labels, shares = SCALES[scale]
@@ -69,7 +76,9 @@ def quality(shifts: Sequence[float], n: int, random: Random) -> Values:
 
 def table(values: Values) -> Table:
     names = [f"s{k}" for k in range(len(values))]
-    samples = tuple(Sample(f"i{k}", name, "") for name in names for k in range(values.shape[1]))
+    samples = tuple(
+        Sample(f"i{k}", name, "") for name in names for k in range(values.shape[1])
+    )
     rows = tuple(
         Score(f"i{k}", name, "c", value, GENERATED)
         for name, row in zip(names, values.tolist(), strict=True)
@@ -84,7 +93,11 @@ def ends(estimate: Estimate | None) -> Ends:
 
 def inside(truth: float, interval: Ends) -> float:
     low, high = interval
-    return np.nan if low is None or high is None else float(low - 1e-9 <= truth <= high + 1e-9)
+    return (
+        np.nan
+        if low is None or high is None
+        else float(low - 1e-9 <= truth <= high + 1e-9)
+    )
 
 
 # Each claim returns, for a number of items, a function that draws data and returns whether the claim is true (or made).
@@ -103,12 +116,16 @@ def metric(draw: Callable[[Random, int], Values], truth: float, *scale: float) -
 
 
 def share(p: float) -> Claim:
-    return lambda n, random: inside(p, ends(wilson_interval(int((random.random(n) < p).sum()), n)))
+    return lambda n, random: inside(
+        p, ends(wilson_interval(int((random.random(n) < p).sum()), n))
+    )
 
 
 def probabilities(n: int, random: Random) -> Values:
     """Expected scores of a judge: from 4 to 5, but one text in 25 near 1."""
-    return np.where(random.random(n) < 0.04, 1 + random.random(n), 5 - random.beta(1, 8, n))
+    return np.where(
+        random.random(n) < 0.04, 1 + random.random(n), 5 - random.beta(1, 8, n)
+    )
 
 
 def labels(*shares: float) -> Callable[[int, Random], Values]:
@@ -132,7 +149,10 @@ def gate(shape: str, side: int) -> Claim:
     truth = float(draw(10 * TRUTH, np.random.default_rng(0)).mean())
 
     def claim(n: int, random: Random) -> float:
-        items = [[(1.0, ScoreEvidence(value, None, None))] for value in draw(n, random).tolist()]
+        items = [
+            [(1.0, ScoreEvidence(value, None, None))]
+            for value in draw(n, random).tolist()
+        ]
         (test,) = mean_on_scale(items, truth, low=1.0, high=5.0)
         return float(test.significant_direction == side)
 
@@ -152,11 +172,19 @@ def difference(scale: str, shifts: Sequence[float]) -> Claim:
 
 def ranks(scale: str, shifts: Sequence[float]) -> Claim:
     """All four rank intervals contain the true ranks; equal systems share the best."""
-    places = {f"s{k}": 1 + sum(other > shift for other in shifts) for k, shift in enumerate(shifts)}
+    places = {
+        f"s{k}": 1 + sum(other > shift for other in shifts)
+        for k, shift in enumerate(shifts)
+    }
 
     def claim(n: int, random: Random) -> float:
         (comparison,) = compare(table(scores(scale, shifts, n, random)))
-        return float(all(rank.low <= places[rank.system] <= rank.high for rank in comparison.ranks))
+        return float(
+            all(
+                rank.low <= places[rank.system] <= rank.high
+                for rank in comparison.ranks
+            )
+        )
 
     return claim
 
@@ -185,7 +213,9 @@ def ratings(scale: str, n: int, random: Random) -> tuple[Values, Values]:
     """Draw a judge's scores and people's ratings, items × systems; what they see correlates by .6."""
     seen = quality(APART, n, random)
     judge = 0.6 * seen + 0.8 * quality(APART, n, random)
-    return scores(scale, APART, n, random, judge).T, scores("ties", APART, n, random, seen).T
+    return scores(scale, APART, n, random, judge).T, scores(
+        "ties", APART, n, random, seen
+    ).T
 
 
 def correlation(scale: str, level: str) -> Claim:
@@ -193,13 +223,19 @@ def correlation(scale: str, level: str) -> Claim:
     if level == "within-items":
         truth = float(np.nanmean(within(judge, people, "spearman")))
     elif level == "all-texts":
-        truth = float(within(judge.reshape(1, -1), people.reshape(1, -1), "spearman")[0])
+        truth = float(
+            within(judge.reshape(1, -1), people.reshape(1, -1), "spearman")[0]
+        )
     else:
-        truth = float(within(judge.mean(axis=0)[None], people.mean(axis=0)[None], "spearman")[0])
+        truth = float(
+            within(judge.mean(axis=0)[None], people.mean(axis=0)[None], "spearman")[0]
+        )
 
     def claim(n: int, random: Random) -> float:
         values, rated = ratings(scale, n, random)
-        estimates = CorrelationWithRatings(rated, Bootstrap(500)).correlate(values).estimates
+        estimates = (
+            CorrelationWithRatings(rated, Bootstrap(500)).correlate(values).estimates
+        )
         return inside(truth, ends(estimates.get((level, "spearman"))))
 
     return claim
@@ -217,7 +253,10 @@ def votes(shape: str, items: int, texts: int, random: Random) -> Values:
     """Draw the ratings of two raters (raters × items × texts), whose impressions correlate by .6."""
     labels, shares = RATED[shape]
     cuts = [NormalDist().inv_cdf(share) for share in np.cumsum(shares)[:-1].tolist()]
-    item, text = random.normal(size=(1, items, 1)), random.normal(size=(1, items, texts))
+    item, text = (
+        random.normal(size=(1, items, 1)),
+        random.normal(size=(1, items, texts)),
+    )
     quality = (item + text) / 2**0.5
     seen = 0.6**0.5 * quality + 0.4**0.5 * random.normal(size=(2, items, texts))
     return labels[np.searchsorted(cuts, seen.ravel())].reshape(seen.shape)
@@ -229,7 +268,9 @@ def agreement(shape: str, texts: int, measure: Measure) -> Claim:
 
     def claim(n: int, random: Random) -> float:
         drawn = votes(shape, n, texts, random)
-        return inside(truth, ends(agree(drawn, (measure,), Bootstrap(300)).estimates.get(measure)))
+        return inside(
+            truth, ends(agree(drawn, (measure,), Bootstrap(300)).estimates.get(measure))
+        )
 
     return claim
 
@@ -240,10 +281,14 @@ def same_judge(scale: str) -> Claim:
     def claim(n: int, random: Random) -> float:
         seen = quality(APART, n, random)
         judges = [
-            scores(scale, APART, n, random, 0.6 * seen + 0.8 * quality(APART, n, random)).T
+            scores(
+                scale, APART, n, random, 0.6 * seen + 0.8 * quality(APART, n, random)
+            ).T
             for _ in range(2)
         ]
-        against = CorrelationWithRatings(scores("ties", APART, n, random, seen).T, Bootstrap(500))
+        against = CorrelationWithRatings(
+            scores("ties", APART, n, random, seen).T, Bootstrap(500)
+        )
         low, high = ends(against.difference(*judges, "within-items"))
         return float(low is not None and high is not None and (low > 0 or high < 0))
 
@@ -254,7 +299,8 @@ def answers(gap: Values, labels: bool, random: Random) -> list[Values]:
     """Return the preference for the first system in both orders; the judge leans to what it is shown first."""
     if labels:
         return [
-            (gap + 0.5 * random.logistic(size=gap.shape) + lean > 0) * 1.0 for lean in (0.5, -0.5)
+            (gap + 0.5 * random.logistic(size=gap.shape) + lean > 0) * 1.0
+            for lean in (0.5, -0.5)
         ]
     return [1 / (1 + np.exp(-gap - lean)) for lean in (0.5, -0.5)]
 
@@ -276,7 +322,9 @@ def ranking(shifts: Sequence[float], *, labels: bool, strength: bool) -> Claim:
         lambda s: (np.logaddexp(0, sides @ s) - np.array(rates) * (sides @ s)).sum(),
         np.zeros(len(shifts)),
     )
-    truth = fitted.x[0] - fitted.x.mean() if strength else np.mean(rates[: len(shifts) - 1])
+    truth = (
+        fitted.x[0] - fitted.x.mean() if strength else np.mean(rates[: len(shifts) - 1])
+    )
 
     def claim(n: int, random: Random) -> float:
         hidden = quality(shifts, n, random)
@@ -289,7 +337,9 @@ def ranking(shifts: Sequence[float], *, labels: bool, strength: bool) -> Claim:
         ]
         (ranked,) = rankings(rows, (), names, ["c"])
         s = next(standing for standing in ranked.standings if standing.system == "s0")
-        return inside(truth, (s.strength_low, s.strength_high) if strength else (s.low, s.high))
+        return inside(
+            truth, (s.strength_low, s.strength_high) if strength else (s.low, s.high)
+        )
 
     return claim
 
@@ -297,8 +347,14 @@ def ranking(shifts: Sequence[float], *, labels: bool, strength: bool) -> Claim:
 def claims() -> Iterator[tuple[str, Claim]]:
     for scale in SCALES:
         yield f"mean, {scale}", mean(scale)
-    yield "mean, 0–1, skewed", metric(lambda random, n: random.beta(2, 9, n), 2 / 11, 0.0, 1.0)
-    yield "mean without a scale, skewed", metric(lambda random, n: random.exponential(size=n), 1.0)
+    yield (
+        "mean, 0–1, skewed",
+        metric(lambda random, n: random.beta(2, 9, n), 2 / 11, 0.0, 1.0),
+    )
+    yield (
+        "mean without a scale, skewed",
+        metric(lambda random, n: random.exponential(size=n), 1.0),
+    )
     for p in (0.5, 0.8, 0.95):
         yield (
             f"pass rate, {p}",
@@ -333,8 +389,14 @@ def claims() -> Iterator[tuple[str, Claim]]:
     }.items():
         for labels in (True, False):
             kind = "labels" if labels else "probabilities"
-            yield f"win rate, {name}, {kind}", ranking(shifts, labels=labels, strength=False)
-            yield f"strength, {name}, {kind}", ranking(shifts, labels=labels, strength=True)
+            yield (
+                f"win rate, {name}, {kind}",
+                ranking(shifts, labels=labels, strength=False),
+            )
+            yield (
+                f"strength, {name}, {kind}",
+                ranking(shifts, labels=labels, strength=True),
+            )
 
 
 def main() -> None:
@@ -351,7 +413,9 @@ def main() -> None:
             random = np.random.default_rng([n, len(name)])
             held = np.array([claim(n, random) for _ in range(repetitions)])
             known = held[~np.isnan(held)]
-            cells.append(f"{100 * known.mean():.1f}" if len(known) > repetitions / 10 else "–")
+            cells.append(
+                f"{100 * known.mean():.1f}" if len(known) > repetitions / 10 else "–"
+            )
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 

@@ -62,7 +62,13 @@ def cpu(work: Callable[[], Any]) -> float:
 @contextmanager
 def server(tool: str, *options: object) -> Iterator[str]:
     """What a server of the shared tools says first, while it runs."""
-    command = [sys.executable, str(SHARED / "tools" / tool), "--port", "0", *map(str, options)]
+    command = [
+        sys.executable,
+        str(SHARED / "tools" / tool),
+        "--port",
+        "0",
+        *map(str, options),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as started:
         try:
             yield started.stdout.readline().strip() if started.stdout else ""
@@ -82,7 +88,10 @@ async def ask_bare(prompts: Sequence[str], url: str, concurrency: int) -> None:
     import openai
 
     client = openai.AsyncOpenAI(
-        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
+        base_url=url,
+        api_key="x",
+        http_client=openai.DefaultAioHttpClient(),
+        max_retries=0,
     )
     slots = asyncio.Semaphore(concurrency)
 
@@ -157,7 +166,11 @@ def command(*arguments: object, **environment: object) -> float:
     start = time.perf_counter()
     env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
     done = subprocess.run(
-        [*JUDGE, *map(str, arguments)], capture_output=True, text=True, check=False, env=env
+        [*JUDGE, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
     )
     if done.returncode not in (0, 1):
         sys.exit(done.stdout + done.stderr)

@@ -39,7 +39,10 @@ def best_beats_another(
     ratings = scores("ties", APART, n, random, seen).T
     against = CorrelationWithRatings(ratings, Bootstrap(1000))
     everything = np.ones((1, n))
-    looks = [float(of_pair(each, ratings, level, "spearman")(everything)[0]) for each in judges]
+    looks = [
+        float(of_pair(each, ratings, level, "spearman")(everything)[0])
+        for each in judges
+    ]
     known = [place for place, value in enumerate(looks) if not np.isnan(value)]
     if len(known) < 2:
         return None
@@ -50,7 +53,9 @@ def best_beats_another(
         for other in known:
             if other == best:
                 continue
-            e = against.difference(judges[best], judges[other], level, n_intervals=n_intervals)
+            e = against.difference(
+                judges[best], judges[other], level, n_intervals=n_intervals
+            )
             if e is not None and e.low is not None and e.high is not None:
                 tested = True
                 beaten[side] |= e.low > 0 or e.high < 0
@@ -67,7 +72,10 @@ def main() -> None:
             cells = []
             for n in SIZES:
                 random = np.random.default_rng([n, len(level)])
-                drawn = [best_beats_another(level, scale, n, random) for _ in range(repetitions)]
+                drawn = [
+                    best_beats_another(level, scale, n, random)
+                    for _ in range(repetitions)
+                ]
                 known = np.array([each for each in drawn if each is not None])
                 cells.append(
                     " → ".join(f"{share:.1f}" for share in 100 * known.mean(axis=0))

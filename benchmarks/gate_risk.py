@@ -73,7 +73,8 @@ def recorded_draws() -> dict[Text, list[str | None]]:
     for language in ("english", "korean"):
         for number, row in enumerate(read(SHARED / "data" / f"geval_{language}.jsonl")):
             draws[f"doc-{number}", language] = [
-                f"{score:g}" if score in SCALE.values else None for score in row["scores"]
+                f"{score:g}" if score in SCALE.values else None
+                for score in row["scores"]
             ]
     return draws
 
@@ -131,7 +132,9 @@ def replay(
         texts = texts_of(first)
         judged.append(JudgedCase(each, texts, evaluate_case(each, texts, first)))
         met_again.append(evaluate_case(each, texts_of(second), second).met)
-    risk = GateRisk(judged, {"texts": first}, seed=seed, n_reruns=RERUNS).estimate(mends=False)
+    risk = GateRisk(judged, {"texts": first}, seed=seed, n_reruns=RERUNS).estimate(
+        mends=False
+    )
     for each, stated, met in zip(judged, risk.cases, met_again, strict=True):
         share = stated.other_items if of_items else stated.same_texts
         kind = f"{label}, {each.case.name.split(' ')[0]}"
@@ -156,15 +159,26 @@ def same_texts(n_draws: int, replays: int, tally: Tally) -> None:
         for position in random.choice(len(texts), N_TEXTS, replace=False):
             text = texts[position]
             limit = min(5.0, max(1.1, round(means[text] - random.uniform(0, 1.5), 1)))
-            single = case(f"text {position}", item=text[0], system=text[1], expect={"min": limit})
+            single = case(
+                f"text {position}", item=text[0], system=text[1], expect={"min": limit}
+            )
             cases.append((single, lambda _, text=text: [text]))
-        chosen = [f"doc-{k}" for k in random.choice(N_DOCUMENTS, N_CHOSEN, replace=False)]
+        chosen = [
+            f"doc-{k}" for k in random.choice(N_DOCUMENTS, N_CHOSEN, replace=False)
+        ]
         some = [text for text in texts if text[0] in chosen]
         overall = float(np.mean([means[text] for text in some]))
         limit = round(overall - random.uniform(0, 1.5), 2)
-        cases.append((case("mean", item=chosen, expect={"min": limit}), lambda _, some=some: some))
+        cases.append(
+            (
+                case("mean", item=chosen, expect={"min": limit}),
+                lambda _, some=some: some,
+            )
+        )
         margin = round(random.uniform(-1.5, 0.2), 2)
-        order = case("order", item=chosen, better="english", worse="korean", margin=margin)
+        order = case(
+            "order", item=chosen, better="english", worse="korean", margin=margin
+        )
         cases.append((order, lambda _, some=some: some))
         label = f"same texts, {n_draws} draws"
         runs = (result_of(first), result_of(second))
@@ -184,7 +198,9 @@ def other_items(replays: int, tally: Tally) -> None:
     for number in range(replays):
         random = np.random.default_rng(number)
         better, worse = random.choice(systems, 2, replace=False)
-        both = [item for item, own in systems_by_item.items() if {better, worse} <= {*own}]
+        both = [
+            item for item, own in systems_by_item.items() if {better, worse} <= {*own}
+        ]
         runs = []
         for _ in range(2):
             labels: dict[Text, list[str | None]] = {}
@@ -206,7 +222,9 @@ def other_items(replays: int, tally: Tally) -> None:
             (case("mean", system=str(better), expect={"min": limit}), of_better),
             (case("order", better=str(better), worse=str(worse)), of_both),
         ]
-        replay(cases, (runs[0], runs[1]), tally, "other items", seed=number, of_items=True)
+        replay(
+            cases, (runs[0], runs[1]), tally, "other items", seed=number, of_items=True
+        )
 
 
 def main() -> None:

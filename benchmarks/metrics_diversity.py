@@ -26,7 +26,8 @@ def texts() -> tuple[list[str], list[str]]:
     for row in rows[::16]:
         words = row["source"].split()
         found |= dict.fromkeys(
-            " ".join(words[at : at + WORDS]) for at in range(0, len(words) - WORDS, STEP)
+            " ".join(words[at : at + WORDS])
+            for at in range(0, len(words) - WORDS, STEP)
         )
     return summaries, list(found)[:LARGE]
 
@@ -36,10 +37,16 @@ def each_against_all(found: Sequence[str]) -> float:
     scorer = BLEU(effective_order=True, force=True)
 
     def of(place: int) -> None:
-        scorer.sentence_score(found[place], [other for k, other in enumerate(found) if k != place])
+        scorer.sentence_score(
+            found[place], [other for k, other in enumerate(found) if k != place]
+        )
 
     of(0)  # cuts all texts; they stay cut
-    return cpu(lambda: [of(place) for place in range(1, HYPOTHESES + 1)]) / HYPOTHESES * len(found)
+    return (
+        cpu(lambda: [of(place) for place in range(1, HYPOTHESES + 1)])
+        / HYPOTHESES
+        * len(found)
+    )
 
 
 def each_pair(found: Sequence[str]) -> float:
@@ -47,7 +54,11 @@ def each_pair(found: Sequence[str]) -> float:
     scorer = BLEU(effective_order=True, force=True)
     pairs = list(permutations(found, 2))
     some = pairs[:: max(1, len(pairs) // PAIRS)]
-    return cpu(lambda: [scorer.sentence_score(a, [b]) for a, b in some]) / len(some) * len(pairs)
+    return (
+        cpu(lambda: [scorer.sentence_score(a, [b]) for a, b in some])
+        / len(some)
+        * len(pairs)
+    )
 
 
 def plain_distinct(found: Sequence[str]) -> float:
@@ -55,7 +66,11 @@ def plain_distinct(found: Sequence[str]) -> float:
     tokens = [text.split() for text in found]
     shares = []
     for n in range(1, 5):
-        grams = [tuple(each[at : at + n]) for each in tokens for at in range(len(each) - n + 1)]
+        grams = [
+            tuple(each[at : at + n])
+            for each in tokens
+            for at in range(len(each) - n + 1)
+        ]
         shares.append(len(set(grams)) / len(grams))
     return shares[-1]
 
@@ -65,10 +80,23 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     summaries, many = texts()
     pairwise_bleu(["a", "b"])  # imports
     for what, ours, theirs, how in (
-        ("Self-BLEU, 1,000 texts", self_bleu, each_against_all, "sacrebleu, extrapolated"),
-        ("Pairwise-BLEU, 1,000 texts", pairwise_bleu, each_pair, "sacrebleu, extrapolated"),
+        (
+            "Self-BLEU, 1,000 texts",
+            self_bleu,
+            each_against_all,
+            "sacrebleu, extrapolated",
+        ),
+        (
+            "Pairwise-BLEU, 1,000 texts",
+            pairwise_bleu,
+            each_pair,
+            "sacrebleu, extrapolated",
+        ),
     ):
-        own, other = cpu(lambda ours=ours: ours(summaries[:1000])), theirs(summaries[:1000])
+        own, other = (
+            cpu(lambda ours=ours: ours(summaries[:1000])),
+            theirs(summaries[:1000]),
+        )
         yield what, f"{own:.3f} s", f"{other:.1f} s ({how})", f"{other / own:,.0f}"
     own = cpu(lambda: distinct(many, 4, tokenize="none"))
     other = cpu(lambda: plain_distinct(many))
@@ -78,7 +106,12 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
         f"{other:.3f} s (sets of tuples)",
         f"{other / own:.1f}",
     )
-    yield f"Self-BLEU, {len(many):,} texts", f"{cpu(lambda: self_bleu(many)):.2f} s", "", ""
+    yield (
+        f"Self-BLEU, {len(many):,} texts",
+        f"{cpu(lambda: self_bleu(many)):.2f} s",
+        "",
+        "",
+    )
 
 
 if __name__ == "__main__":

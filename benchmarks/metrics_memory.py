@@ -29,9 +29,14 @@ def write(path: Path, items: int, systems: int) -> None:
             }
             for system in range(systems):
                 output = " ".join(
-                    word if draw.random() < KEPT else draw.choice(words) for word in reference
+                    word if draw.random() < KEPT else draw.choice(words)
+                    for word in reference
                 )
-                row = {"item": str(item), "system": f"system {system}", "output": output}
+                row = {
+                    "item": str(item),
+                    "system": f"system {system}",
+                    "output": output,
+                }
                 file.write(json.dumps({**row, **texts}) + "\n")
 
 

@@ -17,13 +17,17 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     """What was done, pairs of texts a second, rouge-score's, and the ratio of the best of each; ours starts cold."""
     data = read()
     outputs = ["\n".join(text.sentences(row["summary"])) for row in data]
-    references = [["\n".join(text.sentences(one)) for one in row["references"]] for row in data]
+    references = [
+        ["\n".join(text.sentences(one)) for one in row["references"]] for row in data
+    ]
     first = [listed[:1] for listed in references]
     yield compared("1, 2, L, Lsum, stemmed", outputs, first)
     yield compared("1, 2, L, Lsum, plain", outputs, first, stem=False)
     yield compared("L, stemmed", outputs, first, types=["rougeL"])
     yield compared("Lsum, stemmed", outputs, first, types=["rougeLsum"])
-    yield compared("1, 2, L, Lsum, stemmed, best of 11", outputs[:MANY], references[:MANY])
+    yield compared(
+        "1, 2, L, Lsum, stemmed, best of 11", outputs[:MANY], references[:MANY]
+    )
 
 
 def compared(

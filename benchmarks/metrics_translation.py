@@ -28,7 +28,9 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
 
     def nltk(references: list[list[str]]) -> Callable[[int], list[float]]:
         return lambda n: [
-            meteor_score([cut(each) for each in found], cut(output), wordnet=NoWordnet())
+            meteor_score(
+                [cut(each) for each in found], cut(output), wordnet=NoWordnet()
+            )
             for output, found in zip(outputs[:n], references[:n], strict=True)
         ]
 
@@ -49,11 +51,19 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
             score(outputs[:1], references[:1])  # imports
             start = time.process_time()
             score(outputs[:n], references[:n])
-            yield f"{name}, {label}", f"{n / (time.process_time() - start):,.1f}/s", "", ""
+            yield (
+                f"{name}, {label}",
+                f"{n / (time.process_time() - start):,.1f}/s",
+                "",
+                "",
+            )
 
 
 def _row(
-    what: str, ours: Callable[[int], list[float]], theirs: Callable[[int], list[float]], n: int
+    what: str,
+    ours: Callable[[int], list[float]],
+    theirs: Callable[[int], list[float]],
+    n: int,
 ) -> tuple[str, str, str, str]:
     apart = max(abs(a - b) for a, b in zip(ours(n), theirs(n), strict=True))
     if apart > 1e-9:

@@ -50,10 +50,18 @@ def text(words: int) -> str:
 def made() -> Result:
     """16 systems on 1,600 items: four criteria by token probabilities with reasons, four metrics."""
     chosen = [
-        criteria.load(name) for name in ("coherence", "consistency", "fluency_5", "relevance")
+        criteria.load(name)
+        for name in ("coherence", "consistency", "fluency_5", "relevance")
     ]
     columns = [
-        Column(c.name, "criterion", Signature(c.name), c.scale.low, c.scale.high, c.scale.labels)
+        Column(
+            c.name,
+            "criterion",
+            Signature(c.name),
+            c.scale.low,
+            c.scale.high,
+            c.scale.labels,
+        )
         for c in chosen
     ]
     columns += [Column(name, "metric", Signature(name), 0.0, 1.0) for name in METRICS]
@@ -71,12 +79,23 @@ def made() -> Result:
 
 def score(sample: Sample, column: Column) -> Score:
     if column.kind == "metric":
-        return Score(sample.item, sample.system, column.name, CHANCE.random(), Provenance("metric"))
+        return Score(
+            sample.item,
+            sample.system,
+            column.name,
+            CHANCE.random(),
+            Provenance("metric"),
+        )
     weights = {label: CHANCE.random() ** 3 for label in column.labels}
     mass = 0.9 + 0.1 * CHANCE.random()
-    shares = {label: mass * weight / sum(weights.values()) for label, weight in weights.items()}
+    shares = {
+        label: mass * weight / sum(weights.values())
+        for label, weight in weights.items()
+    }
     value = sum(int(label) * share for label, share in shares.items()) / mass
-    how = Provenance("logprobs", mass, shares, 1.1, "4", value - 0.1, value + 0.1, 1, text(14), "4")
+    how = Provenance(
+        "logprobs", mass, shares, 1.1, "4", value - 0.1, value + 0.1, 1, text(14), "4"
+    )
     return Score(sample.item, sample.system, column.name, value, how)
 
 
@@ -85,7 +104,9 @@ def opening(browser: Browser, file: Path) -> float:
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     start = time.perf_counter()
     page.goto(file.as_uri())
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    page.evaluate(
+        "new Promise((done) => requestAnimationFrame(() => setTimeout(done)))"
+    )
     took = time.perf_counter() - start
     page.close()
     return took
@@ -96,14 +117,18 @@ def main() -> None:
     start = time.process_time()
     page = render(view(result))
     wrote = time.process_time() - start
-    print(f"{ITEMS:,} items by {SYSTEMS} systems by {len(result.table.columns)} columns")
+    print(
+        f"{ITEMS:,} items by {SYSTEMS} systems by {len(result.table.columns)} columns"
+    )
     print(
         f"{len(page.encode()) / 1e6:.2f} MB with {page.count('<article>'):,} texts; written in {wrote:.2f} s of CPU"
     )
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         file = Path(folder) / "report.html"
         file.write_text(page, encoding="utf-8")
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = driver.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"]
+        )
         opening(browser, file)
         took = [opening(browser, file) for _ in range(5)]
         browser.close()

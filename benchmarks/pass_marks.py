@@ -39,7 +39,9 @@ def recorded(variant: str) -> tuple[dict[Text, float], dict[Text, float]]:
 
 
 def table(scores: Mapping[Text, float], mark: float) -> Table:
-    column = Column("quality", "criterion", Signature("quality"), 1.0, 5.0, pass_at=mark)
+    column = Column(
+        "quality", "criterion", Signature("quality"), 1.0, 5.0, pass_at=mark
+    )
     samples = tuple(Sample(item, system, "A text.") for item, system in scores)
     rows = tuple(
         Score(item, system, "quality", value, Provenance("single"))
@@ -59,10 +61,14 @@ def main() -> None:
         ):
             shared = [text for text in old if text in new]
             for mark in MARKS:
-                tables = [table({text: own[text] for text in shared}, mark) for own in (old, new)]
+                tables = [
+                    table({text: own[text] for text in shared}, mark)
+                    for own in (old, new)
+                ]
                 for made in translate_pass_marks(*tables):
                     rates = " | ".join(
-                        f"{rate:.1%}" for rate in (made.before, made.after, made.held_back)
+                        f"{rate:.1%}"
+                        for rate in (made.before, made.after, made.held_back)
                     )
                     print(
                         f"| {kind}, {name} | {mark:g} | {made.translated:.3g} | {rates} "

@@ -51,7 +51,9 @@ def pytest(folder: Path, *args: str, expected: int = 0) -> float:
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
-def in_turns(folder: Path, sides: Sequence[Sequence[str]], rounds: int) -> list[list[float]]:
+def in_turns(
+    folder: Path, sides: Sequence[Sequence[str]], rounds: int
+) -> list[list[float]]:
     """The seconds of each side by round, after one that fills the caches of bytecode."""
     times: list[list[float]] = [[] for _ in sides]
     for turn in range(rounds + 1):
@@ -90,7 +92,9 @@ def using(folder: Path) -> None:
     (folder / "many.judge.yaml").write_text(
         f"model: scripted/replies.yaml\ncache: false\ncases:{cases}\n"
     )
-    sides = in_turns(folder, [("test_one.py",), ("test_many.py",), ("many.judge.yaml",)], 1)
+    sides = in_turns(
+        folder, [("test_one.py",), ("test_many.py",), ("many.judge.yaml",)], 1
+    )
     one, many, suite = map(statistics.median, sides)
     print(
         f"judge.score: {one:.2f} s of CPU for the first, {1000 * (many - one) / (CASES - 1):.0f} ms for each further"

@@ -28,7 +28,11 @@ SHIFTS = np.arange(0.1, 3.0, 0.05)
 
 
 def differences(
-    shape: str, shift: float, systems: int, size: tuple[int, int], random: np.random.Generator
+    shape: str,
+    shift: float,
+    systems: int,
+    size: tuple[int, int],
+    random: np.random.Generator,
 ) -> np.ndarray:
     """Return repetitions × pairs × items; the first system is better by `shift` standard deviations."""
     item = random.normal(size=(size[0], 1, size[1]))
@@ -45,13 +49,21 @@ def differences(
 
 def promise(shape: str, shift: float, systems: int, items: int) -> float:
     row = differences(shape, shift, 2, (1, 20_000), np.random.default_rng(0))[0]
-    (spread,) = scatter_of_pairs("score", ["a", "b"], [(0, 1)], row, systems=systems).pairs
+    (spread,) = scatter_of_pairs(
+        "score", ["a", "b"], [(0, 1)], row, systems=systems
+    ).pairs
     return spread.power_of(items)
 
 
-def delivered(shape: str, shift: float, systems: int, items: int, repetitions: int) -> float:
+def delivered(
+    shape: str, shift: float, systems: int, items: int, repetitions: int
+) -> float:
     drawn = differences(
-        shape, shift, systems, (repetitions, items), np.random.default_rng([items, systems])
+        shape,
+        shift,
+        systems,
+        (repetitions, items),
+        np.random.default_rng([items, systems]),
     )
     p = sign_flip(drawn.reshape(-1, items)).p.reshape(repetitions, -1)
     return float(np.mean([holm(each)[0] < ALPHA for each in p]))

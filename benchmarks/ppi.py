@@ -58,10 +58,18 @@ def simulated(
         ratings, scores = draw(shape, follows, random, ITEMS)
         for sides, value in (
             (("mean", ratings[0], scores[0]), truth[0]),
-            (("difference", ratings[0] - ratings[1], scores[0] - scores[1]), truth[0] - truth[1]),
+            (
+                ("difference", ratings[0] - ratings[1], scores[0] - scores[1]),
+                truth[0] - truth[1],
+            ),
         ):
             name, people, judge = sides
-            found.append((powered(people[:rated], judge[:rated], judge[rated:], name=name), value))
+            found.append(
+                (
+                    powered(people[:rated], judge[:rated], judge[rated:], name=name),
+                    value,
+                )
+            )
     return found
 
 
@@ -70,7 +78,9 @@ def recorded() -> Table:
     rows = {row["id"]: row for row in _rows("summeval.jsonl")}
     replies = _rows("summeval_judged/gpt-3.5-turbo-0301_rts.jsonl")
     samples = {
-        name: Sample(rows[name]["doc_id"], rows[name]["system"], "", human=rows[name]["human"])
+        name: Sample(
+            rows[name]["doc_id"], rows[name]["system"], "", human=rows[name]["human"]
+        )
         for name in dict.fromkeys(reply["item_id"] for reply in replies)
     }
     made = Provenance("single")
@@ -86,7 +96,8 @@ def recorded() -> Table:
         if one["mean_score"] is not None
     ]
     columns = tuple(
-        Column(name, "criterion", Signature(name), 1.0, 5.0, criterion=name) for name in CRITERIA
+        Column(name, "criterion", Signature(name), 1.0, 5.0, criterion=name)
+        for name in CRITERIA
     )
     return Table(tuple(samples.values()), columns, tuple(scores))
 
@@ -97,13 +108,19 @@ def relabelled(
     """Every estimate that the ratings of some articles give, by criterion, with its truth: all the ratings' mean."""
     random = np.random.default_rng(0)
     truth = {
-        (name, system): fmean(s.human[name] for s in table.samples if s.system == system)
+        (name, system): fmean(
+            s.human[name] for s in table.samples if s.system == system
+        )
         for name in CRITERIA
         for system in table.systems
     }
     for _ in range(repetitions):
-        chosen = set(random.permutation(table.items)[: round(share * len(table.items))].tolist())
-        samples = [s if s.item in chosen else replace(s, human={}) for s in table.samples]
+        chosen = set(
+            random.permutation(table.items)[: round(share * len(table.items))].tolist()
+        )
+        samples = [
+            s if s.item in chosen else replace(s, human={}) for s in table.samples
+        ]
         for one in calibrate(replace(table, samples=tuple(samples))):
             for found in one.means:
                 yield one.column, found, truth[one.column, found.system]
@@ -130,14 +147,17 @@ def line(name: str, found: Sequence[tuple[Powered, float]]) -> str:
         )
     ]
     width = median(
-        (o.estimate.high - o.estimate.low) / (o.people.high - o.people.low) for o, _ in known
+        (o.estimate.high - o.estimate.low) / (o.people.high - o.people.low)
+        for o, _ in known
     )
     worth = median(one.effective_ratings or 0 for one, _ in known)
     share = fmean(one.weight for one, _ in known)
-    lost = f", {len(found) - len(known)} without an interval" if len(known) < len(found) else ""
-    return (
-        f"{name:<44} {held[0]:5.1f} {held[1]:5.1f}   {width:.2f}   {worth:5.0f}   {share:.2f}{lost}"
+    lost = (
+        f", {len(found) - len(known)} without an interval"
+        if len(known) < len(found)
+        else ""
     )
+    return f"{name:<44} {held[0]:5.1f} {held[1]:5.1f}   {width:.2f}   {worth:5.0f}   {share:.2f}{lost}"
 
 
 def main() -> None:
@@ -148,7 +168,12 @@ def main() -> None:
             for rated in RATED:
                 found = simulated(shape, follows, rated, repetitions)
                 for what, part in (("mean", found[::2]), ("difference", found[1::2])):
-                    print(line(f"{name}, r {follows:g}, {rated} of {ITEMS} rated: {what}", part))
+                    print(
+                        line(
+                            f"{name}, r {follows:g}, {rated} of {ITEMS} rated: {what}",
+                            part,
+                        )
+                    )
     if not (SHARED / "data" / "summeval_judged").exists():
         return
     table = recorded()

@@ -55,7 +55,10 @@ async def ours(asked: Sequence[Judgment], url: str) -> Usage:
 
 async def burst(prompts: Sequence[str], url: str) -> Usage:
     client = openai.AsyncOpenAI(
-        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
+        base_url=url,
+        api_key="x",
+        http_client=openai.DefaultAioHttpClient(),
+        max_retries=0,
     )
     places, total = asyncio.Semaphore(PLACES), Usage()
 
@@ -86,13 +89,19 @@ def billed(used: Usage) -> float:
 
 def compare(judgments: Sequence[Judgment], url: str) -> None:
     plain = {c.name: Renderer(c, template_bodies(c)) for c in CRITERIA}
-    apart = {c.name: Renderer(replace(c, form="decision"), template_bodies(c)) for c in CRITERIA}
+    apart = {
+        c.name: Renderer(replace(c, form="decision"), template_bodies(c))
+        for c in CRITERIA
+    }
     by_prompt = {
-        plain[j.criterion.name].render(j.sample).messages[0]["content"]: j for j in judgments
+        plain[j.criterion.name].render(j.sample).messages[0]["content"]: j
+        for j in judgments
     }
     document_first, asked = list(by_prompt), list(by_prompt.values())
     cut = [apart[j.criterion.name].render(j.sample) for j in asked]
-    criterion_first = [f"{prompt.question}\n\n{prompt.messages[0]['content']}" for prompt in cut]
+    criterion_first = [
+        f"{prompt.question}\n\n{prompt.messages[0]['content']}" for prompt in cut
+    ]
     print(f"{len(judgments)} judgments, {len(asked)} different prompts")
     found = {}
     for name, work in (
@@ -131,8 +140,13 @@ def main() -> None:
 def measure(url: str) -> None:
     found = documents()
     for systems in (16, 1):
-        asked = [Judgment(s, c) for rows in found for s in rows[:systems] for c in CRITERIA]
-        print(f"{len(found)} documents × {systems} systems × {len(CRITERIA)} criteria: ", end="")
+        asked = [
+            Judgment(s, c) for rows in found for s in rows[:systems] for c in CRITERIA
+        ]
+        print(
+            f"{len(found)} documents × {systems} systems × {len(CRITERIA)} criteria: ",
+            end="",
+        )
         compare(asked, url)
 
 

@@ -20,7 +20,9 @@ SIMILARITIES = ("exact", "f1", "rouge1", "rougeL", "chrf")
 def told(name: str, values: list[float | None], human: list[float]) -> None:
     """Print both correlations of the values that there are."""
     both = [
-        (value, rating) for value, rating in zip(values, human, strict=True) if value is not None
+        (value, rating)
+        for value, rating in zip(values, human, strict=True)
+        if value is not None
     ]
     mine, theirs = zip(*both, strict=True)
     rho, r = spearmanr(mine, theirs).statistic, pearsonr(mine, theirs).statistic
@@ -38,10 +40,20 @@ def main() -> None:
     outputs, sources = [row["summary"] for row in rows], [row["source"] for row in rows]
     human = [float(row["human"]["consistency"]) for row in rows]
     if given.generator and given.reader:
-        print(f"QAGS by models {given.generator} and {given.reader}, themes by {given.themes}:")
-        models = {"backend": "models", "questions": given.generator, "answers": given.reader}
+        print(
+            f"QAGS by models {given.generator} and {given.reader}, themes by {given.themes}:"
+        )
+        models = {
+            "backend": "models",
+            "questions": given.generator,
+            "answers": given.reader,
+        }
         found = qags.score(
-            outputs, sources, similarity=list(SIMILARITIES), themes=given.themes, **models
+            outputs,
+            sources,
+            similarity=list(SIMILARITIES),
+            themes=given.themes,
+            **models,
         )
         for name in SIMILARITIES:
             told(

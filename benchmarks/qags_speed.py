@@ -51,7 +51,9 @@ def tiny(folder: Path, words: Sequence[str]) -> tuple[str, str]:
     transformers.utils.logging.disable_progress_bar()
     special = ["[PAD]", "[CLS]", "[SEP]", "[UNK]", "[MASK]"]
     pieces = tokenizers.BertWordPieceTokenizer()
-    pieces.train_from_iterator(words, vocab_size=4000, special_tokens=special, show_progress=False)
+    pieces.train_from_iterator(
+        words, vocab_size=4000, special_tokens=special, show_progress=False
+    )
     (folder / "reader").mkdir()
     pieces.save_model(str(folder / "reader"))
     tokenizer = transformers.BertTokenizer.from_pretrained(str(folder / "reader"))
@@ -62,7 +64,9 @@ def tiny(folder: Path, words: Sequence[str]) -> tuple[str, str]:
         "num_attention_heads": 2,
         "intermediate_size": 64,
     }
-    reader = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=0.5, **sizes)
+    reader = transformers.BertConfig(
+        vocab_size=len(tokenizer), initializer_range=0.5, **sizes
+    )
     generator = transformers.T5Config(
         vocab_size=len(tokenizer), d_model=32, d_kv=8, d_ff=64, num_heads=4, num_layers=2, initializer_factor=8.0,
         tie_word_embeddings=False, pad_token_id=0, decoder_start_token_id=0, eos_token_id=2,
@@ -83,15 +87,21 @@ class Loop:
         import transformers
 
         self._words = transformers.AutoTokenizer.from_pretrained(generator)
-        self._generator = transformers.AutoModelForSeq2SeqLM.from_pretrained(generator).eval()
+        self._generator = transformers.AutoModelForSeq2SeqLM.from_pretrained(
+            generator
+        ).eval()
         self._pieces = transformers.AutoTokenizer.from_pretrained(reader)
-        self._reader = transformers.AutoModelForQuestionAnswering.from_pretrained(reader).eval()
+        self._reader = transformers.AutoModelForQuestionAnswering.from_pretrained(
+            reader
+        ).eval()
 
     def question(self, theme: str, output: str) -> str:
         import torch
 
         prompt = TEMPLATE.format(theme=theme, context=output)
-        fields = self._words(prompt, truncation=True, max_length=INPUT_TOKENS, return_tensors="pt")
+        fields = self._words(
+            prompt, truncation=True, max_length=INPUT_TOKENS, return_tensors="pt"
+        )
         how = {
             "num_beams": BEAMS,
             "max_new_tokens": QUESTION_TOKENS,
@@ -100,7 +110,9 @@ class Loop:
         }
         with torch.inference_mode():
             ids = self._generator.generate(
-                input_ids=fields["input_ids"], attention_mask=fields["attention_mask"], **how
+                input_ids=fields["input_ids"],
+                attention_mask=fields["attention_mask"],
+                **how,
             )
         return str(self._words.decode(ids[0], skip_special_tokens=True)).strip()
 
@@ -148,12 +160,16 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         paths = tiny(Path(folder), [*sources, *(output for _, output in asked)])
         questions, answers = metric.open_models(
-            metric.Qags(backend="models", questions=paths[0], answers=paths[1], device="cpu")
+            metric.Qags(
+                backend="models", questions=paths[0], answers=paths[1], device="cpu"
+            )
         )
         loop = Loop(*paths)
         written = questions.questions(asked)
         pairs = list(zip(map(str, written), sources, strict=True))
-        pairs += list(zip(map(str, written), (output for _, output in asked), strict=True))
+        pairs += list(
+            zip(map(str, written), (output for _, output in asked), strict=True)
+        )
         answers.answers(pairs[:1])
         stages: list[tuple[str, Callable[[], Any], Callable[[], Any]]] = [
             (

@@ -35,7 +35,9 @@ def main() -> None:
         start = time.perf_counter()
         (ranking,) = rankings(made, (), names, ["overall"])
         seconds = time.perf_counter() - start
-        print(f"{systems} systems, {items:,} items, {ranking.pairs:,} pairs: {seconds:.1f} s")
+        print(
+            f"{systems} systems, {items:,} items, {ranking.pairs:,} pairs: {seconds:.1f} s"
+        )
 
 
 if __name__ == "__main__":

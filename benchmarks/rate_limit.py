@@ -27,7 +27,11 @@ RATE, BURST, LATENCY, REQUESTS, CONCURRENCY = 20.0, 20.0, 0.3, 1_200, 64
 REPLY = {
     "model": "m",
     "choices": [
-        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "4"}}
+        {
+            "index": 0,
+            "finish_reason": "stop",
+            "message": {"role": "assistant", "content": "4"},
+        }
     ],
     "usage": {"prompt_tokens": 100, "completion_tokens": 1},
 }
@@ -46,7 +50,9 @@ class Server:
         self.received += 1
         if self.level < 1.0:
             self.refused += 1
-            return web.json_response({"error": {"message": "too many requests"}}, status=429)
+            return web.json_response(
+                {"error": {"message": "too many requests"}}, status=429
+            )
         self.level -= 1.0
         await asyncio.sleep(LATENCY)
         return web.json_response(REPLY)
@@ -56,9 +62,14 @@ async def send(url: str) -> float:
     """Send all requests; the seconds that took."""
     provider = OpenAIProvider("m", base_url=url, connections=CONCURRENCY)
     options = SendingOptions(RateLimiter(CONCURRENCY), Policy())
-    layers = sending_layers(provider.complete, options, ReplyStore(NoCache()), JudgeProgress())
+    layers = sending_layers(
+        provider.complete, options, ReplyStore(NoCache()), JudgeProgress()
+    )
     requests = iter(
-        [Request("m", ({"role": "user", "content": f"text {n}"},)) for n in range(REQUESTS)]
+        [
+            Request("m", ({"role": "user", "content": f"text {n}"},))
+            for n in range(REQUESTS)
+        ]
     )
 
     async def work() -> None:

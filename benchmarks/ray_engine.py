@@ -67,7 +67,12 @@ async def judged(
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
         await judge_all(
-            asked, provider, cache, SamplingOptions(), concurrency=CONCURRENCY, engine=engine
+            asked,
+            provider,
+            cache,
+            SamplingOptions(),
+            concurrency=CONCURRENCY,
+            engine=engine,
         )
 
 
@@ -105,7 +110,10 @@ def compare(url: str) -> None:
     number = len(rows) * len(criteria)
     pairs = []
     for _ in range(ROUNDS):
-        local, ray = (asyncio.run(measured(name, rows, criteria, url)) for name in ("local", "ray"))
+        local, ray = (
+            asyncio.run(measured(name, rows, criteria, url))
+            for name in ("local", "ray")
+        )
         print(
             f"local {local.wall:.1f} s wall {local.cpu:.1f} s CPU | ray {ray.wall:.1f} s wall {ray.cpu:.1f} s CPU here "
             f"| ratio {ray.wall / local.wall:.2f} | ray's start {ray.start:.1f} s, end {ray.stop:.1f} s"

@@ -52,17 +52,24 @@ def count() -> dict[tuple[str, str], Counter[str]]:
                     counter["refused"] += 1
                 else:
                     counter[found.reading] += 1
-                    counter[f"wrong {found.reading}"] += score not in (0, scale.value(found.label))
+                    counter[f"wrong {found.reading}"] += score not in (
+                        0,
+                        scale.value(found.label),
+                    )
     return counts
 
 
 def main() -> None:
     """Print the table."""
-    if missing := [file for file in FILES if not (SHARED / "data" / f"{file}.jsonl").exists()]:
+    if missing := [
+        file for file in FILES if not (SHARED / "data" / f"{file}.jsonl").exists()
+    ]:
         sys.exit(
             f"no recorded replies in {SHARED / 'data'}: {missing[0]}.jsonl; set JUDGE_SHARED to the folder of data/"
         )
-    print("| judge | asked for | replies | as requested | from a sentence | refused | wrong |")
+    print(
+        "| judge | asked for | replies | as requested | from a sentence | refused | wrong |"
+    )
     print("|---|---|---|---|---|---|---|")
     for (judge, variant), counter in count().items():
         shares = [

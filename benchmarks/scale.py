@@ -52,7 +52,8 @@ def measured(url: str, folder: Path) -> tuple[float, float, float]:
     judge("run", *data, "--out", str(folder / "out"), "--quiet")
     kept = sum(path.stat().st_size for path in (folder / "cache/responses").iterdir())
     rows = sum(
-        (folder / "out" / name).stat().st_size for name in ("scores.parquet", "samples.parquet")
+        (folder / "out" / name).stat().st_size
+        for name in ("scores.parquet", "samples.parquet")
     )
     return kept / replies, rows / (TEXTS * len(CRITERIA)), total["read"] / replies
 
@@ -72,7 +73,9 @@ def main() -> None:
         for model in MODELS:
             if (prices := per_token(model, DEFAULT_URL)) is not None:
                 each = read * prices[0] + WRITTEN * prices[3]
-                print(f"  {model}: ${size * each:,.0f}, in batches ${size * each * BATCH:,.0f}")
+                print(
+                    f"  {model}: ${size * each:,.0f}, in batches ${size * each * BATCH:,.0f}"
+                )
 
 
 if __name__ == "__main__":

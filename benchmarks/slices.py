@@ -50,9 +50,14 @@ def summeval() -> Values:
     """Return two recorded scores per text: criteria × systems × articles × prompts."""
     prompts = []
     for prompt in ("mcq", "rts"):
-        rows = read(SHARED / "data" / "summeval_judged" / f"gpt-3.5-turbo-0301_{prompt}.jsonl")
+        rows = read(
+            SHARED / "data" / "summeval_judged" / f"gpt-3.5-turbo-0301_{prompt}.jsonl"
+        )
         prompts.append(
-            {(row["criterion"], *row["item_id"].split("::")): row["mean_score"] for row in rows}
+            {
+                (row["criterion"], *row["item_id"].split("::")): row["mean_score"]
+                for row in rows
+            }
         )
     articles, systems = (sorted({key[place] for key in prompts[0]}) for place in (1, 2))
     return np.array(
@@ -67,7 +72,8 @@ def summeval() -> Values:
 def table(scores: Values, extra: Sequence[Mapping[str, str]] = ()) -> Table:
     """Return criteria × systems × items as a table; `extra` has the other columns of each item."""
     columns = tuple(
-        Column(name, "criterion", Signature(name), 1.0, 5.0) for name in CRITERIA[: len(scores)]
+        Column(name, "criterion", Signature(name), 1.0, 5.0)
+        for name in CRITERIA[: len(scores)]
     )
     _, n_systems, n_items = scores.shape
     texts = [
@@ -92,7 +98,11 @@ def sliced(values: Values, inside: Values, random: Random) -> Slices:
     scores = table(values, [{"slice": f"slice {n}"} for n in inside])
     result = Result(scores, comparisons=compare(scores, n_resamples=2_000))
     return judge.slices(
-        result, "slice", columns=CRITERIA, seed=int(random.integers(2**31)), n_resamples=500
+        result,
+        "slice",
+        columns=CRITERIA,
+        seed=int(random.integers(2**31)),
+        n_resamples=500,
     )
 
 
@@ -151,11 +161,14 @@ def power(values: Values, n_inside: int, n_items: int, draws: int) -> None:
             }
             for c, name in enumerate(CRITERIA):
                 sizes[kind].append(abs(means[c, systems[other]] - means[c, systems[0]]))
-                named[kind].append((name, "s0") in marked if kind == 0 else name in against)
+                named[kind].append(
+                    (name, "s0") in marked if kind == 0 else name in against
+                )
     for kind, title in enumerate(("another's texts", "each other's texts")):
         bins = np.digitize(sizes[kind], BINS)
         shares = [
-            f"{100 * np.mean(np.array(named[kind])[bins == at]):.0f}" for at in range(1, len(BINS))
+            f"{100 * np.mean(np.array(named[kind])[bins == at]):.0f}"
+            for at in range(1, len(BINS))
         ]
         print(f"{n_inside} of {n_items}, {title}: {', '.join(shares)}", flush=True)
 
@@ -166,7 +179,10 @@ def main(draws: int) -> None:
     for spread, n_items in ((1.0, 100), (0.5, 100), (1.0, 50)):
         for name, percent in SHARES.items():
             false = false_marks(values, percent, n_items, spread, draws)
-            print(f"{name} of {n_items}, others' spread × {spread}: {false:.1f}", flush=True)
+            print(
+                f"{name} of {n_items}, others' spread × {spread}: {false:.1f}",
+                flush=True,
+            )
     print(f"Slices of known size, % named, by size {BINS}:")
     for n_inside, n_items in ((10, 50), (10, 100), (25, 100)):
         power(values, n_inside, n_items, draws // 3)

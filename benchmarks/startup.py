@@ -28,16 +28,25 @@ def measure(*command: str, rounds: int = ROUNDS) -> tuple[float, float]:
     """Median seconds by the clock, and median CPU seconds, of a command as a process of its own."""
     wall, spent = [], []
     for _ in range(rounds):
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        before, start = (
+            resource.getrusage(resource.RUSAGE_CHILDREN),
+            time.perf_counter(),
+        )
         subprocess.run(command, check=True, capture_output=True, cwd=ROOT)
         wall.append(time.perf_counter() - start)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        spent.append(
+            after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        )
     return statistics.median(wall), statistics.median(spent)
 
 
 def report(
-    name: str, command: tuple[str, ...], unit: str, unit_seconds: float, rounds: int = ROUNDS
+    name: str,
+    command: tuple[str, ...],
+    unit: str,
+    unit_seconds: float,
+    rounds: int = ROUNDS,
 ) -> None:
     wall, spent = measure(*command, rounds=rounds)
     print(
@@ -47,12 +56,19 @@ def report(
 
 def main() -> None:
     empty, _ = measure(sys.executable, "-c", "pass")
-    report("import judge", (sys.executable, "-c", "import judge"), "an empty interpreter", empty)
+    report(
+        "import judge",
+        (sys.executable, "-c", "import judge"),
+        "an empty interpreter",
+        empty,
+    )
     report("judge --help", (*JUDGE, "--help"), "an empty interpreter", empty)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CACHE_HOME"] = folder
         replies, data = Path(folder, "replies.yaml"), Path(folder, "summeval.jsonl")
-        replies.write_text("- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8")
+        replies.write_text(
+            "- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8"
+        )
         rows = read()
         items = list(dict.fromkeys(row["doc_id"] for row in rows))[:ITEMS]
         data.write_text(

@@ -33,15 +33,28 @@ def table(items: int, systems: int, columns: int, missing: float = 0.0) -> Table
     """Scores from 1 to 5 by judges who agree on how hard an item is, a share of them missing."""
     random = np.random.default_rng(0)
     shape = columns, systems, items
-    quality = random.normal(size=(columns, 1, items)) + np.linspace(0, 0.5, systems)[None, :, None]
+    quality = (
+        random.normal(size=(columns, 1, items))
+        + np.linspace(0, 0.5, systems)[None, :, None]
+    )
     values = np.clip(np.round(3 + quality + random.normal(size=shape)), 1, 5)
     kept = random.random(shape) >= missing
     labels = tuple("12345")
     named = tuple(
-        Column(f"c{k}", "criterion", Signature(f"c{k}"), 1.0, 5.0, labels, criterion=f"c{k}")
+        Column(
+            f"c{k}",
+            "criterion",
+            Signature(f"c{k}"),
+            1.0,
+            5.0,
+            labels,
+            criterion=f"c{k}",
+        )
         for k in range(columns)
     )
-    samples = tuple(Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems))
+    samples = tuple(
+        Sample(f"i{i}", f"s{s}", "text") for i in range(items) for s in range(systems)
+    )
     scores = tuple(
         Score(f"i{i}", f"s{s}", f"c{k}", float(values[k, s, i]), MADE)
         for i in range(items)
@@ -79,12 +92,16 @@ def main() -> None:
         alone = peak()
         steps = {
             "means": lambda data=data: item_means(data),
-            "differences, tests, ranks": lambda data=data: compare(data, n_resamples=RESAMPLES),
+            "differences, tests, ranks": lambda data=data: compare(
+                data, n_resamples=RESAMPLES
+            ),
             "overall": lambda data=data: weighed(data),
             "correlations": lambda data=data: matrices(data),
         }
         seconds = {name: timed(work) for name, work in steps.items()}
-        print(f"{items:,} items, {systems:,} systems, {columns} columns, {missing:.0%} missing")
+        print(
+            f"{items:,} items, {systems:,} systems, {columns} columns, {missing:.0%} missing"
+        )
         for name, took in seconds.items():
             print(f"  {name:<26}{took:6.2f} s CPU")
         print(

@@ -57,7 +57,9 @@ def write(folder: Path) -> None:
         {"item": f"case {n}", "system": "text", "source": text(400), "output": text(60)}
         for n in range(CASES)
     ]
-    (folder / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (folder / "data.jsonl").write_text(
+        "\n".join(map(json.dumps, rows)), encoding="utf-8"
+    )
     (folder / "replies.yaml").write_text(
         "- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8"
     )
@@ -84,12 +86,26 @@ def took(folder: Path, *arguments: str) -> tuple[float, float]:
     """Seconds by the clock and of the processor for one command, the median of several."""
     found = []
     for _ in range(ROUNDS):
-        before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run(
-            [sys.executable, "-c", JUDGE, *arguments], cwd=folder, check=True, capture_output=True
+        before, start = (
+            resource.getrusage(resource.RUSAGE_CHILDREN),
+            time.perf_counter(),
         )
-        seconds, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append((seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime))
+        subprocess.run(
+            [sys.executable, "-c", JUDGE, *arguments],
+            cwd=folder,
+            check=True,
+            capture_output=True,
+        )
+        seconds, after = (
+            time.perf_counter() - start,
+            resource.getrusage(resource.RUSAGE_CHILDREN),
+        )
+        found.append(
+            (
+                seconds,
+                after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime,
+            )
+        )
     wall, processor = (statistics.median(times) for times in zip(*found, strict=True))
     return wall, processor
 

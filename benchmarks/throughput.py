@@ -38,7 +38,9 @@ async def ours(rows: list[Any], criteria: list[Any], url: str) -> None:
     asked = [Judgment(sample, criterion) for sample in rows for criterion in criteria]
     with tempfile.TemporaryDirectory() as folder:
         cache = DiskCache(Path(folder))
-        await judge_all(asked, provider, cache, SamplingOptions(), concurrency=CONCURRENCY)
+        await judge_all(
+            asked, provider, cache, SamplingOptions(), concurrency=CONCURRENCY
+        )
 
 
 def main() -> None:
@@ -69,7 +71,9 @@ def compare(url: str) -> None:
     print(
         f"wall / ideal: {wall / ideal:.2f} (bare loop {statistics.median(b[0] for _, b in pairs) / ideal:.2f})"
     )
-    print(f"client CPU / bare loop's: {statistics.median(a[1] / b[1] for a, b in pairs):.2f}")
+    print(
+        f"client CPU / bare loop's: {statistics.median(a[1] / b[1] for a, b in pairs):.2f}"
+    )
 
 
 if __name__ == "__main__":

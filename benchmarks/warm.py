@@ -24,7 +24,9 @@ def main() -> None:
             f"warm: {6400 / seconds:,.0f} judgments/s, {cold / seconds:.1f} times the cold run's rate"
         )
         replies = Path(folder) / "replies.yaml"
-        replies.write_text("- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8")
+        replies.write_text(
+            "- {when: [], reply: {4: 0.6, 5: 0.3, 3: 0.1}}\n", encoding="utf-8"
+        )
         given = [
             "run",
             SUMMEVAL,

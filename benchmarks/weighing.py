@@ -15,11 +15,14 @@ from judge.scoring import strategies
 from judge.scoring.strategies import SamplingOptions, Strategy
 
 ROUNDS, CALLS = 9, 2_000
-_OTHERS = {"The": 0.01, "I": 0.005, "Score": 0.002} | {f"word{n}": 0.0005 for n in range(10)}
+_OTHERS = {"The": 0.01, "I": 0.005, "Score": 0.002} | {
+    f"word{n}": 0.0005 for n in range(10)
+}
 TOP = tuple(
     (text, math.log(p))
     for text, p in (
-        {"4": 0.5, " 4": 0.1, "5": 0.25, " 5": 0.05, "3": 0.05, "2": 0.01, "1": 0.005} | _OTHERS
+        {"4": 0.5, " 4": 0.1, "5": 0.25, " 5": 0.05, "3": 0.05, "2": 0.01, "1": 0.005}
+        | _OTHERS
     ).items()
 )
 
@@ -40,7 +43,12 @@ def main() -> None:
     criterion = load("coherence")
     short = Response((Choice("4", "stop", (Token("4", TOP[0][1], TOP),)),))
     words = tuple(Token(f" word{n}", -0.1, TOP) for n in range(120))
-    form = (Token("\nScore", -0.1), Token(":", -0.1), Token(" ", -0.1), Token("4", TOP[0][1], TOP))
+    form = (
+        Token("\nScore", -0.1),
+        Token(":", -0.1),
+        Token(" ", -0.1),
+        Token("4", TOP[0][1], TOP),
+    )
     tokens = (*words, *form)
     long = Response((Choice("".join(t.text for t in tokens), "stop", tokens),))
     draws = [Response((Choice(text),)) for text in "44444444444445555553"]

@@ -97,7 +97,12 @@ _NAMES_BY_MODULE: dict[str, tuple[str, ...]] = {
     "judge.commands.improve.call": ("improve",),
     "judge.commands.improve.record": ("Improvement",),
     "judge.commands.label.call": ("label",),
-    "judge.commands.loaders": ("load_criterion", "load_result", "load_samples", "render"),
+    "judge.commands.loaders": (
+        "load_criterion",
+        "load_result",
+        "load_samples",
+        "render",
+    ),
     "judge.commands.plan.command": ("plan",),
     "judge.commands.plan.record": ("Forecast",),
     "judge.commands.slices.command": ("slices",),
@@ -146,7 +151,9 @@ _NAMES_BY_MODULE: dict[str, tuple[str, ...]] = {
     "judge.table": ("Table",),
 }
 """The public names of each module, imported at their first use."""
-_MODULE_BY_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+_MODULE_BY_NAME = {
+    name: module for module, names in _NAMES_BY_MODULE.items() for name in names
+}
 _FORMER = {"audit": "judge.card", "audit_async": "judge.card_async"}
 """The replacement of each public name of an earlier version."""
 __all__ = ["__version__", *sorted([*_MODULE_BY_NAME, "metrics"])]

@@ -57,17 +57,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="add the replies of --judge-model to this recording",
     )
     parser.addini(
-        "judge_model", "the judge of tests without one; only --judge-model can name a server"
+        "judge_model",
+        "the judge of tests without one; only --judge-model can name a server",
     )
     parser.addini(
-        "judge_replay", "recorded replies for tests without a judge; relative to this file"
+        "judge_replay",
+        "recorded replies for tests without a judge; relative to this file",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     if config.getoption("judge_base_url") and not _typed(config, _ADDRESS):
-        raise pytest.UsageError(f"{_ADDRESS} must be typed: no ini file or variable can set it")
+        raise pytest.UsageError(
+            f"{_ADDRESS} must be typed: no ini file or variable can set it"
+        )
     if config.getoption("xmlpath", None):
         config.pluginmanager.register(_JunitNames(config))
 
@@ -139,7 +143,9 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if without_judge:
         terminalreporter.section("judge", yellow=True)
         count = plural(len(without_judge), "test")
-        terminalreporter.write_line(f"{count} skipped without a judge. Type one of these:")
+        terminalreporter.write_line(
+            f"{count} skipped without a judge. Type one of these:"
+        )
         terminalreporter.write_line(ADVICE)
 
 
@@ -198,7 +204,8 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
     for mark in request.node.iter_markers("judge"):
         if mark.args:
             pytest.fail(
-                f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}", pytrace=False
+                f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}",
+                pytrace=False,
             )
         # The closest mark comes first, and its options win.
         run_options = {**mark.kwargs, **run_options}
@@ -247,7 +254,9 @@ def _session(config: pytest.Config) -> SuiteSession:
         value = config.getini(f"judge_{option_name}")
         if value:
             ini[option_name] = resolve_value(option_name, value, folder)
-    set_options = {option_name: value for option_name, value in command.items() if value}
+    set_options = {
+        option_name: value for option_name, value in command.items() if value
+    }
     # The folder is on the machine that started the workers, which may be another one.
     shared_folder = Path(shared) if shared and Path(shared).is_dir() else None
     return SuiteSession(set_options, ini, typed, shared_folder)
@@ -307,7 +316,9 @@ class SuiteFile(pytest.File):
         if self._outcome is None:
             from judge.commands.pytest_support import run_suite_once
 
-            suite_items = [item for item in self.session.items if isinstance(item, SuiteItem)]
+            suite_items = [
+                item for item in self.session.items if isinstance(item, SuiteItem)
+            ]
             here = [item for item in suite_items if item.suite_file is self]
             cases = frozenset(item.target for item in here if not item.whole)
             self._outcome = run_suite_once(self.suite, _session(self.config), cases)
@@ -317,7 +328,9 @@ class SuiteFile(pytest.File):
 class SuitePart(pytest.Collector):
     """The beginning of a case's name up to `::`; its only test or part has the `names` after it."""
 
-    def __init__(self, *, names: list[str], options: dict[str, Any], **pytest_options: Any) -> None:
+    def __init__(
+        self, *, names: list[str], options: dict[str, Any], **pytest_options: Any
+    ) -> None:
         super().__init__(**pytest_options)
         self._names = names
         self._options = options
@@ -399,7 +412,9 @@ class SuiteItem(pytest.Item):
         if own_verdicts:
             return
         if self.target == "baseline" and self.whole:
-            pytest.skip("; ".join(outcome.warnings) or "nothing was compared with the baseline")
+            pytest.skip(
+                "; ".join(outcome.warnings) or "nothing was compared with the baseline"
+            )
         # A suite may have no limit, but a case without a verdict was not tested.
         if not self.whole:
             raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")
@@ -414,7 +429,9 @@ class SuiteItem(pytest.Item):
                 own_verdicts.append(verdict)
         return own_verdicts
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:
         if isinstance(excinfo.value, Unmet):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)

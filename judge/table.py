@@ -110,7 +110,9 @@ def _read(path: Path, expected: pa.Schema) -> _StoredFile:
             stored_names = set(file.schema_arrow.names)
         # Read as a dictionary, a text that comes often takes little memory.
         text_columns = [field.name for field in expected if field.type == pa.string()]
-        stored_texts = [column_name for column_name in text_columns if column_name in stored_names]
+        stored_texts = [
+            column_name for column_name in text_columns if column_name in stored_names
+        ]
         buffer.seek(0)
         with parquet.ParquetFile(buffer, read_dictionary=stored_texts) as file:
             table = file.read(use_threads=False)
@@ -136,7 +138,9 @@ def _check_types(stored: pa.Schema, expected: pa.Schema) -> None:
         if pa.types.is_dictionary(stored_type):
             stored_type = stored_type.value_type
         if stored_type != field.type:
-            raise ValueError(f"column {field.name!r} holds {stored_type}, not {field.type}")
+            raise ValueError(
+                f"column {field.name!r} holds {stored_type}, not {field.type}"
+            )
 
 
 @contextmanager
@@ -207,7 +211,9 @@ class Table:
     def __repr__(self) -> str:
         # A run may have thousands of texts.
         size = f"{plural(len(self.samples), 'text')}, {plural(len(self.columns), 'column')}"
-        return f"<Table: {size}, {len(self.scores)} scores, {len(self.failures)} failures>"
+        return (
+            f"<Table: {size}, {len(self.scores)} scores, {len(self.failures)} failures>"
+        )
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -312,7 +318,9 @@ class Table:
         A column is called `data.NAME` if its name is one of the `taken` ones.
         """
         used = {*taken}
-        own_names = dict.fromkeys(name for sample in self.samples for name in sample.extra)
+        own_names = dict.fromkeys(
+            name for sample in self.samples for name in sample.extra
+        )
         heading_by_name: dict[str, str] = {}
         for column_name in own_names:
             heading = column_name
@@ -338,7 +346,9 @@ class Table:
             frame_type = _FRAME_TYPES.get(field.type, "object")
             series_by_name[field.name] = pd.Series(values, dtype=frame_type)
         frame = pd.DataFrame(series_by_name)
-        with_mark = {column.name: column for column in self.columns if column.pass_at is not None}
+        with_mark = {
+            column.name: column for column in self.columns if column.pass_at is not None
+        }
         if with_mark:
             passed: list[bool | None] = []
             for row in rows:
@@ -361,7 +371,9 @@ class Table:
         metadata_of_samples = _metadata_of_samples(self.columns)
         return {
             SCORES: _parquet(_SCORE_SCHEMA, _score_row, rows, {}),
-            SAMPLES: _parquet(_SAMPLE_SCHEMA, to_row, self.samples, metadata_of_samples),
+            SAMPLES: _parquet(
+                _SAMPLE_SCHEMA, to_row, self.samples, metadata_of_samples
+            ),
         }
 
     @classmethod
@@ -379,7 +391,9 @@ class Table:
                 score_cells[column_name] = list(compress(column, scored))
                 failure_cells[column_name] = list(compress(column, failed))
             provenances = from_columns(Provenance, score_cells)
-            scores: Iterator[Row] = from_columns(Score, score_cells, provenance=provenances)
+            scores: Iterator[Row] = from_columns(
+                Score, score_cells, provenance=provenances
+            )
             failures: Iterator[Row] = from_columns(Failure, failure_cells)
             # In the order of the file, which mixes scores and failures.
             rows = [next(failures if is_failure else scores) for is_failure in failed]
@@ -409,7 +423,9 @@ def matrix(samples: Sequence[Sample], values: Mapping[Text, float | None]) -> Fl
     return cells
 
 
-def split_rows(rows: Iterable[Score | Failure]) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
+def split_rows(
+    rows: Iterable[Score | Failure],
+) -> tuple[tuple[Score, ...], tuple[Failure, ...]]:
     """Return the scores and the failures, each in the order of the rows."""
     scores: list[Score] = []
     failures: list[Failure] = []

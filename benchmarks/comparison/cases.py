@@ -38,7 +38,9 @@ RUBBISH = (
 )
 RUBBISH_EVERY = 20
 """One in so many replies is rubbish: 5%."""
-_NUMBER = re.compile(r"order no\. (\d{3})")  # "order no. 017" names the text in a prompt
+_NUMBER = re.compile(
+    r"order no\. (\d{3})"
+)  # "order no. 017" names the text in a prompt
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,22 @@ class Judged:
 def texts() -> list[Text]:
     """Return the 160 replies: four systems on 40 questions."""
     chance = random.Random(1)
-    words = ["parcel", "label", "refund", "shop", "address", "week", "invoice", "colour"]
+    words = [
+        "parcel",
+        "label",
+        "refund",
+        "shop",
+        "address",
+        "week",
+        "invoice",
+        "colour",
+    ]
     words += ["size", "exchange", "box", "courier"]
     made = []
     for item in range(ITEMS):
-        source = f"Customer {item}: " + " ".join(chance.choice(words) for _ in range(120))
+        source = f"Customer {item}: " + " ".join(
+            chance.choice(words) for _ in range(120)
+        )
         for place, system in enumerate(SYSTEMS):
             number = item * len(SYSTEMS) + place
             body = " ".join(chance.choice(words) for _ in range(60))

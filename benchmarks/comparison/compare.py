@@ -39,7 +39,10 @@ def exactness(run: Run) -> tuple[str, str]:
     ]
     if not errors:
         return f"no scores (exit {run.status})", asked
-    return f"{statistics.mean(errors):.4f}, {max(errors):.4f} ({len(errors)} scores)", asked
+    return (
+        f"{statistics.mean(errors):.4f}, {max(errors):.4f} ({len(errors)} scores)",
+        asked,
+    )
 
 
 def outcome(run: Run, number: int, criterion: str) -> str:
@@ -115,14 +118,22 @@ def row(command: Command, rounds: int, *, logs: bool) -> list[str]:
 def ratios(values: list[float]) -> str:
     """Return the median, and the range if there are several."""
     middle = f"{statistics.median(values):.1f}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.1f}-{max(values):.1f})"
+    return (
+        middle
+        if len(values) == 1
+        else f"{middle} ({min(values):.1f}-{max(values):.1f})"
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--environments", type=Path, help="folder of the tools' environments")
+    parser.add_argument(
+        "--environments", type=Path, help="folder of the tools' environments"
+    )
     parser.add_argument("--tools", help="names with commas (default: all)")
-    parser.add_argument("--rounds", type=int, default=3, help="runs for CPU and wall time")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="runs for CPU and wall time"
+    )
     parser.add_argument("--logs", action="store_true", help="print the end of each log")
     chosen = parser.parse_args()
     names = chosen.tools.split(",") if chosen.tools else [tool.name for tool in TOOLS]

@@ -27,11 +27,14 @@ from autorubric.graders import CriterionGrader
 def main() -> None:
     url, path, folder = cases.arguments()
     options = [
-        CriterionOption(label=f"Score {label}", value=(label - 1) / 4) for label in cases.LABELS
+        CriterionOption(label=f"Score {label}", value=(label - 1) / 4)
+        for label in cases.LABELS
     ]
     rubric = Rubric(
         [
-            Criterion(name=name, requirement=f"{question} {cases.SCALE}", options=options)
+            Criterion(
+                name=name, requirement=f"{question} {cases.SCALE}", options=options
+            )
             for name, question in cases.CRITERIA.items()
         ]
     )
@@ -48,12 +51,16 @@ def main() -> None:
     grader = CriterionGrader(judge_model_config=model, shuffle_options=False)
     texts = cases.texts()
     items = [
-        DataItem(submission=text.output, prompt=text.source, description=str(text.number))
+        DataItem(
+            submission=text.output, prompt=text.source, description=str(text.number)
+        )
         for text in texts
     ]
     dataset = RubricDataset(prompt=None, rubric=rubric, items=items, name="replies")
     config = EvalConfig(
-        show_progress=False, experiment_name="replies", experiments_dir=folder / "experiments"
+        show_progress=False,
+        experiment_name="replies",
+        experiments_dir=folder / "experiments",
     )
     done = asyncio.run(EvalRunner(dataset=dataset, grader=grader, config=config).run())
     judged = []
@@ -63,7 +70,9 @@ def main() -> None:
             name = report.criterion.name
             verdict = report.final_multi_choice_verdict
             if report.error or verdict is None:
-                judged.append(cases.Judged(number, name, None, report.error or "no verdict"))
+                judged.append(
+                    cases.Judged(number, name, None, report.error or "no verdict")
+                )
             else:
                 judged.append(cases.Judged(number, name, 1 + 4 * verdict.value))
     cases.write(path, judged)

@@ -10,7 +10,10 @@ import openai
 
 async def ask_all(url: str) -> None:
     client = openai.AsyncOpenAI(
-        base_url=url, api_key="x", http_client=openai.DefaultAioHttpClient(), max_retries=0
+        base_url=url,
+        api_key="x",
+        http_client=openai.DefaultAioHttpClient(),
+        max_retries=0,
     )
     slots = asyncio.Semaphore(cases.CONCURRENCY)
 

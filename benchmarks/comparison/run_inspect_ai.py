@@ -37,8 +37,12 @@ def given() -> Solver:
 def main() -> None:
     url, path, folder = cases.arguments()
     os.environ["INSPECT_CACHE_DIR"] = str(folder / "cache")
-    config = GenerateConfig(cache=True, temperature=0, max_connections=cases.CONCURRENCY)
-    grader = get_model(f"openai/{cases.MODEL}", base_url=url, api_key="x", config=config)
+    config = GenerateConfig(
+        cache=True, temperature=0, max_connections=cases.CONCURRENCY
+    )
+    grader = get_model(
+        f"openai/{cases.MODEL}", base_url=url, api_key="x", config=config
+    )
     scorers = [
         model_graded_qa(
             template=TEMPLATE.replace("CRITERION", question),
@@ -64,10 +68,14 @@ def main() -> None:
     )
     judged = []
     for sample in log.samples or []:
-        for name, score in zip(cases.CRITERIA, (sample.scores or {}).values(), strict=True):
+        for name, score in zip(
+            cases.CRITERIA, (sample.scores or {}).values(), strict=True
+        ):
             # The value of a score that the grader did not give is NaN.
             given_score = float(score.value) if str(score.value) in "12345" else None
-            error = "" if given_score is not None else f"{score.value}: {score.explanation}"
+            error = (
+                "" if given_score is not None else f"{score.value}: {score.explanation}"
+            )
             judged.append(cases.Judged(int(sample.id), name, given_score, error))
     cases.write(path, judged)
 

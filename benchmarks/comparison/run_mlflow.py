@@ -12,7 +12,9 @@ import cases
 os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 # Each text asks for all of its criteria at once.
-os.environ["MLFLOW_GENAI_EVAL_MAX_WORKERS"] = str(cases.CONCURRENCY // len(cases.CRITERIA))
+os.environ["MLFLOW_GENAI_EVAL_MAX_WORKERS"] = str(
+    cases.CONCURRENCY // len(cases.CRITERIA)
+)
 # Without a limit of its own, as the other tools have none.
 os.environ["MLFLOW_GENAI_EVAL_PREDICT_RATE_LIMIT"] = "0"
 os.environ["MLFLOW_GENAI_EVAL_SCORER_RATE_LIMIT"] = "0"
@@ -42,7 +44,10 @@ def main() -> None:
     ]
     texts = cases.texts()
     data = [
-        {"inputs": {"number": text.number, "question": text.source}, "outputs": text.output}
+        {
+            "inputs": {"number": text.number, "question": text.source},
+            "outputs": text.output,
+        }
         for text in texts
     ]
     mlflow.genai.evaluate(data=data, scorers=judges)
@@ -54,7 +59,9 @@ def main() -> None:
             feedback = assessment.feedback
             error = feedback.error.error_message if feedback.error else ""
             value = None if feedback.value is None else float(feedback.value)
-            judged.append(cases.Judged(int(number), assessment.name, value, error or ""))
+            judged.append(
+                cases.Judged(int(number), assessment.name, value, error or "")
+            )
     cases.write(path, judged)
 
 

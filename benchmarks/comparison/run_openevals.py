@@ -37,10 +37,14 @@ async def judge_all(url: str) -> list[cases.Judged]:
             try:
                 found = await judges[name](inputs=text.source, outputs=text.output)
             except Exception as error:  # noqa: BLE001  (in a loop of ours, one failure ends no run)
-                return cases.Judged(text.number, name, None, f"raised {type(error).__name__}")
+                return cases.Judged(
+                    text.number, name, None, f"raised {type(error).__name__}"
+                )
             return cases.Judged(text.number, name, float(found["score"]))
 
-    return await asyncio.gather(*(ask(text, name) for text in cases.texts() for name in judges))
+    return await asyncio.gather(
+        *(ask(text, name) for text in cases.texts() for name in judges)
+    )
 
 
 def main() -> None:

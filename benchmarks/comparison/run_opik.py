@@ -20,7 +20,9 @@ from opik.evaluation.models import LiteLLMChatModel
 
 
 async def judge_all(url: str) -> list[cases.Judged]:
-    model = LiteLLMChatModel(f"openai/{cases.MODEL}", track=False, api_base=url, api_key="x")
+    model = LiteLLMChatModel(
+        f"openai/{cases.MODEL}", track=False, api_base=url, api_key="x"
+    )
     metrics = {
         name: GEval(
             task_introduction="You judge replies of a shop to its customers.",
@@ -36,12 +38,18 @@ async def judge_all(url: str) -> list[cases.Judged]:
     async def ask(text: cases.Text, name: str) -> cases.Judged:
         async with slots:
             try:
-                found = await metrics[name].ascore(output=f"{text.source}\n{text.output}")
+                found = await metrics[name].ascore(
+                    output=f"{text.source}\n{text.output}"
+                )
             except Exception as error:  # noqa: BLE001  (in a loop of ours, one failure ends no run)
-                return cases.Judged(text.number, name, None, f"raised {type(error).__name__}")
+                return cases.Judged(
+                    text.number, name, None, f"raised {type(error).__name__}"
+                )
             return cases.Judged(text.number, name, 10 * found.value)
 
-    return await asyncio.gather(*(ask(text, name) for text in cases.texts() for name in metrics))
+    return await asyncio.gather(
+        *(ask(text, name) for text in cases.texts() for name in metrics)
+    )
 
 
 def main() -> None:

@@ -24,7 +24,10 @@ def configuration(url: str) -> dict[str, object]:
         for name, question in cases.CRITERIA.items()
     ]
     tests = [
-        {"description": str(text.number), "vars": {"source": text.source, "output": text.output}}
+        {
+            "description": str(text.number),
+            "vars": {"source": text.source, "output": text.output},
+        }
         for text in cases.texts()
     ]
     return {
@@ -47,10 +50,21 @@ def main() -> None:
         "PROMPTFOO_CONFIG_DIR": str(folder / "home"),
         "PROMPTFOO_ASSERTIONS_MAX_CONCURRENCY": str(len(cases.CRITERIA)),
     }
-    binary = Path(os.environ["JUDGE_COMPARED_HOME"]) / "node_modules" / ".bin" / "promptfoo"
+    binary = (
+        Path(os.environ["JUDGE_COMPARED_HOME"]) / "node_modules" / ".bin" / "promptfoo"
+    )
     # Each test asks for all of its criteria at once.
     at_once = cases.CONCURRENCY // len(cases.CRITERIA)
-    command = [str(binary), "eval", "-c", str(config), "-o", str(output), "-j", str(at_once)]
+    command = [
+        str(binary),
+        "eval",
+        "-c",
+        str(config),
+        "-o",
+        str(output),
+        "-j",
+        str(at_once),
+    ]
     command += ["--no-progress-bar", "--no-table", "--no-share"]
     # It exits with 100 if a test fails.
     subprocess.run(command, env=environment, check=False)
@@ -61,7 +75,9 @@ def main() -> None:
         for grade in grades:
             name = grade["assertion"]["metric"]
             # A reply that it cannot read has the score 0 and a reason that says so.
-            judged.append(cases.Judged(number, name, float(grade["score"]), grade["reason"]))
+            judged.append(
+                cases.Judged(number, name, float(grade["score"]), grade["reason"])
+            )
     cases.write(path, judged)
 
 

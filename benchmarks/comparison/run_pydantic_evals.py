@@ -11,7 +11,9 @@ from pydantic_evals.evaluators import GEval
 
 def main() -> None:
     url, path, _ = cases.arguments()
-    model = OpenAIChatModel(cases.MODEL, provider=OpenAIProvider(base_url=url, api_key="x"))
+    model = OpenAIChatModel(
+        cases.MODEL, provider=OpenAIProvider(base_url=url, api_key="x")
+    )
     evaluators = [
         GEval(
             criteria=question,
@@ -25,11 +27,15 @@ def main() -> None:
     ]
     texts = cases.texts()
     outputs = {text.source + text.system: text.output for text in texts}
-    tests = [Case(name=str(text.number), inputs=text.source + text.system) for text in texts]
+    tests = [
+        Case(name=str(text.number), inputs=text.source + text.system) for text in texts
+    ]
     dataset = Dataset(name="replies", cases=tests, evaluators=evaluators)
     # Each case asks for all of its criteria at once.
     at_once = cases.CONCURRENCY // len(evaluators)
-    report = dataset.evaluate_sync(outputs.__getitem__, max_concurrency=at_once, progress=False)
+    report = dataset.evaluate_sync(
+        outputs.__getitem__, max_concurrency=at_once, progress=False
+    )
     judged = []
     for case in report.cases:
         number = int(case.name)

@@ -23,7 +23,9 @@ HERE = Path(__file__).resolve().parent
 LIMIT = 1200.0
 """Seconds after which a command is ended."""
 _OBJECT = '{"reason": "The reply is as the question asks.", "score": {score}}'
-_PASSING = '{"pass": true, "reason": "The reply is as the question asks.", "score": {score}}'
+_PASSING = (
+    '{"pass": true, "reason": "The reply is as the question asks.", "score": {score}}'
+)
 
 
 @dataclass(frozen=True)
@@ -112,13 +114,19 @@ class Command:
         self.home = Path(sys.prefix)
         if tool.name not in _HERE_INSTALLED and environments is not None:
             self.home = environments.resolve() / tool.name
-        self.python = Path(sys.executable) if tool.node else self.home / "bin" / "python"
+        self.python = (
+            Path(sys.executable) if tool.node else self.home / "bin" / "python"
+        )
 
     def version(self) -> str:
         """Return the installed version, or nothing if the tool is not installed."""
         if self.tool.node:
             manifest = self.home / "node_modules" / self.tool.package / "package.json"
-            return str(json.loads(manifest.read_text())["version"]) if manifest.exists() else ""
+            return (
+                str(json.loads(manifest.read_text())["version"])
+                if manifest.exists()
+                else ""
+            )
         if not self.python.exists():
             return ""
         code = f"from importlib.metadata import version; print(version({self.tool.package!r}))"
@@ -135,7 +143,13 @@ class Command:
             "HOME": str(folder),  # what a tool keeps at home stays in the folder
             "JUDGE_COMPARED_HOME": str(self.home),
         }
-        command = [str(self.python), str(script), server.url, str(results_of(folder)), str(folder)]
+        command = [
+            str(self.python),
+            str(script),
+            server.url,
+            str(results_of(folder)),
+            str(folder),
+        ]
         with log_of(folder).open("wb") as log:
             return subprocess.Popen(
                 command,
@@ -153,8 +167,14 @@ class Command:
         start = time.perf_counter()
         status, cpu, memory = _wait(self.start(server, folder))
         wall = time.perf_counter() - start
-        rows = json.loads(results_of(folder).read_text()) if results_of(folder).exists() else []
-        judged = {(row["number"], row["criterion"]): cases.Judged(**row) for row in rows}
+        rows = (
+            json.loads(results_of(folder).read_text())
+            if results_of(folder).exists()
+            else []
+        )
+        judged = {
+            (row["number"], row["criterion"]): cases.Judged(**row) for row in rows
+        }
         text = log_of(folder).read_text("utf-8", errors="replace")
         return Run(wall, cpu, memory, status, judged, server.counts(), text)
 

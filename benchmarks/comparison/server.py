@@ -49,7 +49,9 @@ def example(schema: dict[str, Any], score: int, definitions: dict[str, Any]) -> 
     kind = schema.get("type")
     if kind == "object":
         properties = schema.get("properties", {})
-        return {name: example(each, score, definitions) for name, each in properties.items()}
+        return {
+            name: example(each, score, definitions) for name, each in properties.items()
+        }
     if kind == "array":
         return [example(schema.get("items", {}), score, definitions)]
     if kind in ("integer", "number"):
@@ -100,7 +102,9 @@ class Server:
             "with_logprobs": self.with_logprobs,
         }
 
-    def content(self, pair: tuple[int, str] | None, request: dict[str, Any]) -> tuple[str, str]:
+    def content(
+        self, pair: tuple[int, str] | None, request: dict[str, Any]
+    ) -> tuple[str, str]:
         """Return what the model writes, and the tool that it calls (empty if none)."""
         score = cases.label(*pair) if pair else 3
         if pair and self.rubbish:
@@ -114,16 +118,28 @@ class Server:
         definitions = schema[0].get("$defs", {})
         return json.dumps(example(schema[0], score, definitions)), schema[1]
 
-    def completion(self, pair: tuple[int, str] | None, request: dict[str, Any]) -> dict[str, Any]:
+    def completion(
+        self, pair: tuple[int, str] | None, request: dict[str, Any]
+    ) -> dict[str, Any]:
         content, tool = self.content(pair, request)
-        message: dict[str, Any] = {"role": "assistant", "content": content, "refusal": None}
+        message: dict[str, Any] = {
+            "role": "assistant",
+            "content": content,
+            "refusal": None,
+        }
         finish = "stop"
         if tool:
             call = {"name": tool, "arguments": content}
             message["content"] = None
-            message["tool_calls"] = [{"id": "call_1", "type": "function", "function": call}]
+            message["tool_calls"] = [
+                {"id": "call_1", "type": "function", "function": call}
+            ]
             finish = "tool_calls"
-        choice: dict[str, Any] = {"finish_reason": finish, "message": message, "logprobs": None}
+        choice: dict[str, Any] = {
+            "finish_reason": finish,
+            "message": message,
+            "logprobs": None,
+        }
         if request.get("logprobs"):
             shares = cases.probabilities(*pair) if pair else {3: 1.0}
             choice["logprobs"] = {
@@ -158,7 +174,9 @@ class Server:
             self.answered[key] += 1
         return 200, reply
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         """Answer the requests of one connection."""
         try:
             while True:
@@ -171,7 +189,9 @@ class Server:
                     status, reply = 200, self.counts()
                 written = json.dumps(reply).encode()
                 start = f"HTTP/1.1 {status} OK\r\ncontent-type: application/json\r\n"
-                writer.write(f"{start}content-length: {len(written)}\r\n\r\n".encode() + written)
+                writer.write(
+                    f"{start}content-length: {len(written)}\r\n\r\n".encode() + written
+                )
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()  # the client is gone

@@ -56,9 +56,13 @@ def ratio(values: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--environments", type=Path, help="folder that holds deepeval's")
+    parser.add_argument(
+        "--environments", type=Path, help="folder that holds deepeval's"
+    )
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sizes", default="640,3200", help="judgments, each divisible by 16")
+    parser.add_argument(
+        "--sizes", default="640,3200", help="judgments, each divisible by 16"
+    )
     chosen = parser.parse_args()
     commands = [Command(JUDGE, None), Command(BARE, None)]
     deepeval = Command(DEEPEVAL, chosen.environments)
@@ -66,7 +70,9 @@ def main() -> None:
         commands.append(deepeval)
     else:
         print("deepeval: not installed, skipped (README.md says how to install it)")
-    print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(
+        f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
+    )
     print(
         "| judgments | tool | wall, s | CPU, s | memory, MB | judge's part of the wall time | judge's part of the CPU |"
     )

@@ -62,7 +62,8 @@ OTHER_ESTIMATE_ALONE = (
 def reproduce(folder: Path) -> Paper:
     """Return the figures of five models."""
     recorded = {
-        model: read_rows(folder / "alpaca_logprobs" / f"{model}.jsonl") for model in PUBLISHED
+        model: read_rows(folder / "alpaca_logprobs" / f"{model}.jsonl")
+        for model in PUBLISHED
     }
     result = ranked(recorded)
     together = standings(result)
@@ -130,7 +131,11 @@ def ranked(recorded: dict[str, list[dict[str, Any]]]) -> judge.Result:
         for number, row in enumerate(rows):
             item = {"item": str(number), "source": row["instruction"]}
             texts.append({**item, "system": model, "output": row["output_2"]})
-            baseline[item["item"]] = {**item, "system": BASELINE, "output": row["output_1"]}
+            baseline[item["item"]] = {
+                **item,
+                "system": BASELINE,
+                "output": row["output_1"],
+            }
             known[row["instruction"], row["output_1"], row["output_2"]] = row
     texts += baseline.values()
 
@@ -170,7 +175,9 @@ def _probabilities(row: dict[str, Any]) -> tuple[float, float]:
     first = mass.get("m", 0.0)
     second = mass.get("M", 0.0)
     share = first / (first + second)
-    baseline_was_first = abs(2 - share - row["preference"]) <= abs(1 + share - row["preference"])
+    baseline_was_first = abs(2 - share - row["preference"]) <= abs(
+        1 + share - row["preference"]
+    )
     if baseline_was_first:
         return first, second
     return second, first

@@ -98,7 +98,9 @@ class Paper:
     @property
     def unexplained(self) -> list[Figure]:
         """The figures that differ without a reason."""
-        return [figure for figure in self.figures if not figure.equal and not figure.reason]
+        return [
+            figure for figure in self.figures if not figure.equal and not figure.reason
+        ]
 
 
 def data_folder() -> Path:
@@ -129,7 +131,9 @@ def main(files: Sequence[DataFile], reproduce: Callable[[Path], Paper]) -> None:
     parser = argparse.ArgumentParser(
         description="Compute published figures again, from the data in $JUDGE_SHARED/data."
     )
-    parser.add_argument("--write", action="store_true", help=f"put the tables into {PAGE.name}")
+    parser.add_argument(
+        "--write", action="store_true", help=f"put the tables into {PAGE.name}"
+    )
     write = parser.parse_args().write
     folder = data_folder()
     missing = [file for file in files if not (folder / file.name).exists()]
@@ -186,27 +190,37 @@ def as_text(paper: Paper) -> str:
         blocks += [_plain(table.note), _aligned(_rows(table, letters))]
     blocks += map(_plain, _explanations(paper, letters))
     equal = sum(figure.equal for figure in paper.figures)
-    blocks.append(f"{equal} of {len(paper.figures)} figures are equal to the last printed digit.")
+    blocks.append(
+        f"{equal} of {len(paper.figures)} figures are equal to the last printed digit."
+    )
     return "\n\n".join(_wrapped(block, WIDTH) for block in blocks if block)
 
 
 def _letters(paper: Paper) -> dict[str, str]:
     """Return a letter for each reason of the paper's figures."""
-    reasons = [figure.reason for figure in paper.figures if not figure.equal and figure.reason]
-    return {reason: "abcdefgh"[index] for index, reason in enumerate(dict.fromkeys(reasons))}
+    reasons = [
+        figure.reason for figure in paper.figures if not figure.equal and figure.reason
+    ]
+    return {
+        reason: "abcdefgh"[index] for index, reason in enumerate(dict.fromkeys(reasons))
+    }
 
 
 def _rows(table: Table, letters: Mapping[str, str]) -> list[tuple[str, ...]]:
     """Return the cells, with the heading. A table of equal figures has no differences."""
     if all(figure.equal for figure in table.figures):
-        cells = [(figure.what, figure.published, figure.rounded) for figure in table.figures]
+        cells = [
+            (figure.what, figure.published, figure.rounded) for figure in table.figures
+        ]
         return [(table.what, *HEADER[:2]), *cells]
     rows: list[tuple[str, ...]] = [(table.what, *HEADER)]
     for figure in table.figures:
         letter = ""
         if not figure.equal:
             letter = letters.get(figure.reason, "none known")
-        rows.append((figure.what, figure.published, figure.rounded, figure.difference, letter))
+        rows.append(
+            (figure.what, figure.published, figure.rounded, figure.difference, letter)
+        )
     return rows
 
 
@@ -223,7 +237,9 @@ def _data_note(files: Sequence[DataFile]) -> str:
     names_by_origin: dict[str, list[str]] = {}
     for file in files:
         names_by_origin.setdefault(file.origin, []).append(f"`{file.name}`")
-    origins = [f"{', '.join(names)}: {origin}" for origin, names in names_by_origin.items()]
+    origins = [
+        f"{', '.join(names)}: {origin}" for origin, names in names_by_origin.items()
+    ]
     return f"Data: {'; '.join(origins)}."
 
 
@@ -232,7 +248,9 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        cells = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        cells = [
+            cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)
+        ]
         lines.append("  ".join([row[0].ljust(widths[0]), *cells]).rstrip())
     return "\n".join(lines)
 

@@ -27,7 +27,10 @@ FILES = (
     DataFile("geval_korean.jsonl", ORIGIN.format("kor")),
 )
 Weighting = Literal["samples", "logprobs"]
-WEIGHTINGS: dict[Weighting, str] = {"samples": "20 replies", "logprobs": "probabilities"}
+WEIGHTINGS: dict[Weighting, str] = {
+    "samples": "20 replies",
+    "logprobs": "probabilities",
+}
 LANGUAGES = {"English": "geval_english.jsonl", "Korean": "geval_korean.jsonl"}
 METHOD = (
     "Relevance of 20 summaries in English and in Korean, as the mean of twenty recorded replies of "
@@ -51,7 +54,9 @@ def reproduce(folder: Path) -> Paper:
             scores = scored(rows, weighting)
             published = f"{fmean(authors.values()):.4f}"
             ours = fmean(scores.values())
-            figures.append(Figure(f"{language}, {label}", published, ours, _reason(rows, scores)))
+            figures.append(
+                Figure(f"{language}, {label}", published, ours, _reason(rows, scores))
+            )
     table = Table("relevance", figures)
     return Paper("G-Eval (Liu et al. 2023)", METHOD, (table,), LEFT_OUT)
 
@@ -69,7 +74,10 @@ def scored(rows: list[dict[str, Any]], weighting: Weighting) -> dict[str, float]
         return {label: count / counts.total() for label, count in counts.items()}
 
     result = judge.evaluate(
-        [{"item": row["id"], "source": row["source"], "output": row["summary"]} for row in rows],
+        [
+            {"item": row["id"], "source": row["source"], "output": row["summary"]}
+            for row in rows
+        ],
         "relevance",
         model=judge.ScriptedProvider(recorded_reply),
         metrics=[],

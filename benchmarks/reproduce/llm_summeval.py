@@ -64,15 +64,26 @@ def reproduce(folder: Path) -> Paper:
             reason = _reason(authors, ours)
             label = f"{name} {criterion}"
             means.append(
-                Figure(label, f"{fmean(authors.values()):.3f}", fmean(ours.values()), reason)
+                Figure(
+                    label,
+                    f"{fmean(authors.values()):.3f}",
+                    fmean(ours.values()),
+                    reason,
+                )
             )
             human = [row["human"] for row in rows]
             published = spearmanr(list(authors.values()), human).statistic
-            rated = next(each for each in validation.rated if each.criterion == criterion)
+            rated = next(
+                each for each in validation.rated if each.criterion == criterion
+            )
             estimate = rated.judges[0].correlation.estimates["all-texts", "spearman"]
-            correlations.append(Figure(label, f"{published:.3f}", estimate.value, reason))
+            correlations.append(
+                Figure(label, f"{published:.3f}", estimate.value, reason)
+            )
     tables = (Table("mean score", means), Table("Spearman, all texts", correlations))
-    return Paper("GPT-3.5 and GPT-4 on SummEval (Shen et al. 2023)", METHOD, tables, LEFT_OUT)
+    return Paper(
+        "GPT-3.5 and GPT-4 on SummEval (Shen et al. 2023)", METHOD, tables, LEFT_OUT
+    )
 
 
 def judged(

@@ -54,8 +54,12 @@ LEFT_OUT = (
 def reproduce(folder: Path) -> Paper:
     """Return 24 correlations."""
     recorded = read_rows(folder / "newsroom.jsonl")
-    against_source = [converted(row, [row["source"]], row["summary"]) for row in recorded]
-    against_reference = [converted(row, row["references"], row["summary"]) for row in recorded]
+    against_source = [
+        converted(row, [row["source"]], row["summary"]) for row in recorded
+    ]
+    against_reference = [
+        converted(row, row["references"], row["summary"]) for row in recorded
+    ]
     tables = (
         Table("article", _figures(_unstemmed(against_source), AGAINST_SOURCE)),
         Table("reference", _figures(_unstemmed(against_reference), AGAINST_REFERENCE)),
@@ -67,7 +71,9 @@ def _unstemmed(rows: list[dict[str, Any]]) -> Correlations:
     return correlations(rows, types=["rouge1", "rouge2", "rougeL"], stem=False)
 
 
-def _figures(ours: Correlations, published: Mapping[str, Sequence[str]]) -> list[Figure]:
+def _figures(
+    ours: Correlations, published: Mapping[str, Sequence[str]]
+) -> list[Figure]:
     figures: list[Figure] = []
     for column, values in published.items():
         for criterion, value in zip(CRITERIA, values, strict=True):

@@ -16,7 +16,8 @@ RATING = "consistency"
 FILES = (
     DataFile(
         "qags_cnndm.jsonl",
-        BARTSCORE.format("QAGS_CNN") + "as `doc_id`, `system`, `source`, `summary`, `human`",
+        BARTSCORE.format("QAGS_CNN")
+        + "as `doc_id`, `system`, `source`, `summary`, `human`",
     ),
 )
 METHOD = (
@@ -34,12 +35,16 @@ def reproduce(folder: Path) -> Paper:
     for row in read_rows(folder / "qags_cnndm.jsonl"):
         # Each summary is by another system, and its article stands for the reference.
         row["system"] = "all"
-        rows.append(converted(row, [with_lines(row["source"])], with_lines(row["summary"])))
+        rows.append(
+            converted(row, [with_lines(row["source"])], with_lines(row["summary"]))
+        )
     ours = correlations(rows, preset="rouge155", types=list(PUBLISHED))
     figures: list[Figure] = []
     for column, published in PUBLISHED.items():
         figures.append(
-            ours.figure(column, RATING, published, coefficient="pearson", level="all-texts")
+            ours.figure(
+                column, RATING, published, coefficient="pearson", level="all-texts"
+            )
         )
     return Paper(
         "ROUGE on QAGS's summaries (Wang et al. 2020)",

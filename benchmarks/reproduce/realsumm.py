@@ -26,7 +26,9 @@ FILES = (
 )
 METHOD = (
     "Correlation of ROUGE recall with the lightweight-pyramid recall of 2,400 summaries, within "
-    "each of 100 documents over 24 systems. " + AS_YUAN + " Published in their `analysis.ipynb`."
+    "each of 100 documents over 24 systems. "
+    + AS_YUAN
+    + " Published in their `analysis.ipynb`."
 )
 SENTENCES = (
     "Open. ROUGE-1 and ROUGE-2 of the same words are equal to six decimals, so at least one text "
@@ -51,7 +53,9 @@ def reproduce(folder: Path) -> Paper:
         label = f"{column.removesuffix('_r')} recall"
         spearman.append(ours.figure(column, RATING, rho, what=label, reason=reason))
         kendall.append(
-            ours.figure(column, RATING, tau, coefficient="kendall", what=label, reason=reason)
+            ours.figure(
+                column, RATING, tau, coefficient="kendall", what=label, reason=reason
+            )
         )
     tables = (Table("Spearman", spearman), Table("Kendall tau-b", kendall))
     return Paper("ROUGE on REALSumm (Bhandari et al. 2020)", METHOD, tables)

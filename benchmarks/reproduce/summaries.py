@@ -29,7 +29,9 @@ class Correlations:
         reason: str = "",
     ) -> Figure:
         """Return a published correlation beside ours."""
-        rated = next(each for each in self.validation.rated if each.criterion == criterion)
+        rated = next(
+            each for each in self.validation.rated if each.criterion == criterion
+        )
         row = next(each for each in rated.baselines if each.name == column)
         ours = row.correlation.estimates[level, coefficient].value  # type: ignore[index]
         return Figure(what or f"{column} {criterion}", published, ours, reason)
@@ -40,12 +42,16 @@ def correlations(rows: Sequence[dict[str, Any]], **rouge: Any) -> Correlations:
 
     Rows have `item`, `system`, `source`, `references`, `output` and `human`.
     """
-    result = judge.evaluate(rows, [], metrics=["rouge"], set={"rouge": rouge}, cache=False)
+    result = judge.evaluate(
+        rows, [], metrics=["rouge"], set={"rouge": rouge}, cache=False
+    )
     # The intervals are not shown, so few resamples do.
     return Correlations(judge.validate(result, n_resamples=10))
 
 
-def converted(row: dict[str, Any], references: Sequence[str], output: str) -> dict[str, Any]:
+def converted(
+    row: dict[str, Any], references: Sequence[str], output: str
+) -> dict[str, Any]:
     """Return a row of BARTScore's data sets by judge's names."""
     return {
         "item": row["doc_id"],
@@ -62,7 +68,9 @@ def with_lines(text: str) -> str:
     return " .\n".join(text.split(" . "))
 
 
-BARTSCORE = "[neulab/BARTScore](https://github.com/neulab/BARTScore), `SUM/{}/data.pkl`, "
+BARTSCORE = (
+    "[neulab/BARTScore](https://github.com/neulab/BARTScore), `SUM/{}/data.pkl`, "
+)
 """Where the data sets are public. They were converted to one object per line."""
 AS_YUAN = (
     "The figures are those of Yuan et al. 2021, who ran ROUGE-1.5.5 with stemming on sentences cut "

@@ -45,13 +45,17 @@ def reproduce(folder: Path) -> Paper:
     for row in read_rows(folder / "summeval.jsonl"):
         references = [with_lines(reference) for reference in row["references"]]
         rows.append(converted(row, references, with_lines(row["summary"])))
-    ours = correlations(rows, preset="rouge155", types=list(PUBLISHED["spearman"]), multi="mean")
+    ours = correlations(
+        rows, preset="rouge155", types=list(PUBLISHED["spearman"]), multi="mean"
+    )
     tables = []
     for coefficient, columns in PUBLISHED.items():
         figures: list[Figure] = []
         for column, published in columns.items():
             for criterion, value in zip(CRITERIA, published, strict=True):
-                figures.append(ours.figure(column, criterion, value, coefficient=coefficient))
+                figures.append(
+                    ours.figure(column, criterion, value, coefficient=coefficient)
+                )
         tables.append(Table(_HEADINGS[coefficient], figures))
     return Paper("ROUGE on SummEval (Fabbri et al. 2021)", METHOD, tables)
 

@@ -60,7 +60,9 @@ def clear_metrics(folder: Path) -> int:
         if size:
             shutil.rmtree(metrics_folder(folder))
     except OSError as error:
-        raise StorageError(f"{metrics_folder(folder)}: {error.strerror or error}") from error
+        raise StorageError(
+            f"{metrics_folder(folder)}: {error.strerror or error}"
+        ) from error
     return size
 
 

@@ -15,7 +15,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from judge.core.records import Request, Response
 
-_encode = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":")
+).encode
 PROMPT = "prompt:"
 """The beginning of the key of a row with messages. The key of a reply is that of its request."""
 

@@ -37,7 +37,9 @@ class TextDisk(diskcache.Disk):  # type: ignore[misc]
     def get(self, key: Any, raw: bool) -> str:
         return key if raw and isinstance(key, str) else ""
 
-    def store(self, value: Any, read: bool, key: Any = None) -> tuple[int, int, None, str]:
+    def store(
+        self, value: Any, read: bool, key: Any = None
+    ) -> tuple[int, int, None, str]:
         if not isinstance(value, str):
             raise StorageError(f"the cache keeps text only, not {type(value).__name__}")
         # The size of the row's file, the kind of value, the name of the file, and the value.
@@ -119,7 +121,10 @@ class DiskCache(base.Cache):
         """Return the number of stored `responses`, and of `bytes`."""
 
         def count() -> dict[str, int]:
-            return {"responses": _count(self._store), "bytes": int(self._store.volume())}
+            return {
+                "responses": _count(self._store),
+                "bytes": int(self._store.volume()),
+            }
 
         return self._with_file(count)
 
@@ -361,4 +366,6 @@ def _advice(error: BaseException) -> str:
 
 def _other_folder() -> str:
     without = option("cache", False)
-    return f"name a folder of yours with {option('cache', 'DIR')}, or run with {without}"
+    return (
+        f"name a folder of yours with {option('cache', 'DIR')}, or run with {without}"
+    )

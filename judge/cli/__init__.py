@@ -38,10 +38,14 @@ class CommandRow(NamedTuple):
 
 # Each command is named here and nowhere else: without its row and its modules it is gone.
 COMMANDS = (
-    CommandRow("Evaluate", "run", "judge.cli.run:run_command", ("eval", "evaluate", "judge")),
+    CommandRow(
+        "Evaluate", "run", "judge.cli.run:run_command", ("eval", "evaluate", "judge")
+    ),
     CommandRow("Evaluate", "rank", "judge.cli.run:rank_command"),
     CommandRow("Evaluate", "plan", "judge.cli.run:plan_command"),
-    CommandRow("Evaluate", "label", "judge.cli.label:label_command", ("annotate", "rate")),
+    CommandRow(
+        "Evaluate", "label", "judge.cli.label:label_command", ("annotate", "rate")
+    ),
     CommandRow("Read", "report", "judge.cli.report:report_command"),
     CommandRow("Read", "compare", "judge.cli.compare:compare_command"),
     CommandRow("Read", "validate", "judge.cli.validate:validate_command"),
@@ -52,7 +56,9 @@ COMMANDS = (
 )
 _HINTS = {
     **{word: f"judge {row.name}" for row in COMMANDS for word in row.synonyms},
-    **dict.fromkeys(("view", "show", "open"), "judge report RUN, or open RUN/report.html"),
+    **dict.fromkeys(
+        ("view", "show", "open"), "judge report RUN, or open RUN/report.html"
+    ),
     "audit": "judge validate DATA --card",
     "card": "judge validate DATA --card",
     "score": "judge run DATA --criteria none",
@@ -90,7 +96,9 @@ def _show_completion(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Agents: judge init --skill - prints how to use judge.",
 )
-@click.version_option(__version__, message="judge %(version)s", help="Print the version and exit.")
+@click.version_option(
+    __version__, message="judge %(version)s", help="Print the version and exit."
+)
 @click.option(
     "--show-completion",
     type=click.Choice(["bash", "zsh", "fish"]),

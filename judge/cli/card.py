@@ -97,7 +97,9 @@ def show_card(
         failure_kinds = ", ".join(counts)
         failed = card.info["failed"]
         judgments = card.info["judgments"]
-        print_message(f"{failed:,} of {judgments:,} judgments have no score: {failure_kinds}")
+        print_message(
+            f"{failed:,} of {judgments:,} judgments have no score: {failure_kinds}"
+        )
     print_message(f"card: {folder / 'card.html'}")
     raise click.exceptions.Exit(1 if card.failures else 0)
 
@@ -147,7 +149,9 @@ def _make_card(
     return run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
 
 
-def _finished_card(run: Path, options: Mapping[str, Any], *, epsilon: float) -> JudgeCard:
+def _finished_card(
+    run: Path, options: Mapping[str, Any], *, epsilon: float
+) -> JudgeCard:
     """Return the card of a finished run. Raises ConfigError for an option that asks a judge."""
     from judge.commands.card.finished import finished_card
     from judge.config import RunConfig

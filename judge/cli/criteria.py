@@ -72,7 +72,9 @@ def criteria_list(*, format: str, **options: Any) -> None:
                 if task_of(criterion) == task:
                     labels = criterion.scale.labels
                     ends = f"{labels[0]}–{labels[-1]}"
-                    print_entry(f"  {criterion.name:<15} {ends:<4} ", criterion.description)
+                    print_entry(
+                        f"  {criterion.name:<15} {ends:<4} ", criterion.description
+                    )
 
 
 @criteria_app.command("show", takes="run", only=("language",))
@@ -97,12 +99,18 @@ def criteria_show(name: str, *, format: str, **options: Any) -> None:
         return
     print_untrusted(criterion.template.rstrip())
     needed_columns = ", ".join(sorted(criterion.needs))
-    facts = {"needs": needed_columns, "digest": criterion.digest[:6], "file": criterion.path}
+    facts = {
+        "needs": needed_columns,
+        "digest": criterion.digest[:6],
+        "file": criterion.path,
+    }
     if criterion.examples:
         scores = ", ".join(example.score for example in criterion.examples)
         facts["examples"] = f"{len(criterion.examples)}, scores {scores}"
     if criterion.seen:
-        facts["seen"] = f"{len(criterion.seen)} texts, whose ratings do not count in validation"
+        facts["seen"] = (
+            f"{len(criterion.seen)} texts, whose ratings do not count in validation"
+        )
     # On standard error, so that `judge criteria show NAME > FILE` writes the criterion's file.
     lines = [f"{fact_name}: {fact}" for fact_name, fact in facts.items()]
     click.echo("\n" + "\n".join(lines), err=True)
@@ -146,7 +154,9 @@ scale: [1, 5]  # or {{labels: [fail, pass], values: [0, 1]}}
 
 @criteria_app.command("new")
 @click.argument("name", metavar="NAME", help="Name of the criterion and of its file.")
-@option("--question", "What the judge is asked about a text.", default="", metavar="TEXT")
+@option(
+    "--question", "What the judge is asked about a text.", default="", metavar="TEXT"
+)
 def criteria_new(
     name: str,
     *,
@@ -161,7 +171,9 @@ def criteria_new(
     # `Path(".yaml").stem` is ".yaml".
     stem = "" if path.name in YAML_SUFFIXES else path.stem
     if not is_name(stem):
-        raise ConfigError(f"{stem!r} cannot name a criterion; write one word, such as polite")
+        raise ConfigError(
+            f"{stem!r} cannot name a criterion; write one word, such as polite"
+        )
     yaml_question = "  # Which question about each text should the judge answer?"
     if question:
         # A JSON string is also one in YAML, whatever the question contains.
@@ -200,8 +212,12 @@ def criteria_new(
     help="A data file, a folder or 'PATTERN' of many.",
 )
 @option("--item", "The item to render (default: the first).", metavar="ID")
-@option("--system", "The system whose output to take (default: the first).", metavar="NAME")
-@option("--opponent", "To compare: the other system (default: the next).", metavar="NAME")
+@option(
+    "--system", "The system whose output to take (default: the first).", metavar="NAME"
+)
+@option(
+    "--opponent", "To compare: the other system (default: the next).", metavar="NAME"
+)
 @option("--system-message", "System message of the judge.", metavar="TEXT")
 def criteria_render(
     name: str,
@@ -260,11 +276,24 @@ def criteria_steps(file: str, *, overwrite: bool, **options: Any) -> None:
 
 
 @criteria_app.command("improve", takes="diff")
-@click.argument("file", metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'.")
-@click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help="Texts with human ratings.")
-@option("--ratings", "File with people's ratings, apart from the data.", type=PATH, metavar="FILE")
-@option("--writer", "Model that writes the revisions (default: the judge).", metavar="NAME")
-@option("--revisions", "Revisions to try (default: 4).", type=int, default=4, metavar="N")
+@click.argument(
+    "file", metavar="CRITERION", help="A name, a file, or 'NAME: QUESTION'."
+)
+@click.argument(
+    "data", type=PATH, metavar="DATA|RUN.YAML", help="Texts with human ratings."
+)
+@option(
+    "--ratings",
+    "File with people's ratings, apart from the data.",
+    type=PATH,
+    metavar="FILE",
+)
+@option(
+    "--writer", "Model that writes the revisions (default: the judge).", metavar="NAME"
+)
+@option(
+    "--revisions", "Revisions to try (default: 4).", type=int, default=4, metavar="N"
+)
 @option("--human", "Human ratings to use (default: the criterion's).", metavar="RATING")
 @option(
     "--output",
@@ -329,7 +358,9 @@ def criteria_improve(
         print_message(improvement_estimate(plan))
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, Improvement]:
-        return run_improvement(plan, progress, lambda name, run: display(run.judges, label=name))
+        return run_improvement(
+            plan, progress, lambda name, run: display(run.judges, label=name)
+        )
 
     result = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
     if shows_report(format, quiet=quiet):
@@ -357,7 +388,12 @@ _SIDES = ("A", "B")
 )
 @option("--item", "Only this item.", metavar="ID")
 @option("--system", "Only this system's texts.", metavar="NAME")
-@option("--ratings", "File with people's ratings, apart from the data.", type=PATH, metavar="FILE")
+@option(
+    "--ratings",
+    "File with people's ratings, apart from the data.",
+    type=PATH,
+    metavar="FILE",
+)
 @option(
     "--human",
     "Human ratings to compare both with (default: the criterion's).",
@@ -392,7 +428,11 @@ def criteria_diff(
     from judge.run.cost_estimate import one_line_estimate
 
     options["ratings"] = ratings
-    config = load_config(options=options) if data is None else read_config(data, options, RunConfig)
+    config = (
+        load_config(options=options)
+        if data is None
+        else read_config(data, options, RunConfig)
+    )
     inputs = [*_criterion_files(before, after), data, *input_files(config)]
     check_outputs({"--output": output}, inputs, format)
     diff_plan = plan_diff(before, after, config, item=item, system=system, human=human)
@@ -403,7 +443,9 @@ def criteria_diff(
             if estimate:
                 print_message(f"{side}: {estimate}")
 
-    def work(progress: Progress, display: Display) -> Coroutine[Any, Any, CriterionDiff]:
+    def work(
+        progress: Progress, display: Display
+    ) -> Coroutine[Any, Any, CriterionDiff]:
         def watch(name: str, prepared: PreparedRun) -> AbstractContextManager[None]:
             label = _SIDES[0] if name == "before" else _SIDES[1]
             return display(prepared.judges, label=label)

@@ -9,7 +9,14 @@ from typing import Any
 
 import click
 
-from judge.cli.options import MODEL_OPTIONS, PATH, Group, list_format, option, report_format
+from judge.cli.options import (
+    MODEL_OPTIONS,
+    PATH,
+    Group,
+    list_format,
+    option,
+    report_format,
+)
 from judge.cli.terminal import print_entry, print_json, print_message, print_report
 from judge.core.errors import ConfigError
 
@@ -63,7 +70,9 @@ def _confirm_deletion(n_replies: int, folder: Path) -> None:
     """Ask on a terminal whether to delete replies. Raises ConfigError without one."""
     replies = f"{_reply_count(n_replies)} in {folder}"
     if not sys.stdin.isatty():
-        raise ConfigError(f"{replies} would be deleted, and asking again costs again: add --yes")
+        raise ConfigError(
+            f"{replies} would be deleted, and asking again costs again: add --yes"
+        )
     click.confirm(f"Delete {replies}? Asking again costs again.", abort=True)
 
 
@@ -84,7 +93,9 @@ def cache_export(
     """
     from judge.commands.cache import export_replies
 
-    export = export_replies(_existing_folder(options), file, model=model, base_url=base_url)
+    export = export_replies(
+        _existing_folder(options), file, model=model, base_url=base_url
+    )
     click.echo(f"{file}: {_reply_count(export.written)} written")
     if export.skipped:
         skipped = _reply_count(export.skipped)
@@ -140,7 +151,11 @@ def _counts(folder: Path) -> dict[str, Any]:
 
     with DiskCache(folder) as store:
         stats = store.stats()
-    return {"place": str(store.folder), "replies": stats["responses"], "bytes": stats["bytes"]}
+    return {
+        "place": str(store.folder),
+        "replies": stats["responses"],
+        "bytes": stats["bytes"],
+    }
 
 
 def _reply_count(count: int) -> str:
@@ -189,7 +204,9 @@ def doctor_command(*, timeout: float, format: str, **options: Any) -> None:
     if subcommand:
         # The group's options would have no effect on its subcommand.
         if options:
-            raise ConfigError(f"put options after the command: judge doctor {subcommand}")
+            raise ConfigError(
+                f"put options after the command: judge doctor {subcommand}"
+            )
         return
     config = load_config(options={**options, "timeout": timeout})
     findings = check_environment(config)
@@ -217,7 +234,11 @@ def metrics_command(
 
     if format == "json":
         entries = [
-            {"name": metric.name, "description": metric.description, "options": metric.options}
+            {
+                "name": metric.name,
+                "description": metric.description,
+                "options": metric.options,
+            }
             for metric in metrics()
         ]
         print_json(entries)

@@ -36,7 +36,12 @@ if TYPE_CHECKING:
     default="",
     metavar="NAME,...",
 )
-@option("--items", "Only a random sample of N items, the same for all.", type=int, metavar="N")
+@option(
+    "--items",
+    "Only a random sample of N items, the same for all.",
+    type=int,
+    metavar="N",
+)
 @option(
     "--repeat",
     "Share of texts rated twice by each rater (default: 0.1).",
@@ -68,7 +73,9 @@ if TYPE_CHECKING:
     metavar="FILE",
     group="Output",
 )
-@option("--plan", "Print how many ratings a precision needs.", is_flag=True, group="Output")
+@option(
+    "--plan", "Print how many ratings a precision needs.", is_flag=True, group="Output"
+)
 @option(
     "--precision",
     "With --plan: half the width of an interval (default: 0.1).",
@@ -216,7 +223,9 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
     if labelling.raters and count_by_rater.keys() <= set(labelling.raters):
         by_rater = _by_rater(labelling.progress())
     else:
-        by_rater = ", ".join(f"{rater} {count:,}" for rater, count in count_by_rater.items())
+        by_rater = ", ".join(
+            f"{rater} {count:,}" for rater, count in count_by_rater.items()
+        )
     print_untrusted(f"{total}: {by_rater}")
     command_name = "rank" if labelling.pairwise else "validate"
     command = _command(command_name, config)

@@ -75,7 +75,9 @@ _HELP_ALL = "judge.help_all"
 _SYSTEM = "--system"
 
 
-def completion(known: Known) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+def completion(
+    known: Known,
+) -> Callable[[click.Context, click.Parameter, str], list[str]]:
     """Return the function by which a shell completes known values.
 
     Also after other values and a comma.
@@ -161,7 +163,9 @@ def format_option(
         callback=check,
         group="Output",
     )
-    as_json = option("--json", "The same as --format json.", is_flag=True, group="Output")
+    as_json = option(
+        "--json", "The same as --format json.", is_flag=True, group="Output"
+    )
     return lambda function: choose(as_json(function))
 
 
@@ -175,7 +179,9 @@ def names_of_criteria() -> list[str]:
 def data_argument(function: Function) -> Function:
     """Give a function the argument with the data that it judges."""
     text = "A data file, folder or 'PATTERN', or a run.yaml that names it."
-    return click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help=text)(function)
+    return click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help=text)(
+        function
+    )
 
 
 RUN_FORMATS = ("console", "markdown", "html", "json", "csv", "latex")
@@ -224,7 +230,9 @@ columns_option = option(
 )
 
 
-def report_output_option(default: str, metavar: str = "FILE") -> Callable[[Function], Function]:
+def report_output_option(
+    default: str, metavar: str = "FILE"
+) -> Callable[[Function], Function]:
     """Return the option `--output` of a report, which goes to the `default` without it."""
     return click.option(
         "--output",
@@ -302,7 +310,9 @@ class Command(click.Command):
         # A command's own option replaces the run's option of the same name.
         all_run_options = run_options(self.takes, self.only)
         inherited = [
-            run_option for run_option in all_run_options if run_option.name not in own_names
+            run_option
+            for run_option in all_run_options
+            if run_option.name not in own_names
         ]
         help_all = _HIDDEN_HELP_ALL_OPTION if self.only else _HELP_ALL_OPTION
         return [*arguments, *inherited, *own_options, help_all]
@@ -319,9 +329,13 @@ class Command(click.Command):
                 _refuse_second_values(parameters_in_order)
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            known_flags = {flag for parameter in self.get_params(ctx) for flag in parameter.opts}
+            known_flags = {
+                flag for parameter in self.get_params(ctx) for flag in parameter.opts
+            }
             former = error.option_name.removeprefix("--")
-            current = new_name(former, {flag.removeprefix("--") for flag in known_flags})
+            current = new_name(
+                former, {flag.removeprefix("--") for flag in known_flags}
+            )
             # A run writes a folder, `--out`; the other commands write a file, `--output`.
             if former == "output" and current:
                 raise ConfigError(f"--output: {_RUN_FOLDER}") from None
@@ -342,7 +356,9 @@ class Command(click.Command):
         for parameter_name, value in ctx.params.items():
             if parameter_name in own_names:
                 own_values[parameter_name] = value
-            elif ctx.get_parameter_source(parameter_name) is ParameterSource.COMMANDLINE:
+            elif (
+                ctx.get_parameter_source(parameter_name) is ParameterSource.COMMANDLINE
+            ):
                 # Defaults are left to `RunConfig`, because a run.yaml comes between.
                 typed_values[parameter_name] = value
         if own_values.pop("json", False):
@@ -358,7 +374,9 @@ class Command(click.Command):
         Raises ConfigError for an ending of no format that the command has.
         """
         output = values.get("output")
-        is_report = any(isinstance(parameter, ReportOutput) for parameter in self.params)
+        is_report = any(
+            isinstance(parameter, ReportOutput) for parameter in self.params
+        )
         if not is_report or output is None or not output.suffix:
             return
         formats: list[str] = []
@@ -367,14 +385,18 @@ class Command(click.Command):
                 formats += parameter.values
         format = _FORMAT_OF_ENDING.get(output.suffix.lower())
         if format not in formats:
-            endings = [ending for ending, name in _FORMAT_OF_ENDING.items() if name in formats]
+            endings = [
+                ending for ending, name in _FORMAT_OF_ENDING.items() if name in formats
+            ]
             raise ConfigError(
                 f"--output {output}: no format of this report has the ending {output.suffix}; "
                 f"name a file that ends in {', '.join(endings)}, or add --format"
             )
         values["format"] = format
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the options under their headings.
 
         A command that has all options of a run shows only the common ones.
@@ -388,7 +410,9 @@ class Command(click.Command):
             sections.setdefault(heading, []).append(parameter)
             option_by_name[parameter.name] = parameter
         if self.takes and not self.only and not ctx.meta.get(_HELP_ALL):
-            common = [option_by_name[name] for name in _COMMON if name in option_by_name]
+            common = [
+                option_by_name[name] for name in _COMMON if name in option_by_name
+            ]
             own_options = [option for option in sections[_OWN] if option not in common]
             sections = {"Common options": common, _OWN: own_options}
         for heading, options in sections.items():
@@ -404,12 +428,18 @@ def _refuse_second_values(parameters: Sequence[click.Parameter]) -> None:
     """
     seen: set[str | None] = set()
     for parameter in parameters:
-        if not isinstance(parameter, click.Option) or parameter.is_flag or parameter.multiple:
+        if (
+            not isinstance(parameter, click.Option)
+            or parameter.is_flag
+            or parameter.multiple
+        ):
             continue
         if parameter.name in seen:
             flag = next(name for name in parameter.opts if name.startswith("--"))
             panel = _panel_example(parameter.name)
-            raise ConfigError(f"{flag}: takes one value, and was given twice; leave out one{panel}")
+            raise ConfigError(
+                f"{flag}: takes one value, and was given twice; leave out one{panel}"
+            )
         seen.add(parameter.name)
 
 
@@ -449,13 +479,20 @@ class Group(Command, click.Group):
             self.add_command(command, command_name)
         self.headings[heading] = list(commands)
 
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_options(
+        self, ctx: click.Context, formatter: click.HelpFormatter
+    ) -> None:
         """Write the commands under their headings, then the options."""
         # As click does: three times the spacing of its columns.
         text_width = formatter.width - 6 - max(map(len, self.commands))
-        for heading, command_names in (self.headings or {"Commands": list(self.commands)}).items():
+        for heading, command_names in (
+            self.headings or {"Commands": list(self.commands)}
+        ).items():
             records = [
-                (command_name, self.commands[command_name].get_short_help_str(text_width))
+                (
+                    command_name,
+                    self.commands[command_name].get_short_help_str(text_width),
+                )
                 for command_name in command_names
             ]
             with formatter.section(heading):
@@ -484,7 +521,9 @@ class Group(Command, click.Group):
         # An unknown flag is left to click, which names the nearest one.
         is_known = command_name in self.commands or command_name.startswith("-")
         if not is_known and not ctx.resilient_parsing:
-            raise ConfigError(f"unknown command {command_name!r}; {self._hint(ctx, command_name)}")
+            raise ConfigError(
+                f"unknown command {command_name!r}; {self._hint(ctx, command_name)}"
+            )
         return super().resolve_command(ctx, args)
 
     def _hint(self, ctx: click.Context, command_name: str) -> str:
@@ -517,7 +556,17 @@ SHORT_FORMS = {
     "no_cache": _Short("--no-cache", "cache", False, "Ignore the cache."),
 }
 """The flags that are short for an option of a run, by the names of their parameters."""
-_REPORT_SUFFIXES = (".csv", ".html", ".json", ".md", ".parquet", ".tex", ".tsv", ".txt", ".xml")
+_REPORT_SUFFIXES = (
+    ".csv",
+    ".html",
+    ".json",
+    ".md",
+    ".parquet",
+    ".tex",
+    ".tsv",
+    ".txt",
+    ".xml",
+)
 _COMMA_SEPARATED = (
     "map",
     "systems",
@@ -530,7 +579,9 @@ _COMMA_SEPARATED = (
 """Repeatable options whose values may also stand in one text, which `RunConfig` splits."""
 
 
-def run_options(command: config.Command, only: tuple[str, ...] = ()) -> tuple[Option, ...]:
+def run_options(
+    command: config.Command, only: tuple[str, ...] = ()
+) -> tuple[Option, ...]:
     """Return the options of a run that a command takes, or only those with these names."""
     from judge import config
 
@@ -555,7 +606,12 @@ def _run_options(
             if shorthand.name == field.name and (not only or shorthand_name in only):
                 flag_and_name = [shorthand.flag, shorthand_name]
                 options.append(
-                    Option(flag_and_name, help=shorthand.help, is_flag=True, group=field.group),
+                    Option(
+                        flag_and_name,
+                        help=shorthand.help,
+                        is_flag=True,
+                        group=field.group,
+                    ),
                 )
     return tuple(options)
 
@@ -617,7 +673,9 @@ def _help_of(field: config.Option) -> str:
     # 0 is a default to show, and equal to False.
     is_shown = field.default not in (None, (), {}, "") and field.default is not False
     if is_shown:
-        defaults = field.default if isinstance(field.default, tuple) else (field.default,)
+        defaults = (
+            field.default if isinstance(field.default, tuple) else (field.default,)
+        )
         # `1` for 1.0
         default = ",".join(map(str, defaults)).removesuffix(".0")
         text += f" (default: {default})"

@@ -41,7 +41,9 @@ _CHART_FORMATS = ("svg", "png", "pdf")
 @click.command(cls=Command, takes="run", only=("where",))
 @click.argument("run", type=PATH, metavar="RUN", help="The folder of a run.")
 @option("--item", "Show one item: texts, scores, reasons and ratings.", metavar="ID")
-@option("--system", "With --item, --worst or --claims, only this system.", metavar="NAME")
+@option(
+    "--system", "With --item, --worst or --claims, only this system.", metavar="NAME"
+)
 @option(
     "--worst",
     "Show the N worst texts with their inputs, reasons and own columns.",
@@ -71,7 +73,12 @@ _CHART_FORMATS = ("svg", "png", "pdf")
 @table_option("leaderboard")
 @columns_option
 @full_option
-@option("--wide", "With --format csv: a row per item and system.", is_flag=True, group="Output")
+@option(
+    "--wide",
+    "With --format csv: a row per item and system.",
+    is_flag=True,
+    group="Output",
+)
 @export_option
 def report_command(
     run: Path,
@@ -117,7 +124,11 @@ def report_command(
     _refuse_unused(parts, of_whole_run)
     takes_system = item is not None or worst is not None or claims
     _check_modifiers(
-        format=format, system=system, takes_system=takes_system, failures_as=failures_as, wide=wide
+        format=format,
+        system=system,
+        takes_system=takes_system,
+        failures_as=failures_as,
+        wide=wide,
     )
 
     where = load_config(options=options).where
@@ -126,7 +137,9 @@ def report_command(
     exports = check_exports(export)
     write_exports(result, exports)
 
-    part_of_run = _part_of(result, item=item, worst=worst, claims=claims, system=system, by=by)
+    part_of_run = _part_of(
+        result, item=item, worst=worst, claims=claims, system=system, by=by
+    )
     if part_of_run is not None:
         # Only slices have a summary.
         is_full = full or by is None
@@ -254,7 +267,9 @@ def _draw_figure(result: Result, name: str, output: Path | None) -> None:
     format = path.suffix.removeprefix(".").lower()
     if format not in _CHART_FORMATS:
         endings = ", ".join(f".{ending}" for ending in _CHART_FORMATS)
-        raise ConfigError(f"--output {path}: the name of a figure's file ends in {endings}")
+        raise ConfigError(
+            f"--output {path}: the name of a figure's file ends in {endings}"
+        )
     content = svg.figure(plugins.document(result), name, format)
     write_bytes("--output", path, content)
     click.echo(str(path))

@@ -194,7 +194,9 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     help="Data, a run.yaml that names it, or a finished run's folder.",
 )
 @option("--rank", "Estimate judge rank, which compares texts in pairs.", is_flag=True)
-@option("--card", "Estimate the judge card that judge validate --card makes.", is_flag=True)
+@option(
+    "--card", "Estimate the judge card that judge validate --card makes.", is_flag=True
+)
 @option(
     "--items",
     "Estimate for N items like these (default: these); with --card, its items.",
@@ -213,7 +215,11 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     type=float,
     metavar="D",
 )
-@option("--pair", "Only these two systems of RUN, also for their own difference.", metavar="A,B")
+@option(
+    "--pair",
+    "Only these two systems of RUN, also for their own difference.",
+    metavar="A,B",
+)
 @report_format
 def plan_command(
     data: Path,
@@ -302,7 +308,9 @@ def run_interruptibly(
 
     progress = Progress()
 
-    def display(providers: Mapping[str, Provider], label: str = "") -> AbstractContextManager[None]:
+    def display(
+        providers: Mapping[str, Provider], label: str = ""
+    ) -> AbstractContextManager[None]:
         return nullcontext() if quiet else show(progress, providers, label)
 
     try:
@@ -353,8 +361,12 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
             cancel()
             return
         progress.stop()
-        in_flight = "1 reply is" if progress.flying == 1 else f"{progress.flying:,} replies are"
-        print_message(f"stopping: {in_flight} in flight; press Ctrl-C again to stop now")
+        in_flight = (
+            "1 reply is" if progress.flying == 1 else f"{progress.flying:,} replies are"
+        )
+        print_message(
+            f"stopping: {in_flight} in flight; press Ctrl-C again to stop now"
+        )
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
     # A shell ignores SIGINT for a job behind `&`.
@@ -436,7 +448,9 @@ def execute(
         saved_in = ""
         if progress.done and progress.saved:
             saved_in = f" and are kept in {progress.saved}"
-        return f": {progress.done:,} of {progress.total:,} judgments were made{saved_in}"
+        return (
+            f": {progress.done:,} of {progress.total:,} judgments were made{saved_in}"
+        )
 
     asks = bool(prepared.judges)
     return run_interruptibly(
@@ -463,13 +477,17 @@ def write_outputs(
     from judge.core.format import listed, one_line
     from judge.run.generate import with_outputs
 
-    async def work(progress: Progress, display: Display) -> tuple[RunConfig, Any, Outputs | None]:
+    async def work(
+        progress: Progress, display: Display
+    ) -> tuple[RunConfig, Any, Outputs | None]:
         return await with_outputs(config, None, progress, ledger, display, check=check)
 
     specs = config.systems.items() if isinstance(config.systems, dict) else ()
     # A path names a file with outputs that are already written.
     writers = [
-        one_line(system_name, 40) for system_name, spec in specs if not isinstance(spec, Path)
+        one_line(system_name, 40)
+        for system_name, spec in specs
+        if not isinstance(spec, Path)
     ]
     if writers and not quiet:
         print_message(f"generating the outputs of {listed(writers)}")

@@ -65,7 +65,9 @@ def check_outputs(
             raise ConfigError(f"{flag} {path}: is also an input; name another file")
         first_flag = flag_by_file.setdefault(path.resolve(), flag)
         if first_flag != flag:
-            raise ConfigError(f"{flag} {path}: {first_flag} is the same file; name another one")
+            raise ConfigError(
+                f"{flag} {path}: {first_flag} is the same file; name another one"
+            )
         if path.exists() and not _looks_like_report(path, format):
             raise ConfigError(
                 f"{flag} {path}: already exists and does not look like a report; name another file"
@@ -128,7 +130,9 @@ def _check_writable(flag: str, path: Path) -> None:
             existing.open("ab").close()
     except OSError as error:
         reason = error.strerror or error
-        raise StorageError(f"{flag} {path}: {existing} cannot be written to ({reason})") from error
+        raise StorageError(
+            f"{flag} {path}: {existing} cannot be written to ({reason})"
+        ) from error
 
 
 def write(
@@ -266,7 +270,9 @@ def _with_one_table(
     if format not in _TABLE_FORMATS:
         known_formats = ", ".join(_TABLE_FORMATS)
         flag = "--columns" if name is None else "--table"
-        raise ConfigError(f"{flag}: {format} has no tables to choose from (use: {known_formats})")
+        raise ConfigError(
+            f"{flag}: {format} has no tables to choose from (use: {known_formats})"
+        )
     return only_table(document, name, columns)
 
 
@@ -281,7 +287,9 @@ def _with_folder(document: Document, folder: Path) -> Document:
         return quoted_folder
 
     # "judge report RUN --full" becomes "judge report runs/news --full".
-    commands = [re.sub(r"\bRUN\b", folder_name, line, count=1) for line in document.next]
+    commands = [
+        re.sub(r"\bRUN\b", folder_name, line, count=1) for line in document.next
+    ]
     first_line, *others = document.footer or ("",)
     page = folder / "report.html"
     if page.exists():

@@ -21,7 +21,13 @@ from judge.cli.options import (
     quiet_option,
 )
 from judge.cli.run import run_interruptibly, write_outputs
-from judge.cli.terminal import check_outputs, print_message, print_report, shows_report, write
+from judge.cli.terminal import (
+    check_outputs,
+    print_message,
+    print_report,
+    shows_report,
+    write,
+)
 from judge.core import plugins
 from judge.core.errors import JudgeError, StorageError
 
@@ -70,8 +76,16 @@ _FORMATS = ("console", "markdown", "html", "latex", "csv", "json", "junit")
     type=click.Choice(["pass", "fail"]),
     metavar="pass|fail",
 )
-@option("--risk", "Estimate how often verdicts change if nothing changed.", is_flag=True)
-@option("--junit", "Write the verdicts as JUnit XML.", type=PATH, metavar="FILE", group="Output")
+@option(
+    "--risk", "Estimate how often verdicts change if nothing changed.", is_flag=True
+)
+@option(
+    "--junit",
+    "Write the verdicts as JUnit XML.",
+    type=PATH,
+    metavar="FILE",
+    group="Output",
+)
 @option(
     "--markdown",
     "Write a summary for a pull request.",
@@ -169,7 +183,9 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
     from judge.run.generate import Outputs
 
     def written(config: RunConfig, ledger: BudgetLedger | None) -> Outputs:
-        _, _, outputs = write_outputs(config, ledger or BudgetLedger(config.budget), quiet=quiet)
+        _, _, outputs = write_outputs(
+            config, ledger or BudgetLedger(config.budget), quiet=quiet
+        )
         return outputs or Outputs(())
 
     prepared_suites = prepare_suites(paths, write=written, **options)
@@ -202,7 +218,9 @@ def _announcement(prepared_suites: Sequence[PreparedSuite]) -> str:
         return ""
     runs = [run for suite in prepared_suites for run in suite.runs.values()]
     # A judgment by a checklist is several questions, which may share a request.
-    has_checklists = any(criterion.is_checklist for run in runs for criterion in run.criteria)
+    has_checklists = any(
+        criterion.is_checklist for run in runs for criterion in run.criteria
+    )
     work_to_do = f"{plural(judgments, 'judgment')} to make"
     if has_checklists:
         work_to_do = f"{plural(judgments, 'question')} to ask"
@@ -210,11 +228,15 @@ def _announcement(prepared_suites: Sequence[PreparedSuite]) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _write_reports(outcomes: Outcomes, junit: Path | None, markdown: Path | None) -> None:
+def _write_reports(
+    outcomes: Outcomes, junit: Path | None, markdown: Path | None
+) -> None:
     """Write the files that a CI job reads, and their folders. Raises StorageError."""
     if markdown is not None:
         # The summary of a GitHub job has the texts of all its commands.
         adds = str(markdown) == os.environ.get("GITHUB_STEP_SUMMARY")
-        write("--markdown", markdown, outcomes.report("markdown"), add=adds, folders=True)
+        write(
+            "--markdown", markdown, outcomes.report("markdown"), add=adds, folders=True
+        )
     if junit is not None:
         write("--junit", junit, outcomes.report("junit"), folders=True)

@@ -69,7 +69,13 @@ if TYPE_CHECKING:
     "Test the judge on changed texts: can it be trusted?",
     is_flag=True,
 )
-@option("--items", "With --card: items to take (default: 100).", type=int, default=100, metavar="N")
+@option(
+    "--items",
+    "With --card: items to take (default: 100).",
+    type=int,
+    default=100,
+    metavar="N",
+)
 @option(
     "--probes",
     "With --card: sensitivity,bias,injection (default: all).",
@@ -148,7 +154,9 @@ def validate_command(
     if samples.is_data(data):
         _validate_new_run(data, others, options, compare_judges, show, quiet=quiet)
     else:
-        refuse_options(data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN))
+        refuse_options(
+            data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN)
+        )
         _validate_finished_run(data, others, options, compare_judges, show)
 
 
@@ -170,7 +178,9 @@ def _validate_new_run(
     config, folder = to_config(data, options, RunConfig)
     check_run_folder(folder)
     result = execute(config, folder, quiet=quiet, rated=True)
-    validation = compare_judges(result, *others, seed=config.seed, ratings=config.ratings)
+    validation = compare_judges(
+        result, *others, seed=config.seed, ratings=config.ratings
+    )
     if show is not None:
         # The footer names the page of the run, which does not show other runs.
         folder_of_page = None if others else folder
@@ -223,7 +233,9 @@ def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:
     from judge.commands.finished_runs import check_run
 
     if card and others:
-        raise ConfigError(f"{others[0]}: --card is about one judge; make a card of each run")
+        raise ConfigError(
+            f"{others[0]}: --card is about one judge; make a card of each run"
+        )
     for run_folder in others:
         if not run_folder.is_dir():
             raise ConfigError(

@@ -78,7 +78,9 @@ async def evaluate_async(
     Works in scripts, in notebooks, and inside a running event loop. A failed judgment is a row of
     `result.failures`. Raises JudgeError for wrong arguments or data and for a failing endpoint.
     """
-    return await _run(RunConfig, data, criteria, model=model, progress=progress, options=options)
+    return await _run(
+        RunConfig, data, criteria, model=model, progress=progress, options=options
+    )
 
 
 evaluate = blocking(evaluate_async)
@@ -100,7 +102,9 @@ async def rank_async(
     (`orders=1`: in one); `pairs` compares a sample. Equal texts are a tie without a request. The
     other arguments are those of `evaluate`.
     """
-    return await _run(RankConfig, data, criteria, model=model, progress=progress, options=options)
+    return await _run(
+        RankConfig, data, criteria, model=model, progress=progress, options=options
+    )
 
 
 rank = blocking(rank_async)
@@ -115,12 +119,16 @@ async def _run(
     progress: Watch,
     options: Mapping[str, Any],
 ) -> Result:
-    config, providers, custom_criteria = to_config(config_type, data, criteria, model, options)
+    config, providers, custom_criteria = to_config(
+        config_type, data, criteria, model, options
+    )
     require_criteria(config)
     async with displayed(progress) as counts:
         ledger = BudgetLedger(config.budget)
         load = partial(prepare, providers=providers, loaded_criteria=custom_criteria)
-        config, data, outputs = await with_outputs(config, data, counts, ledger, check=load)
+        config, data, outputs = await with_outputs(
+            config, data, counts, ledger, check=load
+        )
         prepared = hand_over(outputs, load(config, data))
         return await run_pipeline(prepared, counts, ledger)
 
@@ -158,7 +166,11 @@ def to_config(
     models: list[Any] = []
     if model is not None:
         models = list(model) if isinstance(model, list | tuple) else [model]
-    if models and all(map(_is_function, models)) and settings.get("temperature") is None:
+    if (
+        models
+        and all(map(_is_function, models))
+        and settings.get("temperature") is None
+    ):
         # A function gives the same reply again: one draw is enough.
         settings["temperature"] = 0
     # A configuration holds names and mappings only; `_all_judges` adds the Python objects.
@@ -192,7 +204,9 @@ def _criterion_names(
     """
     if isinstance(chosen, str):
         return criteria.validate_name(chosen)
-    single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(chosen, Iterable)
+    single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(
+        chosen, Iterable
+    )
     entries: Any = [chosen] if single else chosen
     names: list[Any] = []
     for entry in entries:
@@ -221,7 +235,9 @@ def _all_judges(models: Sequence[Any], config: RunConfig) -> list[Judge | Provid
 
 def _require_provider(model: object) -> None:
     """Raise ConfigError if a model lacks an attribute of a Provider."""
-    missing = [attribute for attribute in _PROVIDER_ATTRIBUTES if not hasattr(model, attribute)]
+    missing = [
+        attribute for attribute in _PROVIDER_ATTRIBUTES if not hasattr(model, attribute)
+    ]
     if not missing:
         return
     described = f"this {type(model).__name__}"
@@ -252,7 +268,9 @@ def reject_unsupported(
         else:
             is_set = options.get(option_name) is not None
         if is_set:
-            raise ConfigError(f"{option_name}: {caller} has no such option; judge run has")
+            raise ConfigError(
+                f"{option_name}: {caller} has no such option; judge run has"
+            )
 
 
 def is_named(model: object) -> bool:
@@ -261,4 +279,8 @@ def is_named(model: object) -> bool:
 
 
 def _is_function(model: object) -> bool:
-    return callable(model) and not isinstance(model, type) and not hasattr(model, "complete")
+    return (
+        callable(model)
+        and not isinstance(model, type)
+        and not hasattr(model, "complete")
+    )

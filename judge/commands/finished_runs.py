@@ -52,7 +52,9 @@ def without_seen_ratings(results: Sequence[Result]) -> list[Result]:
 
     A comparison with people must not use them. Only the tables change.
     """
-    seen = ledger.seen_by(column for result in results for column in result.table.columns)
+    seen = ledger.seen_by(
+        column for result in results for column in result.table.columns
+    )
     if not seen:
         return list(results)
     without_seen = []

@@ -80,7 +80,9 @@ def load_result(folder: str | Path) -> Result:
     inside = sorted(path.parent for path in folder.glob("*/run.json"))
     if inside and not (folder / "run.json").exists():
         runs = first_names(map(str, inside), _MAX_FOLDERS)
-        raise StorageError(f"{folder}: a folder of runs, not a run; name one of them: {runs}")
+        raise StorageError(
+            f"{folder}: a folder of runs, not a run; name one of them: {runs}"
+        )
     try:
         return load(folder)
     except StorageError:
@@ -113,7 +115,9 @@ def render(
     Raises JudgeError.
     """
     first_text = _to_sample(sample, map)
-    prompt_language = language or text.detect_language([first_text.output, first_text.source or ""])
+    prompt_language = language or text.detect_language(
+        [first_text.output, first_text.source or ""]
+    )
     if isinstance(criterion, Criterion):
         finalized = criteria.finalize(criterion, pairwise=opponent is not None)
         loaded = criteria.in_language(finalized, prompt_language)
@@ -121,7 +125,9 @@ def render(
         pairwise = None if opponent is None else True
         loaded = criteria.load(criterion, language=prompt_language, pairwise=pairwise)
     if loaded.pairwise and opponent is None:
-        raise ConfigError(f"{loaded.name} compares two texts: give the other one as opponent")
+        raise ConfigError(
+            f"{loaded.name} compares two texts: give the other one as opponent"
+        )
     if opponent is not None and not loaded.pairwise:
         raise ConfigError(f"{loaded.name} judges one text: leave out the opponent")
     texts = [first_text]
@@ -165,7 +171,9 @@ def draft_steps(
             f"{path}: steps can be written only into your own file; make a copy: judge criteria "
             f"show {path} > {path}.jinja"
         )
-    criterion = criteria.load(str(path), language=config.language or "en", pairwise=None)
+    criterion = criteria.load(
+        str(path), language=config.language or "en", pairwise=None
+    )
     replaceable = ("steps",) if overwrite else ()
     # If the file cannot take steps, this raises before the request is paid for.
     criteria.with_lists(path, {"steps": ["First.", "Second."]}, replaceable)
@@ -177,7 +185,9 @@ def draft_steps(
     return steps
 
 
-async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tuple[str, ...]:
+async def _request_steps(
+    messages: tuple[Message, ...], config: RunConfig
+) -> tuple[str, ...]:
     provider = open_judge(config, config.model[0])
     require_text(provider, f"--model {config.model[0].name}")
     settings = sampling_options(config.of_judge(config.model[0]))
@@ -185,7 +195,9 @@ async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tu
         "temperature": settings.temperature or 0.0,
         "max_tokens": settings.max_tokens or _TOKEN_LIMIT,
     }
-    request = settings.request(provider.model, messages, params, endpoint=provider.endpoint)
+    request = settings.request(
+        provider.model, messages, params, endpoint=provider.endpoint
+    )
     options = SendingOptions(RateLimiter(1), Policy(attempts=config.retries + 1))
     try:
         store = ReplyStore(NoCache())
@@ -197,4 +209,6 @@ async def _request_steps(messages: tuple[Message, ...], config: RunConfig) -> tu
     try:
         return criteria.read_steps(parse.reply_text(choice))
     except ParseError as error:
-        raise ParseError(f"{error}; the reply was:\n{choice.text}", choice.text) from error
+        raise ParseError(
+            f"{error}; the reply was:\n{choice.text}", choice.text
+        ) from error

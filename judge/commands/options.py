@@ -18,7 +18,10 @@ class JudgeOptions(TypedDict, total=False):
 
     map: Mapping[str, str | Sequence[str]] | None
     systems: str | Sequence[str] | Mapping[str, Any | str | Path] | None
-    where: Mapping[str, str | int | float | bool | Sequence[str | int | float | bool]] | None
+    where: (
+        Mapping[str, str | int | float | bool | Sequence[str | int | float | bool]]
+        | None
+    )
     limit: int | None
     sentence_marks: str | Sequence[str] | None
     base_url: str | None

@@ -42,7 +42,9 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
     Raises ConfigError for an unsuitable `watch`.
     """
     if not (isinstance(watch, Progress | bool) or watch is None or callable(watch)):
-        raise ConfigError("progress is True, a Progress, or a function that is called with one")
+        raise ConfigError(
+            "progress is True, a Progress, or a function that is called with one"
+        )
     progress = watch if isinstance(watch, Progress) else Progress()
     async with _shown(watch, progress):
         with _stopped_by_errors(progress):
@@ -108,7 +110,10 @@ def _cell() -> Callable[[Progress], object]:
             # Without a value, the bar would move for ever.
             value = ' value="0"'
         line = _line(counts, {}, start_time)
-        return {"text/plain": line, "text/html": f"<progress{value}></progress> {escape(line)}"}
+        return {
+            "text/plain": line,
+            "text/html": f"<progress{value}></progress> {escape(line)}",
+        }
 
     first_picture = picture(Progress())
     handle = display(first_picture, raw=True, display_id=True)  # type: ignore[no-untyped-call]
@@ -144,7 +149,12 @@ def _bar(
 ) -> Iterator[None]:
     from rich.live import Live
     from rich.markup import escape
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeRemainingColumn,
+    )
     from rich.progress import Progress as Bar
 
     columns = (
@@ -228,7 +238,9 @@ def _stage_counts(counts: Progress) -> _StageCounts:
     return _StageCounts(counts.done, counts.total, f"{counts.unit}s")
 
 
-def _line(counts: Progress, providers: Mapping[str, Provider], start_time: float) -> str:
+def _line(
+    counts: Progress, providers: Mapping[str, Provider], start_time: float
+) -> str:
     """Return all that is known in one line."""
     stage = _stage_counts(counts)
     # The total is unknown while a file is still being read.
@@ -237,7 +249,9 @@ def _line(counts: Progress, providers: Mapping[str, Provider], start_time: float
     return f"{counts.stage}: {stage.done:,}{total} {stage.unit}{state}"
 
 
-def _state(counts: Progress, providers: Mapping[str, Provider], start_time: float) -> str:
+def _state(
+    counts: Progress, providers: Mapping[str, Provider], start_time: float
+) -> str:
     """Return the rate, cache, tokens, cost and failures, as far as they are known."""
     # A coarse clock may not have moved yet.
     seconds = max(time.monotonic() - start_time, 1e-9)

@@ -24,7 +24,14 @@ from judge.config import resolve_value, run_options, script_of
 from judge.core.criterion_entry import name_of
 from judge.core.errors import ConfigError, JudgeError
 from judge.core.files import locked
-from judge.core.format import escape_controls, format_interval, number, one_line, percent, plural
+from judge.core.format import (
+    escape_controls,
+    format_interval,
+    number,
+    one_line,
+    percent,
+    plural,
+)
 from judge.core.messages import FORMER_SYSTEM, two_meanings_of_system
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Provenance
@@ -41,7 +48,9 @@ from judge.suite.schema import Suite
 
 _JUDGE_KEYS = ("model", "base_url", "replay", "record")
 """Keys that decide who answers. The session settles them, not the suite."""
-NOT_JUDGED = "not judged: no request is sent unless --judge-model is typed on the command line"
+NOT_JUDGED = (
+    "not judged: no request is sent unless --judge-model is typed on the command line"
+)
 """The beginning of the reason why a test without a judge is skipped."""
 ADVICE = (
     "  --judge-replay CALLS.jsonl   use recorded replies\n"
@@ -175,10 +184,14 @@ def run_suite_once(
             unfinished_file = shared_file.with_suffix(".new")
             unfinished_file.write_text(outcome_json, encoding="utf-8")
             unfinished_file.replace(shared_file)
-        return _OUTCOME.validate_python(json.loads(shared_file.read_text(encoding="utf-8")))
+        return _OUTCOME.validate_python(
+            json.loads(shared_file.read_text(encoding="utf-8"))
+        )
 
 
-def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> SuiteOutcome:
+def _run_suite(
+    suite: Suite, session: SuiteSession, cases: Collection[str]
+) -> SuiteOutcome:
     """Run these cases of a suite (all if empty); an error is an outcome, too."""
     try:
         options = session.options(suite.options)
@@ -195,7 +208,9 @@ def _run_suite(suite: Suite, session: SuiteSession, cases: Collection[str]) -> S
     except JudgeError as error:
         message_and_notes = [str(error), *getattr(error, "__notes__", ())]
         return SuiteOutcome((), trouble="\n".join(message_and_notes))
-    return SuiteOutcome(outcome.verdicts, trouble=outcome.trouble, warnings=outcome.warnings)
+    return SuiteOutcome(
+        outcome.verdicts, trouble=outcome.trouble, warnings=outcome.warnings
+    )
 
 
 def unmet_failures(verdicts: Sequence[Verdict]) -> list[str]:
@@ -440,7 +455,9 @@ class JudgeFixture:
         __tracebackhide__ = True
         is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
         if not is_number or not 0 <= margin < inf:
-            raise ConfigError(f"margin is a number of points, 0 or more, not {margin!r}")
+            raise ConfigError(
+                f"margin is a number of points, 0 or more, not {margin!r}"
+            )
         shared = {**columns, "source": source, "references": references}
 
         def compare_texts() -> Preference:
@@ -501,7 +518,9 @@ class JudgeFixture:
             return ask(rows, [path_or_name], **options, metrics=())
 
 
-def _rows(outputs: Mapping[str, str], shared: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _rows(
+    outputs: Mapping[str, str], shared: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     """Return the texts as data rows with their shared columns.
 
     Raises ConfigError for reserved columns.

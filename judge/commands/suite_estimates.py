@@ -61,7 +61,11 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
         except ConfigError as error:
             return None, str(error)
         if estimate.price is None:
-            reasons = [judge.money.why for judge in estimate.judges if judge.money.price is None]
+            reasons = [
+                judge.money.why
+                for judge in estimate.judges
+                if judge.money.price is None
+            ]
             return None, reasons[0]
         total += estimate.price
     return total, ""
@@ -73,7 +77,9 @@ def _without_replies(prepared: PreparedRun) -> PreparedRun:
     Raises ConfigError if the model of a recording cannot be opened.
     """
     # After a run, its recording answers every request, as a cache would.
-    config = prepared.config.model_copy(update={"cache": False, "replay": None, "record": None})
+    config = prepared.config.model_copy(
+        update={"cache": False, "replay": None, "record": None}
+    )
     opened = dict(prepared.opened)
     for judge_name, judge in prepared.opened.items():
         replayed = judge.provider
@@ -96,6 +102,8 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
     if base_url is None and provider.servers:
         if len(provider.servers) > 1:
             servers = " and ".join(provider.servers)
-            raise ConfigError(f"{model} was recorded at {servers}, whose prices may differ")
+            raise ConfigError(
+                f"{model} was recorded at {servers}, whose prices may differ"
+            )
         base_url = provider.servers[0]
     return open_judge(config, Judge(name=judge_name, base_url=base_url), sends=False)

@@ -32,7 +32,9 @@ def run_folder(out: Path, suite_name: str, *, is_alone: bool) -> Path:
     suite that has a run in `out`/NAME keeps it there, because baselines are read from there first.
     """
     folder_of_suite = out / suite_name
-    has_run = (folder_of_suite / RUN).exists() or (folder_of_suite / PAIRS / RUN).exists()
+    has_run = (folder_of_suite / RUN).exists() or (
+        folder_of_suite / PAIRS / RUN
+    ).exists()
     if is_alone and not has_run:
         return out
     return folder_of_suite

@@ -48,7 +48,12 @@ from judge.run.pipeline import run_pipeline
 from judge.run.preparation import PreparedRun, prepare
 from judge.suite import baseline as baselines
 from judge.suite import load
-from judge.suite.baseline import PAIRS, Baseline, compare_changed_texts, compare_with_baseline
+from judge.suite.baseline import (
+    PAIRS,
+    Baseline,
+    compare_changed_texts,
+    compare_with_baseline,
+)
 from judge.suite.case import Case, Form, Policy, Verdict, joined
 from judge.suite.case_scores import columns
 from judge.suite.evaluate import Outcome, Outcomes, evaluate_case, limits
@@ -225,7 +230,9 @@ def prepare_suites(
     cases: str | Collection[str] | None = None,
     criteria: str | Sequence[str] | None = None,
     out: str | Path | None = None,
-    write: Write = lambda config, ledger: run_sync(lambda: generate(config, ledger=ledger)),
+    write: Write = lambda config, ledger: run_sync(
+        lambda: generate(config, ledger=ledger)
+    ),
     **options: Any,
 ) -> list[PreparedSuite]:
     """Read suites and check everything possible before the first request.
@@ -290,7 +297,9 @@ def _raise_together(errors: Sequence[JudgeError]) -> None:
         raise ConfigError("\n".join(map(str, errors)))
 
 
-def _read_suites(paths: Paths, overrides: SuiteOverrides, errors: list[JudgeError]) -> list[Suite]:
+def _read_suites(
+    paths: Paths, overrides: SuiteOverrides, errors: list[JudgeError]
+) -> list[Suite]:
     """Read all suites; add the errors of those that cannot be read."""
     suites = []
     path_list = [paths] if isinstance(paths, str | Path) else paths
@@ -308,13 +317,13 @@ def _equal_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
         if count > 1:
             same_name = [suite for suite in suites if suite.name == suite_name]
             files = ", ".join(str(suite.path) for suite in same_name)
-            problem = (
-                f"{plural(count, 'suite')} have the name {suite_name} and would share a folder"
-            )
+            problem = f"{plural(count, 'suite')} have the name {suite_name} and would share a folder"
             yield ConfigError(f"{problem}: {files}; rename one")
 
 
-def _apply_overrides(suite: Suite, overrides: SuiteOverrides, undecided: Policy | None) -> Suite:
+def _apply_overrides(
+    suite: Suite, overrides: SuiteOverrides, undecided: Policy | None
+) -> Suite:
     """Return the suite with the options and the policy of the arguments."""
     cases = []
     for case in suite.cases:
@@ -322,7 +331,9 @@ def _apply_overrides(suite: Suite, overrides: SuiteOverrides, undecided: Policy 
         cases.append(case.model_copy(update={"undecided": policy}))
     options = overrides.apply_to(suite.options)
     policy_of_suite = undecided or suite.undecided
-    return replace(suite, options=options, cases=tuple(cases), undecided=policy_of_suite)
+    return replace(
+        suite, options=options, cases=tuple(cases), undecided=policy_of_suite
+    )
 
 
 def _chosen(
@@ -389,7 +400,9 @@ def _prepare_suite(suite: Suite, arguments: _Arguments, write: Write) -> Prepare
     return replace(prepared, runs=runs)
 
 
-def _prepare_texts(suite: Suite, rows: Sequence[Sample], arguments: _Arguments) -> PreparedSuite:
+def _prepare_texts(
+    suite: Suite, rows: Sequence[Sample], arguments: _Arguments
+) -> PreparedSuite:
     """Prepare the runs of a suite on the rows of its data, and find its baseline.
 
     Raises JudgeError.
@@ -409,7 +422,9 @@ def _prepare_texts(suite: Suite, rows: Sequence[Sample], arguments: _Arguments) 
     for form, texts in suite_texts.judged.items():
         if texts.samples:
             pairwise = form == "pairs"
-            to_judge = load.criteria_of_run(suite, criteria, overrides.criteria, pairwise=pairwise)
+            to_judge = load.criteria_of_run(
+                suite, criteria, overrides.criteria, pairwise=pairwise
+            )
             runs[form] = _prepare_run(
                 suite,
                 texts,
@@ -481,7 +496,9 @@ async def run_suites(
     return Outcomes(outcomes)
 
 
-def _cases_of(prepared: PreparedSuite, criterion: str, text: tuple[str, str]) -> list[str]:
+def _cases_of(
+    prepared: PreparedSuite, criterion: str, text: tuple[str, str]
+) -> list[str]:
     """Return the names of the cases that need the score of a text by a criterion."""
     suite_texts = prepared.suite_texts
     names = []
@@ -513,7 +530,9 @@ def _evaluate(prepared: PreparedSuite, results: Mapping[Form, Result]) -> Outcom
     notes += drift.notes
     if baseline.keep is not None and compared.scored is not None:
         drift_cases = {each.case.name for each in judged if each.case.needs_baseline}
-        verdicts, note = _keep_baseline(baseline.keep, compared.scored, drift_cases, verdicts)
+        verdicts, note = _keep_baseline(
+            baseline.keep, compared.scored, drift_cases, verdicts
+        )
         notes.append(note)
     risk = None
     if prepared.risk:
@@ -551,7 +570,9 @@ class _Compared:
     seed: int
 
 
-def _compared_results(prepared: PreparedSuite, results: Mapping[Form, Result]) -> _Compared:
+def _compared_results(
+    prepared: PreparedSuite, results: Mapping[Form, Result]
+) -> _Compared:
     """Return the results of a suite's runs with their baseline."""
     before = prepared.baseline.before
     scored = results.get("texts")
@@ -641,7 +662,9 @@ def _limit_verdicts(
     return limits(suite, result, ranked, tokens=tokens, cost=cost, unpriced=reason)
 
 
-def _notes(results: Mapping[Form, Result], result: Result | None, baseline: Baseline) -> list[str]:
+def _notes(
+    results: Mapping[Form, Result], result: Result | None, baseline: Baseline
+) -> list[str]:
     """Return the notes of the runs, of their servers and of the baseline."""
     notes: list[str] = []
     for run in results.values():
@@ -663,7 +686,9 @@ class _Drift:
     notes: Sequence[str] = ()
 
 
-def _compare_with_baseline(suite: Suite, baseline: Baseline, compared: _Compared) -> _Drift:
+def _compare_with_baseline(
+    suite: Suite, baseline: Baseline, compared: _Compared
+) -> _Drift:
     """Compare the result with the baseline: unchanged texts, and systems whose texts changed."""
     result = compared.result
     earlier_result = compared.before
@@ -715,10 +740,15 @@ def _keep_baseline(
             return True
         return verdict.subject == "case" and verdict.name in drift_cases
 
-    n_others = sum(not verdict.met and not is_about_drift(verdict) for verdict in verdicts)
+    n_others = sum(
+        not verdict.met and not is_about_drift(verdict) for verdict in verdicts
+    )
     if n_others:
         failures = plural(n_others, "failure")
-        return verdicts, f"Baseline not updated ({folder}): {failures} besides changes from it."
+        return (
+            verdicts,
+            f"Baseline not updated ({folder}): {failures} besides changes from it.",
+        )
     scored.save(folder, pages=False, overwrite=True)
     accepted_verdicts = []
     for verdict in verdicts:

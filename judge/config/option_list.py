@@ -28,7 +28,9 @@ class Option:
         member_types: tuple[Any, ...] = (self.annotation,)
         if get_origin(self.annotation) in (Union, UnionType):
             member_types = get_args(self.annotation)
-        return tuple(member_type for member_type in member_types if member_type is not type(None))
+        return tuple(
+            member_type for member_type in member_types if member_type is not type(None)
+        )
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -40,7 +42,9 @@ class Option:
         return tuple(filter(None, values))
 
 
-def run_options(command: Command, config: type[RunConfig] | None = None) -> dict[str, Option]:
+def run_options(
+    command: Command, config: type[RunConfig] | None = None
+) -> dict[str, Option]:
     """Return the options that a command takes by name, in the order of their groups."""
     groups = get_args(Group)
     options: list[Option] = []

@@ -64,7 +64,9 @@ Value = str | int | float | bool
 
 
 Command = Literal["run", "rank", "plan", "card", "diff", "test", "suite"]
-Group = Literal["Data", "Judge", "Scoring", "Metrics", "Limits and cost", "Output", "Advanced"]
+Group = Literal[
+    "Data", "Judge", "Scoring", "Metrics", "Limits and cost", "Output", "Advanced"
+]
 _UNRATED: tuple[Command, ...] = ("diff", "test", "suite")
 _RUNS_ONLY: tuple[Command, ...] = ("card", *_UNRATED)
 
@@ -97,7 +99,9 @@ class RunConfig(BaseModel):
     _rating_rows: Any = PrivateAttr(None)
     _address_set_by: str = PrivateAttr("")
 
-    data: Path | None = _option(None, "Data", "Data file, folder of files, or pattern.", "DATA")
+    data: Path | None = _option(
+        None, "Data", "Data file, folder of files, or pattern.", "DATA"
+    )
     map: dict[str, str | tuple[str, ...]] = _option(
         {},
         "Data",
@@ -108,7 +112,10 @@ class RunConfig(BaseModel):
         (), "Data", "Columns that each hold the outputs of one system.", "COLUMN,..."
     )
     where: dict[str, tuple[Value, ...]] = _option(
-        {}, "Data", "Only rows with one of these values in the column.", "COLUMN=VALUE,..."
+        {},
+        "Data",
+        "Only rows with one of these values in the column.",
+        "COLUMN=VALUE,...",
     )
     against: str | None = _option(
         None,
@@ -119,7 +126,11 @@ class RunConfig(BaseModel):
         lacking=_RUNS_ONLY,
     )
     ratings: Path | None = _option(
-        None, "Data", "File with people's ratings, apart from the data.", "FILE", lacking=_UNRATED
+        None,
+        "Data",
+        "File with people's ratings, apart from the data.",
+        "FILE",
+        lacking=_UNRATED,
     )
     rating_criterion: str = _option(
         "",
@@ -160,10 +171,18 @@ class RunConfig(BaseModel):
         repr=False,
     )
     headers: Headers = _option(
-        {}, "Judge", "HTTP header of each request; repeatable.", "NAME=VALUE", repr=False
+        {},
+        "Judge",
+        "HTTP header of each request; repeatable.",
+        "NAME=VALUE",
+        repr=False,
     )
     system_message: str | None = _option(
-        None, "Judge", "System message, sent before the prompt.", "TEXT", lacking=("diff",)
+        None,
+        "Judge",
+        "System message, sent before the prompt.",
+        "TEXT",
+        lacking=("diff",),
     )
     reasoning_effort: str | None = _option(
         None,
@@ -172,15 +191,25 @@ class RunConfig(BaseModel):
         "EFFORT",
         pattern=r"^[\w-]*$",
     )
-    extra_body: ExtraBody = _option({}, "Judge", "Further keys of each request, as JSON.", "JSON")
+    extra_body: ExtraBody = _option(
+        {}, "Judge", "Further keys of each request, as JSON.", "JSON"
+    )
     temperature: float | None = _option(
-        None, "Judge", "Sampling temperature (default: 0; 1 for several draws).", "T", ge=0, le=2
+        None,
+        "Judge",
+        "Sampling temperature (default: 0; 1 for several draws).",
+        "T",
+        ge=0,
+        le=2,
     )
     max_tokens: int | None = _option(
         None, "Judge", "Longest reply (default: by the kind of reply).", "N", ge=1
     )
     replay: Path | None = _option(
-        None, "Judge", "Recording that answers instead of the model, offline.", "CALLS.jsonl"
+        None,
+        "Judge",
+        "Recording that answers instead of the model, offline.",
+        "CALLS.jsonl",
     )
 
     criteria: tuple[str, ...] | None = _option(
@@ -201,7 +230,12 @@ class RunConfig(BaseModel):
         "auto", "Scoring", "How a score is computed.", "METHOD"
     )
     draws: int = _option(
-        20, "Scoring", "Replies to draw if a score is a mean of samples.", "N", ge=1, le=1000
+        20,
+        "Scoring",
+        "Replies to draw if a score is a mean of samples.",
+        "N",
+        ge=1,
+        le=1000,
     )
     min_mass: float = _option(
         0.5,
@@ -215,10 +249,15 @@ class RunConfig(BaseModel):
         None, "Scoring", "Content of a reply (default: the criterion's own).", "KIND"
     )
     strict: bool = _option(
-        False, "Scoring", "Read a score only in the requested form; ask no repair question."
+        False,
+        "Scoring",
+        "Read a score only in the requested form; ask no repair question.",
     )
     repair: Literal["on", "off"] = _option(
-        "on", "Scoring", "Ask once more, for the score alone, if a reply has none.", "on|off"
+        "on",
+        "Scoring",
+        "Ask once more, for the score alone, if a reply has none.",
+        "on|off",
     )
     structured: bool = _option(
         False, "Scoring", "Ask for replies as JSON objects (response_format)."
@@ -296,7 +335,11 @@ class RunConfig(BaseModel):
         "AMOUNT",
     )
     deadline: float | None = _option(
-        None, "Limits and cost", "Stop judging after N seconds; re-run to resume.", "SECONDS", gt=0
+        None,
+        "Limits and cost",
+        "Stop judging after N seconds; re-run to resume.",
+        "SECONDS",
+        gt=0,
     )
     rpm: int | None = _option(
         None,
@@ -306,7 +349,11 @@ class RunConfig(BaseModel):
         ge=1,
     )
     tpm: int | None = _option(
-        None, "Limits and cost", "Tokens per minute (default: the server's rate limit).", "N", ge=1
+        None,
+        "Limits and cost",
+        "Tokens per minute (default: the server's rate limit).",
+        "N",
+        ge=1,
     )
     max_concurrency: int = _option(
         64, "Limits and cost", "Maximum requests in flight.", "N", ge=1, le=10_000
@@ -314,9 +361,14 @@ class RunConfig(BaseModel):
     timeout: float = _option(
         120.0, "Limits and cost", "Seconds to wait for a reply.", "SECONDS", gt=0
     )
-    retries: int = _option(5, "Limits and cost", "Retries of a failed request.", "N", ge=0)
+    retries: int = _option(
+        5, "Limits and cost", "Retries of a failed request.", "N", ge=0
+    )
     cache: Path | Literal[False] | None = _option(
-        None, "Limits and cost", "Folder of the reply cache (default: ~/.cache/judge).", "DIR"
+        None,
+        "Limits and cost",
+        "Folder of the reply cache (default: ~/.cache/judge).",
+        "DIR",
     )
 
     out: Path | None = _option(
@@ -333,7 +385,11 @@ class RunConfig(BaseModel):
         lacking=("diff", "suite"),
     )
     title: str | None = _option(
-        None, "Output", "Title of the report (default: data and judge).", "TEXT", lacking=_RUNS_ONLY
+        None,
+        "Output",
+        "Title of the report (default: data and judge).",
+        "TEXT",
+        lacking=_RUNS_ONLY,
     )
     record: Path | None = _option(
         None,
@@ -380,7 +436,9 @@ class RunConfig(BaseModel):
         return self.systems
 
     @classmethod
-    def load(cls, file: str | Path | None = None, options: Mapping[str, Any] | None = None) -> Self:
+    def load(
+        cls, file: str | Path | None = None, options: Mapping[str, Any] | None = None
+    ) -> Self:
         """Return the configuration of a YAML file, if any, overridden by `options`.
 
         Paths in the file are relative to the file. Raises ConfigError.
@@ -411,7 +469,9 @@ class RunConfig(BaseModel):
         return config
 
     @classmethod
-    def _refusal(cls, error: ValidationError, location_by_key: Mapping[str, str]) -> str:
+    def _refusal(
+        cls, error: ValidationError, location_by_key: Mapping[str, str]
+    ) -> str:
         """Return the message about the first value that is refused.
 
         It begins with the location of a value from the file, or else with the option.
@@ -420,7 +480,9 @@ class RunConfig(BaseModel):
         option_name, *inner = map(str, refused.path or ("",))
         in_file = option_name in location_by_key
         location = (
-            f"{location_by_key[option_name]}{option_name}" if in_file else option(option_name)
+            f"{location_by_key[option_name]}{option_name}"
+            if in_file
+            else option(option_name)
         )
         within = [path_part for path_part in inner if not path_part.isdigit()]
         message = problem_of(
@@ -438,9 +500,13 @@ class RunConfig(BaseModel):
         # The name and the label are no settings of a run.
         names = judge.model_fields_set - {"name", "label"}
         shared_names = names & type(self).model_fields.keys()
-        all_settings = {field_name: getattr(judge, field_name) for field_name in shared_names}
+        all_settings = {
+            field_name: getattr(judge, field_name) for field_name in shared_names
+        }
         own_settings = {
-            field_name: value for field_name, value in all_settings.items() if value is not None
+            field_name: value
+            for field_name, value in all_settings.items()
+            if value is not None
         }
         # A judge's own variable for its key replaces the run's command, too.
         if "key_env" in own_settings:
@@ -494,13 +560,17 @@ class RunConfig(BaseModel):
             return value
         return "on" if value else "off"
 
-    @field_validator("language", mode="before", json_schema_input_type=LanguageChoice | None)
+    @field_validator(
+        "language", mode="before", json_schema_input_type=LanguageChoice | None
+    )
     @classmethod
     def parse_language(cls, value: Any) -> Any:
         """Accept `auto`, the default: the language of most words of the data."""
         return None if value == "auto" else value
 
-    @field_validator("map", mode="before", json_schema_input_type=dict[str, str | list[str]])
+    @field_validator(
+        "map", mode="before", json_schema_input_type=dict[str, str | list[str]]
+    )
     @classmethod
     def parse_map(cls, value: Any) -> Any:
         """Accept `item=doc_id,output=summary`; a repeated field has several columns."""
@@ -519,7 +589,9 @@ class RunConfig(BaseModel):
                 raise ValueError(f"{field!r}: a column is listed twice")
             former, dot, criterion = str(field).partition(".")
             if former == "human":
-                raise ValueError(f"{field!r}: people's ratings are called rating{dot}{criterion}")
+                raise ValueError(
+                    f"{field!r}: people's ratings are called rating{dot}{criterion}"
+                )
             if len(columns) > 1 and not str(field).startswith("rating."):
                 raise ValueError(
                     f"{field!r}: name one column; only ratings (rating.CRITERION) may have "
@@ -528,7 +600,9 @@ class RunConfig(BaseModel):
             mapping[field] = columns if len(columns) > 1 else columns[0]
         return mapping
 
-    @field_validator("where", mode="before", json_schema_input_type=dict[str, Value | list[Value]])
+    @field_validator(
+        "where", mode="before", json_schema_input_type=dict[str, Value | list[Value]]
+    )
     @classmethod
     def parse_where(cls, value: Any) -> Any:
         """Accept `lang=ja,channel=email`; the values of a repeated column are alternatives."""
@@ -549,7 +623,9 @@ class RunConfig(BaseModel):
                 )
         return alternatives
 
-    @field_validator("set", mode="before", json_schema_input_type=dict[str, dict[str, Any]])
+    @field_validator(
+        "set", mode="before", json_schema_input_type=dict[str, dict[str, Any]]
+    )
     @classmethod
     def parse_metric_options(cls, value: Any) -> Any:
         """Accept `rouge.stem=false`, whose value is YAML, and layers of options.
@@ -564,16 +640,22 @@ class RunConfig(BaseModel):
                 option_path, equals, text = layer.partition("=")
                 metric, dot, option_name = option_path.strip().partition(".")
                 if not (equals and dot and metric and option_name):
-                    raise ValueError("write METRIC.OPTION=VALUE, such as rouge.stem=false")
+                    raise ValueError(
+                        "write METRIC.OPTION=VALUE, such as rouge.stem=false"
+                    )
                 try:
                     options = {metric: {option_name: yaml_lines.values(text)}}
                 except yaml_lines.Malformed:
-                    raise ValueError("the value is not YAML; put quotes around a text") from None
+                    raise ValueError(
+                        "the value is not YAML; put quotes around a text"
+                    ) from None
             if not isinstance(options, Mapping):
                 return layer
             for metric, metric_options in options.items():
                 earlier_options = merged.get(metric)
-                if isinstance(earlier_options, dict) and isinstance(metric_options, dict):
+                if isinstance(earlier_options, dict) and isinstance(
+                    metric_options, dict
+                ):
                     merged[metric] = {**earlier_options, **metric_options}
                 else:
                     merged[metric] = metric_options
@@ -589,7 +671,9 @@ class RunConfig(BaseModel):
         """Accept names, files, sentences `NAME: QUESTION` and keys such as {name: ..., question: ...}."""
         return to_entries(value)
 
-    @field_validator("sentence_marks", mode="before", json_schema_input_type=str | list[str])
+    @field_validator(
+        "sentence_marks", mode="before", json_schema_input_type=str | list[str]
+    )
     @classmethod
     def parse_marks(cls, value: Any) -> Any:
         """Accept `<q>,<n>`."""
@@ -627,7 +711,9 @@ class RunConfig(BaseModel):
         if not isinstance(column_names, list | tuple):
             return value
         is_blank = isinstance(value, str) and not value.strip()
-        if is_blank or not all(str(column_name).strip() for column_name in column_names):
+        if is_blank or not all(
+            str(column_name).strip() for column_name in column_names
+        ):
             raise ValueError("a name of a column is empty; write one such as helpful")
         parts = [str(column_name).partition("=") for column_name in column_names]
         better_by_name: dict[str, str] = {}
@@ -635,7 +721,9 @@ class RunConfig(BaseModel):
             better_by_name[column_name.strip()] = better.strip() if equals else "higher"
         return better_by_name
 
-    @field_validator("model", mode="before", json_schema_input_type=str | Judge | list[str | Judge])
+    @field_validator(
+        "model", mode="before", json_schema_input_type=str | Judge | list[str | Judge]
+    )
     @classmethod
     def parse_model(cls, value: Any) -> Any:
         """Accept one name, one mapping, or a list of either."""
@@ -646,7 +734,9 @@ class RunConfig(BaseModel):
                 raise ValueError(
                     f"{judge} is a file; for replies that you wrote, write {_SCRIPTED}{judge}"
                 )
-        return tuple({"name": judge} if isinstance(judge, str) else judge for judge in judges)
+        return tuple(
+            {"name": judge} if isinstance(judge, str) else judge for judge in judges
+        )
 
     @field_validator("budget", mode="before", json_schema_input_type=str)
     @classmethod
@@ -656,7 +746,9 @@ class RunConfig(BaseModel):
             return value
         return parse_budget(value)
 
-    @field_validator("cache", mode="before", json_schema_input_type=Path | Literal[False])
+    @field_validator(
+        "cache", mode="before", json_schema_input_type=Path | Literal[False]
+    )
     @classmethod
     def parse_cache(cls, value: Any) -> Any:
         """Accept a folder, or False for none; an address never becomes a folder."""
@@ -671,11 +763,15 @@ def _expand_reasons(options: dict[str, Any]) -> None:
     """Replace the option `reasons` by the `reply` that it is short for. Raises ConfigError."""
     reasons = options.pop("reasons", False)
     if not isinstance(reasons, bool):
-        raise ConfigError(f"{option('reasons')}: write True or False, not {reasons!r:.100}")
+        raise ConfigError(
+            f"{option('reasons')}: write True or False, not {reasons!r:.100}"
+        )
     if not reasons:
         return
     if options.get("reply", WITH_REASONS) != WITH_REASONS:
-        raise ConfigError(f"{option('reasons')} and {option('reply')}: give one of them")
+        raise ConfigError(
+            f"{option('reasons')} and {option('reply')}: give one of them"
+        )
     options["reply"] = WITH_REASONS
 
 
@@ -689,7 +785,9 @@ class RankConfig(RunConfig):
         "CRITERION,...",
     )
     # A run.yaml that judge run shares may have metrics: a note says that a ranking has none.
-    metrics: tuple[str, ...] | None = _option((), "Metrics", "Of judge run.", lacking=("rank",))
+    metrics: tuple[str, ...] | None = _option(
+        (), "Metrics", "Of judge run.", lacking=("rank",)
+    )
     orders: Literal[1, 2] = _option(
         2, "Scoring", "Orders in which to show each pair of texts.", "N"
     )
@@ -742,7 +840,10 @@ def resolve_value(option_name: str, value: Any, folder: Path) -> Any:
     if option_name == "systems" and isinstance(value, dict):
         return resolve_systems(value, folder, _resolve_judge)
     if option_name == "set" and isinstance(value, dict):
-        return {metric: _resolve_options(options, folder) for metric, options in value.items()}
+        return {
+            metric: _resolve_options(options, folder)
+            for metric, options in value.items()
+        }
     if option_name == "model":
         judges = value if isinstance(value, list) else [value]
         return [_resolve_judge(judge, folder) for judge in judges]

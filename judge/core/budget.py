@@ -11,7 +11,8 @@ LARGEST = 10**15
 """The largest number that an option takes: arithmetic beyond it fails."""
 # "$5", "2.50 usd", "200_000tokens", "2mtokens"
 _AMOUNT = re.compile(
-    r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))", re.IGNORECASE
+    r"(?:\$ ?(\d[\d,_]*(?:\.\d+)?)|(\d[\d,_]*(?:\.\d+)?) ?(usd|\$|[km]?tokens?))",
+    re.IGNORECASE,
 )
 _FACTORS = {"k": 1e3, "m": 1e6}
 

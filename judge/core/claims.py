@@ -39,7 +39,9 @@ def encode(claims: Iterable[Claim]) -> str:
 
     A span is `[start, end]` or null.
     """
-    rows = [[claim.text, claim.probability, claim.span, claim.evidence] for claim in claims]
+    rows = [
+        [claim.text, claim.probability, claim.span, claim.evidence] for claim in claims
+    ]
     return json.dumps({"claims": rows}, ensure_ascii=False)
 
 

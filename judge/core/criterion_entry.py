@@ -76,7 +76,9 @@ def split_entries(text: str) -> list[str]:
 def refuse_none(names: Any) -> None:
     """Raise ValueError for a list that has `none`, which stands for the empty list, and more."""
     if isinstance(names, list | tuple) and len(names) > 1 and "none" in names:
-        raise ValueError("none stands for an empty list; name it alone, or leave it out")
+        raise ValueError(
+            "none stands for an empty list; name it alone, or leave it out"
+        )
 
 
 def _starts_new_entry(entry: str, previous_entry: str) -> bool:
@@ -110,7 +112,9 @@ def to_entries(value: Any) -> Any:
                 keys = yaml_lines.values(written_entry)
             except yaml_lines.Malformed as error:
                 raise ValueError(f"{written_entry[:40]}...: {error}") from None
-        entries += _entries_of_keys(keys) if isinstance(keys, Mapping) else [written_entry]
+        entries += (
+            _entries_of_keys(keys) if isinstance(keys, Mapping) else [written_entry]
+        )
     return entries
 
 
@@ -128,13 +132,17 @@ def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
             raise ValueError(f"{criterion_name}: {error}") from None
     nameless = sorted(_WITHOUT_NAME & keys.keys())
     if nameless:
-        raise ValueError(f"{nameless[0]}: the criterion has no name; write name: NAME beside it")
+        raise ValueError(
+            f"{nameless[0]}: the criterion has no name; write name: NAME beside it"
+        )
     entries = []
     for criterion_name, value in keys.items():
         if isinstance(value, Mapping):
             entries += _entries_of_keys({"name": criterion_name, **value})
             continue
-        sentence = f"{criterion_name}: {value.strip()}" if isinstance(value, str) else ""
+        sentence = (
+            f"{criterion_name}: {value.strip()}" if isinstance(value, str) else ""
+        )
         if not _SENTENCE.fullmatch(sentence):
             raise ValueError(
                 f"{str(criterion_name)!r:.60}: write NAME: QUESTION, or the keys of a criterion "

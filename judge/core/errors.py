@@ -87,7 +87,9 @@ class ParseError(JudgeError):
     begin, if known.
     """
 
-    def __init__(self, message: str, raw: str = "", position: int | None = None) -> None:
+    def __init__(
+        self, message: str, raw: str = "", position: int | None = None
+    ) -> None:
         super().__init__(message)
         self.raw = raw
         self.position = position

@@ -203,7 +203,9 @@ _READY = ".judge-ready"
 _STORE_LOCK = ".judge-lock"
 
 
-def store(folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = ()) -> None:
+def store(
+    folder: Path, contents: Mapping[str, bytes], *, drop: Iterable[str] = ()
+) -> None:
     """Write these files so that nobody finds old and new ones together.
 
     All are written into a separate folder first. When they are complete, the files to `drop` and

@@ -21,7 +21,9 @@ _MAX_NAME = 60  # characters
 
 # Controls that a terminal obeys or a page cannot have, and the marks that reorder the text around
 # them (the Trojan Source set, CVE-2021-42574). The plain direction marks of Arabic and Hebrew stay.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+_UNSAFE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+)
 
 
 def escape_controls(text: str) -> str:
@@ -124,7 +126,11 @@ def format_interval(
     lower_end = number(factor * lower_bound, places)
     upper_end = number(factor * upper_bound, places)
     more_places = places
-    while lower_end == upper_end and lower_bound < upper_bound and more_places < places + 3:
+    while (
+        lower_end == upper_end
+        and lower_bound < upper_bound
+        and more_places < places + 3
+    ):
         more_places += 1
         lower_end = number(factor * lower_bound, more_places)
         upper_end = number(factor * upper_bound, more_places)
@@ -207,7 +213,9 @@ def no_ansi() -> bool:
 
 def json_text(value: Any) -> str:
     """Write a document as strict JSON, indented."""
-    return json.dumps(to_json(value), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return (
+        json.dumps(to_json(value), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    )
 
 
 def to_json(value: Any) -> Any:
@@ -221,11 +229,15 @@ def to_json(value: Any) -> Any:
     if isinstance(value, str):
         return whole(value)
     if isinstance(value, Mapping):
-        return {whole(str(key)): to_json(inner_value) for key, inner_value in value.items()}
+        return {
+            whole(str(key)): to_json(inner_value) for key, inner_value in value.items()
+        }
     if isinstance(value, list | tuple):
         return [to_json(inner_value) for inner_value in value]
     if is_dataclass(value) and not isinstance(value, Signature):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        return {
+            field.name: to_json(getattr(value, field.name)) for field in fields(value)
+        }
     if value is None or isinstance(value, bool | int):
         return value
     return str(value)

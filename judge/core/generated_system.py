@@ -17,7 +17,9 @@ from judge.core.request_options import Judge, ModelSettings
 class GeneratedSystem(ModelSettings):
     """A prompt file and a model. Without an own address, key or headers, it has the run's."""
 
-    prompt: Path = Field(description="Jinja file of the prompt; it reads the data's columns.")
+    prompt: Path = Field(
+        description="Jinja file of the prompt; it reads the data's columns."
+    )
     model: str = Field(min_length=1, description="Name of the model.")
     max_tokens: int = Field(default=1024, ge=1, description="Longest output.")
     temperature: float | None = Field(
@@ -26,7 +28,9 @@ class GeneratedSystem(ModelSettings):
         le=2,
         description="Sampling temperature (default: 0; 1 for several generations).",
     )
-    generations: int = Field(default=1, ge=1, le=100, description="Outputs for each item.")
+    generations: int = Field(
+        default=1, ge=1, le=100, description="Outputs for each item."
+    )
 
     @property
     def requested_model(self) -> Judge:
@@ -45,7 +49,9 @@ def _parse_system(system_name: str, spec: Any) -> Any:
     if isinstance(spec, str | Path | GeneratedSystem):
         return spec
     if not isinstance(spec, Mapping):
-        raise ValueError(f"{system_name}: write its prompt and model, or a file of its outputs")
+        raise ValueError(
+            f"{system_name}: write its prompt and model, or a file of its outputs"
+        )
     try:
         return GeneratedSystem.model_validate(spec)
     except ValidationError as error:
@@ -54,7 +60,9 @@ def _parse_system(system_name: str, spec: Any) -> Any:
         if invalid_value.is_unknown_key and first_key == FORMER_SYSTEM:
             message = f"{first_key}: {two_meanings_of_system('system_message: TEXT')}"
         elif invalid_value.is_unknown_key:
-            message = unknown_name_message("key", first_key, sorted(GeneratedSystem.model_fields))
+            message = unknown_name_message(
+                "key", first_key, sorted(GeneratedSystem.model_fields)
+            )
         elif invalid_value.kind == "missing":
             message = f"write its {first_key}"
         elif first_key == "model":
@@ -74,18 +82,25 @@ def _parse_systems(value: Any) -> Any:
     if isinstance(value, list | tuple):
         # A union of types would name its types in the error.
         if not all(isinstance(system_name, str) for system_name in value):
-            raise ValueError("write the names of columns as text, in quotes if they are numbers")
+            raise ValueError(
+                "write the names of columns as text, in quotes if they are numbers"
+            )
         return value
     if not isinstance(value, str):
-        raise ValueError("write a list of columns, or for each system what writes its outputs")
-    system_names = [system_name.strip() for system_name in value.split(",") if system_name.strip()]
+        raise ValueError(
+            "write a list of columns, or for each system what writes its outputs"
+        )
+    system_names = [
+        system_name.strip() for system_name in value.split(",") if system_name.strip()
+    ]
     return [] if system_names == ["none"] else system_names
 
 
 Systems = Annotated[
     tuple[str, ...] | dict[str, GeneratedSystem | Path],
     BeforeValidator(
-        _parse_systems, json_schema_input_type=str | list[str] | dict[str, GeneratedSystem | Path]
+        _parse_systems,
+        json_schema_input_type=str | list[str] | dict[str, GeneratedSystem | Path],
     ),
 ]
 """Columns of outputs, or for each system a file of outputs, or a prompt and a model."""

@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "vocab.json", "vocab.txt", "*.model")
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.json",
+    "vocab.txt",
+    "*.model",
+)
 PATTERNS = (
     "config.json",
     "generation_config.json",
@@ -110,7 +116,9 @@ class ModelFiles:
             return
         # Some models of a kind that transformers has also bring their older code, which is not
         # used.
-        module = import_optional("transformers.models.auto.configuration_auto", self.who)
+        module = import_optional(
+            "transformers.models.auto.configuration_auto", self.who
+        )
         if config.get("model_type") not in module.CONFIG_MAPPING_NAMES:
             raise self.error(
                 "it needs its own code, which judge never runs (trust_remote_code stays off): "
@@ -120,7 +128,9 @@ class ModelFiles:
     def check_head(self, head: str, advice: str) -> None:
         """Raise ConfigError, with `advice`, for a model without this `head`."""
         architectures = self.config().get("architectures") or []
-        if architectures and not any(head in str(architecture) for architecture in architectures):
+        if architectures and not any(
+            head in str(architecture) for architecture in architectures
+        ):
             raise self.error(f"it is a {architectures[0]}, {advice}")
 
     def error(self, why: str) -> ConfigError:
@@ -182,12 +192,16 @@ def missing_files(folder: Path) -> list[str]:
         return [*missing_names, _WEIGHTS]
     try:
         index = json.loads((folder / _INDEX).read_text("utf-8"))
-        weight_files = {str(weight_file) for weight_file in index["weight_map"].values()}
+        weight_files = {
+            str(weight_file) for weight_file in index["weight_map"].values()
+        }
     # A damaged index is as good as none.
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [*missing_names, _INDEX]
     missing_parts = [
-        weight_file for weight_file in weight_files if not (folder / weight_file).is_file()
+        weight_file
+        for weight_file in weight_files
+        if not (folder / weight_file).is_file()
     ]
     return missing_names + sorted(missing_parts)
 
@@ -241,7 +255,9 @@ def cached_models() -> dict[str, Path]:
             snapshot_folder = model_folder / "snapshots" / revision
             if (snapshot_folder / "config.json").is_file():
                 # "models--facebook--bart-large" is facebook/bart-large.
-                model_name = model_folder.name.removeprefix("models--").replace("--", "/")
+                model_name = model_folder.name.removeprefix("models--").replace(
+                    "--", "/"
+                )
                 models[model_name] = snapshot_folder
     return models
 
@@ -290,7 +306,15 @@ def _digest_file(folder: Path, files: Sequence[Path], cache: Path) -> Path:
 
 # transformers asks for these packages by name.
 _TOKENIZER_PACKAGES = ("sentencepiece", "protobuf", "fugashi", "unidic_lite")
-_LOAD_ERRORS = (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, RuntimeError)
+_LOAD_ERRORS = (
+    OSError,
+    ValueError,
+    TypeError,
+    KeyError,
+    AttributeError,
+    ImportError,
+    RuntimeError,
+)
 _OFFLINE = {"local_files_only": True, "trust_remote_code": False}
 
 
@@ -299,13 +323,17 @@ def load_tokenizer(files: ModelFiles) -> Any:
     transformers = import_optional("transformers", files.who)
     try:
         with silenced():
-            return transformers.AutoTokenizer.from_pretrained(str(files.folder), **_OFFLINE)
+            return transformers.AutoTokenizer.from_pretrained(
+                str(files.folder), **_OFFLINE
+            )
     except Exception as error:
         # transformers raises many types of exceptions for a damaged file.
         for package in _TOKENIZER_PACKAGES:
             if package in str(error):
                 raise missing(package.replace("_", "-"), files.who, "qags") from error
-        raise files.error(f"its tokenizer cannot be loaded: {first_line(error)}") from error
+        raise files.error(
+            f"its tokenizer cannot be loaded: {first_line(error)}"
+        ) from error
 
 
 def load(
@@ -337,16 +365,22 @@ def load(
             loaded = network_class.from_pretrained(str(files.folder), **load_options)
             network, loading_info = loaded
     except (*_LOAD_ERRORS, damaged_file) as error:
-        raise files.error(f"its network cannot be loaded: {first_line(error)}") from error
+        raise files.error(
+            f"its network cannot be loaded: {first_line(error)}"
+        ) from error
     tokenizer_size = len(tokenizer)
     network_size = getattr(network.config, "vocab_size", None) or 0
     # A network may have some spare rows, but a tokenizer of half its size lacks files.
     if tokenizer_size < network_size // 2:
-        sizes = f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}"
+        sizes = (
+            f"its tokenizer has {tokenizer_size:,} tokens, its network {network_size:,}"
+        )
         raise files.error(f"{sizes}: get the tokenizer's files again")
     # transformers fills missing weights with random numbers.
     missing_keys = loading_info["missing_keys"]
-    missing_weights = sorted(weight_name for weight_name in missing_keys if not spare(weight_name))
+    missing_weights = sorted(
+        weight_name for weight_name in missing_keys if not spare(weight_name)
+    )
     if missing_weights:
         raise files.error(f"its weights lack {missing_weights[0]}: get its files again")
     return tokenizer, network.eval()
@@ -415,7 +449,9 @@ class LoadedModel:
 
         `tokens` are read together. Raises ConfigError.
         """
-        all_windows = [window for windows_of_pair in windows for window in windows_of_pair]
+        all_windows = [
+            window for windows_of_pair in windows for window in windows_of_pair
+        ]
         lengths = [len(window.ids) for window in all_windows]
         outputs_by_window: dict[int, list[npt.NDArray[np.float64]]] = {}
         for batch in batches(lengths, tokens or self.batch_tokens):
@@ -427,7 +463,9 @@ class LoadedModel:
             ids = [window.ids for window in batch_windows]
             arrays = self.outputs(ids, *names, **more)
             for row, index in enumerate(batch):
-                outputs_by_window[index] = [array[row].astype(float) for array in arrays]
+                outputs_by_window[index] = [
+                    array[row].astype(float) for array in arrays
+                ]
         result = []
         first_row = 0
         for windows_of_pair in windows:
@@ -655,7 +693,9 @@ class SlowPairTokenizer:
     ) -> _SlowWindow:
         first_ids = ids[0][cuts[0]]
         second_ids = ids[1][cuts[1]]
-        type_ids = list(self._tokenizer.create_token_type_ids_from_sequences(first_ids, second_ids))
+        type_ids = list(
+            self._tokenizer.create_token_type_ids_from_sequences(first_ids, second_ids)
+        )
         window = _SlowWindow([], type_ids, [], [])
         # -1 and -2 mark the positions of the two texts among the special tokens.
         layout = self._tokenizer.build_inputs_with_special_tokens([-1], [-2])
@@ -703,7 +743,9 @@ def padded(
     return rows, mask
 
 
-def batches(lengths: Sequence[int], tokens: int, *, mixed: bool = False) -> list[list[int]]:
+def batches(
+    lengths: Sequence[int], tokens: int, *, mixed: bool = False
+) -> list[list[int]]:
     """Group the indices of `lengths`, longest first, into batches of `tokens` padded tokens.
 
     A longer text has a batch of its own. Unless `mixed`, the lengths in a batch differ by an eighth

@@ -259,7 +259,17 @@ _TIES = (
     "平局", "平手", "差不多", "一样", "一樣", "相当", "相當",
     "一样好", "一樣好", "同样好", "同樣好", "不相上下", "旗鼓相当", "旗鼓相當",
 )  # fmt: skip
-_TENS = ("ten", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_TENS = (
+    "ten",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+)
 _ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _HAN_DIGITS = "一二三四五六七八九"
 _KOREAN_DIGITS = "일이삼사오육칠팔구"
@@ -359,7 +369,9 @@ class _NumberSpellings:
 def _spellings(number: int) -> _NumberSpellings:
     """Return how a number from 11 to 100 is written."""
     if number == 100:
-        return _NumberSpellings(["一百", "百"], ["백", "일백"], ["one hundred", "a hundred"])
+        return _NumberSpellings(
+            ["一百", "百"], ["백", "일백"], ["one hundred", "a hundred"]
+        )
     tens, ones = divmod(number, 10)
     han = _tens_and_ones(tens, ones, _HAN_DIGITS, "十")
     korean = _tens_and_ones(tens, ones, _KOREAN_DIGITS, "십")
@@ -370,7 +382,10 @@ def _spellings(number: int) -> _NumberSpellings:
         english = [word_for_tens]
         if ones:
             word_for_ones = _ONES[ones - 1]
-            english = [f"{word_for_tens}-{word_for_ones}", f"{word_for_tens} {word_for_ones}"]
+            english = [
+                f"{word_for_tens}-{word_for_ones}",
+                f"{word_for_tens} {word_for_ones}",
+            ]
     return _NumberSpellings([han], [korean], english)
 
 
@@ -402,7 +417,9 @@ def _yes_and_no(scale: Scale, index: LabelIndex) -> dict[str, str]:
     """
     if len(scale.labels) != 2:
         return {}
-    spelling_by_label = {label: spelling.casefold() for spelling, label in index.labels.items()}
+    spelling_by_label = {
+        label: spelling.casefold() for spelling, label in index.labels.items()
+    }
     for good, bad in (scale.labels, scale.labels[::-1]):
         good_word = spelling_by_label.get(good, "")
         bad_word = spelling_by_label.get(bad, "")

@@ -48,7 +48,9 @@ def longest_piece(text: str, measure: Callable[[str], int] = len) -> int:
     return max(widths, default=0)
 
 
-def break_offsets(text: str, width: int, measure: Callable[[str], int] = len) -> list[int]:
+def break_offsets(
+    text: str, width: int, measure: Callable[[str], int] = len
+) -> list[int]:
     """Return where the second and later lines begin if none is wider than `width` (at least 1).
 
     Lines end at spaces. Only a name that is wider than a line is broken between its pieces, and
@@ -77,7 +79,9 @@ def break_offsets(text: str, width: int, measure: Callable[[str], int] = len) ->
     return offsets
 
 
-def _fitting_pieces(text: str, width: int, measure: Callable[[str], int]) -> Iterator[str]:
+def _fitting_pieces(
+    text: str, width: int, measure: Callable[[str], int]
+) -> Iterator[str]:
     """Yield what stands between spaces, or its pieces if it is wider than a line."""
     for between_spaces in _SPACE.split(text):
         if measure(between_spaces.rstrip()) <= width:
@@ -89,4 +93,6 @@ def _fitting_pieces(text: str, width: int, measure: Callable[[str], int]) -> Ite
 def wrapped(text: str, width: int, measure: Callable[[str], int] = len) -> list[str]:
     """Return the text in the lines of `break_offsets`, without spaces at their ends."""
     offsets = [0, *break_offsets(text, width, measure), len(text)]
-    return [text[line_start:line_end].rstrip() for line_start, line_end in pairwise(offsets)]
+    return [
+        text[line_start:line_end].rstrip() for line_start, line_end in pairwise(offsets)
+    ]

@@ -8,7 +8,9 @@ import re
 _FIRST_MARK = re.compile(rb"^<<<<<<< ", re.MULTILINE)
 _MARKS = "the lines that begin with <<<<<<<, ======= or >>>>>>>"
 ADVICE = f"a merge conflict: keep one side, and delete the other and {_MARKS}"
-ADVICE_FOR_LINES = f"a merge conflict: delete {_MARKS}, and keep the lines of both sides"
+ADVICE_FOR_LINES = (
+    f"a merge conflict: delete {_MARKS}, and keep the lines of both sides"
+)
 """For a file of lines that do not depend on each other, such as a recording."""
 
 

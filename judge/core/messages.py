@@ -43,7 +43,9 @@ def option(option_name: str, value: Any = _NO_VALUE) -> str:
     command line, a sequence is `a,b`, and True and False are `--structured` and `--no-cache`.
     """
     if in_python():
-        return option_name if value is _NO_VALUE else f"{option_name}={_as_python(value)}"
+        return (
+            option_name if value is _NO_VALUE else f"{option_name}={_as_python(value)}"
+        )
     dashed_name = option_name.replace("_", "-")
     if value is False:
         return f"--no-{dashed_name}"
@@ -55,7 +57,9 @@ def option(option_name: str, value: Any = _NO_VALUE) -> str:
 def advice_on_thinking() -> str:
     """Return what to change if thinking takes up all of a model's reply."""
     none = option("reasoning_effort", "none")
-    return f"allow more with {option('max_tokens')}, or less thinking with {none} (or low)"
+    return (
+        f"allow more with {option('max_tokens')}, or less thinking with {none} (or low)"
+    )
 
 
 def command(command_name: str) -> str:

@@ -13,7 +13,9 @@ _INVISIBLE = (
     "\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
 )
 _MINUS_SIGNS = "\u2010\u2011\u207b\u208b\u2212"
-_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(map(ord, _MINUS_SIGNS), "-")
+_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(
+    map(ord, _MINUS_SIGNS), "-"
+)
 
 
 def fold(text: str) -> str:
@@ -45,7 +47,10 @@ def whole_value(value: Any) -> Any:
             return whole(value)
         return value
     if isinstance(value, Mapping):
-        return {whole_value(key): whole_value(inner_value) for key, inner_value in value.items()}
+        return {
+            whole_value(key): whole_value(inner_value)
+            for key, inner_value in value.items()
+        }
     if type(value) in (list, tuple):
         return type(value)(map(whole_value, value))
     return value

@@ -19,7 +19,9 @@ def refuse_bomb(file: Any, size: int) -> None:
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     expanded = sum(group.total_byte_size for group in groups)
     if metadata.num_rows > max(_ROWS_THAT_FIT, size * _ROWS_PER_BYTE):
-        raise ValueError(f"it claims {metadata.num_rows:,} rows in a file of {size:,} bytes")
+        raise ValueError(
+            f"it claims {metadata.num_rows:,} rows in a file of {size:,} bytes"
+        )
     if expanded > max(_BYTES_THAT_FIT, size * _BYTES_PER_BYTE):
         raise ValueError(f"it claims {expanded:,} bytes in a file of {size:,} bytes")
 

@@ -129,10 +129,16 @@ def document(finished: Any) -> Any:
 
 def fragment(finished: Any) -> str:
     """Return the finding and the summary of a result as HTML for a notebook."""
-    return str(import_module("judge.report.renderers.html").fragment(document(finished)))
+    return str(
+        import_module("judge.report.renderers.html").fragment(document(finished))
+    )
 
 
-_OPTIONS = {"console": ("full", "colour", "width"), "csv": ("wide",), "latex": ("full",)}
+_OPTIONS = {
+    "console": ("full", "colour", "width"),
+    "csv": ("wide",),
+    "latex": ("full",),
+}
 
 
 def write(report: Any, format: str = "console", **options: Any) -> str:
@@ -144,7 +150,9 @@ def write(report: Any, format: str = "console", **options: Any) -> str:
     render = load("formats", format)
     names = _OPTIONS.get(format, ())
     known_options = {
-        option_name: options[option_name] for option_name in names if option_name in options
+        option_name: options[option_name]
+        for option_name in names
+        if option_name in options
     }
     return str(render(report, **known_options))
 

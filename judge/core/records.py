@@ -67,7 +67,9 @@ _KEY_OF_TESTS = re.compile(
 _ROUNDING = 1e-9
 _decode = json.JSONDecoder().raw_decode
 _encode = json.JSONEncoder(separators=(",", ":")).encode
-_encode_sorted = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode
+_encode_sorted = json.JSONEncoder(
+    sort_keys=True, ensure_ascii=False, separators=(",", ":")
+).encode
 
 
 def seen_digest(source: str | None, output: str) -> str:
@@ -138,7 +140,11 @@ class Sample:
         return frozenset(seen_digest(source, self.output) for source in sources)
 
 
-ALIASES = {"input": "source", "actual_output": "output", "expected_output": "references"}
+ALIASES = {
+    "input": "source",
+    "actual_output": "output",
+    "expected_output": "references",
+}
 """Fields of a sample by the names that other tools give them."""
 
 
@@ -359,7 +365,9 @@ class Criterion:
             "conversation": self.judged == "conversation",
         }
         # Empty parts are left out, so that a key without a value changes no digest.
-        parts += [(part_name, value) for part_name, value in optional_parts.items() if value]
+        parts += [
+            (part_name, value) for part_name, value in optional_parts.items() if value
+        ]
         return tuple(parts)
 
     @property
@@ -487,7 +495,8 @@ class Usage:
 
     def __add__(self, added: Usage) -> Usage:
         sums = [
-            getattr(self, field_name) + getattr(added, field_name) for field_name in self.__slots__
+            getattr(self, field_name) + getattr(added, field_name)
+            for field_name in self.__slots__
         ]
         return Usage(*sums)
 
@@ -570,7 +579,10 @@ def _choice(
 ) -> Choice:
     parsed_tokens: tuple[Token, ...] | None = None
     if tokens is not None:
-        parsed = [Token(token_text, logprob, _pairs(top)) for token_text, logprob, top in tokens]
+        parsed = [
+            Token(token_text, logprob, _pairs(top))
+            for token_text, logprob, top in tokens
+        ]
         parsed_tokens = tuple(parsed)
     parsed_shares = None if shares is None else _pairs(shares)
     return Choice(text, finish_reason, parsed_tokens, parsed_shares)
@@ -721,7 +733,9 @@ class Column:
         """
         if self.pass_at is None:
             return None
-        is_beyond = value < self.pass_at if self.better == "lower" else value > self.pass_at
+        is_beyond = (
+            value < self.pass_at if self.better == "lower" else value > self.pass_at
+        )
         if is_beyond:
             return True
         return isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
@@ -767,4 +781,6 @@ class Estimate:
         upper_bound = None if self.high is None else factor * self.high
         if factor <= 0:
             lower_bound, upper_bound = upper_bound, lower_bound
-        return replace(self, value=factor * self.value, low=lower_bound, high=upper_bound)
+        return replace(
+            self, value=factor * self.value, low=lower_bound, high=upper_bound
+        )

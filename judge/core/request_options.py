@@ -32,7 +32,8 @@ HIDDEN = "…"
 """Stored in place of a secret."""
 # "Authorization", "X-Api-Key", "session_token"; but not "max_tokens" or "tokenizer"
 _SECRET_NAME = re.compile(
-    r"auth|key|token(?!s|iz)|secret|cookie|passw|credential|bearer|jwt|signature", re.IGNORECASE
+    r"auth|key|token(?!s|iz)|secret|cookie|passw|credential|bearer|jwt|signature",
+    re.IGNORECASE,
 )
 # "Bearer abc", and the prefixes of keys of OpenAI, GitHub, Slack, Hugging Face, Groq, xAI, AWS and
 # Google, and of JSON Web Tokens
@@ -151,7 +152,8 @@ def _check_headers(headers: dict[str, str]) -> dict[str, str]:
 
 def _header_digests(headers: dict[str, str]) -> dict[str, str]:
     return {
-        header_name: header_digest(header_name, value) for header_name, value in headers.items()
+        header_name: header_digest(header_name, value)
+        for header_name, value in headers.items()
     }
 
 
@@ -200,7 +202,11 @@ def _integer(digits: str) -> int:
 def _secret_in(value: Any, value_name: str = "") -> str:
     """Return the name of the first value, at any depth, that may be a secret, else ""."""
     # The entries of a list have the name of the list.
-    parts = value.items() if isinstance(value, dict) else [(value_name, part) for part in value]
+    parts = (
+        value.items()
+        if isinstance(value, dict)
+        else [(value_name, part) for part in value]
+    )
     for key, part in parts:
         if isinstance(part, dict | list):
             inner_name = _secret_in(part, key)
@@ -225,7 +231,9 @@ def _check_label(label: str) -> str:
     is_line = label.isprintable() and label == " ".join(label.split())
     # Signatures separate their parts by |.
     if not is_line or "|" in label or len(label) > _LONGEST_LABEL:
-        raise ValueError(f"write one line of at most {_LONGEST_LABEL} characters, without |")
+        raise ValueError(
+            f"write one line of at most {_LONGEST_LABEL} characters, without |"
+        )
     return label
 
 
@@ -268,7 +276,9 @@ class TokenPrice(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    input: float = Field(ge=0, allow_inf_nan=False, description="Dollars per million tokens read.")
+    input: float = Field(
+        ge=0, allow_inf_nan=False, description="Dollars per million tokens read."
+    )
     output: float = Field(
         ge=0,
         allow_inf_nan=False,
@@ -285,13 +295,17 @@ class ModelSettings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     base_url: str | None = Field(default=None, description="Address of its server.")
-    key_env: Variable | None = Field(default=None, description="Environment variable with its key.")
+    key_env: Variable | None = Field(
+        default=None, description="Environment variable with its key."
+    )
     key_command: KeyCommand | None = Field(
         default=None,
         description="Command that prints its key.",
         repr=False,
     )
-    headers: Headers = Field(default={}, description="HTTP headers of its requests.", repr=False)
+    headers: Headers = Field(
+        default={}, description="HTTP headers of its requests.", repr=False
+    )
     system_message: str | None = Field(
         default=None, description="System message, sent before the prompt."
     )
@@ -300,8 +314,12 @@ class ModelSettings(BaseModel):
         pattern=r"^[\w-]*$",
         description="How long it reasons first.",
     )
-    extra_body: ExtraBody = Field(default={}, description="Further keys of its requests.")
-    temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
+    extra_body: ExtraBody = Field(
+        default={}, description="Further keys of its requests."
+    )
+    temperature: float | None = Field(
+        default=None, ge=0, le=2, description="Sampling temperature."
+    )
     rpm: int | None = Field(default=None, ge=1, description="Requests per minute.")
     tpm: int | None = Field(default=None, ge=1, description="Tokens per minute.")
     max_concurrency: int | None = Field(
@@ -316,7 +334,8 @@ class ModelSettings(BaseModel):
         description="Longest wait for a reply, in seconds.",
     )
     price: TokenPrice | None = Field(
-        default=None, description="Dollars per million tokens, for the budget and costs."
+        default=None,
+        description="Dollars per million tokens, for the budget and costs.",
     )
 
 
@@ -324,13 +343,19 @@ class Judge(ModelSettings):
     """One judge of a panel; its own settings take precedence over the run's."""
 
     name: str = Field(min_length=1, description="Name of the model.")
-    label: Label = Field(default="", description="Name in a panel (default: the model's).")
+    label: Label = Field(
+        default="", description="Name in a panel (default: the model's)."
+    )
 
     @model_serializer(mode="wrap")
     def only_own(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Leave out what is not set."""
         settings = handler(self).items()
-        return {field_name: value for field_name, value in settings if value not in (None, {}, "")}
+        return {
+            field_name: value
+            for field_name, value in settings
+            if value not in (None, {}, "")
+        }
 
 
 ALLOWED = "JUDGE_KEY_COMMANDS"
@@ -350,7 +375,9 @@ def forbidden_command(values: Mapping[str, Any]) -> tuple[str, str]:
     writers = systems.values() if isinstance(systems, Mapping) else ()
     settings = [("key_command", values)]
     settings += [("model", judge) for judge in judges if isinstance(judge, Mapping)]
-    settings += [("systems", writer) for writer in writers if isinstance(writer, Mapping)]
+    settings += [
+        ("systems", writer) for writer in writers if isinstance(writer, Mapping)
+    ]
     allowed = [line.strip() for line in os.environ.get(ALLOWED, "").splitlines()]
     for key, setting in settings:
         command = setting.get("key_command")

@@ -96,12 +96,16 @@ class Signature:
         return tuple(remaining)
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        cls, source: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         """Have pydantic read a signature from the text in a file."""
         # Imported here, because records need nothing but the standard library.
         from pydantic_core import core_schema
 
-        return core_schema.no_info_after_validator_function(cls.parse, core_schema.str_schema())
+        return core_schema.no_info_after_validator_function(
+            cls.parse, core_schema.str_schema()
+        )
 
 
 def join_signatures(signatures: Sequence[Signature], mark: str) -> Signature:

@@ -69,7 +69,9 @@ class StoredField:
         """
         if self.adapter is not None:
             parse = self.adapter.validate_json
-            return [self._of_empty_cell() if cell is None else parse(cell) for cell in cells]
+            return [
+                self._of_empty_cell() if cell is None else parse(cell) for cell in cells
+            ]
         if self.type == _TEXTS:
             if any(cell is None or None in cell for cell in cells):
                 raise self._bad_value()

@@ -80,7 +80,9 @@ def tree(text: str | bytes) -> yaml.Node | None:
         sizes: dict[int, int] = {}
         # The size counts an alias each time, `sizes` counts every node once.
         if node is not None and _size(node, sizes) - len(sizes) > MOST_REPEATED:
-            raise Malformed(f"aliases (*) that repeat more than {MOST_REPEATED:,} values")
+            raise Malformed(
+                f"aliases (*) that repeat more than {MOST_REPEATED:,} values"
+            )
         return node
 
 
@@ -199,10 +201,14 @@ def _check_number(written: str, value: float) -> None:
     """
     if ":" not in written:
         digits = written.lstrip("+-").replace("_", "")
-        is_octal = digits.startswith("0") and digits.isdecimal() and int(digits) != abs(value)
+        is_octal = (
+            digits.startswith("0") and digits.isdecimal() and int(digits) != abs(value)
+        )
         if not is_octal:
             return
-    raise ValueError(f"{written} means {value} in YAML; write {value}, or put {written} in quotes")
+    raise ValueError(
+        f"{written} means {value} in YAML; write {value}, or put {written} in quotes"
+    )
 
 
 def _advice(problem: str, error: yaml.MarkedYAMLError, text: str | bytes) -> str:

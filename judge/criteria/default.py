@@ -60,7 +60,9 @@ def default_criteria(
     raise _no_default(_why_no_summaries(rows), choices)
 
 
-def proposed_criteria(rows: Sequence[Sample], *, rated: Collection[str] = ()) -> tuple[str, ...]:
+def proposed_criteria(
+    rows: Sequence[Sample], *, rated: Collection[str] = ()
+) -> tuple[str, ...]:
     """Return criteria for a draft that a person edits: the default ones, or those of answers.
 
     Raises ConfigError like `default_criteria` for texts that look like neither.
@@ -206,7 +208,9 @@ def _builtin_choices(
     Criteria that people rated come instead of the proposed ones.
     """
     names = [criterion.name for criterion in fitting]
-    rated_names = [criterion_name for criterion_name in names if criterion_name in rated]
+    rated_names = [
+        criterion_name for criterion_name in names if criterion_name in rated
+    ]
     if rated_names:
         yield _proposal(rated_names, names, "rated by people")
         return
@@ -214,7 +218,9 @@ def _builtin_choices(
     if not tasks:
         yield _proposal(_PROPOSED_ALONE, names, "for texts alone")
     for task in tasks:
-        names_of_task = [criterion.name for criterion in fitting if task_of(criterion) == task]
+        names_of_task = [
+            criterion.name for criterion in fitting if task_of(criterion) == task
+        ]
         proposal = _proposal(_PROPOSED[task], names_of_task, _PURPOSES[task])
         yield proposal + _missing_reference(rows, task, names_of_task)
 
@@ -246,7 +252,9 @@ def _missing_reference(rows: Sequence[Sample], task: Task, names: Sequence[str])
 
 def _fits(criterion: Criterion, rows: Sequence[Sample]) -> bool:
     """Return whether the texts have what the criterion reads, such as a source."""
-    if criterion.name == "overall" and any(first_column(row, REQUEST_COLUMNS) for row in rows):
+    if criterion.name == "overall" and any(
+        first_column(row, REQUEST_COLUMNS) for row in rows
+    ):
         # It shows the source as the request, and here the request has a column of its own.
         return False
     try:

@@ -42,9 +42,13 @@ def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     """
     texts = template_bodies(criterion)
     chain = _chain_of_templates(criterion, texts)
-    labels = {template_name: display_name(criterion, template_name) for template_name in chain[:-1]}
+    labels = {
+        template_name: display_name(criterion, template_name)
+        for template_name in chain[:-1]
+    }
     if not any(
-        _has_criterion_block(label, texts[template_name]) for template_name, label in labels.items()
+        _has_criterion_block(label, texts[template_name])
+        for template_name, label in labels.items()
     ):
         raise CriterionError(
             f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is "
@@ -101,7 +105,9 @@ def _step(line: str, position: int, is_numbered: bool, reply: str) -> str:
     if match is None or bool(match["number"]) != is_numbered:
         raise ParseError(f"a line is not a step: {line[:80]!r}", reply)
     if is_numbered and int(match["number"]) != position:
-        raise ParseError(f"step {position} has the number {int(match['number'])}", reply)
+        raise ParseError(
+            f"step {position} has the number {int(match['number'])}", reply
+        )
     text = match["text"]
     if len(text) > LONGEST_STEP:
         problem = f"step {position} has {len(text)} characters; at most {LONGEST_STEP}"

@@ -47,7 +47,9 @@ def read_examples(
     return check_examples(zip(locations, examples, strict=True), scale)
 
 
-def _examples_in_file(location: str, folder: Path, file_name: str) -> Iterator[tuple[str, Any]]:
+def _examples_in_file(
+    location: str, folder: Path, file_name: str
+) -> Iterator[tuple[str, Any]]:
     """Yield each example of a file with its location. `location` is that of the file's name."""
     check_inside(location, file_name)
     path = folder / file_name
@@ -60,11 +62,15 @@ def _examples_in_file(location: str, folder: Path, file_name: str) -> Iterator[t
     for row in rows.rows(path):
         if isinstance(row, rows.RawRow):
             cells = row.cells.items()
-            example = {key: cell for key, cell in cells if not rows.is_missing(cell, row.flat)}
+            example = {
+                key: cell for key, cell in cells if not rows.is_missing(cell, row.flat)
+            }
             yield row.where, example
 
 
-def check_examples(entries: Iterable[tuple[str, Any]], scale: Scale) -> tuple[Example, ...]:
+def check_examples(
+    entries: Iterable[tuple[str, Any]], scale: Scale
+) -> tuple[Example, ...]:
     """Return the examples of entries: pairs of a location and a mapping or Example.
 
     Scores become labels of the scale. Raises CriterionError.

@@ -47,7 +47,9 @@ LONGEST_PARAPHRASE = 2_000
 """In characters."""
 _TEMPLATE_SYNTAX = ("{{", "{%", "{#", "}}", "%}", "#}")
 # "{{ output }}", "{{source | trim}}"
-_SHOWN_INPUT = re.compile(r"\{\{-?\s*(?:output|source|references?|messages|first|second)\b")
+_SHOWN_INPUT = re.compile(
+    r"\{\{-?\s*(?:output|source|references?|messages|first|second)\b"
+)
 # Control characters but the line feed, and Unicode's line and paragraph separators.
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 _LARGEST_VALUE = 1_000_000_000
@@ -59,7 +61,9 @@ _RANGE = re.compile(r"([-+]?[0-9][0-9.]*)\s*[-–~]\s*([-+]?[0-9][0-9.]*)")
 _WHOLE_NUMBER = re.compile(r"[-+]?[0-9]+(?:\.0+)?")
 # Labels of a scale that a message lists.
 _MOST_LISTED_LABELS = 12
-_SCALES = "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
+_SCALES = (
+    "[1, 5], {min: 0, max: 100, step: 10} or {labels: [fail, pass], values: [0, 1]}"
+)
 
 
 def template_body(text: str) -> str:
@@ -98,7 +102,9 @@ def read_scale(raw: Any) -> Scale:
 
 def _label_scale(labels: Any, values: Any) -> Scale:
     """Return the scale of these labels. Raises ValueError."""
-    if not isinstance(labels, list) or not all(type(label) in (str, int) for label in labels):
+    if not isinstance(labels, list) or not all(
+        type(label) in (str, int) for label in labels
+    ):
         raise ValueError(
             "labels is a list of words; put yes, no, on and off in quotes, "
             "because YAML reads them as true and false"
@@ -122,9 +128,13 @@ def _label_scale(labels: Any, values: Any) -> Scale:
                 "the same answer"
             )
     if len(texts) < 2 or len(set(values)) < 2:
-        raise ValueError("a scale needs at least two labels, and at least two different values")
+        raise ValueError(
+            "a scale needs at least two labels, and at least two different values"
+        )
     if len(texts) > MAX_LABELS or any(len(text.splitlines()) != 1 for text in folded):
-        raise ValueError(f"a label is one line of text, and a scale has at most {MAX_LABELS:,}")
+        raise ValueError(
+            f"a label is one line of text, and a scale has at most {MAX_LABELS:,}"
+        )
     return Scale(tuple(texts), tuple(float(value) for value in values))
 
 
@@ -136,7 +146,9 @@ def _is_value(value: Any) -> bool:
 
 def _number_scale(*ends_and_step: Any) -> Scale:
     """Return the scale from one number to another in steps. Raises ValueError."""
-    if not all(_is_value(number) and round(number, 3) == number for number in ends_and_step):
+    if not all(
+        _is_value(number) and round(number, 3) == number for number in ends_and_step
+    ):
         raise ValueError(
             f"a scale runs between numbers up to {_LARGEST_VALUE:,} of at most 3 decimals; "
             f"write {_SCALES}"
@@ -144,7 +156,9 @@ def _number_scale(*ends_and_step: Any) -> Scale:
     # In decimals, because 0.1 * 3 is not 0.3 in binary.
     lowest, highest, step = (Decimal(str(number)) for number in ends_and_step)
     if lowest >= highest:
-        raise ValueError(f"{lowest} is not below {highest}; the lowest score comes first")
+        raise ValueError(
+            f"{lowest} is not below {highest}; the lowest score comes first"
+        )
     if step <= 0 or (highest - lowest) % step:
         raise ValueError(
             f"steps of {step} from {lowest} do not reach {highest}; "
@@ -214,7 +228,9 @@ _SCHEMAS: dict[str, dict[str, Any]] = json.loads("""{
 def _levels(raw: Any) -> dict[str, str]:
     """Return the descriptions in a header, by label or range of numbers."""
     if not isinstance(raw, Mapping):
-        raise ValueError("not a mapping; write a line such as 1: Off topic. for each label")
+        raise ValueError(
+            "not a mapping; write a line such as 1: Off topic. for each label"
+        )
     levels: dict[str, str] = {}
     for key, text in raw.items():
         if isinstance(key, bool):
@@ -222,7 +238,9 @@ def _levels(raw: Any) -> dict[str, str]:
                 "put yes, no, on and off in quotes, because YAML reads them as true and false"
             )
         if not isinstance(text, str) or len(text.strip().splitlines()) != 1:
-            raise ValueError(f"{key} has {text!r:.60}; describe it in one line of text, or omit it")
+            raise ValueError(
+                f"{key} has {text!r:.60}; describe it in one line of text, or omit it"
+            )
         label = fold(str(key)).strip()
         if label in levels:
             raise ValueError(f"{key} is described twice")
@@ -257,14 +275,20 @@ def read_paraphrases(texts: list[str]) -> list[str]:
     """
     wordings = [text.strip() for text in texts]
     if wordings and len(wordings) != N_PARAPHRASES:
-        raise ValueError(f"write {N_PARAPHRASES} wordings of the question, not {len(wordings)}")
+        raise ValueError(
+            f"write {N_PARAPHRASES} wordings of the question, not {len(wordings)}"
+        )
     for number, wording in enumerate(wordings, 1):
         if not wording or len(wording) > LONGEST_PARAPHRASE:
             raise ValueError(
                 f"wording {number} is empty, or has over {LONGEST_PARAPHRASE:,} characters"
             )
-        if any(sign in wording for sign in _TEMPLATE_SYNTAX) or _CONTROL.search(wording):
-            raise ValueError(f"wording {number} has template syntax or control characters")
+        if any(sign in wording for sign in _TEMPLATE_SYNTAX) or _CONTROL.search(
+            wording
+        ):
+            raise ValueError(
+                f"wording {number} has template syntax or control characters"
+            )
         first_number = wordings.index(wording) + 1
         if first_number < number:
             raise ValueError(f"wordings {first_number} and {number} are the same")
@@ -277,7 +301,9 @@ _PROBLEM = "header"
 
 def _problem(key: str, problem: object) -> PydanticCustomError:
     """Return the error of a key that does not fit the others; without a key, of the header."""
-    return PydanticCustomError(_PROBLEM, "{problem}", {"key": key, "problem": str(problem)})
+    return PydanticCustomError(
+        _PROBLEM, "{problem}", {"key": key, "problem": str(problem)}
+    )
 
 
 class Header(BaseModel):
@@ -287,8 +313,12 @@ class Header(BaseModel):
 
     name: str = Field("", description="The file's own name, if it is written here too.")
     title: str = Field("", description="Name in reports (default: the file's).")
-    description: str = Field("", description="What the criterion judges, in a sentence.")
-    scale: Annotated[Scale, PlainValidator(read_scale), WithJsonSchema(_SCHEMAS["scale"])] = Field(
+    description: str = Field(
+        "", description="What the criterion judges, in a sentence."
+    )
+    scale: Annotated[
+        Scale, PlainValidator(read_scale), WithJsonSchema(_SCHEMAS["scale"])
+    ] = Field(
         Scale.integers(1, 5), description=f"Scores that a reply may have: {_SCALES}."
     )
     allow_half: bool = Field(
@@ -301,9 +331,12 @@ class Header(BaseModel):
         allow_inf_nan=False,
         description="Weight in the overall score.",
     )
-    version: int = Field(1, ge=1, description="Raise it when scores are no longer comparable.")
+    version: int = Field(
+        1, ge=1, description="Raise it when scores are no longer comparable."
+    )
     steps: list[str] = Field(
-        [], description="Evaluation steps for the judge; judge criteria steps drafts them."
+        [],
+        description="Evaluation steps for the judge; judge criteria steps drafts them.",
     )
     question: Annotated[str, AfterValidator(_question)] = Field(
         "", description="The criterion in a sentence, or a few."
@@ -317,7 +350,9 @@ class Header(BaseModel):
     )
     levels: Annotated[
         dict[str, str], PlainValidator(_levels), WithJsonSchema(_SCHEMAS["levels"])
-    ] = Field({}, description="What a label of the scale means, by label or range of numbers.")
+    ] = Field(
+        {}, description="What a label of the scale means, by label or range of numbers."
+    )
     better: Better = Field("higher", description="Better end of the scale.")
     pass_at: float | str | None = Field(
         None, description="Worst value that passes, or a label of a scale of words."
@@ -327,7 +362,8 @@ class Header(BaseModel):
         description="Instead of pass_at: a share of the scale; 0 is its worse end, 1 its better.",
     )
     examples: Annotated[list[Any] | str, WithJsonSchema(_SCHEMAS["examples"])] = Field(
-        [], description="Texts with output, score, reason and source, or a file with them."
+        [],
+        description="Texts with output, score, reason and source, or a file with them.",
     )
     questions: Annotated[
         tuple[ChecklistQuestion, ...] | str,
@@ -345,19 +381,23 @@ class Header(BaseModel):
         description="Whether the questions are sent in one request or in a request each.",
     )
     judged: Judged = Field(
-        "output", description="Whether the output is judged, or the conversation that it ends."
+        "output",
+        description="Whether the output is judged, or the conversation that it ends.",
     )
     cite: bool = Field(
-        False, description="Whether the judge quotes the sentence that decided the score."
+        False,
+        description="Whether the judge quotes the sentence that decided the score.",
     )
     paraphrases: Annotated[list[str], AfterValidator(read_paraphrases)] = Field(
         [], description="Three other wordings of the question, to test the judge with."
     )
     ignores: list[Ignored] = Field(
-        [], description="What the score must not depend on, to test the judge: [sentence order]."
+        [],
+        description="What the score must not depend on, to test the judge: [sentence order].",
     )
     seen: list[Annotated[str, Field(pattern="^[0-9a-f]{16}$")]] = Field(
-        [], description="Digests of texts whose ratings were used; no estimate uses them."
+        [],
+        description="Digests of texts whose ratings were used; no estimate uses them.",
     )
 
     @model_validator(mode="after")
@@ -368,7 +408,9 @@ class Header(BaseModel):
         """
         keys = {*self.model_fields_set}
         if not keys & {"scale", "question", "questions", "levels", "examples"}:
-            raise _problem("", f"the header has no scale; write scale: followed by {_SCALES}")
+            raise _problem(
+                "", f"the header has no scale; write scale: followed by {_SCALES}"
+            )
         self._check_checklist(keys)
         # The key that an error below is about.
         key = "levels"
@@ -396,13 +438,16 @@ class Header(BaseModel):
             hint = "{labels: [yes, no], values: [1, 0]}, in words of your own"
             raise _problem("scale", f"the answers of a checklist are {hint}")
         if self.reply != "score":
-            raise _problem("reply", "the answers of a checklist are yes or no, without a reason")
+            raise _problem(
+                "reply", "the answers of a checklist are yes or no, without a reason"
+            )
         for key in ("levels", "allow_half", "examples", "cite", "paraphrases"):
             if getattr(self, key):
                 raise _problem(key, "cannot be combined with questions:")
         if self.better == "lower":
             raise _problem(
-                "better", "a checklist counts yes: write questions whose better answer is yes"
+                "better",
+                "a checklist counts yes: write questions whose better answer is yes",
             )
 
     def _pass_value(self) -> float | None:
@@ -414,7 +459,9 @@ class Header(BaseModel):
         scale = yes_no(DEFAULT_LANGUAGE) if self.questions else self.scale
         if self.threshold is not None:
             if self.pass_at is not None:
-                raise ValueError("pass_at and threshold both set the pass mark; write one of them")
+                raise ValueError(
+                    "pass_at and threshold both set the pass mark; write one of them"
+                )
             return _value_of_share(self.threshold, scale, self.better)
         if self.pass_at is None:
             return None
@@ -457,7 +504,9 @@ def _pass_value_of_label(label: str, scale: Scale, better: Better) -> float:
     (docs/decisions/0071-a-label-passes-from-halfway.md).
     """
     if label not in scale.labels:
-        raise ValueError(unknown_name_message("label", label, list(scale.labels))) from None
+        raise ValueError(
+            unknown_name_message("label", label, list(scale.labels))
+        ) from None
     value = scale.value(label)
     if better == "lower":
         worse = [other_value for other_value in scale.values if other_value > value]
@@ -485,7 +534,9 @@ def read_header(label: str, text: str) -> Header:
     except yaml_lines.Twice as error:
         raise CriterionError(f"{label}:{error.line}: {error}") from error
     except yaml_lines.Malformed as error:
-        raise CriterionError(f"{label}:{error.line or 1}: the header is {error}") from error
+        raise CriterionError(
+            f"{label}:{error.line or 1}: the header is {error}"
+        ) from error
     if parsed is None:
         # A template has its question below the header.
         least = "scale: [1, 5]"
@@ -542,7 +593,9 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> KeyProblem:
         text = f"{key} is a key of {_OTHER_FILES[key]}, not of a criterion's file"
         return KeyProblem(key, text)
     if invalid_value.is_unknown_key:
-        return KeyProblem(key, unknown_name_message("key", key, list(model.model_fields)))
+        return KeyProblem(
+            key, unknown_name_message("key", key, list(model.model_fields))
+        )
     if invalid_value.kind == _PROBLEM:
         key = invalid_value.context["key"]
         problem = invalid_value.context["problem"]
@@ -573,7 +626,9 @@ def with_halves(scale: Scale) -> Scale:
     # With its half points, a scale has almost twice as many labels.
     is_too_long = highest - lowest > MAX_LABELS / 2 - 1
     if is_too_long or scale != Scale.integers(lowest, highest):
-        raise ValueError(f"takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]")
+        raise ValueError(
+            f"takes up to {MAX_LABELS // 2} whole numbers, such as scale: [1, 5]"
+        )
     return replace(_number_scale(lowest, highest, 0.5), halves=True)
 
 
@@ -606,12 +661,16 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
     for key, text in levels.items():
         first_position, last_position = _positions(key, scale)
         if first_position > last_position:
-            raise ValueError(f"{key} ends before it starts; write the lower number first")
+            raise ValueError(
+                f"{key} ends before it starts; write the lower number first"
+            )
         positions = set(range(first_position, last_position + 1))
         if described & positions:
             raise ValueError(f"{key} is described twice")
         described |= positions
-        range_name = _range_name(scale.labels[first_position], scale.labels[last_position])
+        range_name = _range_name(
+            scale.labels[first_position], scale.labels[last_position]
+        )
         level_by_start[first_position] = (range_name, text)
     return dict(level_by_start[start] for start in sorted(level_by_start))
 

@@ -45,7 +45,9 @@ def with_lists(path: str | Path, lists: Lists, replace: Collection[str] = ()) ->
     present_header = read_header(str(path), template)
     for key in lists:
         if getattr(present_header, key) and key not in replace:
-            raise CriterionError(f"{path}: already has {key}; --overwrite replaces them")
+            raise CriterionError(
+                f"{path}: already has {key}; --overwrite replaces them"
+            )
     raw = path.read_bytes().decode("utf-8")
     return with_values(path, raw, lists).encode("utf-8")
 

@@ -29,7 +29,13 @@ from judge.core.plugins import unknown_name_message
 from judge.core.records import SCALE_STEPS_AND_REPLY, Criterion, Example, Scale
 from judge.criteria.checklist import yes_no
 from judge.criteria.examples import check_examples, read_examples
-from judge.criteria.header import Header, front_matter, make_header, read_header, template_body
+from judge.criteria.header import (
+    Header,
+    front_matter,
+    make_header,
+    read_header,
+    template_body,
+)
 from judge.criteria.own_question import check_paraphrases
 from judge.criteria.template import (
     builtin_prompts,
@@ -190,7 +196,9 @@ def validate_name(value: Any) -> str:
     except ValueError as error:
         raise CriterionError(f"criteria: {error}") from None
     if len(entries) != 1:
-        raise CriterionError("criteria: these are several criteria; give a list of them")
+        raise CriterionError(
+            "criteria: these are several criteria; give a list of them"
+        )
     entry = str(entries[0])
     is_text = "\n" in entry or "{{" in entry or "{%" in entry
     if is_text and keys_of(entry) is None:
@@ -227,8 +235,12 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     if not pairwise:
         criteria_option = option("criteria")
         default_names = listed(DEFAULT_CRITERIA)
-        default = f"; without {criteria_option}, summaries are judged by {default_names}"
-    raise CriterionError(f"{unknown}; a file works too, and a sentence: {sentence}{default}")
+        default = (
+            f"; without {criteria_option}, summaries are judged by {default_names}"
+        )
+    raise CriterionError(
+        f"{unknown}; a file works too, and a sentence: {sentence}{default}"
+    )
 
 
 def _compares(file_stem: str) -> bool:
@@ -239,7 +251,9 @@ def builtin_files(language: str) -> dict[str, Path]:
     """Return the file of every built-in criterion of a language, by `task/name`."""
     known_languages = languages()
     if language not in known_languages:
-        raise CriterionError(unknown_name_message("language", language, known_languages))
+        raise CriterionError(
+            unknown_name_message("language", language, known_languages)
+        )
     files = {}
     for file in sorted((builtin_prompts() / language).glob("*/*.jinja")):
         folder = file.parent.name
@@ -252,7 +266,9 @@ def _read(path: Path, language: str, *, pairwise: bool = False) -> Criterion:
     return of_file_text(path, read_text(path), language, pairwise=pairwise)
 
 
-def of_file_text(path: Path, text: str, language: str, *, pairwise: bool = False) -> Criterion:
+def of_file_text(
+    path: Path, text: str, language: str, *, pairwise: bool = False
+) -> Criterion:
     """Return the criterion that a file would be if it had this text.
 
     With `pairwise`, a question without a template compares two texts. Raises CriterionError.
@@ -383,7 +399,9 @@ def _of_text(
     in_header = examples if isinstance(header.examples, list) else ()
     header_parts = replace(criterion, examples=in_header).prompt_parts
     layouts = read_layouts(criterion)
-    criterion = replace(criterion, layouts=layouts, examples=examples, header_parts=header_parts)
+    criterion = replace(
+        criterion, layouts=layouts, examples=examples, header_parts=header_parts
+    )
     bodies = template_bodies(criterion).values()
     if criterion.question and not any("this.question" in body for body in bodies):
         raise CriterionError(
@@ -413,7 +431,9 @@ def _with_template(text: str, header: Header, path: str, *, pairwise: bool) -> s
         return text
     if header.question.strip() or header.questions:
         show = header.show if "show" in header.model_fields_set else None
-        template = question_template(show, checklist=bool(header.questions), pairwise=pairwise)
+        template = question_template(
+            show, checklist=bool(header.questions), pairwise=pairwise
+        )
         return f"{text.rstrip()}\n{template}"
     # A .jinja file may be empty: the error is then that of a template without the judged text.
     if not path.endswith(".jinja"):
@@ -486,7 +506,9 @@ def with_needs(criterion: Criterion) -> Criterion:
             f"{criterion.path}: judged: the template never shows the conversation; put "
             "{{ messages | fenced('conversation') }} into it, before the output"
         )
-    if criterion.is_checklist and not any("this.questions" in text for text in texts.values()):
+    if criterion.is_checklist and not any(
+        "this.questions" in text for text in texts.values()
+    ):
         raise CriterionError(
             f"{criterion.path}: never shows its questions; write "
             '{% extends "layouts/checklist.jinja" %}, or print this.questions'
@@ -529,7 +551,9 @@ def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
     criterion = replace(criterion, **whole_values)
     path = criterion.path or f"{criterion.name}.jinja"
     if not (criterion.template or criterion.question.strip() or criterion.is_checklist):
-        raise CriterionError(f"{criterion.name}: a Criterion has a question, or a template")
+        raise CriterionError(
+            f"{criterion.name}: a Criterion has a question, or a template"
+        )
     header = make_header(path, _keys_of_criterion(criterion))
     template = criterion.template or question_template(
         header.show or None,
@@ -630,5 +654,7 @@ def paraphrase(criterion: Criterion, wording: str) -> Criterion:
     template = layouts.pop(own_name(criterion))
     layouts[layout] = read_text(root / layout)
     reworded_name = f"{criterion.name}~{wording}"
-    reworded = replace(criterion, name=reworded_name, template=template, layouts=layouts)
+    reworded = replace(
+        criterion, name=reworded_name, template=template, layouts=layouts
+    )
     return with_needs(reworded)

@@ -81,7 +81,9 @@ def own_question(criterion: Criterion) -> str:
     return text[position.start : position.end]
 
 
-def with_question(criterion: Criterion, question: str, criterion_name: str) -> Criterion:
+def with_question(
+    criterion: Criterion, question: str, criterion_name: str
+) -> Criterion:
     """Return the criterion with another question and name.
 
     Raises CriterionError like `own_question`.
@@ -133,7 +135,9 @@ def _position(criterion: Criterion) -> _Position:
         paragraph = _FIRST_PARAGRAPH.match(text, block.end("start"), block.start("end"))
         if paragraph is not None:
             start, end = paragraph.span("text")
-            return _Position(template_name, start, start + len(text[start:end].rstrip()))
+            return _Position(
+                template_name, start, start + len(text[start:end].rstrip())
+            )
     raise CriterionError(
         f"{criterion.path}: it has no question, nor a block `criterion` of plain text"
     )

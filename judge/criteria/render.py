@@ -49,7 +49,12 @@ from judge.data.rows import is_empty
 # What differs from sample to sample in most templates.
 _PER_SAMPLE_TEXTS = frozenset({"source", "request", "output", "first", "second"})
 # What may change a text after it was printed.
-_TRANSFORMING_NODES = (nodes.FilterBlock, nodes.AssignBlock, nodes.CallBlock, nodes.Macro)
+_TRANSFORMING_NODES = (
+    nodes.FilterBlock,
+    nodes.AssignBlock,
+    nodes.CallBlock,
+    nodes.Macro,
+)
 
 
 class MissingInput(CriterionError):
@@ -167,7 +172,9 @@ class Renderer:
             template = error.location or self._criterion.path
             raise CriterionError(f"{template}: {error} {subject}") from error
         message = {"role": "user", "content": material}
-        return Prompt(sample.item, sample.system, self._criterion.name, (message,), question)
+        return Prompt(
+            sample.item, sample.system, self._criterion.name, (message,), question
+        )
 
     def _check_inputs(self, sample: Sample) -> None:
         lacking = lacking_inputs(self._criterion, sample)
@@ -273,7 +280,9 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
             fenced_text = _fenced_text(printed)
             if fenced_text:
                 fenced_texts.append(fenced_text)
-            elif isinstance(printed, nodes.Call) and printed.node == nodes.Name("super", "load"):
+            elif isinstance(printed, nodes.Call) and printed.node == nodes.Name(
+                "super", "load"
+            ):
                 n_supers += 1
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
     n_uses = sum(name_node.name in variables for name_node in tree.find_all(nodes.Name))
@@ -287,7 +296,10 @@ def _fenced_text(printed: nodes.Node) -> str:
     """Return the variable of a node such as `output | fenced("output")`, "" for any other node."""
     if not isinstance(printed, nodes.Filter) or printed.name != "fenced":
         return ""
-    if not isinstance(printed.node, nodes.Name) or printed.node.name not in _PER_SAMPLE_TEXTS:
+    if (
+        not isinstance(printed.node, nodes.Name)
+        or printed.node.name not in _PER_SAMPLE_TEXTS
+    ):
         return ""
     return printed.node.name
 
@@ -306,7 +318,9 @@ def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
         length += len(text)
         # The sandbox limits a rendered prompt, but this one is put together outside of it.
         if length > MOST_CHARACTERS:
-            raise RenderError(f"makes a prompt of more than {MOST_CHARACTERS:,} characters")
+            raise RenderError(
+                f"makes a prompt of more than {MOST_CHARACTERS:,} characters"
+            )
     return "".join(pieces)
 
 
@@ -328,11 +342,15 @@ def template_variables(
         variables_of_first = template_variables(sample, this)
         variables_of_second = template_variables(opponent, this)
         return _variables_of_pair(variables_of_first, variables_of_second)
-    variables = {column: value for column, value in sample.extra.items() if not is_empty(value)}
+    variables = {
+        column: value for column, value in sample.extra.items() if not is_empty(value)
+    }
     for input_name, value in answer_inputs(sample).items():
         if not isinstance(variables.get(input_name), str):
             variables[input_name] = value
-    references = [reference for reference in sample.references if not is_empty(reference)]
+    references = [
+        reference for reference in sample.references if not is_empty(reference)
+    ]
     if references:
         variables.setdefault("reference", references[0])
     for input_name in ("system", "human", "item", "source", "references"):
@@ -355,14 +373,24 @@ def _variables_of_pair(
     and `second` are the messages from there to the output.
     """
     in_both = [variable for variable in first_variables if variable in second_variables]
-    equal = [name for name in in_both if first_variables[name] == second_variables[name]]
+    equal = [
+        name for name in in_both if first_variables[name] == second_variables[name]
+    ]
     shared = {variable: first_variables[variable] for variable in equal}
     shared.pop("output", None)
     first_messages = first_variables.get(MESSAGES)
     second_messages = second_variables.get(MESSAGES)
     are_equal = MESSAGES in shared
-    if are_equal or not is_conversation(first_messages) or not is_conversation(second_messages):
-        return {**shared, "first": first_variables["output"], "second": second_variables["output"]}
+    if (
+        are_equal
+        or not is_conversation(first_messages)
+        or not is_conversation(second_messages)
+    ):
+        return {
+            **shared,
+            "first": first_variables["output"],
+            "second": second_variables["output"],
+        }
     n_shared = _n_equal_at_start(first_messages, second_messages)
     if n_shared:
         shared[MESSAGES] = first_messages[:n_shared]
@@ -376,7 +404,9 @@ def _variables_of_pair(
 
 def _n_equal_at_start(first_list: Sequence[Any], second_list: Sequence[Any]) -> int:
     """Return how many members two lists have in common before they differ."""
-    for index, (member, other_member) in enumerate(zip(first_list, second_list, strict=False)):
+    for index, (member, other_member) in enumerate(
+        zip(first_list, second_list, strict=False)
+    ):
         if member != other_member:
             return index
     return min(len(first_list), len(second_list))
@@ -408,7 +438,9 @@ def input_names(criterion: Criterion, sample: Sample) -> Set[str]:
     return _without_other_messages(criterion, template_variables(sample)).keys()
 
 
-def _without_other_messages(criterion: Criterion, variables: dict[str, Any]) -> dict[str, Any]:
+def _without_other_messages(
+    criterion: Criterion, variables: dict[str, Any]
+) -> dict[str, Any]:
     """Return the variables without `messages` that the criterion cannot show as a conversation.
 
     A column of this name may hold anything, such as a count. A template of the user's own may know
@@ -421,7 +453,9 @@ def _without_other_messages(criterion: Criterion, variables: dict[str, Any]) -> 
         is_shown_by_layout = is_question_template(template_body(criterion.template))
         if isinstance(messages, str) or not is_shown_by_layout:
             return variables
-    return {variable: value for variable, value in variables.items() if variable != MESSAGES}
+    return {
+        variable: value for variable, value in variables.items() if variable != MESSAGES
+    }
 
 
 def missing_message(criterion: Criterion, sample: Sample, variable_name: str) -> str:
@@ -531,13 +565,17 @@ class PromptFile:
             raise ConfigError(f"{path}: has more than {MAX_CHARACTERS:,} characters")
         return cls(path, text)
 
-    def render(self, item: Sample, mapping: Mapping[str, str | Sequence[str]] = {}) -> str:
+    def render(
+        self, item: Sample, mapping: Mapping[str, str | Sequence[str]] = {}
+    ) -> str:
         """Return the prompt for an item.
 
         `mapping` has the columns of the data that were renamed, by their new names. The prompt can
         read them under both names. Raises ConfigError, with the line of the template and the item.
         """
-        variables = {column: value for column, value in item.extra.items() if value is not None}
+        variables = {
+            column: value for column, value in item.extra.items() if value is not None
+        }
         if item.source:
             variables["source"] = item.source
         for field_name, column in mapping.items():

@@ -53,7 +53,9 @@ def chosen_pass_value(
     try:
         return pass_value(mark, scale, better)
     except ValueError as error:
-        raise ConfigError(f"{option('pass_at', mark)}: {criterion_name}: {error}") from error
+        raise ConfigError(
+            f"{option('pass_at', mark)}: {criterion_name}: {error}"
+        ) from error
 
 
 def asked_by(criterion: Criterion, *, decides: bool) -> Criterion:

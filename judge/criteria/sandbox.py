@@ -191,7 +191,9 @@ def _check_widths(text: str, values: Any) -> None:
     if "*" in text and isinstance(values, tuple):
         widths += [value for value in values if isinstance(value, int)]
     if max(widths, default=0) > MOST_CHARACTERS:
-        raise OverflowError(f"% would make a text of more than {MOST_CHARACTERS:,} characters")
+        raise OverflowError(
+            f"% would make a text of more than {MOST_CHARACTERS:,} characters"
+        )
 
 
 def _check_bits(operator: str, left_operand: int, right_operand: int) -> None:
@@ -202,15 +204,22 @@ def _check_bits(operator: str, left_operand: int, right_operand: int) -> None:
     elif operator == "**" and abs(left_operand) > 1:
         bits = left_operand.bit_length() * right_operand
     if bits > _MOST_BITS:
-        raise OverflowError(f"{operator} would make a number of more than {_MOST_BITS:,} bits")
+        raise OverflowError(
+            f"{operator} would make a number of more than {_MOST_BITS:,} bits"
+        )
 
 
 def _check_repetition(left_operand: Any, right_operand: Any) -> None:
     """Raise OverflowError if a text or a list, times a number, is too long."""
-    for sequence, count in ((left_operand, right_operand), (right_operand, left_operand)):
+    for sequence, count in (
+        (left_operand, right_operand),
+        (right_operand, left_operand),
+    ):
         repeats = isinstance(sequence, str | list | tuple) and isinstance(count, int)
         if repeats and _printed_length(sequence) * count > MOST_CHARACTERS:
-            raise OverflowError(f"* would make more than {MOST_CHARACTERS:,} characters")
+            raise OverflowError(
+                f"* would make more than {MOST_CHARACTERS:,} characters"
+            )
 
 
 def _printed_length(value: Any) -> int:
@@ -324,7 +333,10 @@ def _fence(context: Context, text: object, label: str) -> str:
 
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
-    texts = {template_name: (text, label, None) for template_name, text, label in templates.texts}
+    texts = {
+        template_name: (text, label, None)
+        for template_name, text, label in templates.texts
+    }
     undefined = _Placeholder if templates.draft else StrictUndefined
     environment = Sandbox(FunctionLoader(texts.get), undefined)
     if templates.draft:
@@ -360,14 +372,20 @@ def render(templates: Templates, variables: Mapping[str, Any]) -> str:
     pieces: list[str] = []
     length = 0
     try:
-        plain = {variable_name: _plain(value) for variable_name, value in variables.items()}
+        plain = {
+            variable_name: _plain(value) for variable_name, value in variables.items()
+        }
         for piece in _compiled(templates).generate(plain):
             pieces.append(piece)
             length += len(piece)
             if length > MOST_CHARACTERS:
-                raise RenderError(f"makes a prompt of more than {MOST_CHARACTERS:,} characters")
+                raise RenderError(
+                    f"makes a prompt of more than {MOST_CHARACTERS:,} characters"
+                )
     except TemplateSyntaxError as error:
-        raise RenderError(error.message or "", f"{error.filename}:{error.lineno}") from error
+        raise RenderError(
+            error.message or "", f"{error.filename}:{error.lineno}"
+        ) from error
     except _RENDER_ERRORS as error:
         reason = _LIMITS.get(type(error)) or str(error) or type(error).__name__
         if isinstance(error, TemplateNotFound):

@@ -210,7 +210,9 @@ def template_bodies(criterion: Criterion) -> dict[str, str]:
 
     Each line keeps its number in the file.
     """
-    return {name: template_body(text) for name, text in template_texts(criterion).items()}
+    return {
+        name: template_body(text) for name, text in template_texts(criterion).items()
+    }
 
 
 def shared_layout(criterion: Criterion, layout_name: str) -> str:
@@ -308,7 +310,9 @@ def _find_layout(
     if isinstance(node, nodes.Include) and node.ignore_missing:
         return None
     searched = ", ".join(str(folder) for folder in folders)
-    raise CriterionError(f"{location}: no template {template_name!r}; looked in {searched}")
+    raise CriterionError(
+        f"{location}: no template {template_name!r}; looked in {searched}"
+    )
 
 
 @lru_cache(maxsize=1)
@@ -346,7 +350,9 @@ def parse_cached(label: str, text: str) -> nodes.Template:
         raise CriterionError(f"{label}: nested too deeply to be read") from error
     except ValueError as error:
         # Python reads no longer numbers (sys.set_int_max_str_digits).
-        raise CriterionError(f"{label}: holds a number of more than 4,300 digits") from error
+        raise CriterionError(
+            f"{label}: holds a number of more than 4,300 digits"
+        ) from error
     extends = list(tree.find_all(nodes.Extends))
     if len(extends) > 1 or any(node not in tree.body for node in extends):
         raise CriterionError(

@@ -88,7 +88,9 @@ def variables_of(criterion: Criterion, texts: dict[str, str]) -> TemplateVariabl
     try:
         return _variables_of_texts(entry, body, layouts)
     except RecursionError as error:
-        raise CriterionError(f"{criterion.path}: its templates are nested too deeply") from error
+        raise CriterionError(
+            f"{criterion.path}: its templates are nested too deeply"
+        ) from error
 
 
 # A program reads the same criterion many times: for an example, a paraphrase, or a suite's case.
@@ -201,7 +203,9 @@ class _FlatTemplate(NodeTransformer):
             names.append(parent)
             if parent in names[:-1]:
                 cycle = " > ".join(names)
-                raise CriterionError(f"{parent}: a template that extends itself: {cycle}")
+                raise CriterionError(
+                    f"{parent}: a template that extends itself: {cycle}"
+                )
             chain.append(parse_cached(parent, self._texts[parent]))
         return chain
 
@@ -233,8 +237,12 @@ class _FlatTemplate(NodeTransformer):
 
     visit_FromImport = visit_Import  # noqa: N815
 
-    def _included(self, node: nodes.Include | nodes.Import | nodes.FromImport) -> nodes.Scope:
+    def _included(
+        self, node: nodes.Include | nodes.Import | nodes.FromImport
+    ) -> nodes.Scope:
         template_name = reference("", node) if node.with_context else ""
-        is_new = template_name in self._texts and template_name not in self._included_names
+        is_new = (
+            template_name in self._texts and template_name not in self._included_names
+        )
         body = self.body(template_name) if is_new else []
         return nodes.Scope(body, lineno=node.lineno)

@@ -38,7 +38,13 @@ def packed_value(text: str) -> Any:
         with_commas = _with_commas(text.strip())
         tree = ast.parse(with_commas, mode="eval")
         value = _value(tree.body)
-    except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError) as error:
+    except (
+        SyntaxError,
+        ValueError,
+        tokenize.TokenError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise NoValue(f"not a list in JSON: {not_json}") from error
     if not isinstance(value, list | dict):  # such as ('a'), which is a text in brackets
         raise NoValue("it is neither a list nor a mapping")
@@ -71,7 +77,11 @@ def _with_commas(text: str) -> str:
     gaps: list[tuple[int, int]] = []
     previous: tokenize.TokenInfo | None = None
     for token in _tokens(text):
-        if previous is not None and _ends_value(previous) and _starts_value(token, previous):
+        if (
+            previous is not None
+            and _ends_value(previous)
+            and _starts_value(token, previous)
+        ):
             gaps.append(previous.end)
         previous = token
     # From the end, because a comma shifts all positions after it.
@@ -120,11 +130,15 @@ def _value(node: ast.expr) -> Any:
         case ast.Dict(keys=keys, values=values):
             pairs = zip(keys, values, strict=True)
             return {_key(key): _value(value) for key, value in pairs}
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+        case ast.UnaryOp(
+            op=ast.USub(), operand=ast.Constant(value=int() | float() as number)
+        ):
             return -number
         case ast.Name(id=name) if name in _EMPTY_NAMES:
             return None
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[wrapped]):
+        case ast.Call(
+            func=ast.Name(id=name) | ast.Attribute(attr=name), args=[wrapped]
+        ):
             if name in _WRAPPERS:
                 return _value(wrapped)
     raise NoValue("it computes something")

@@ -5,7 +5,14 @@ The English names come first, then those in Japanese, Korean and Chinese (Simpli
 
 from __future__ import annotations
 
-ENGLISH_REQUEST_COLUMNS = ("request", "question", "query", "prompt", "instruction", "user_input")
+ENGLISH_REQUEST_COLUMNS = (
+    "request",
+    "question",
+    "query",
+    "prompt",
+    "instruction",
+    "user_input",
+)
 """English names of columns with the request. Ragas writes `user_input`."""
 REQUEST_COLUMNS = (
     *ENGLISH_REQUEST_COLUMNS,
@@ -44,26 +51,55 @@ REFERENCE_COLUMNS = (
     *("参照訳", "参考訳", "正解訳", "参照要約", "正解要約"),
     *("참조 번역", "참조번역", "참고 번역", "참고번역", "참조 요약", "참조요약"),
     *("参考译文", "标准译文", "参考摘要", "參考譯文"),
-    *("정답", "모범 답안", "모범답안", "모범 답변", "모범답변", "기준 답변", "참고 답변"),
+    *(
+        "정답",
+        "모범 답안",
+        "모범답안",
+        "모범 답변",
+        "모범답변",
+        "기준 답변",
+        "참고 답변",
+    ),
     *("参考答案", "标准答案", "正确答案", "答案"),
     *("參考答案", "標準答案", "正確答案", "參考"),
 )
 """Columns that probably have the reference answer. They count only if they are mapped."""
 USUAL_NAMES = {
     "output": (
-        *("summary", "answer", "response", "reply", "prediction", "hypothesis", "generated"),
+        *(
+            "summary",
+            "answer",
+            "response",
+            "reply",
+            "prediction",
+            "hypothesis",
+            "generated",
+        ),
         *("回答", "応答", "返信", "返答", "要約"),
         *("답변", "응답", "답장", "요약"),
         *("回复", "答复", "摘要"),
         *("回覆", "答覆"),
     ),
-    "source": (*("article", "document"), *("原文", "記事"), *("원문", "기사"), *("新闻",)),
+    "source": (
+        *("article", "document"),
+        *("原文", "記事"),
+        *("원문", "기사"),
+        *("新闻",),
+    ),
     "references": ("target",),
 }
 """Columns that fill a field, if nothing else does and the data have only one of them."""
 COLUMN_GUESSES = {
     "output": (
-        *("summary", "prediction", "response", "answer", "generated", "hypothesis", "candidate"),
+        *(
+            "summary",
+            "prediction",
+            "response",
+            "answer",
+            "generated",
+            "hypothesis",
+            "candidate",
+        ),
         "text",
         *("回答", "応答", "返信", "返答", "出力", "要約", "訳文", "文章"),
         *("답변", "응답", "답장", "회신", "출력", "요약", "번역문", "글"),

@@ -74,7 +74,9 @@ def read_conversation(
     return plain_cells
 
 
-def _refuse_other_messages(cells: Mapping[str, Any], location: str, required: bool) -> None:
+def _refuse_other_messages(
+    cells: Mapping[str, Any], location: str, required: bool
+) -> None:
     """Raise DataError for `messages` without a conversation that is needed."""
     cell = cells.get(MESSAGES)
     if is_empty(cell) or not (required or "output" not in cells):
@@ -108,14 +110,18 @@ def _has_role(entry: Any) -> bool:
 def _turn(message: Any, location: str) -> dict[str, str]:
     """Return a message with its role and all that it says as one text."""
     if not isinstance(message, Mapping):
-        raise DataError(f"{location} is {type_name(message)}, not an object with role and content")
+        raise DataError(
+            f"{location} is {type_name(message)}, not an object with role and content"
+        )
     role = message.get("role")
     if isinstance(role, str):
         role = role.strip().lower()
     if role not in ROLES:
         problem = type_name(role)
         known_roles = ", ".join(ROLES)
-        raise DataError(f"{location}: its role is {problem}; known roles are {known_roles}")
+        raise DataError(
+            f"{location}: its role is {problem}; known roles are {known_roles}"
+        )
     texts = [*_content(message.get("content"), location)]
     refusal = message.get("refusal")  # a text beside the content null
     if isinstance(refusal, str):

@@ -56,7 +56,11 @@ def unrated(sample: Sample) -> Sample:
 
 
 def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {criterion: value for criterion, value in values.items() if criterion not in names}
+    return {
+        criterion: value
+        for criterion, value in values.items()
+        if criterion not in names
+    }
 
 
 def check(samples: Iterable[Sample], seen: Seen) -> None:

@@ -115,8 +115,12 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
     if "system" not in roles and len(known.systems) > 1:
         systems = known.systems
     without_role = [column for column in columns if column not in role_of]
-    other_columns = [column for column in without_role if column.casefold() not in _TEXTS]
-    numeric_columns = [column for column in other_columns if _is_numeric(column, sheet_rows)]
+    other_columns = [
+        column for column in without_role if column.casefold() not in _TEXTS
+    ]
+    numeric_columns = [
+        column for column in other_columns if _is_numeric(column, sheet_rows)
+    ]
     rating_columns = _rating_columns(
         other_columns,
         numeric_columns,
@@ -238,12 +242,15 @@ def _rating_columns(
     Columns of raters alone need a single criterion, and numbers.
     """
     criteria = [*known.criteria, *known.others]
-    meanings_by_column = {column: _meanings(column, criteria, systems) for column in columns}
+    meanings_by_column = {
+        column: _meanings(column, criteria, systems) for column in columns
+    }
     any_meaning = any(meanings_by_column.values())
     if not any_meaning and len(known.criteria) == 1 and not has_rater:
         criterion = known.criteria[0]
         meanings_by_column = {
-            column: _meanings_of_rater(column, criterion, systems) for column in numeric_columns
+            column: _meanings_of_rater(column, criterion, systems)
+            for column in numeric_columns
         }
     rating_columns: dict[str, _Column] = {}
     for column, meanings in meanings_by_column.items():
@@ -262,7 +269,9 @@ def _rating_columns(
     return rating_columns
 
 
-def _meanings_of_rater(column: str, criterion: str, systems: Sequence[str]) -> set[_Column]:
+def _meanings_of_rater(
+    column: str, criterion: str, systems: Sequence[str]
+) -> set[_Column]:
     """Return what a column may hold that names a rater, and a system if there are several."""
     names = _without(column, systems) if systems else [(column, "")]
     return {_Column(criterion, rater, system) for rater, system in names}
@@ -292,7 +301,9 @@ def _form(systems: Sequence[str]) -> str:
     return "SYSTEM_CRITERION_RATER" if systems else "CRITERION_RATER"
 
 
-def _meanings(column: str, criteria: Sequence[str], systems: Sequence[str]) -> set[_Column]:
+def _meanings(
+    column: str, criteria: Sequence[str], systems: Sequence[str]
+) -> set[_Column]:
     """Return what a column may hold: the meanings that leave the shortest name of a rater."""
     meanings: set[_Column] = set()
     for remainder, criterion in _without(column, criteria):
@@ -317,7 +328,9 @@ def _without(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
             yield "", known_name
         elif folded_text.startswith(folded_name) and text[n_characters] in _SEPARATORS:
             yield text[n_characters + 1 :].strip(), known_name
-        elif folded_text.endswith(folded_name) and text[-n_characters - 1] in _SEPARATORS:
+        elif (
+            folded_text.endswith(folded_name) and text[-n_characters - 1] in _SEPARATORS
+        ):
             yield text[: -n_characters - 1].strip(), known_name
 
 
@@ -371,7 +384,9 @@ def _problem(roles: set[str], known: Known, systems: Sequence[str]) -> str:
     return _problem_of_unnamed_ratings([*known.criteria, *known.others], systems)
 
 
-def _problem_of_unnamed_ratings(known_criteria: Sequence[str], systems: Sequence[str]) -> str:
+def _problem_of_unnamed_ratings(
+    known_criteria: Sequence[str], systems: Sequence[str]
+) -> str:
     """Say that no column has ratings, and how to name one."""
     criteria = list(dict.fromkeys(known_criteria))
     first_criterion = criteria[0] if criteria else "CRITERION"

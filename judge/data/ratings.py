@@ -96,7 +96,9 @@ class Ratings:
 
     def raters(self, criterion: str) -> tuple[str, ...]:
         """Return those who rated a criterion, in the order of their first rating."""
-        raters = [rating.rater for rating in self.every if rating.criterion == criterion]
+        raters = [
+            rating.rater for rating in self.every if rating.criterion == criterion
+        ]
         return tuple(dict.fromkeys(raters))
 
     @property
@@ -159,7 +161,9 @@ def _key(cells: Mapping[str, Any], location: str) -> _Key:
         may_be_blank = column == "rater"
         if column not in cells or not (may_be_blank or str(cells[column]).strip()):
             needed = ", ".join(columns)
-            raise DataError(f"{location}: a rating has no {column}; it needs {needed} and value")
+            raise DataError(
+                f"{location}: a rating has no {column}; it needs {needed} and value"
+            )
     systems = tuple(_name(cells[column]) for column in system_columns)
     # A table of text has the word, JSON the value, some programs write a number, and pandas makes
     # 1.0 of it if other rows have none.
@@ -180,7 +184,9 @@ def _name(cell: Any) -> str:
     return str(cell).strip()
 
 
-def _read_rating(cells: Mapping[str, Any], key: _Key, location: str) -> Rating | PairRating | None:
+def _read_rating(
+    cells: Mapping[str, Any], key: _Key, location: str
+) -> Rating | PairRating | None:
     """Return the rating of a row, None if it takes a rating back. Raises DataError."""
     value = cells.get("value")
     if value is None:
@@ -241,7 +247,9 @@ def join_ratings(
             human[criterion] = fmean(vote_by_rater.values())
             all_raters = raters_by_criterion[criterion]
             if all_raters != ("",):  # a rater without a name is not listed
-                votes[criterion] = tuple(vote_by_rater.get(rater) for rater in all_raters)
+                votes[criterion] = tuple(
+                    vote_by_rater.get(rater) for rater in all_raters
+                )
                 raters[criterion] = all_raters
         joined.append(replace(sample, human=human, ratings=votes, raters=raters))
     # The remaining votes are of texts that are not in the data.
@@ -301,16 +309,22 @@ def _number(rating: Rating, value_by_label: Mapping[str, float]) -> float:
 
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     """Say that the text of a rating is not in the data, and suggest a similar system or item."""
-    wrong = f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r}"
+    wrong = (
+        f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r}"
+    )
     systems = [sample.system for sample in samples if sample.item == rating.item]
     if systems and rating.system:
         similar = difflib.get_close_matches(rating.system, systems, n=1)
         hint = f"; did you mean system {similar[0]!r}?" if similar else ""
         names = first_names(map(repr, dict.fromkeys(systems)), _MOST_NAMED)
         return f"{wrong} is in the data (it has this item by {names}){hint}"
-    known_texts = first_names([text_name(*sample.key) for sample in samples], _MOST_NAMED)
+    known_texts = first_names(
+        [text_name(*sample.key) for sample in samples], _MOST_NAMED
+    )
     items = {sample.item for sample in samples}
-    similar_items = [item for item in sorted(items) if _is_same_number(item, rating.item)]
+    similar_items = [
+        item for item in sorted(items) if _is_same_number(item, rating.item)
+    ]
     similar_items += difflib.get_close_matches(rating.item, items, n=1)
     hint = f"; did you mean item {similar_items[0]!r}?" if similar_items else ""
     if any(_differs_in_form(item, rating.item) for item in items):
@@ -333,7 +347,11 @@ def _differs_in_form(item: str, rated_item: str) -> bool:
 
 
 def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {criterion: value for criterion, value in ratings.items() if criterion not in names}
+    return {
+        criterion: value
+        for criterion, value in ratings.items()
+        if criterion not in names
+    }
 
 
 def base_name(criterion: str) -> str:
@@ -383,7 +401,9 @@ def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
     votes_by_name: dict[str, list[float]] = {}
     for sample in samples:
         for rating_name, mean_rating in sample.human.items():
-            votes = [vote for vote in sample.ratings.get(rating_name, ()) if vote is not None]
+            votes = [
+                vote for vote in sample.ratings.get(rating_name, ()) if vote is not None
+            ]
             votes_by_name.setdefault(rating_name, []).extend(votes or [mean_rating])
     return votes_by_name
 

@@ -18,7 +18,9 @@ Values = Mapping[str, Value | Sequence[Value]]
 Mapped = Mapping[str, str | Sequence[str]]
 """The data's column for each of ours; of people's ratings also several, one for each rater."""
 _MOST_NAMED = 10  # values of a column in a message
-_MOST_REMEMBERED = 1_000  # values of a column, so that a column of texts does not fill the memory
+_MOST_REMEMBERED = (
+    1_000  # values of a column, so that a column of texts does not fill the memory
+)
 
 
 class RowFilter:
@@ -74,11 +76,15 @@ class RowFilter:
             if absent:
                 known_values = _list_of_values(value_counts)
                 condition = option("where", {column: absent[0]})
-                raise DataError(f"{condition}: no row has it; {column} is {known_values}")
+                raise DataError(
+                    f"{condition}: no row has it; {column} is {known_values}"
+                )
         if not self._matched:
             where = option("where")
             conditions = describe_filter(self._conditions)
-            raise DataError(f"{where} {conditions}: rows meet each condition, but no row meets all")
+            raise DataError(
+                f"{where} {conditions}: rows meet each condition, but no row meets all"
+            )
 
 
 def _list_of_values(value_counts: Counter[str]) -> str:
@@ -91,7 +97,9 @@ def _list_of_values(value_counts: Counter[str]) -> str:
     return listed
 
 
-def filter_rows(samples: Iterable[Sample], conditions: Values, mapping: Mapped) -> list[Sample]:
+def filter_rows(
+    samples: Iterable[Sample], conditions: Values, mapping: Mapped
+) -> list[Sample]:
     """Return the samples that meet the conditions. Raises DataError as `RowFilter.check` does."""
     where = RowFilter(conditions, mapping)
     matching = [sample for sample in samples if where(sample)]
@@ -118,7 +126,9 @@ def _values_by_column(conditions: Values) -> dict[str, list[str]]:
         texts = [_text(each_value) for each_value in values]
         known_texts = [text for text in texts if text is not None]
         if not known_texts:
-            raise DataError(f"{option('where')}: {column} needs a value, or a list of values")
+            raise DataError(
+                f"{option('where')}: {column} needs a value, or a list of values"
+            )
         texts_by_column[column] = known_texts
     return texts_by_column
 

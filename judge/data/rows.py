@@ -114,7 +114,9 @@ def _rows_of_files(data: str | PathLike[str]) -> Iterator[RawRow]:
         try:
             yield from read(path, file_name)
         except OSError as error:
-            raise DataError(f"{file_name}: cannot be read: {error.strerror or error}") from error
+            raise DataError(
+                f"{file_name}: cannot be read: {error.strerror or error}"
+            ) from error
 
 
 def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
@@ -138,7 +140,9 @@ def _with_named_index(frame: pd.DataFrame) -> pd.DataFrame:
     `set_index("item")` and `groupby` leave the items' names there.
     """
     names = enumerate(frame.index.names)
-    levels = [level for level, name in names if name is not None and name not in frame.columns]
+    levels = [
+        level for level, name in names if name is not None and name not in frame.columns
+    ]
     # Of two columns of one name, the error is ours.
     return frame.reset_index(level=levels, allow_duplicates=True) if levels else frame
 
@@ -152,14 +156,20 @@ def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
         elif isinstance(row, Sample | RawRow):
             yield row
         else:
-            advice = ': write {"output": TEXT} for each text' if isinstance(row, str) else ""
-            raise DataError(f"{location} is {type_name(row)}, not a mapping or a Sample{advice}")
+            advice = (
+                ': write {"output": TEXT} for each text' if isinstance(row, str) else ""
+            )
+            raise DataError(
+                f"{location} is {type_name(row)}, not a mapping or a Sample{advice}"
+            )
 
 
 def _plain_cells(cells: Mapping[str, Any], location: str) -> dict[str, Any]:
     """Return the cells with Python's own values. Raises DataError for one nested too deeply."""
     try:
-        return {column_name: _plain_value(value) for column_name, value in cells.items()}
+        return {
+            column_name: _plain_value(value) for column_name, value in cells.items()
+        }
     except RecursionError:
         raise _too_deep(location) from None
 
@@ -195,7 +205,9 @@ def _lines(path: Path, file_name: str) -> Iterator[tuple[str, str]]:
                 yield location, line.decode(encoding)
             except UnicodeDecodeError as error:
                 # Excel's plain "CSV" is in the system's encoding, such as Shift_JIS.
-                in_excel = " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
+                in_excel = (
+                    " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
+                )
                 raise DataError(
                     f"{location}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8"
                     f"{in_excel}"
@@ -214,7 +226,10 @@ def parsed(text: str | bytes, location: str) -> Any:
         raise DataError(
             f"{location}: not JSON: {_problem(error)} at column {error.colno}"
         ) from error
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, a list 5,000 deep
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # a number of 5,000 digits, a list 5,000 deep
         raise DataError(f"{location}: not JSON: {error}") from error
 
 
@@ -231,7 +246,9 @@ def _object_with_unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         repeated = next(key for key, count in counts.items() if count > 1)
-        raise _RepeatedKey(f"the key {repeated!r} occurs twice in an object: remove one of them")
+        raise _RepeatedKey(
+            f"the key {repeated!r} occurs twice in an object: remove one of them"
+        )
     return content
 
 
@@ -273,7 +290,9 @@ def _json(path: Path, file_name: str) -> Iterator[RawRow]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file_name}: not JSON: {error}") from error
     if not isinstance(objects, list):
-        raise DataError(f"{file_name}: is {type_name(objects)}, not a list of objects, one per row")
+        raise DataError(
+            f"{file_name}: is {type_name(objects)}, not a list of objects, one per row"
+        )
     for number, row_object in enumerate(objects, 1):
         yield _row_of_object(row_object, f"{file_name} row {number}")
 
@@ -419,7 +438,9 @@ def _parquet(path: Path, file_name: str) -> Iterator[RawRow]:
                     number += 1
                     yield RawRow(f"{file_name} row {number}", cells)
     except MemoryError as error:
-        raise DataError(f"{file_name}: needs more memory to read than is available") from error
+        raise DataError(
+            f"{file_name}: needs more memory to read than is available"
+        ) from error
     # A map with one key twice, a text that is not UTF-8, a date or duration beyond Python's.
     except (pa.ArrowException, KeyError, ValueError, OverflowError) as error:
         raise DataError(f"{file_name}: not a readable Parquet file: {error}") from error
@@ -505,7 +526,9 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
             return _files_of_pattern(path, path_name)
         raise DataError(f"{path_name}: no such file{nearby(path)}")
     except OSError as error:
-        raise DataError(f"{path_name}: cannot be read: {error.strerror or error}") from error
+        raise DataError(
+            f"{path_name}: cannot be read: {error.strerror or error}"
+        ) from error
 
 
 def _files_of_folder(folder: Path, folder_name: str) -> list[tuple[Path, str]]:
@@ -546,7 +569,9 @@ def _files_of_pattern(path: Path, pattern: str) -> list[tuple[Path, str]]:
         matching = {file for file in root.glob(pattern_in_root) if file.is_file()}
     except ValueError as error:
         raise DataError(f"{pattern}: {error}") from error
-    visible = sorted(file for file in matching if not _is_hidden(file.relative_to(root)))
+    visible = sorted(
+        file for file in matching if not _is_hidden(file.relative_to(root))
+    )
     if not visible:
         folder = root.resolve() if root == Path() else root
         raise DataError(f"{pattern}: no file in {folder} matches this pattern")
@@ -596,7 +621,9 @@ def content_hash(data: str | PathLike[str]) -> str:
             with path.open("rb") as file:
                 digests.append(hashlib.file_digest(file, "sha256").hexdigest())
         except OSError as error:
-            raise DataError(f"{file_name}: cannot be read: {error.strerror or error}") from error
+            raise DataError(
+                f"{file_name}: cannot be read: {error.strerror or error}"
+            ) from error
     if len(digests) == 1:
         # This is what sha256sum prints.
         return digests[0]
@@ -621,7 +648,9 @@ def _is_pattern(path: Path) -> bool:
 
 def _shards(folder: Path) -> Iterator[Path]:
     visible = (file for file in folder.iterdir() if not file.name.startswith("."))
-    return (file for file in visible if file.suffix.lower() in SUFFIXES and file.is_file())
+    return (
+        file for file in visible if file.suffix.lower() in SUFFIXES and file.is_file()
+    )
 
 
 def _is_run(folder: Path) -> bool:

@@ -26,7 +26,13 @@ from judge.core.verdicts import verdict
 from judge.data.cells import NoValue, packed_texts, packed_value
 from judge.data.column_names import COLUMN_GUESSES, USUAL_NAMES
 from judge.data.conversations import MESSAGES, read_conversation
-from judge.data.row_filters import Mapped, RowFilter, Values, describe_filter, filter_rows
+from judge.data.row_filters import (
+    Mapped,
+    RowFilter,
+    Values,
+    describe_filter,
+    filter_rows,
+)
 from judge.data.rows import (
     RawRow,
     content_hash,
@@ -76,7 +82,10 @@ SYSTEM = "{system}"
 
 
 def load(
-    data: str | PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any] | RawRow | Sample],
+    data: str
+    | PathLike[str]
+    | pd.DataFrame
+    | Iterable[Mapping[str, Any] | RawRow | Sample],
     *,
     mapping: Mapping[str, str | Sequence[str]] = {},
     systems: Sequence[str] = (),
@@ -93,7 +102,10 @@ def load(
 
 
 def stream(
-    data: str | PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any] | RawRow | Sample],
+    data: str
+    | PathLike[str]
+    | pd.DataFrame
+    | Iterable[Mapping[str, Any] | RawRow | Sample],
     *,
     mapping: Mapping[str, str | Sequence[str]] = {},
     systems: Sequence[str] = (),
@@ -120,7 +132,9 @@ def stream(
             columns |= dict.fromkeys(row.cells)
             if output_optional:
                 row = _with_empty_output(row)
-            samples = _row_samples(row, number, mappings, systems, scores, raters=raters)
+            samples = _row_samples(
+                row, number, mappings, systems, scores, raters=raters
+            )
         for sample in filter(row_filter, samples):
             locations.add(sample, sample.where or f"row {number}")
             yield sample
@@ -185,7 +199,9 @@ def _mapping_of_system(mapping: Mapped, system: str) -> Mapped:
         if isinstance(columns, str):
             mapping_of_system[field] = columns.replace(SYSTEM, system)
         else:
-            mapping_of_system[field] = [column.replace(SYSTEM, system) for column in columns]
+            mapping_of_system[field] = [
+                column.replace(SYSTEM, system) for column in columns
+            ]
     return mapping_of_system
 
 
@@ -242,7 +258,9 @@ def _check_sample(sample: Sample) -> None:
         texts["source"] = sample.source
     for field, text in texts.items():
         if not isinstance(text, str):
-            raise DataError(f"Sample {sample.item!r}: {field} is {type_name(text)}, not text")
+            raise DataError(
+                f"Sample {sample.item!r}: {field} is {type_name(text)}, not text"
+            )
     for field, mapping in (("human", sample.human), ("extra", sample.extra)):
         if not isinstance(mapping, Mapping):
             raise DataError(
@@ -288,7 +306,11 @@ def _row_samples(
     output_columns = systems or ("output",)
     samples: list[Sample] = []
     for output_column, cells in zip(output_columns, cells_by_system, strict=True):
-        present = {cell: value for cell, value in cells.items() if not is_missing(value, row.flat)}
+        present = {
+            cell: value
+            for cell, value in cells.items()
+            if not is_missing(value, row.flat)
+        }
         if len(mappings) > 1:
             _refuse_shared_scores(row, present, mappings, systems, scores)
         output = cells["output"]
@@ -367,7 +389,9 @@ def _system_of(cells: Mapping[str, Any], location: str) -> str:
     return _name(cells.get("system", UNNAMED_SYSTEM), "system", location)
 
 
-def _renamed_cells(row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped) -> dict[str, Any]:
+def _renamed_cells(
+    row: RawRow, unmapped: Mapping[str, Any], mapping: Mapped
+) -> dict[str, Any]:
     """Return a row's cells by our fields; `unmapped` are those that the mapping does not name."""
     cells = dict(unmapped)
     for field, columns in mapping.items():
@@ -441,7 +465,9 @@ def _rater_names(criterion: str, columns: Sequence[str]) -> tuple[str, ...]:
     return rater_names if all(rater_names) and are_distinct else tuple(columns)
 
 
-def _is_meant(alias: str, field: str, cells: Mapping[str, Any], mapping: Mapped) -> bool:
+def _is_meant(
+    alias: str, field: str, cells: Mapping[str, Any], mapping: Mapped
+) -> bool:
     """Return whether a column fills a field of another name.
 
     It does if the mapping says so, or if nothing else fills the field.
@@ -490,7 +516,9 @@ def _refuse_shared_scores(
         # Each system has a column of its own.
         if any(mapping.get(field, cell) != columns for mapping in mappings[1:]):
             continue
-        problem = _problem_of_shared_scores(field, columns, systems, is_score=field in scores)
+        problem = _problem_of_shared_scores(
+            field, columns, systems, is_score=field in scores
+        )
         raise DataError(f"{row.where}: {problem}")
 
 
@@ -555,7 +583,9 @@ def _check_complete(
             problems.append(f"{field!r} in the mapping: did you mean {intended!r}?")
     # A field under a misspelt name is not missing as well.
     mentioned = {*cells, *mapping, *intended_fields}
-    missing = [field for field in _necessary_fields(cells, systems) if field not in mentioned]
+    missing = [
+        field for field in _necessary_fields(cells, systems) if field not in mentioned
+    ]
     if missing:
         problems.append(_problem_of_missing(missing, cells))
     if problems:
@@ -587,8 +617,12 @@ def _required_columns(
             yield column
 
 
-def _necessary_fields(cells: Mapping[str, Any], systems: Sequence[str]) -> tuple[str, ...]:
-    if systems:  # in wide form the outputs are the systems' columns, and rows are numbered
+def _necessary_fields(
+    cells: Mapping[str, Any], systems: Sequence[str]
+) -> tuple[str, ...]:
+    if (
+        systems
+    ):  # in wide form the outputs are the systems' columns, and rows are numbered
         return ()
     return ("item", "output") if "system" in cells else ("output",)
 
@@ -622,7 +656,9 @@ def _intended_field(key: str) -> str:
     if is_known or key.removesuffix("s") in FIELDS:
         return ""
     fields = (RATING,) if dot else FIELDS
-    cutoff = 0.75 if dot else 0.85  # with a dot after it, a word is hardly anything else
+    cutoff = (
+        0.75 if dot else 0.85
+    )  # with a dot after it, a word is hardly anything else
     near = difflib.get_close_matches(word, fields, n=1, cutoff=cutoff)
     return near[0] + dot + criterion if near else ""
 
@@ -635,7 +671,11 @@ def _name(value: Any, field: str, location: str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     # A bool is an int to Python, and no name.
-    if not isinstance(value, str | int) or isinstance(value, bool) or not str(value).strip():
+    if (
+        not isinstance(value, str | int)
+        or isinstance(value, bool)
+        or not str(value).strip()
+    ):
         raise DataError(
             f"{location}: {field} is {type_name(value)}: give each {field} a name or a number"
         )
@@ -662,7 +702,9 @@ def _references(cells: Mapping[str, Any], row: RawRow) -> tuple[str, ...]:
     reference_texts = tuple(text for text in value if not is_missing(text))
     for text in reference_texts:
         if not isinstance(text, str):
-            raise DataError(f"{row.where}: one of {field} is {type_name(text)}, not text")
+            raise DataError(
+                f"{row.where}: one of {field} is {type_name(text)}, not text"
+            )
     return reference_texts
 
 
@@ -681,7 +723,9 @@ def _human(
         criterion = str(rating_name).strip()
         has_several_raters = isinstance(value, list | tuple)
         if has_several_raters:
-            ratings = [_rating(vote, label, rater) for rater, vote in enumerate(value, 1)]
+            ratings = [
+                _rating(vote, label, rater) for rater, vote in enumerate(value, 1)
+            ]
         else:
             ratings = [_rating(value, label)]
         known_ratings = [rating for rating in ratings if rating is not None]

@@ -70,7 +70,9 @@ def merge_criteria(
     return ScoreTable(merged, list(criteria))
 
 
-def _rows_with_criteria(data: Any, criterion_column: str | Sequence[str]) -> list[RawRow]:
+def _rows_with_criteria(
+    data: Any, criterion_column: str | Sequence[str]
+) -> list[RawRow]:
     """Return the rows, none if the first one has no such column. Raises DataError for pairs."""
     score_rows: list[RawRow] = []
     for row in rows(data):
@@ -162,7 +164,9 @@ def stack_systems(
     for row in rows(data):
         if isinstance(row, Sample) or score in row.cells:
             return None
-        shared = {column: cell for column, cell in row.cells.items() if column not in systems}
+        shared = {
+            column: cell for column, cell in row.cells.items() if column not in systems
+        }
         for system in systems:
             if system not in row.cells:
                 problem = unknown_name_message("column", system, list(row.cells))

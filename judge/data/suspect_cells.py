@@ -23,7 +23,9 @@ SENTENCE_MARKS = ("<q>", "<n>")
 """Marks between sentences in the outputs of known systems: <q> of PreSumm, <n> of PEGASUS."""
 
 
-def split_sentences(samples: Iterable[Sample], marks: Sequence[str]) -> Iterator[Sample]:
+def split_sentences(
+    samples: Iterable[Sample], marks: Sequence[str]
+) -> Iterator[Sample]:
     """Yield the samples with a line break for each of the marks in their texts.
 
     Blanks around a mark go.
@@ -35,7 +37,9 @@ def split_sentences(samples: Iterable[Sample], marks: Sequence[str]) -> Iterator
     pattern = re.compile(rf"[ \t]*(?:{any_mark})[ \t]*")  # "one <q> two"
     for sample in samples:
         source = None if sample.source is None else pattern.sub("\n", sample.source)
-        references = tuple(pattern.sub("\n", reference) for reference in sample.references)
+        references = tuple(
+            pattern.sub("\n", reference) for reference in sample.references
+        )
         output = pattern.sub("\n", sample.output)
         yield replace(sample, output=output, source=source, references=references)
 

@@ -153,9 +153,13 @@ class Judging:
         tools: dict[str, _CriterionTools] = {}
         for criterion in criteria:
             breaker = CircuitBreaker(waits=not self.gathers)
-            question = render_repair_question(criterion) if self.settings.repair else None
+            question = (
+                render_repair_question(criterion) if self.settings.repair else None
+            )
             for part in [criterion, *checklist.parts(criterion)]:
-                tools[part.name] = _CriterionTools(renderers[part.name], question, breaker)
+                tools[part.name] = _CriterionTools(
+                    renderers[part.name], question, breaker
+                )
         return tools
 
     async def judge_all(self, judgments: Sequence[Judgment]) -> None:
@@ -183,7 +187,9 @@ class Judging:
             # Callers handle single errors and know no groups.
             raise errors.exceptions[0] from None
 
-    async def _start_tasks(self, judgments: Sequence[Judgment], tasks: asyncio.TaskGroup) -> None:
+    async def _start_tasks(
+        self, judgments: Sequence[Judgment], tasks: asyncio.TaskGroup
+    ) -> None:
         """Start a task for each judgment, as many as may be in progress at the same time."""
         window_size = len(judgments) if self.gathers else WINDOW
         window = asyncio.Semaphore(window_size)
@@ -227,7 +233,9 @@ class Judging:
             tools.breaker.note(prompt, first_error(outcome))
         self._count(attempt, outcome)
         if isinstance(outcome, JudgeError):
-            return failure_row(judgment, self._column(judgment), outcome, attempt.strategy)
+            return failure_row(
+                judgment, self._column(judgment), outcome, attempt.strategy
+            )
         return score_row(judgment, self._column(judgment), *outcome)
 
     async def _judge_prompt(
@@ -248,7 +256,9 @@ class Judging:
     def _column(self, judgment: Judgment) -> str:
         return judgment.criterion.name + self.suffix
 
-    def _attempt(self, judgment: Judgment, prompt: Prompt, client: ReplyClient) -> Attempt:
+    def _attempt(
+        self, judgment: Judgment, prompt: Prompt, client: ReplyClient
+    ) -> Attempt:
         group = ("", 0)
         if not self.gathers:
             source = judgment.sample.source
@@ -393,7 +403,9 @@ class Judging:
         if reason is not None and not is_last:
             raise _StrategyUnavailable(reason)
         if reason is not None:
-            raise NotAsked(f"not asked: {reason}; {option('weighting', 'auto')} does without")
+            raise NotAsked(
+                f"not asked: {reason}; {option('weighting', 'auto')} does without"
+            )
         criterion = attempt.judgment.criterion
         breaker = self._tools[criterion.name].breaker
         if breaker.stopped and not isinstance(self.provider, ReplayProvider):
@@ -446,7 +458,9 @@ class Judging:
         """Return the value of the answers, and learn from them what the model can do."""
         judged = attempt.judgment.judged_text
         try:
-            scored = question.score(attempt.strategy, attempt.answers, attempt.notes, judged)
+            scored = question.score(
+                attempt.strategy, attempt.answers, attempt.notes, judged
+            )
         except UnusableReply as error:
             # Do not learn from stored replies that are about to be replaced: another version of the
             # model may have written them.
@@ -521,7 +535,9 @@ class Judging:
                 raise RepairFailed(repair, attempt.answers, error) from error
             # The run ends before the answer, so the judgment has its first error.
             column = self._column(attempt.judgment)
-            self._finish(failure_row(attempt.judgment, column, repair.trouble, repair.strategy))
+            self._finish(
+                failure_row(attempt.judgment, column, repair.trouble, repair.strategy)
+            )
             raise
         self.counts.unread += 1
         self.counts.repaired += 1
@@ -538,7 +554,9 @@ class Judging:
         if isinstance(outcome, NotAsked):
             return
         self.counts.cached += attempt.from_cache
-        question_number = attempt.judgment.criterion.part if attempt.prompt.merged else 0
+        question_number = (
+            attempt.judgment.criterion.part if attempt.prompt.merged else 0
+        )
         # The other questions about a text always share the request of its first one.
         if question_number <= 1:
             self.counts.shared += not attempt.from_cache and attempt.shared
@@ -561,7 +579,9 @@ class Judging:
             if criterion_name not in unchecked:
                 continue
             try:
-                self._tools[criterion_name].renderer.render(judgment.sample, judgment.opponent)
+                self._tools[criterion_name].renderer.render(
+                    judgment.sample, judgment.opponent
+                )
             except MissingInput:
                 continue
             except UnequalInput as error:

@@ -63,7 +63,9 @@ def score_row(
     if provenance.quote:
         quote = quotes.find_quote(provenance.quote, sample.texts)
         provenance = replace(provenance, quote=quote)
-    return Score(sample.item, sample.system, column, value, provenance, judgment.opponent_name)
+    return Score(
+        sample.item, sample.system, column, value, provenance, judgment.opponent_name
+    )
 
 
 def failure_row(

@@ -108,7 +108,11 @@ class QuestionClient:
         """The model and its settings, as known so far: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
         # A server that takes no temperature uses its own.
         temperature = "server" if TEMPERATURE in self.counts.unmet else "0"
-        signature_parts = [signed(self.provider), f"t={temperature}", *self.settings.signature]
+        signature_parts = [
+            signed(self.provider),
+            f"t={temperature}",
+            *self.settings.signature,
+        ]
         if self.settings.max_tokens:
             signature_parts.append(f"max_tokens>={self.settings.max_tokens}")
         return ",".join(signature_parts)
@@ -140,7 +144,9 @@ class QuestionClient:
         report_progress: Callable[[int], None],
     ) -> list[MetricReply]:
         """Ask each different request once, a number of them at the same time."""
-        requests = [to_request(question, self.provider, self.settings) for question in questions]
+        requests = [
+            to_request(question, self.provider, self.settings) for question in questions
+        ]
         positions_by_key: dict[str, list[int]] = {}
         for position, request in enumerate(requests):
             positions_by_key.setdefault(request.key(), []).append(position)
@@ -154,7 +160,9 @@ class QuestionClient:
             sharing_questions = [questions[position] for position in indices]
             async with window:
                 try:
-                    own_replies = await self._replies(requests[indices[0]], sharing_questions)
+                    own_replies = await self._replies(
+                        requests[indices[0]], sharing_questions
+                    )
                 except RunStopped as stopped:
                     # Returned, because the replies in flight to other requests are still needed.
                     return stopped
@@ -162,7 +170,9 @@ class QuestionClient:
             report_progress(len(replies))
             return None
 
-        if any(await gather(ask_once(indices) for indices in positions_by_key.values())):
+        if any(
+            await gather(ask_once(indices) for indices in positions_by_key.values())
+        ):
             raise asyncio.CancelledError
         return [replies[position] for position in range(len(questions))]
 

@@ -355,7 +355,9 @@ class RateLimiter:
         """Take a permit back, and slow down if the server is overloaded."""
         now = asyncio.get_running_loop().time()
         # A time-out (`billed`) is also a sign of overload.
-        if isinstance(error, Transient) and (error.status in _BUSY_STATUSES or error.billed):
+        if isinstance(error, Transient) and (
+            error.status in _BUSY_STATUSES or error.billed
+        ):
             is_first_of_burst = self.limit.overloaded(permit.at, now)
             if is_first_of_burst and error.status == 429:
                 self.refusals += 1
@@ -440,5 +442,7 @@ class RateLimiter:
             sent_since = self._sent[index] - permit.before[index] - cost
             refilled = rate * (now - permit.at)
             level = headers.remaining - sent_since + refilled
-            bucket = self._buckets.setdefault(("server", kind), Bucket(rate, headers.limit))
+            bucket = self._buckets.setdefault(
+                ("server", kind), Bucket(rate, headers.limit)
+            )
             bucket.set(level, rate, headers.limit, now)

@@ -80,7 +80,9 @@ def sending_layers(
     if options.ledger is not None:
         layer = Budgeted(layer, options.ledger)
     limited = Limited(layer, options.limiter, counts)
-    layer = Retried(limited, options.policy, options.limiter, counts, sleep=options.sleep)
+    layer = Retried(
+        limited, options.policy, options.limiter, counts, sleep=options.sleep
+    )
     if options.deadline is not None:
         layer = Deadline(layer, options.deadline)
     return FirstAlone(layer)
@@ -152,7 +154,9 @@ class ReplyClient:
         # that these requests are in flight, and would send them, too.
         self._deduplicated.announce(requests)
         answers: list[Answer] = []
-        for answer in await gather(self._answer_or_stop(request) for request in requests):
+        for answer in await gather(
+            self._answer_or_stop(request) for request in requests
+        ):
             if isinstance(answer, RunStopped):
                 raise answer
             answers.append(answer)

@@ -78,7 +78,9 @@ class Ask(Protocol):
     @property
     def signature(self) -> str: ...
 
-    def __call__(self, questions: Sequence[ModelQuestion], /) -> list[str | ModelError]: ...
+    def __call__(
+        self, questions: Sequence[ModelQuestion], /
+    ) -> list[str | ModelError]: ...
 
 
 Tell = Callable[[int, int], None]

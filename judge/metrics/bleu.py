@@ -140,7 +140,9 @@ class Bleu(Parts, ReferenceMetric):
         rows = chain.from_iterable(rows_by_sample)
         return MetricResult(columns, tuple(rows), results[0].notes)
 
-    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
+    def notes(
+        self, samples: Sequence[Sample], used: Collection[str]
+    ) -> tuple[str | Note, ...]:
         """Return notes about texts that the tokenizer does not suit, and about Unicode forms."""
         texts = list(all_texts(samples))
         note_on_tokens = self.note(texts, self.tokenize)
@@ -194,7 +196,12 @@ class CorpusBleu(Parts):
                 used.add(tokenizer)
                 left_out += len(system_samples) - len(stats)
         notes: list[str | Note] = [
-            Note("bleu_corpus", left_out, len(samples), "have no reference and are left out"),
+            Note(
+                "bleu_corpus",
+                left_out,
+                len(samples),
+                "have no reference and are left out",
+            ),
         ]
         notes += self._notes_on_texts(samples, texts_by_tokenizer, used)
         parts = self._signature_parts(samples, used)
@@ -246,7 +253,9 @@ class CorpusBleu(Parts):
         label = f"system {system}" if system else "the system"
 
         def failed(error: str, message: str) -> Failure:
-            return Failure("", system, column_name, stage="metric", error=error, message=message)
+            return Failure(
+                "", system, column_name, stage="metric", error=error, message=message
+            )
 
         if not stats:
             with_other_name = option("map")
@@ -285,7 +294,9 @@ class CorpusBleu(Parts):
         resampled: list[float] = []
         for _ in range(_RESAMPLES):
             drawn_texts = random.integers(text_count, size=text_count)
-            times_drawn = np.bincount(drawn_texts, minlength=text_count).astype(np.float64)
+            times_drawn = np.bincount(drawn_texts, minlength=text_count).astype(
+                np.float64
+            )
             total_counts = times_drawn @ counts
             total = [int(count) for count in total_counts]
             if not _is_defined(total):
@@ -304,7 +315,9 @@ class CorpusBleu(Parts):
             f"95% percentile bootstrap over texts, {_RESAMPLES:,} resamples{defined_only}, "
             f"seed {self._seed}"
         )
-        return Provenance("metric", n=text_count, low=lower_bound, high=upper_bound, note=method)
+        return Provenance(
+            "metric", n=text_count, low=lower_bound, high=upper_bound, note=method
+        )
 
 
 sentence = list_function(
@@ -330,13 +343,19 @@ def corpus(
     Raise DataError if there is no output, one has no reference, or none has `max_order` tokens.
     Raise ConfigError for an unknown option.
     """
-    metric = CorpusBleu(tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order)
+    metric = CorpusBleu(
+        tokenize=tokenize, smooth=smooth, lowercase=lowercase, max_order=max_order
+    )
     samples = as_samples(outputs, references)
     tokenizer = metric.tokenizer_for(chain.from_iterable(map(usable, samples)))
-    stats = [metric.counts(sample.output, usable(sample), tokenizer) for sample in samples]
+    stats = [
+        metric.counts(sample.output, usable(sample), tokenizer) for sample in samples
+    ]
     total = _sum_of_counts(stats)
     if not stats or not _is_defined(total):
-        raise DataError(f"corpus BLEU needs a text of at least max_order = {max_order} tokens")
+        raise DataError(
+            f"corpus BLEU needs a text of at least max_order = {max_order} tokens"
+        )
     return metric.bleu(total)
 
 

@@ -78,7 +78,9 @@ def _scorer(tokenizer_name: str, *, lowercase: bool = False, max_order: int = 4)
             effective_order=True,
         )
     except (RuntimeError, ImportError) as error:
-        extra = "'textjudge[cjk]'" if tokenizer_name.endswith("-mecab") else "sentencepiece"
+        extra = (
+            "'textjudge[cjk]'" if tokenizer_name.endswith("-mecab") else "sentencepiece"
+        )
         raise MissingExtra(
             f"the tokenizer {tokenizer_name} needs more packages: pip install {extra}"
         ) from error
@@ -91,7 +93,12 @@ def _scorer(tokenizer_name: str, *, lowercase: bool = False, max_order: int = 4)
 
 
 # `floor` and `add-k` have sacrebleu's default values.
-_SMOOTH_SIGNATURES = {"exp": "exp", "none": "none", "floor": "floor[0.10]", "add-k": "add-k[1.00]"}
+_SMOOTH_SIGNATURES = {
+    "exp": "exp",
+    "none": "none",
+    "floor": "floor[0.10]",
+    "add-k": "add-k[1.00]",
+}
 HIGHEST_ORDER = 9
 
 
@@ -161,7 +168,9 @@ class Settings(Tokens):
     max_order: int = setting(4, whole_number, 1, HIGHEST_ORDER)
     effective_order: bool = field(default=True, init=False)
 
-    def counts(self, output: str, references: Sequence[str], tokenizer: str) -> list[int]:
+    def counts(
+        self, output: str, references: Sequence[str], tokenizer: str
+    ) -> list[int]:
         """Return sacrebleu's statistics of an output.
 
         These are its length, that of the closest reference, and the matches and n-grams of each
@@ -169,7 +178,9 @@ class Settings(Tokens):
         """
         scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order)
         readable_output = _readable(output, tokenizer)
-        readable_references = [_readable(reference, tokenizer) for reference in references]
+        readable_references = [
+            _readable(reference, tokenizer) for reference in references
+        ]
         score = scorer.sentence_score(readable_output, readable_references)
         return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 

@@ -91,7 +91,8 @@ class Cider(WordMetric):
                 counts = self._counts(tokenizer_name, output)
                 output_vectors = self._vectors(counts, idf, items)
                 similarities = [
-                    self._similarity(output_vectors, vectors) for vectors in target_vectors
+                    self._similarity(output_vectors, vectors)
+                    for vectors in target_vectors
                 ]
                 mean = sum(similarities) / len(similarities)
                 return min(10 * mean, 10.0)  # rounding may exceed the limit
@@ -113,7 +114,9 @@ class Cider(WordMetric):
 
         return self.compare(samples, prepare, sign, level="D")
 
-    def _idf(self, references_by_item: Mapping[str, Sequence[str]]) -> dict[Ngram, float]:
+    def _idf(
+        self, references_by_item: Mapping[str, Sequence[str]]
+    ) -> dict[Ngram, float]:
         """Return log(items / items whose references contain the n-gram), of every n-gram."""
         items_with_ngram: Counter[Ngram] = Counter()
         for item_texts in references_by_item.values():
@@ -123,7 +126,9 @@ class Cider(WordMetric):
                 ngrams_of_item.update(self._counts(tokenizer_name, string))
             items_with_ngram.update(ngrams_of_item)
         items = len(references_by_item)
-        return {ngram: math.log(items / count) for ngram, count in items_with_ngram.items()}
+        return {
+            ngram: math.log(items / count) for ngram, count in items_with_ngram.items()
+        }
 
     def _tokenizer_for(self, texts: Sequence[str]) -> str:
         return self.tokenizer or text.tokenizer_for(texts)
@@ -139,7 +144,9 @@ class Cider(WordMetric):
             counts.update(zip(*shifted, strict=False))
         return counts
 
-    def _vectors(self, counts: Counts, idf: Mapping[Ngram, float], items: int) -> _Vectors:
+    def _vectors(
+        self, counts: Counts, idf: Mapping[Ngram, float], items: int
+    ) -> _Vectors:
         weights: list[dict[Ngram, float]] = [{} for _ in range(self.max_order)]
         # The authors' code counts an n-gram of no reference as one of a single item.
         highest_idf = math.log(items)

@@ -125,7 +125,9 @@ def missing_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> li
     ]
     if not lacking or "char" not in used:
         return []
-    beyond_ascii = [string for string in {*strings} if text.is_mostly_beyond_ascii(string)]
+    beyond_ascii = [
+        string for string in {*strings} if text.is_mostly_beyond_ascii(string)
+    ]
     codes = {text.detect_language([string]) for string in beyond_ascii}
     notes: list[str] = []
     for language in lacking:
@@ -240,7 +242,9 @@ def by_references(
             rows[index] = failure(sample, column_name, reason.error, problem)
         else:
             provenance = Provenance(method="metric")
-            rows[index] = Score(sample.item, sample.system, column_name, value, provenance)
+            rows[index] = Score(
+                sample.item, sample.system, column_name, value, provenance
+            )
     return tuple(rows[index] for index in range(len(samples)))
 
 
@@ -350,7 +354,9 @@ class Values(list[float]):
     one to get the same values elsewhere.
     """
 
-    def __init__(self, values: Iterable[float] = (), tokenizers: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, values: Iterable[float] = (), tokenizers: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(values)
         self.tokenizers = tokenizers
 
@@ -379,7 +385,9 @@ Parameters = ParamSpec("Parameters")
 def list_function(
     metric: Callable[Parameters, Metric],
     doc: str,
-) -> Callable[Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values]:
+) -> Callable[
+    Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values
+]:
     """Return the function of a one-column metric for lists of texts, with this docstring.
 
     The function takes the metric's options.
@@ -408,7 +416,11 @@ def list_function(
 
 def whole_number(option: str, value: Any, lowest: int, highest: int) -> int:
     """Return an option's value, an integer from `lowest` to `highest`, or raise ConfigError."""
-    if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or not lowest <= value <= highest
+    ):
         raise ConfigError(
             f"{option} must be a whole number from {lowest} to {highest}, not {value!r}"
         )
@@ -463,7 +475,9 @@ def choices_option(
     distinct = set(map(str, names))
     if len(distinct) < len(names):
         raise ConfigError(f"{expected}, not {value!r}")
-    return tuple(choice_option(option, choice_name, known_choices) for choice_name in names)
+    return tuple(
+        choice_option(option, choice_name, known_choices) for choice_name in names
+    )
 
 
 def tokenizer(option: str, value: Any) -> str | None:
@@ -510,7 +524,9 @@ class ReferenceMetric(BaseMetric):
         column = Column(name, "metric", signature, low=0.0, high=highest, better=better)
         return MetricResult((column,), rows, self.notes(samples, used))
 
-    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
+    def notes(
+        self, samples: Sequence[Sample], used: Collection[str]
+    ) -> tuple[str | Note, ...]:
         """Return the notes for a reader on the texts and on the tokenizers `used`."""
         compared = ((sample.output, references(sample)) for sample in samples)
         return (form_note(self.name, compared),)
@@ -522,7 +538,9 @@ class WordMetric(ReferenceMetric):
 
     tokenizer: str | None = setting(None, tokenizer)
 
-    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
+    def notes(
+        self, samples: Sequence[Sample], used: Collection[str]
+    ) -> tuple[str | Note, ...]:
         """Return how many texts the tokenizer does not suit, and which packages are missing."""
         texts = list(all_texts(samples))
         note = tokenizer_note(self.name, self.tokenizer, texts)

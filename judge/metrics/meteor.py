@@ -84,7 +84,8 @@ class Meteor(WordMetric):
                 if words_of_targets:
                     return words_of_targets
                 raise CannotScore(
-                    "NoTokens", f"its references have no words by the tokenizer {tokenizer}"
+                    "NoTokens",
+                    f"its references have no words by the tokenizer {tokenizer}",
                 )
 
             def rate(output: str) -> float:
@@ -122,7 +123,9 @@ class Meteor(WordMetric):
 
         return self.compare(samples, prepare, sign)
 
-    def _value(self, words: list[str], reference: list[str], stems: bool, synonyms: bool) -> float:
+    def _value(
+        self, words: list[str], reference: list[str], stems: bool, synonyms: bool
+    ) -> float:
         pairs = _align(words, reference, stems, synonyms)
         if not pairs:
             return 0.0
@@ -161,9 +164,13 @@ def _align(
     output_words = dict(enumerate(words))
     reference_words = dict(enumerate(reference))
     pairs = _match_stage(output_words, reference_words, lambda word: (word,))
-    if stems:  # the remaining words are stems then, and NLTK looks up synonyms of the stems
+    if (
+        stems
+    ):  # the remaining words are stems then, and NLTK looks up synonyms of the stems
         output_words = {index: _stem(word) for index, word in output_words.items()}
-        reference_words = {index: _stem(word) for index, word in reference_words.items()}
+        reference_words = {
+            index: _stem(word) for index, word in reference_words.items()
+        }
         pairs += _match_stage(output_words, reference_words, lambda word: (word,))
     if synonyms:
         pairs += _match_stage(output_words, reference_words, _synonyms)

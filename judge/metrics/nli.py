@@ -17,7 +17,12 @@ from judge.core.signature import Signature
 from judge.metrics import MetricResult
 from judge.metrics.base import BaseMetric, setting
 from judge.metrics.claims import Claims
-from judge.metrics.claims.cross_encoder import WINDOW, CrossEncoder, label_option, locate
+from judge.metrics.claims.cross_encoder import (
+    WINDOW,
+    CrossEncoder,
+    label_option,
+    locate,
+)
 from judge.metrics.common import text_option, whole_number
 
 _SIZE = (whole_number, 1, 1_000_000)

@@ -68,7 +68,9 @@ def worker_pool(
     """
     if workers == 1:
 
-        def in_this_process(parts: Iterable[Sequence[Sample]]) -> Iterator[list[MetricResult]]:
+        def in_this_process(
+            parts: Iterable[Sequence[Sample]],
+        ) -> Iterator[list[MetricResult]]:
             for sample_part in parts:
                 yield [metric.score(sample_part) for metric in metrics]
 
@@ -185,7 +187,9 @@ _metrics: Sequence[Metric]
 def _start_worker(metrics: Sequence[Metric]) -> None:
     global _metrics  # sent once, not with every part
     _metrics = metrics
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C and ends this process
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # the parent handles Ctrl-C and ends this process
 
     def end_with_parent() -> None:
         from multiprocessing import parent_process

@@ -106,7 +106,9 @@ class Stage:
         """Return the prompt in a language."""
         return load(language or self._language or "en", self.task, self.name)
 
-    def request(self, read: Callable[[str], str], text: str, **texts: str) -> ModelQuestion:
+    def request(
+        self, read: Callable[[str], str], text: str, **texts: str
+    ) -> ModelQuestion:
         """Return the request about a text, whose reply `read` reads."""
         language = self._language or detect_language([text])
         self._used.add(language)

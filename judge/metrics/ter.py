@@ -68,7 +68,9 @@ class Ter(ReferenceMetric):
             asian = self._has_asian_support(targets)
             used.add(_yes_or_no(asian))
             normalized = self._is_normalized(asian)
-            scorer = cached_scorer(normalized, self.no_punct, asian, self.case_sensitive)
+            scorer = cached_scorer(
+                normalized, self.no_punct, asian, self.case_sensitive
+            )
 
             def count_words(string: str) -> int:
                 tokenized = scorer.tokenizer(string.rstrip())
@@ -77,13 +79,15 @@ class Ter(ReferenceMetric):
             longest = max(map(count_words, targets))
             if not longest:
                 raise CannotScore(
-                    "NoReferenceWords", "its references have no words without punctuation"
+                    "NoReferenceWords",
+                    "its references have no words without punctuation",
                 )
 
             def rate(output: str) -> float:
                 if count_words(output) * longest > _MOST_CELLS:
                     raise CannotScore(
-                        "TextTooLong", "its texts have too many words for TER: shorten them"
+                        "TextTooLong",
+                        "its texts have too many words for TER: shorten them",
                     )
                 return float(scorer.sentence_score(output, targets).score)
 
@@ -118,7 +122,9 @@ class Ter(ReferenceMetric):
             f"sacrebleu {version('sacrebleu')}",
         ]
 
-    def notes(self, samples: Sequence[Sample], used: Collection[str]) -> tuple[str | Note, ...]:
+    def notes(
+        self, samples: Sequence[Sample], used: Collection[str]
+    ) -> tuple[str | Note, ...]:
         """Return notes about texts that are not split into words, and about Unicode forms."""
         distinct_texts = set(all_texts(samples))
         unsplit = [string for string in distinct_texts if text.is_unspaced([string])]
@@ -126,7 +132,9 @@ class Ter(ReferenceMetric):
         splits_asian = self.asian_support and self.normalized
         if splits_asian or self.asian_support is None:
             # Chinese and Japanese are split; other scripts are detected as "en".
-            unsplit = [string for string in unsplit if text.detect_language([string]) == "en"]
+            unsplit = [
+                string for string in unsplit if text.detect_language([string]) == "en"
+            ]
         unsplit_note = Note(self.name, len(unsplit), len(distinct_texts), _UNSPLIT)
         return (unsplit_note, *super().notes(samples, used))
 

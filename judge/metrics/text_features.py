@@ -94,7 +94,9 @@ def names(output: str, sentences: Sentences) -> list[str]:
     for sentence in sentences.raw:
         # The first word of a sentence is capitalised anyway, and "I" is no name.
         later_words = _WORD(fold(sentence))[1:]
-        capitalised += [word for word in later_words if word[0].isupper() and len(word) > 1]
+        capitalised += [
+            word for word in later_words if word[0].isupper() and len(word) > 1
+        ]
     return [name.casefold() for name in capitalised]
 
 
@@ -241,7 +243,9 @@ class IndexedSource:
             position += fragment[1]
         return fragments
 
-    def _longest_run(self, words: Sequence[str], position: int) -> tuple[int, int] | None:
+    def _longest_run(
+        self, words: Sequence[str], position: int
+    ) -> tuple[int, int] | None:
         """Return the start and size of the source's longest run that `words` have at `position`."""
         end = len(words)
         starts: Sequence[int] | None = None
@@ -260,7 +264,9 @@ class IndexedSource:
                 continue
             longest = min(end - position, source_length - start)
             size = 2
-            while size < longest and words[position + size] == source_words[start + size]:
+            while (
+                size < longest and words[position + size] == source_words[start + size]
+            ):
                 size += 1
             seen_end = start + size
             if size > best_size:
@@ -352,7 +358,9 @@ class Measure:
     output if phrases and words seldom repeat, and quadratic in their repetitions.
     """
 
-    def __init__(self, source: str | None = None, *, tokenizer: str | None = None) -> None:
+    def __init__(
+        self, source: str | None = None, *, tokenizer: str | None = None
+    ) -> None:
         self._source: str | None = None
         if source and source.strip():
             self._source = text.normal(source)
@@ -381,7 +389,9 @@ class Measure:
         doubled = doubled_words(output)
         cjk = _is_cjk(output)
         fragments: list[bool] = []
-        for raw, sentence_words in zip(sentences.raw, sentences.word_lists, strict=True):
+        for raw, sentence_words in zip(
+            sentences.raw, sentences.word_lists, strict=True
+        ):
             fragments.append(is_fragment(raw, sentence_words, cjk))
         compared: dict[str, float | None] = {}
         if source:
@@ -448,14 +458,21 @@ def _adjacent_duplicates(sentences: Sentences) -> int:
     return duplicates
 
 
-def _support(output: str, sentences: Sentences, source: IndexedSource) -> dict[str, float | None]:
+def _support(
+    output: str, sentences: Sentences, source: IndexedSource
+) -> dict[str, float | None]:
     """Return the shares of an output's numbers and names that the source has."""
     known_numbers = [number in source.numbers for number in numbers(output)]
     known_names = [name in source.names for name in names(output, sentences)]
-    return {"number_support": _mean(known_numbers), "entity_support": _mean(known_names)}
+    return {
+        "number_support": _mean(known_numbers),
+        "entity_support": _mean(known_names),
+    }
 
 
-def _source_features(sentences: Sentences, source: IndexedSource) -> dict[str, float | None]:
+def _source_features(
+    sentences: Sentences, source: IndexedSource
+) -> dict[str, float | None]:
     """Return the features that compare an output with its source; the output must have words."""
     words = sentences.words
     count = len(words)
@@ -478,7 +495,9 @@ def _source_features(sentences: Sentences, source: IndexedSource) -> dict[str, f
     }
 
 
-def _mean_position(fragments: Sequence[tuple[int, int]], source: IndexedSource) -> float | None:
+def _mean_position(
+    fragments: Sequence[tuple[int, int]], source: IndexedSource
+) -> float | None:
     """Return the mean position (0–1) in the source of the words in fragments; None without any."""
     copied_words = sum(size for _, size in fragments)
     if not copied_words:
@@ -553,7 +572,10 @@ _UNBOUNDED = (
 _LOWER = ("adjacent_duplicates", "no_end", "fragments", "doubled_words", "defects")
 _HIGHER = ("number_support", "entity_support")
 _MISSING = {
-    "position": (ABSTAINED, "copies no word of its source, so its position is undefined"),
+    "position": (
+        ABSTAINED,
+        "copies no word of its source, so its position is undefined",
+    ),
     "js_divergence": (
         ABSTAINED,
         "has no content word, or its source has none: there is nothing to compare",

@@ -77,7 +77,8 @@ class Capabilities:
     def of(cls, provider: Provider) -> Self:
         """Return the optional attributes of a provider."""
         values: dict[str, Any] = {
-            field.name: getattr(provider, field.name, field.default) for field in fields(cls)
+            field.name: getattr(provider, field.name, field.default)
+            for field in fields(cls)
         }
         return cls(**values)
 
@@ -88,4 +89,6 @@ def require_text(provider: Provider, named_by: str) -> None:
     `named_by` is the option that names its model.
     """
     if provider.decides:
-        raise ConfigError(f"{named_by}: a decision endpoint writes no text; name a chat model")
+        raise ConfigError(
+            f"{named_by}: a decision endpoint writes no text; name a chat model"
+        )

@@ -63,13 +63,19 @@ class AnthropicBatchApi(BatchApi):
     @classmethod
     def client(cls, http: HttpClient, http_options: Options) -> HttpClient:
         headers = {"anthropic-version": "2023-06-01", **http_options.get("headers", {})}
-        native: Options = {**http_options, "key_header": "x-api-key", "headers": headers}
+        native: Options = {
+            **http_options,
+            "key_header": "x-api-key",
+            "headers": headers,
+        }
         return HttpClient(**native)
 
     def line(self, request: Request, body: Body) -> bytes:
         """Return a Messages request with the request's key as `custom_id`."""
         params: Body = {"model": body["model"], "max_tokens": _DEFAULT_MAX_TOKENS}
-        params |= batches.renamed("Anthropic", body, _ANTHROPIC_NAMES, _IGNORED_PARAMETERS)
+        params |= batches.renamed(
+            "Anthropic", body, _ANTHROPIC_NAMES, _IGNORED_PARAMETERS
+        )
         if "temperature" in params:
             params["temperature"] = min(params["temperature"], _MAX_TEMPERATURE)
         if isinstance(params.get("stop_sequences"), str):
@@ -94,7 +100,9 @@ class AnthropicBatchApi(BatchApi):
             return str(data["id"])
         return _NO_EARLIER_BATCH
 
-    async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
+    async def create(
+        self, name: str, file: str, content: IO[bytes] | None = None
+    ) -> Batch:
         lines = batches.inline_requests(content)
         # The lines are JSON already, up to 50 MB of it: they are joined without parsing them.
         body = b'{"requests":[' + b",".join(lines) + b"]}"
@@ -115,7 +123,9 @@ class AnthropicBatchApi(BatchApi):
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         for entry in super().lines(file):
-            yield batches.answer(entry.get("custom_id"), entry.get("result"), _completion)
+            yield batches.answer(
+                entry.get("custom_id"), entry.get("result"), _completion
+            )
 
     def _content_path(self, file: str) -> str:
         return f"{self._path}/{quote(file, safe='')}/results"
@@ -165,6 +175,9 @@ def _completion(result: Any) -> Body:
     usage = {
         "prompt_tokens": uncached + cached + cache_written,
         "completion_tokens": written,
-        "prompt_tokens_details": {"cached_tokens": cached, "cache_write_tokens": cache_written},
+        "prompt_tokens_details": {
+            "cached_tokens": cached,
+            "cache_write_tokens": cache_written,
+        },
     }
     return {"model": message["model"], "choices": [choice], "usage": usage}

@@ -41,7 +41,9 @@ _FINAL_STATES = {
 }
 _NO_SUCH_PATH = {404, 405, 501}
 # JSON allows these characters inside a text, but some readers split lines at them.
-_ESCAPED_BREAKS = str.maketrans({"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"})
+_ESCAPED_BREAKS = str.maketrans(
+    {"\x85": "\\u0085", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+)
 # "0", "50000"
 _WHOLE_NUMBER = re.compile(r"[0-9]{1,15}")
 
@@ -115,7 +117,12 @@ class BatchApi:
 
         Raises ConfigError for a parameter that a batch does not accept.
         """
-        entry = {"custom_id": request.key(), "method": "POST", "url": _CHAT_PATH, "body": body}
+        entry = {
+            "custom_id": request.key(),
+            "method": "POST",
+            "url": _CHAT_PATH,
+            "body": body,
+        }
         return written(entry)
 
     async def check(self) -> None:
@@ -140,7 +147,9 @@ class BatchApi:
         )
         return id_of(data, self._http.url, "file")
 
-    async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
+    async def create(
+        self, name: str, file: str, content: IO[bytes] | None = None
+    ) -> Batch:
         """Start a batch of an uploaded file, or `inline` of the requests in `content`."""
         request = {
             "input_file_id": file,
@@ -292,7 +301,9 @@ def renamed(
     }
 
 
-def answer(custom_id: Any, vendor_reply: Any, completion: Callable[[Any], Body]) -> Body:
+def answer(
+    custom_id: Any, vendor_reply: Any, completion: Callable[[Any], Body]
+) -> Body:
     """Return a vendor's reply as an OpenAI result line, an error if `completion` cannot read it."""
     try:
         body = completion(vendor_reply)

@@ -85,7 +85,9 @@ class _OpenAI:
             name = answer.get("name") if isinstance(answer, dict) else None
             # The name of an answer is optional; if there is one, it has to fit.
             if name not in (None, question.name):
-                raise ValueError(f"are not in the order of the questions: {name!r} is out of place")
+                raise ValueError(
+                    f"are not in the order of the questions: {name!r} is out of place"
+                )
         return data
 
     def probabilities(self, question: _Question, answer: Any) -> list[tuple[str, Any]]:
@@ -135,11 +137,16 @@ class _SystemOne(_OpenAI):
         if question.type == "choice":
             return list(answer.items())
         # A level is named by its index: "0" is the first one.
-        label_by_index = {str(index): label for index, label in enumerate(question.labels)}
+        label_by_index = {
+            str(index): label for index, label in enumerate(question.labels)
+        }
         for index in answer:
             if index not in label_by_index:
                 raise ValueError(f"has a level that was not offered: {index!r}")
-        return [(label_by_index[index], probability) for index, probability in answer.items()]
+        return [
+            (label_by_index[index], probability)
+            for index, probability in answer.items()
+        ]
 
 
 _FORMS = (_OpenAI(), _SystemOne())
@@ -188,7 +195,9 @@ class DecisionsProvider:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return what makes the provider in another process, which does not include a key."""
-        factory = partial(type(self), self.model, path=self.shared_state, **self._http.options)
+        factory = partial(
+            type(self), self.model, path=self.shared_state, **self._http.options
+        )
         return factory, ()
 
     @property
@@ -248,7 +257,9 @@ class DecisionsProvider:
     ) -> Response:
         """Return the response in a reply, and remember that the server has this form's path."""
         named_by = self._http.named_by
-        response = _response(reply.data, form, questions, self.endpoint, named_by=named_by)
+        response = _response(
+            reply.data, form, questions, self.endpoint, named_by=named_by
+        )
         self._form = form
         return replace(response, limits=reply.limits)
 
@@ -286,7 +297,9 @@ def _response(
     named_by: str = "",
 ) -> Response:
     """Return the response in the JSON of a reply. Raises Refused or Transient for another shape."""
-    has_answers = isinstance(data, dict) and isinstance(data.get("answers"), list | dict)
+    has_answers = isinstance(data, dict) and isinstance(
+        data.get("answers"), list | dict
+    )
     if not has_answers:
         raise body_error(data, url, "answer to typed questions", named_by)
     try:

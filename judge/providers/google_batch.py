@@ -31,7 +31,13 @@ _GEMINI_NAMES = {
     "presence_penalty": "presencePenalty",
 }
 # `_generation` translates the effort and the format; the others are left out.
-_OTHER_PARAMETERS = ("logprobs", "reasoning_effort", "response_format", "top_logprobs", "user")
+_OTHER_PARAMETERS = (
+    "logprobs",
+    "reasoning_effort",
+    "response_format",
+    "top_logprobs",
+    "user",
+)
 # Reasoning tokens of Gemini 2 by effort, as the OpenAI-compatible address translates it.
 _THINKING_BUDGETS = {"none": 0, "minimal": 1024, "low": 1024, "medium": 8192}
 _MOST_THINKING = 24_576  # of "high" and above
@@ -55,7 +61,11 @@ class GoogleBatchApi(BatchApi):
     @classmethod
     def client(cls, http: HttpClient, http_options: Options) -> HttpClient:
         address = http.url.removesuffix("/openai")
-        native: Options = {**http_options, "base_url": address, "key_header": "x-goog-api-key"}
+        native: Options = {
+            **http_options,
+            "base_url": address,
+            "key_header": "x-goog-api-key",
+        }
         return HttpClient(**native)
 
     def line(self, request: Request, body: Body) -> bytes:
@@ -79,10 +89,17 @@ class GoogleBatchApi(BatchApi):
     async def upload(self, name: str, file: IO[bytes]) -> str:
         return name
 
-    async def create(self, name: str, file: str, content: IO[bytes] | None = None) -> Batch:
+    async def create(
+        self, name: str, file: str, content: IO[bytes] | None = None
+    ) -> Batch:
         requests = batches.inline_requests(content)
         model = json.loads(requests[0])["request"]["model"].removeprefix("models/")
-        frame = {"batch": {"displayName": name, "inputConfig": {"requests": {"requests": []}}}}
+        frame = {
+            "batch": {
+                "displayName": name,
+                "inputConfig": {"requests": {"requests": []}},
+            }
+        }
         # The requests are JSON already: they are put into the frame without parsing them again.
         array = b"[" + b",".join(requests) + b"]"
         body = json.dumps(frame).encode().replace(b"[]", array)
@@ -206,7 +223,9 @@ def _completion(response: Any) -> Body:
     choices = []
     for candidate in response["candidates"]:
         parts = candidate.get("content", {}).get("parts", ())
-        texts = [part["text"] for part in parts if "text" in part and not part.get("thought")]
+        texts = [
+            part["text"] for part in parts if "text" in part and not part.get("thought")
+        ]
         google_reason = candidate.get("finishReason", "STOP")
         # Any other reason names a filter: SAFETY, RECITATION, PROHIBITED_CONTENT.
         finish_reason = _FINISH_REASONS.get(google_reason, "content_filter")

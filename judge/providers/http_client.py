@@ -19,7 +19,13 @@ from typing import IO, Any, NamedTuple, TypedDict, Unpack
 from urllib.parse import urlsplit
 
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, ProviderError, Refused, StorageError, Transient
+from judge.core.errors import (
+    ConfigError,
+    ProviderError,
+    Refused,
+    StorageError,
+    Transient,
+)
 from judge.core.messages import in_python, option
 from judge.core.normalization import whole_value
 from judge.core.request_options import hidden
@@ -41,7 +47,9 @@ from judge.providers.vendors import wrong_server_reason
 
 _REFUSED_KEY_STATUSES = (401, 403)
 _CONNECT_SECONDS = 10.0
-_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":")
+).encode
 _JSON_HEADERS = {"content-type": "application/json"}
 # Local servers are often given keys such as "x", which are no secret.
 _MIN_SECRET_LENGTH = 12
@@ -138,7 +146,9 @@ class HttpClient:
         if key_command is None:
             self._check_key_is_of_this_server()
         is_default = self.url == DEFAULT_URL
-        self.caching: Caching = http_options.get("caching", "explicit" if is_default else "")
+        self.caching: Caching = http_options.get(
+            "caching", "explicit" if is_default else ""
+        )
         names_variable = self._key_env != _DEFAULTS["key_env"]
         self._needs_key = http_options.get("needs_key", is_default or names_variable)
         if self._needs_key and not key_command and not self._secret_headers:
@@ -233,7 +243,9 @@ class HttpClient:
 
         Raises Transient or Refused.
         """
-        reply = await self._reply("POST", path, seconds, content=content, headers=_JSON_HEADERS)
+        reply = await self._reply(
+            "POST", path, seconds, content=content, headers=_JSON_HEADERS
+        )
         return reply.data
 
     async def get(self, path: str, max_bytes: int = MAX_REPLY_BYTES) -> Any:
@@ -252,7 +264,9 @@ class HttpClient:
 
         `file` is the file's name, its content and its media type. Raises Transient or Refused.
         """
-        reply = await self._reply("POST", path, seconds, data=fields, files={"file": file})
+        reply = await self._reply(
+            "POST", path, seconds, data=fields, files={"file": file}
+        )
         return reply.data
 
     async def download(
@@ -301,7 +315,9 @@ class HttpClient:
         # Some servers answer 200 with an error inside.
         status = error_status(data)
         if status:
-            raise status_error(reply, body, self.url, secrets, status, named_by=self.named_by)
+            raise status_error(
+                reply, body, self.url, secrets, status, named_by=self.named_by
+            )
         # With escapes, a secret in the parsed texts may not have been visible in the bytes.
         if b"\\" in body:
             data = _redacted_value(data, secrets)
@@ -322,12 +338,16 @@ class HttpClient:
             problem = "sent JSON that is nested too deeply"
             raise Transient(f"{self.url} {problem}", stops="if_first") from error
 
-    def _not_json(self, reply: Any, body: bytes, error: Exception) -> Transient | Refused:
+    def _not_json(
+        self, reply: Any, body: bytes, error: Exception
+    ) -> Transient | Refused:
         """Return the error of a 200 reply that is not JSON.
 
         What began as JSON may arrive whole next time; a web page will not turn into JSON.
         """
-        content_type = reply.headers.get("content-type", "no content type").partition(";")[0]
+        content_type = reply.headers.get("content-type", "no content type").partition(
+            ";"
+        )[0]
         content_kind = redact_and_truncate(content_type, self._secrets())
         start = body.lstrip()[:1]
         last_character = body.rstrip()[-1:]
@@ -370,7 +390,9 @@ class HttpClient:
                 try:
                     newer_key = 0
                     if has_command:
-                        newer_key = await self._newer_key(key_number, reply.status_code, limit)
+                        newer_key = await self._newer_key(
+                            key_number, reply.status_code, limit
+                        )
                     if newer_key:
                         await reply.aclose()
                         reply = await self._send(method, url, newer_key, content)
@@ -402,7 +424,9 @@ class HttpClient:
     async def _status_error(self, reply: Any, *, has_command: bool) -> ProviderError:
         """Read a reply that is not 2xx, and return its error."""
         body = await read_whole_body(reply, self.url)
-        source_of_key = option("key_command") if has_command else "the key in the environment"
+        source_of_key = (
+            option("key_command") if has_command else "the key in the environment"
+        )
         return status_error(
             reply,
             body,
@@ -430,7 +454,9 @@ class HttpClient:
         # A request with a newer key sends its file a second time.
         for _, file, _ in content.get("files", {}).values():
             file.seek(0)
-        request = self._transport.build_request(method, url, **{**content, "headers": headers})
+        request = self._transport.build_request(
+            method, url, **{**content, "headers": headers}
+        )
         return await self._transport.send(request, stream=True)
 
     def _authorization(self, key: str) -> dict[str, str]:
@@ -439,7 +465,9 @@ class HttpClient:
             return {own_header: key}
         return {"authorization": f"Bearer {key}"}
 
-    async def _newer_key(self, key_number: int, status: int, limit: asyncio.Timeout) -> int:
+    async def _newer_key(
+        self, key_number: int, status: int, limit: asyncio.Timeout
+    ) -> int:
         """Return the number of the key to repeat a request with, 0 not to repeat it.
 
         `status` is the server's answer to the key. The time of the command, which may take longer
@@ -449,7 +477,9 @@ class HttpClient:
         loop = asyncio.get_running_loop()
         start = loop.time()
         limit.reschedule(None)
-        newer_key = await self._keys.after(key_number, refused=status in _REFUSED_KEY_STATUSES)
+        newer_key = await self._keys.after(
+            key_number, refused=status in _REFUSED_KEY_STATUSES
+        )
         if deadline is not None:
             limit.reschedule(deadline + loop.time() - start)
         return newer_key
@@ -490,13 +520,17 @@ class HttpClient:
             # As many are kept alive, so that the next burst need not open most of them again.
             max_keepalive_connections=connections,
         )
-        certificates = tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+        certificates = tls_context(
+            os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+        )
         check_proxy(self.url)
         try:
             self._transport = openai.DefaultAioHttpClient(
                 verify=certificates,
                 limits=connection_limits,
-                timeout=openai.Timeout(self._options["timeout"], connect=_CONNECT_SECONDS),
+                timeout=openai.Timeout(
+                    self._options["timeout"], connect=_CONNECT_SECONDS
+                ),
                 follow_redirects=False,
             )
         except (ValueError, sdk().http.InvalidURL) as error:
@@ -511,7 +545,9 @@ class HttpClient:
         for name, value in client.default_headers.items():
             if isinstance(value, str) and self._sends_header(name):
                 self._transport.headers[name] = value
-        self._transport.headers.update({**self._authorization(key), **self._options["headers"]})
+        self._transport.headers.update(
+            {**self._authorization(key), **self._options["headers"]}
+        )
 
     def _sends_header(self, header_name: str) -> bool:
         """Return whether to send a header that the SDK sends by default."""
@@ -529,7 +565,10 @@ def _redacted_value(data: Any, secrets: Sequence[str]) -> Any:
     if isinstance(data, str):
         return redact(data, secrets)
     if isinstance(data, dict):
-        return {field_name: _redacted_value(value, secrets) for field_name, value in data.items()}
+        return {
+            field_name: _redacted_value(value, secrets)
+            for field_name, value in data.items()
+        }
     if isinstance(data, list):
         return [_redacted_value(entry, secrets) for entry in data]
     return data

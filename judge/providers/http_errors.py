@@ -64,7 +64,9 @@ _WRONG_MODEL = re.compile(
     re.IGNORECASE,
 )
 # '"retryDelay": "37s"' (Gemini), "Try again in 60 seconds" (LiteLLM)
-_RETRY_IN = re.compile(rb'(?:"retryDelay": ?"|again in )(\d+(?:\.\d+)?) ?s', re.IGNORECASE)
+_RETRY_IN = re.compile(
+    rb'(?:"retryDelay": ?"|again in )(\d+(?:\.\d+)?) ?s', re.IGNORECASE
+)
 # There is no such model or no such address.
 _MISSING_STATUSES = (404, 405)
 _MAX_MESSAGE = 300  # characters
@@ -103,7 +105,9 @@ def status_error(
     is_server_error = status >= 500
     is_temporary = status in _RETRIED_STATUSES or is_server_error
     # OpenAI's and Anthropic's servers say if another try is useless.
-    may_retry = headers.get("x-should-retry") != "false" and not _TOO_LARGE.search(reason)
+    may_retry = headers.get("x-should-retry") != "false" and not _TOO_LARGE.search(
+        reason
+    )
     if is_temporary and may_retry:
         return Transient(
             message,
@@ -113,7 +117,11 @@ def status_error(
             limits=limits(headers),
         )
     is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
-    if may_retry and not is_wrong_key and _RATE_LIMIT_EXCEEDED.search(f"{code} {reason}"):
+    if (
+        may_retry
+        and not is_wrong_key
+        and _RATE_LIMIT_EXCEEDED.search(f"{code} {reason}")
+    ):
         return Transient(message, status=429, retry_after=retry_after(headers, content))
     named_by = named_by or option("base_url")
     is_wrong_model = not is_wrong_key and _is_about_model(status, code, param, reason)
@@ -141,7 +149,9 @@ def _is_about_model(status: int, code: Any, param: Any, reason: str) -> bool:
     if param == "model" or _WRONG_MODEL.search(reason):
         return True
     is_missing = status in _MISSING_STATUSES
-    return is_missing and (code == "model_not_found" or _MODEL_WORD.search(reason) is not None)
+    return is_missing and (
+        code == "model_not_found" or _MODEL_WORD.search(reason) is not None
+    )
 
 
 def _advice(
@@ -201,7 +211,9 @@ def _reason(
     """Return the server's own words; `phrase` is the name of the status, for an empty body."""
     if isinstance(error, dict) and error.get("message"):
         return redact_and_truncate(error["message"], secrets)
-    server_words = error if isinstance(error, str) else content.decode("utf-8", "replace")
+    server_words = (
+        error if isinstance(error, str) else content.decode("utf-8", "replace")
+    )
     text = redact_and_truncate(server_words, secrets)
     # Proxies answer with HTML. Its first 300 characters would tell the user nothing.
     return "a web page, not an API error" if text.startswith("<") else text or phrase
@@ -275,7 +287,9 @@ def connection_error(
             return _untrusted_certificate(cause.certificate_error, url)
         if isinstance(
             cause,
-            aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.InvalidURL,
+            aiohttp.ClientConnectorError
+            | aiohttp.ConnectionTimeoutError
+            | aiohttp.InvalidURL,
         ):
             return _no_connection(cause, url, named_by or option("base_url"))
         if isinstance(cause, aiohttp.ClientHttpProxyError):
@@ -375,7 +389,10 @@ def retry_after(headers: Any, content: bytes = b"") -> float | None:
     is 0. A value that is neither a number nor a date, such as NaN, counts as absent. Without a
     header, the body of the error may have the seconds.
     """
-    for header_name, seconds_per_unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+    for header_name, seconds_per_unit in (
+        ("retry-after-ms", 0.001),
+        ("retry-after", 1.0),
+    ):
         try:
             # "30s" is no number of HTTP, but gateways send it.
             wait = float(headers[header_name].removesuffix("s")) * seconds_per_unit
@@ -407,5 +424,7 @@ def limits(headers: Any) -> dict[str, str]:
     values = {}
     for header_name, value in headers.raw:
         if header_name[:12].lower() == b"x-ratelimit-":
-            values[header_name.decode("ascii", "replace").lower()] = value.decode("latin-1")
+            values[header_name.decode("ascii", "replace").lower()] = value.decode(
+                "latin-1"
+            )
     return values

@@ -179,7 +179,11 @@ class OpenAIProvider:
         except (Refused, Transient) as error:
             body = adapter.body(request)
             # Without a status the refusal is ours: hidden reasoning used up the whole limit.
-            if isinstance(error, Refused) and error.status is None and error.param in body:
+            if (
+                isinstance(error, Refused)
+                and error.status is None
+                and error.param in body
+            ):
                 self._adapter = replace(self._adapter, too_short=body[error.param])
                 return await self._send(self._adapter, request)
             if may_refuse_parameter(error, body, self._accepted):
@@ -209,7 +213,9 @@ class OpenAIProvider:
                     if not may_refuse_parameter(still_refused, body, self._accepted):
                         raise
                     refused = still_refused
-            search = RefusalSearch(adapter, request, lambda changed: self._send(changed, request))
+            search = RefusalSearch(
+                adapter, request, lambda changed: self._send(changed, request)
+            )
             try:
                 accepted, response = await search.run(refused)
             except Refused as error:

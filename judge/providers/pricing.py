@@ -86,7 +86,9 @@ def _discounted(
 def cost(token_usage: Usage, prices: TokenPrices) -> float:
     """Return US dollars for tokens at these prices."""
     uncached = (
-        token_usage.prompt_tokens - token_usage.cached_tokens - token_usage.cache_write_tokens
+        token_usage.prompt_tokens
+        - token_usage.cached_tokens
+        - token_usage.cache_write_tokens
     )
     counts = (
         uncached,
@@ -144,7 +146,9 @@ def why_unknown(provider: Provider) -> str:
     host = urlsplit(endpoint).netloc or "this provider"
     hint = ""
     if not Capabilities.of(provider).price_list:
-        similar = difflib.get_close_matches(provider.model, _priced_models(endpoint), n=1)
+        similar = difflib.get_close_matches(
+            provider.model, _priced_models(endpoint), n=1
+        )
         hint = f"; did you mean {similar[0]}?" if similar else ""
     price_list = _price_list(provider)
     return f"{price_list} has no price for {provider.model} at {host}{hint}"

@@ -51,7 +51,9 @@ def request_of(call: Call, draw: int, endpoint: str) -> Request:
 
 def server_of(request: Request) -> str:
     """Return the address of the server of a request, "" if it has none: scripted, or replayed."""
-    return request.endpoint if request.endpoint.startswith(("http://", "https://")) else ""
+    return (
+        request.endpoint if request.endpoint.startswith(("http://", "https://")) else ""
+    )
 
 
 def line_of(request: Request, response: Response) -> RecordedCall:

@@ -196,13 +196,17 @@ class RecordingFile:
                 line = recorded_call.read(raw_line)
             except ValueError as error:
                 # A killed process may have left a part of a line, which has no line end.
-                self.cut = raw_line.startswith(_LINE_STARTS) and not raw_line.endswith(b"\n")
+                self.cut = raw_line.startswith(_LINE_STARTS) and not raw_line.endswith(
+                    b"\n"
+                )
                 if self.cut:
                     break
                 if conflict_line(raw_line) is not None:
                     advice = merge_conflicts.ADVICE_FOR_LINES
                     raise DataError(f"{self._path}:{number}: {advice}") from error
-                problem = "no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+                problem = (
+                    "no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+                )
                 raise DataError(
                     f"{self._path}:{number}: not a line of a recording: {problem}; name a file "
                     f"that {option('record', 'FILE')} wrote"
@@ -226,7 +230,9 @@ class RecordingFile:
         model = intern(line.call.model)
         params = intern(line.call.params)
         endpoint = intern(line.endpoint)
-        call_key = _Key(model=model, prompt=digest(line.call), params=params, endpoint=endpoint)
+        call_key = _Key(
+            model=model, prompt=digest(line.call), params=params, endpoint=endpoint
+        )
         self._servers.add(call_key.endpoint)
         if any(response.reasoned for response in line.replies.values()):
             self.reasoning.add(call_key.model)
@@ -268,7 +274,9 @@ class RecordingFile:
             return ()
         for key in self._spans:
             servers_of_call = [
-                server for server in servers if key._replace(endpoint=server) in self._spans
+                server
+                for server in servers
+                if key._replace(endpoint=server) in self._spans
             ]
             if len(servers_of_call) > 1:
                 return tuple(servers_of_call)
@@ -325,7 +333,9 @@ class RecordingFile:
         """
         call = call_of(request)
         call_key = self._key(call)
-        call_keys = [recorded for recorded in self._spans if recorded.model == request.model]
+        call_keys = [
+            recorded for recorded in self._spans if recorded.model == request.model
+        ]
         if not call_keys:
             models = ", ".join(self.models) or "no model"
             return f"it holds replies of {models}, none of {request.model}"
@@ -340,12 +350,15 @@ class RecordingFile:
             if recorded.prompt == call_key.prompt:
                 differences = _differences_of_params(recorded.params, call.params)
                 options = [
-                    option(setting) for setting in ("weighting", "temperature", "max_tokens")
+                    option(setting)
+                    for setting in ("weighting", "temperature", "max_tokens")
                 ]
                 return f"this prompt was recorded with {differences} ({', '.join(options)})"
         unused = [recorded for recorded in call_keys if recorded.prompt not in others]
         requested = _Requested(call)
-        recorded_texts = (_text(self._call(recorded)) for recorded in unused or call_keys)
+        recorded_texts = (
+            _text(self._call(recorded)) for recorded in unused or call_keys
+        )
         differences = _differences(requested.nearest(recorded_texts), requested.text)
         if not unused:
             return (
@@ -457,7 +470,9 @@ class Recorder:
             with locked(path), RecordingFile(path):
                 pass
         except OSError as error:
-            raise StorageError(f"recording {path}: {error.strerror or error}") from error
+            raise StorageError(
+                f"recording {path}: {error.strerror or error}"
+            ) from error
 
     def add(self, request: Request, response: Response) -> None:
         """Record the reply to a request for one draw. `flush` retries what cannot be written."""
@@ -565,7 +580,9 @@ class ReplayProvider(Provider):
         # Only replies that no model wrote have a note.
         self.asked_no_model = bool(recorded.note)
         if not self.notice:
-            self.notice = f"Recorded replies ({path.name}): no model was asked in this run."
+            self.notice = (
+                f"Recorded replies ({path.name}): no model was asked in this run."
+            )
         self.draws = recorded.draws(model)
         self.servers = recorded.servers_of(model)
         self.reasons = model in recorded.reasoning
@@ -617,7 +634,9 @@ class ReplayProvider(Provider):
         prompt = digest(call_of(request))
         has_other_params = self._recorded.holds_any(self.model, [prompt])
         # If other prompts of the run are recorded, only some texts have changed.
-        is_changed_text = not has_other_params and self._recorded.holds_any(self.model, others)
+        is_changed_text = not has_other_params and self._recorded.holds_any(
+            self.model, others
+        )
         model_option = option("model")
         replay_option = option("replay")
         message = (
@@ -656,4 +675,6 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
             message = unknown_name_message("model", model, list(recorded.models))
             replay_option = option("replay", str(path))
             raise ConfigError(f"{replay_option}: {message}")
-    return [ReplayProvider(path, model, recorded) for model in models or recorded.models]
+    return [
+        ReplayProvider(path, model, recorded) for model in models or recorded.models
+    ]

@@ -55,7 +55,9 @@ _MENTIONS = {
     # "Unsupported parameter: seed"
     "seed": r"\bseed\b",
 }
-_MENTIONED = {name: re.compile(words, re.IGNORECASE) for name, words in _MENTIONS.items()}
+_MENTIONED = {
+    name: re.compile(words, re.IGNORECASE) for name, words in _MENTIONS.items()
+}
 # "Unrecognized request argument", "Extra inputs are not permitted"
 _UNKNOWN = r"unknown|unrecogni[sz]ed|unexpected|cannot find|extra (?:inputs|fields)"
 _NEVER_SUPPORTED = re.compile(_UNKNOWN, re.IGNORECASE)
@@ -115,7 +117,9 @@ def optional_parameters(body: Mapping[str, Any]) -> dict[str, int]:
         present["n"] = body["n"]
     if any(parameter in body for parameter in _LIMIT_NAMES):
         present[_LIMIT] = 1
-    return {parameter: present[parameter] for parameter in _MENTIONS if parameter in present}
+    return {
+        parameter: present[parameter] for parameter in _MENTIONS if parameter in present
+    }
 
 
 def may_refuse_parameter(
@@ -129,7 +133,11 @@ def may_refuse_parameter(
     parameter can only be refused if the error names it, and is probably not about the text. No
     parameter is the reason if the error is about the model and names none.
     """
-    if isinstance(error, Refused) and error.stops == "always" and not _is_no_such_path(error):
+    if (
+        isinstance(error, Refused)
+        and error.stops == "always"
+        and not _is_no_such_path(error)
+    ):
         return False
     present = optional_parameters(body)
     new = {name for name, value in present.items() if value > accepted.get(name, 0)}
@@ -141,17 +149,24 @@ def may_refuse_parameter(
     if isinstance(error, Transient):
         # What fails only now and then is no refusal of a parameter.
         named &= new
-    return _refuses_by_words(error) and bool(named or (new and _names_any_parameter(error)))
+    return _refuses_by_words(error) and bool(
+        named or (new and _names_any_parameter(error))
+    )
 
 
 def _refuses_by_words(error: ProviderError) -> bool:
     """Return whether the words of an error refuse something, so that its status does not matter."""
     is_refusing = _REFUSING.search(_server_message(error)) is not None
-    return _status(error) in _OTHER_STATUSES and is_refusing and not is_about_text(error)
+    return (
+        _status(error) in _OTHER_STATUSES and is_refusing and not is_about_text(error)
+    )
 
 
 def _names_any_parameter(error: ProviderError) -> bool:
-    return _is_no_such_path(error) and _ANY_PARAMETER.search(_server_message(error)) is not None
+    return (
+        _is_no_such_path(error)
+        and _ANY_PARAMETER.search(_server_message(error)) is not None
+    )
 
 
 def _is_no_such_path(error: ProviderError) -> bool:
@@ -227,7 +242,9 @@ class RefusalSearch:
             return bool(_mentioned_in(after) & others)
         return _reason(before) != _reason(after)
 
-    async def _drop_all(self, refused: ProviderError) -> tuple[RequestAdapter, Response] | None:
+    async def _drop_all(
+        self, refused: ProviderError
+    ) -> tuple[RequestAdapter, Response] | None:
         present = optional_parameters(self._before.body(self._request))
         if is_about_text(refused):
             # Without a limit this text might fit, but all others would cost more.
@@ -247,7 +264,9 @@ class RefusalSearch:
     ) -> tuple[RequestAdapter, Response]:
         if len(self._changes) == 1:
             return adapter, response
-        guessed_names = dict.fromkeys(step.name for step in self._changes if not step.mentioned)
+        guessed_names = dict.fromkeys(
+            step.name for step in self._changes if not step.mentioned
+        )
         for parameter in guessed_names:
             for restored in _restored(parameter, adapter, self._before):
                 answer = await self._try(restored)
@@ -318,7 +337,8 @@ def _logprobs_steps(
         if n_alternatives < requested and n_alternatives != stated
     ]
     lowered = [
-        _Step(_LOGPROBS, replace(adapter, top_logprobs=number), mentioned) for number in numbers
+        _Step(_LOGPROBS, replace(adapter, top_logprobs=number), mentioned)
+        for number in numbers
     ]
     hopeless = mentioned and not stated and _UNSUPPORTED.search(message)
     if not hopeless:
@@ -326,7 +346,9 @@ def _logprobs_steps(
     if mentioned and _may_need_no_reasoning(adapter, body, refused):
         # Models that reason by default give probabilities only with an effort of `none` (OpenAI),
         # and then accept a temperature, too.
-        unthinking = replace(adapter, unthinking=True, dropped=adapter.dropped - {"temperature"})
+        unthinking = replace(
+            adapter, unthinking=True, dropped=adapter.dropped - {"temperature"}
+        )
         yield _Step(_LOGPROBS, unthinking, mentioned, adds=True)
     yield _Step(_LOGPROBS, _without(_LOGPROBS, adapter), mentioned)
     if hopeless:
@@ -342,7 +364,9 @@ def _may_need_no_reasoning(
     if _EFFORT in body or _EFFORT in adapter.dropped:
         return False
     # OpenAI answers 400 then. "Unknown parameter" means that no model here has probabilities.
-    return _status(refused) != 403 and not _NEVER_SUPPORTED.search(_server_message(refused))
+    return _status(refused) != 403 and not _NEVER_SUPPORTED.search(
+        _server_message(refused)
+    )
 
 
 def _fewer_replies(requested: int, message: str, mentioned: bool) -> list[int]:
@@ -390,7 +414,9 @@ def _restored(
     dropped = adapter.dropped - {parameter}
     if parameter == _LOGPROBS:
         counts = (before.top_logprobs, *_FEWER_PROBABILITIES)
-        return [replace(adapter, dropped=dropped, top_logprobs=count) for count in counts]
+        return [
+            replace(adapter, dropped=dropped, top_logprobs=count) for count in counts
+        ]
     return [replace(adapter, dropped=dropped)]
 
 
@@ -419,7 +445,9 @@ def _param(refused: ProviderError) -> str | None:
 
 
 def _names_in(words: str) -> set[str]:
-    return {parameter for parameter, pattern in _MENTIONED.items() if pattern.search(words)}
+    return {
+        parameter for parameter, pattern in _MENTIONED.items() if pattern.search(words)
+    }
 
 
 def _server_message(refused: ProviderError) -> str:

@@ -38,7 +38,9 @@ async def read_body(
         _bytes_in_flight.pop(id(reply), None)
 
 
-async def read_whole_body(reply: Any, url: str, max_bytes: int = MAX_REPLY_BYTES) -> bytes:
+async def read_whole_body(
+    reply: Any, url: str, max_bytes: int = MAX_REPLY_BYTES
+) -> bytes:
     """Return a body, decompressed. Raises Refused like `read_body`."""
     parts: list[bytes] = []
     await read_body(reply, url, max_bytes, parts.append)
@@ -61,7 +63,9 @@ async def _read_parts(
             is_large = size > _SMALL_REPLY_BYTES
             if is_large and sum(_bytes_in_flight.values()) > max_total_bytes:
                 limit = _megabytes(max_total_bytes)
-                problem = f"answered several requests at once with more than {limit} together"
+                problem = (
+                    f"answered several requests at once with more than {limit} together"
+                )
                 raise _too_large(reply, url, problem)
             if size > max_bytes:
                 limit = _megabytes(max_bytes)

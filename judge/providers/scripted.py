@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 
 from judge.config import RunConfig
 from judge.core import yaml_lines
-from judge.core.errors import ConfigError, JudgeError, ProviderError, Refused, Unrecorded
+from judge.core.errors import (
+    ConfigError,
+    JudgeError,
+    ProviderError,
+    Refused,
+    Unrecorded,
+)
 from judge.core.plugins import require_known
 from judge.core.records import (
     FUNCTION,
@@ -47,7 +53,9 @@ class ScriptedProvider(Provider):
     """
 
     name = "scripted"
-    notice = "Scripted replies: no model was asked. The scores only show how a report looks."
+    notice = (
+        "Scripted replies: no model was asked. The scores only show how a report looks."
+    )
 
     def __init__(
         self,
@@ -137,7 +145,9 @@ class ScriptedProvider(Provider):
         for number in later:
             if number in self.unused:
                 texts = rules.rules[number - 1].quoted_texts
-                self.unused[number] = f"rule {first} comes first and answers prompts with {texts}"
+                self.unused[number] = (
+                    f"rule {first} comes first and answers prompts with {texts}"
+                )
         return rules.rules[first - 1].reply
 
     async def complete(self, request: Request) -> Response:
@@ -251,7 +261,9 @@ def _note(first_entry: Any) -> str:
 
 def _rule(entry: Any) -> _Rule:
     if not isinstance(entry, dict) or "reply" not in entry:
-        raise ValueError("a rule has a reply, and in when the texts that a prompt must contain")
+        raise ValueError(
+            "a rule has a reply, and in when the texts that a prompt must contain"
+        )
     # With a misspelt `when`, a rule would answer every prompt.
     require_known("key", map(str, entry), ["when", "reply"])
     when = entry.get("when", [])
@@ -285,21 +297,29 @@ def _exceed_one(probabilities: Iterable[float]) -> bool:
     return sum(map(float, probabilities)) > _LARGEST_SUM
 
 
-def to_choices(reply: str | int | Mapping[Any, float], request: Request) -> tuple[Choice, ...]:
+def to_choices(
+    reply: str | int | Mapping[Any, float], request: Request
+) -> tuple[Choice, ...]:
     """Return a reply, or probabilities by label, as the choices that a request asks for."""
     n_draws = int(request.params.get("n", 1))
     if isinstance(reply, str | int):
         return (Choice(str(reply)),) * n_draws
     n_alternatives = int(request.params.get("top_logprobs", 0))
     possible = [
-        (str(label), probability) for label, probability in reply.items() if probability > 0
+        (str(label), probability)
+        for label, probability in reply.items()
+        if probability > 0
     ]
     possible.sort(key=lambda pair: -pair[1])
-    alternatives = tuple((label, math.log(probability)) for label, probability in possible)
+    alternatives = tuple(
+        (label, math.log(probability)) for label, probability in possible
+    )
     choices = []
     for draw in range(request.draw, request.draw + n_draws):
         # Without a temperature, every draw is the likeliest label.
-        position = _choose_label(possible, draw) if request.params.get("temperature") else 0
+        position = (
+            _choose_label(possible, draw) if request.params.get("temperature") else 0
+        )
         # A mapping without any probability above 0 is an empty reply.
         text, logprob = alternatives[position] if alternatives else ("", 0.0)
         tokens = None
@@ -353,7 +373,9 @@ class FunctionProvider(Provider):
             "judge cannot see which model it asks."
         )
         self._function = function
-        self._awaited = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        self._awaited = inspect.iscoroutinefunction(
+            function
+        ) or inspect.iscoroutinefunction(
             getattr(function, "__call__", None),  # noqa: B004  (an object whose call is async)
         )
         self._thread: ThreadPoolExecutor | None = None
@@ -412,7 +434,11 @@ class FunctionProvider(Provider):
         if isinstance(reply, Real) and not isinstance(reply, bool):
             number = float(reply)
             return str(int(number)) if number.is_integer() else str(number)
-        if isinstance(reply, Mapping) and reply and all(map(_is_number, reply.values())):
+        if (
+            isinstance(reply, Mapping)
+            and reply
+            and all(map(_is_number, reply.values()))
+        ):
             shares = [float(share) for share in reply.values()]
             if _exceed_one(shares) and max(shares) <= 1:
                 excerpt = _excerpt(reply)
@@ -423,9 +449,7 @@ class FunctionProvider(Provider):
                 f"{self.model} returned {_excerpt(reply)}, which holds no probabilities: they are "
                 "numbers from 0 to 1. Divide weights by their sum"
             )
-        expected = (
-            "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
-        )
+        expected = "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
         raise Refused(
             f"{self.model} returned {_excerpt(reply)}; a judge's function returns {expected}"
         )
@@ -442,7 +466,9 @@ def _excerpt(reply: object) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    return (
+        isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    )
 
 
 def _as_text(reply: str | Mapping[Any, float]) -> str:

@@ -134,7 +134,10 @@ class RequestAdapter:
         ]
         if "max_tokens" in requested and not body.keys() & _LIMIT_NAMES:
             missing.append("max_tokens")
-        if "top_logprobs" in requested and body.get("top_logprobs", 0) < requested["top_logprobs"]:
+        if (
+            "top_logprobs" in requested
+            and body.get("top_logprobs", 0) < requested["top_logprobs"]
+        ):
             parameter = "top_logprobs" if "logprobs" in body else "logprobs"
             missing.append(parameter)
         if body.get("n", 1) < requested.get("n", 1):

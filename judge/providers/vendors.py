@@ -58,7 +58,9 @@ class Vendor:
                 f"{model_option}: ${self.url_env} is not set; set it to your resource's address, "
                 f"or name the whole address with {address_option}"
             )
-        return configured if configured.endswith(self.url) else f"{configured}{self.url}"
+        return (
+            configured if configured.endswith(self.url) else f"{configured}{self.url}"
+        )
 
 
 _TABLE = (
@@ -79,7 +81,9 @@ _TABLE = (
         caching="key",
         domains=("azure.com", "microsoft.com", "azure.us", "azure.cn"),
     ),
-    Vendor("deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", dialect=_OLD_LIMIT),
+    Vendor(
+        "deepseek", "https://api.deepseek.com", "DEEPSEEK_API_KEY", dialect=_OLD_LIMIT
+    ),
     # Refuses logprobs ("Logprobs is not enabled for models/…") and n above 1 ("Multiple candidates
     # is not enabled").
     Vendor(
@@ -95,8 +99,15 @@ _TABLE = (
         "GROQ_API_KEY",
         dialect=RequestAdapter(n=1, dropped=frozenset({"logprobs"})),
     ),
-    Vendor("mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", dialect=_OLD_LIMIT),
-    Vendor("openrouter", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", dialect=_OLD_LIMIT),
+    Vendor(
+        "mistral", "https://api.mistral.ai/v1", "MISTRAL_API_KEY", dialect=_OLD_LIMIT
+    ),
+    Vendor(
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        "OPENROUTER_API_KEY",
+        dialect=_OLD_LIMIT,
+    ),
     Vendor(
         "together",
         "https://api.together.ai/v1",
@@ -169,7 +180,9 @@ def wrong_server_reason(variable: str, url: str) -> str:
         if _NOT_A_KEY.fullmatch(variable):
             return f"${variable} is not the key of a model server"
         return ""
-    if is_local_host(host) or any(f".{host}".endswith(f".{domain}") for domain in domains):
+    if is_local_host(host) or any(
+        f".{host}".endswith(f".{domain}") for domain in domains
+    ):
         return ""
     return f"${variable} is the key for {domains[0]}, and not for {host}"
 
@@ -197,5 +210,7 @@ def host_of_another(vendor_name: str, url: str | None) -> bool:
     host = urlsplit(url or "").netloc
     if not host:
         return False
-    others = [vendor for vendor in _TABLE if vendor.name != vendor_name and not vendor.local]
+    others = [
+        vendor for vendor in _TABLE if vendor.name != vendor_name and not vendor.local
+    ]
     return any(urlsplit(vendor.url).netloc == host for vendor in others)

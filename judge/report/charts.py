@@ -56,9 +56,7 @@ def chart(
     box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     described = f'role="img" aria-label="{label}"'
     content = "".join(elements)
-    svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-size="13" {described}>{content}</svg>'
-    )
+    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-size="13" {described}>{content}</svg>'
     return Chart(chart_name, title, svg, alt, width, height, caption)
 
 
@@ -326,7 +324,9 @@ def intervals(
     has_labels = any(panel.label for panel in panels)
     foot = _FOOT + _AXIS_LABEL if has_labels else _FOOT
     size = (right + 4, bottom + foot)
-    return chart(chart_name, title, size, elements, values=descriptions, caption=caption)
+    return chart(
+        chart_name, title, size, elements, values=descriptions, caption=caption
+    )
 
 
 def _is_best(bar: Bar | None) -> bool:
@@ -351,7 +351,9 @@ def _panel_frame(panel: Panel, box: _Box) -> Iterator[str]:
     n_cells = round(box.width / CELL)
     if panel.label:
         middle = box.left_edge + box.width / 2
-        yield text(middle, box.bottom + 30, shorten(panel.label, n_cells), "tick", "middle")
+        yield text(
+            middle, box.bottom + 30, shorten(panel.label, n_cells), "tick", "middle"
+        )
     if panel.head:
         yield name_text(box.left_edge, 14, panel.head, cells=n_cells, bold=True)
     labelled = _labelled_ticks(panel.axis, box.width)
@@ -413,7 +415,9 @@ def bars(
     for bar in values:
         lowest = min(lowest, bar.value, bar.low or 0.0)
     axis = even(math.floor(2 * lowest) / 2, 1, 0.5)
-    return intervals(chart_name, title, rows, [Panel(axis, values, label=label)], caption=caption)
+    return intervals(
+        chart_name, title, rows, [Panel(axis, values, label=label)], caption=caption
+    )
 
 
 def _bar(
@@ -481,7 +485,9 @@ def heat_map(
         width_of_names = CELL * min(longest, _CELLS) + 6
         cell_width = max(cell_width, width_of_names)
     margin = label_width(labels)
-    elements = list(_heat_headings(columns, margin, cell_width, is_numbered=is_numbered))
+    elements = list(
+        _heat_headings(columns, margin, cell_width, is_numbered=is_numbered)
+    )
     for row_index, label in enumerate(labels):
         top = _HEADINGS + _TALL * row_index
         cells = table[row_index][: len(columns)]
@@ -490,7 +496,14 @@ def heat_map(
     width = margin + cell_width * len(columns)
     height = _HEADINGS + _TALL * len(rows)
     descriptions = _strongest_cells(rows, columns, table) or ["nothing stands out"]
-    return chart(chart_name, title, (width, height), elements, values=descriptions, caption=caption)
+    return chart(
+        chart_name,
+        title,
+        (width, height),
+        elements,
+        values=descriptions,
+        caption=caption,
+    )
 
 
 def _heat_headings(
@@ -650,7 +663,9 @@ def _columns(
         elements = [rect("bar", upper_left, (step - 2, height))]
         if count:
             label_baseline = floor - height - 4
-            elements.append(text(middle, label_baseline, f"{count:,}", "tick", "middle"))
+            elements.append(
+                text(middle, label_baseline, f"{count:,}", "tick", "middle")
+            )
         yield group(f"{label}: {count:,} of {total}", *elements)
         is_last = index == len(labels) - 1
         if len(labels) < _FEW or index == 0 or is_last:

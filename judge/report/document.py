@@ -187,7 +187,10 @@ class Table:
         parts = []
         for start_column in range(naming, len(self.columns), size):
             end_column = start_column + size
-            positions = [*range(naming), *range(len(self.columns))[start_column:end_column]]
+            positions = [
+                *range(naming),
+                *range(len(self.columns))[start_column:end_column],
+            ]
             columns = [self.columns[position] for position in positions]
             rows = []
             for row in self.rows:
@@ -221,7 +224,9 @@ class Table:
         for position, column in enumerate(self.columns):
             if position in self._naming:
                 continue
-            heading = ", ".join(filter(None, (column.group, column.head or column.name)))
+            heading = ", ".join(
+                filter(None, (column.group, column.head or column.name))
+            )
             cells = [row[position] for row in self.rows]
             name_cell = Cell(heading + ARROWS[column.better])
             rows.append((name_cell, *cells))

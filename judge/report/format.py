@@ -28,12 +28,16 @@ _MIN_SENTENCE = 20  # letters; fewer are a name
 _MIN_RTL_SHARE = 0.8  # of a text's letters
 # The blocks of right-to-left scripts: from Hebrew to Arabic Extended-A, their presentation forms
 # (which end before the byte order mark U+FEFF), and the historical and African ones of plane 1.
-_RTL = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff"
+_RTL = (
+    "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff"
+)
 # `نموذج-2` or `דגם א…`: letters with blanks and hyphens between them, a number, a mark of a cut.
 _RTL_NAME = re.compile(f"[{_RTL}](?:[{_RTL} _'’-]*[{_RTL}])?(?:[-_]\\d+)?…?")
 
 
-def isolate(text: str, opening_mark: str = "\u2068", closing_mark: str = "\u2069") -> str:
+def isolate(
+    text: str, opening_mark: str = "\u2068", closing_mark: str = "\u2069"
+) -> str:
     """Put names of a right-to-left script between `opening_mark` and `closing_mark`.
 
     A name that is not isolated would reorder the numbers after it. The default marks are Unicode's
@@ -83,7 +87,11 @@ def share_words(column: Column) -> str:
     label = share_label(column)
     if not label:
         return ""
-    return f"share of {label}" if column.signature.is_external else f"mean probability of {label}"
+    return (
+        f"share of {label}"
+        if column.signature.is_external
+        else f"mean probability of {label}"
+    )
 
 
 def mean_text(column: Column, value: float, places: int) -> str:

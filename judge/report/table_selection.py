@@ -33,7 +33,9 @@ def only_table(
         selected = with_columns(selected, columns)
     title = table_name.replace("-", " ").capitalize()
     section = Section(table_name, title, lambda: (selected,))
-    return Document(title=document.title, sections=(section,), language=document.language)
+    return Document(
+        title=document.title, sections=(section,), language=document.language
+    )
 
 
 def tables_by_name(document: Document) -> dict[str, Table]:
@@ -118,7 +120,9 @@ def _row_names(table: Table) -> dict[int, str]:
     return dict(enumerate(table.row_names))
 
 
-def _positions(column_names: Sequence[str], name_by_position: dict[int, str]) -> list[int] | None:
+def _positions(
+    column_names: Sequence[str], name_by_position: dict[int, str]
+) -> list[int] | None:
     """Return where these names are, None if one is unknown."""
     # In reverse, so that the first of equal names counts.
     last_to_first = list(reversed(name_by_position.items()))
@@ -127,7 +131,9 @@ def _positions(column_names: Sequence[str], name_by_position: dict[int, str]) ->
     position_of_name |= {name: position for position, name in last_to_first}
     positions: list[int] = []
     for column_name in column_names:
-        known_name = column_name if column_name in position_of_name else _folded(column_name)
+        known_name = (
+            column_name if column_name in position_of_name else _folded(column_name)
+        )
         if known_name not in position_of_name:
             return None
         positions.append(position_of_name[known_name])
@@ -146,7 +152,11 @@ def _folded(name: str) -> str:
 def _unknown(typed_names: Sequence[str], columns: list[str], rows: list[str]) -> str:
     """Say which name is neither a column nor a row, or that the names are of both."""
     known_names = {_folded(name) for name in [*columns, *rows]}
-    unknown = [typed_name for typed_name in typed_names if _folded(typed_name) not in known_names]
+    unknown = [
+        typed_name
+        for typed_name in typed_names
+        if _folded(typed_name) not in known_names
+    ]
     if not unknown:
         folded_rows = set(map(_folded, rows))
         typed_rows = [name for name in typed_names if _folded(name) in folded_rows]

@@ -11,7 +11,12 @@ import numpy as np
 
 from judge.core.errors import ConfigError
 from judge.core.records import Column, Estimate, Sample
-from judge.results.checked_claims import CLAIMS, REFERENCE_CLAIMS, CheckedClaim, checked_claims
+from judge.results.checked_claims import (
+    CLAIMS,
+    REFERENCE_CLAIMS,
+    CheckedClaim,
+    checked_claims,
+)
 from judge.results.wide_rows import with_own_columns
 from judge.stats.pooled_share import pooled_share
 from judge.table import Table
@@ -64,9 +69,13 @@ def sorted_claims(table: Table) -> list[ClaimOfText]:
 
     Raises ConfigError for a table without claims.
     """
-    checking = [column for column in table.columns if column.name in (*CLAIMS, REFERENCE_CLAIMS)]
+    checking = [
+        column for column in table.columns if column.name in (*CLAIMS, REFERENCE_CLAIMS)
+    ]
     if not checking:
-        raise ConfigError("this run has no claims: the metric claims lists and checks them")
+        raise ConfigError(
+            "this run has no claims: the metric claims lists and checks them"
+        )
     claims: list[ClaimOfText] = []
     for column in checking:
         claims += sorted(claims_of(table, column), key=_probability)
@@ -90,12 +99,15 @@ def claim_counts(table: Table, claims: Sequence[ClaimOfText]) -> tuple[ClaimCoun
     claims_by_column: dict[str, dict[str, list[ClaimOfText]]] = {}
     for entry in claims:
         if entry.column.name in CLAIMS:
-            by_system = claims_by_column.setdefault(entry.column.name, defaultdict(list))
+            by_system = claims_by_column.setdefault(
+                entry.column.name, defaultdict(list)
+            )
             by_system[entry.sample.system].append(entry)
     counts: list[ClaimCount] = []
     for column_name, claims_by_system in claims_by_column.items():
         counts += [
-            _count(system, column_name, claims_by_system[system]) for system in table.systems
+            _count(system, column_name, claims_by_system[system])
+            for system in table.systems
         ]
     return tuple(counts)
 

@@ -225,7 +225,9 @@ def _ranking_rows(ranking: Ranking) -> Iterator[EstimateRow]:
         yield from _standing_rows(ranking, standing)
     yield from _pair_rows(ranking)
     if ranking.flip_rate is not None:
-        yield EstimateRow(kind="flip_rate", column=ranking.column, value=ranking.flip_rate)
+        yield EstimateRow(
+            kind="flip_rate", column=ranking.column, value=ranking.flip_rate
+        )
     if ranking.position_bias is not None:
         yield EstimateRow(
             kind="position_bias",
@@ -296,7 +298,9 @@ def _pair_rows(ranking: Ranking) -> Iterator[EstimateRow]:
 
 def _calibration_rows(calibrated: Calibrated) -> Iterator[EstimateRow]:
     for mean in calibrated.means:
-        yield _row("calibrated_mean", calibrated.column, mean.estimate, system=mean.system)
+        yield _row(
+            "calibrated_mean", calibrated.column, mean.estimate, system=mean.system
+        )
         yield _row("rated_mean", calibrated.column, mean.people, system=mean.system)
     for difference in calibrated.differences:
         yield _row(
@@ -316,12 +320,18 @@ def _calibration_rows(calibrated: Calibrated) -> Iterator[EstimateRow]:
         )
 
 
-def _calibrated_pass_rate_rows(pass_rates: CalibratedPassRates) -> Iterator[EstimateRow]:
+def _calibrated_pass_rate_rows(
+    pass_rates: CalibratedPassRates,
+) -> Iterator[EstimateRow]:
     for rate in pass_rates.rates:
         with_judge = rate.people.estimate
         ratings_alone = rate.people.people
-        yield _row("calibrated_pass_rate", pass_rates.column, with_judge, system=rate.system)
-        yield _row("rated_pass_rate", pass_rates.column, ratings_alone, system=rate.system)
+        yield _row(
+            "calibrated_pass_rate", pass_rates.column, with_judge, system=rate.system
+        )
+        yield _row(
+            "rated_pass_rate", pass_rates.column, ratings_alone, system=rate.system
+        )
 
 
 def _rating_rows(rated: Rated) -> Iterator[EstimateRow]:
@@ -372,11 +382,19 @@ def _agreement_rows(criterion: str, row: Row) -> Iterator[EstimateRow]:
     if row.exact is not None:
         yield _row("agreement", criterion, row.exact, measure="exact", subject=row.name)
     if row.calibration is not None:
-        yield _row("calibration_error", criterion, row.calibration.error, subject=row.name)
+        yield _row(
+            "calibration_error", criterion, row.calibration.error, subject=row.name
+        )
         yield _row("bias", criterion, row.calibration.bias, subject=row.name)
     if row.passes is not None:
         for name, pass_estimate in row.passes.estimates.items():
-            yield _row("pass_agreement", criterion, pass_estimate, measure=name, subject=row.name)
+            yield _row(
+                "pass_agreement",
+                criterion,
+                pass_estimate,
+                measure=name,
+                subject=row.name,
+            )
 
 
 def _preference_rows(agreement: PreferenceAgreement) -> Iterator[EstimateRow]:
@@ -402,7 +420,9 @@ def _driver_rows(drivers: Drivers) -> Iterator[EstimateRow]:
     for driver in drivers.each:
         estimates = {"r": driver.correlation, "R2": driver.explained}
         for measure, estimate in estimates.items():
-            yield _row(kind, drivers.column, estimate, measure=measure, subject=driver.name)
+            yield _row(
+                kind, drivers.column, estimate, measure=measure, subject=driver.name
+            )
     if drivers.together is not None:
         yield _row(kind, drivers.column, drivers.together, measure="R2", subject="all")
     if drivers.chance is not None:

@@ -30,7 +30,9 @@ def failures_as_worst(result: Result) -> Result:
             "failures as the worst score: only for scores of single texts, not for comparisons"
         )
     rows = list(_worst_rows(result))
-    n_counted = sum(isinstance(row, Score) and row.provenance.method == WORST for row in rows)
+    n_counted = sum(
+        isinstance(row, Score) and row.provenance.method == WORST for row in rows
+    )
     note = f"{plural(n_counted, 'failed judgment')} counted as the worst score of the scale."
     # `analyzed` recomputes the rows of a panel from its judges' rows.
     panels = panel_columns(result.table.columns)
@@ -56,10 +58,14 @@ def failures_as_losses(result: Result, column: str, losers: Collection[str]) -> 
 def _with_rows(result: Result, rows: Iterable[Score | Failure]) -> Result:
     """Return the result with other rows and the same statistics."""
     scores, failures = split_rows(rows)
-    return replace(result, table=replace(result.table, scores=scores, failures=failures))
+    return replace(
+        result, table=replace(result.table, scores=scores, failures=failures)
+    )
 
 
-def _lost_rows(result: Result, column: str, losers: Collection[str]) -> Iterator[Score | Failure]:
+def _lost_rows(
+    result: Result, column: str, losers: Collection[str]
+) -> Iterator[Score | Failure]:
     """Yield the rows with a loss for each failure of this column that is about one loser."""
     for row in result.table.rows():
         system_loses = row.system in losers

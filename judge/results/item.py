@@ -83,7 +83,9 @@ class ResultItem:
 def _whole_item(result: Result, item: str) -> ResultItem | None:
     """Return the item, or the generation, with exactly this name; None if there is none."""
     all_samples = result.table.samples
-    samples = [sample for sample in all_samples if item in (sample.item, sample.source_item)]
+    samples = [
+        sample for sample in all_samples if item in (sample.item, sample.source_item)
+    ]
     whole_item = ResultItem(result, item, None, tuple(samples))
     if not samples and not whole_item.unwritten:
         return None
@@ -97,7 +99,9 @@ def item_of(result: Result, item: str, system: str | None = None) -> ResultItem:
     """
     whole_item = _whole_item(result, item)
     if whole_item is None:
-        unwritten = [failure.item for failure in result.table.failures if is_unwritten(failure)]
+        unwritten = [
+            failure.item for failure in result.table.failures if is_unwritten(failure)
+        ]
         items = dict.fromkeys([*result.table.items, *unwritten])
         return item_of(result, item_called(item, items), system)
     samples = whole_item.samples

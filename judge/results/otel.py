@@ -99,15 +99,22 @@ class _Spans:
         # Digests: each export of a run has the same ids. The texts of an item share a trace.
         digest_of_item = _digest(self.run, item)[:32]
         span_id = _digest(self.run, item, system)[:16]
-        span: dict[str, Any] = {"traceId": trace_id or digest_of_item, "spanId": span_id}
+        span: dict[str, Any] = {
+            "traceId": trace_id or digest_of_item,
+            "spanId": span_id,
+        }
         # A parent is a span of the same trace, so its id alone would name none.
         if trace_id and parent_id:
             span["parentSpanId"] = parent_id
         events: list[dict[str, Any]] = []
         for row in rows:
-            attributes = _attributes(_event(row, self.columns, extra.get("response_id")))
+            attributes = _attributes(
+                _event(row, self.columns, extra.get("response_id"))
+            )
             # A score has no time of its own, so the event has the end of the run.
-            events.append({"timeUnixNano": end_time, "name": EVENT, "attributes": attributes})
+            events.append(
+                {"timeUnixNano": end_time, "name": EVENT, "attributes": attributes}
+            )
         text_attributes = {"judge.item": item, "judge.system": system}
         return span | {
             "name": "judge.evaluate",
@@ -119,7 +126,9 @@ class _Spans:
         }
 
 
-def _event(row: Score | Failure, columns: Mapping[str, Column], response: Any) -> dict[str, Any]:
+def _event(
+    row: Score | Failure, columns: Mapping[str, Column], response: Any
+) -> dict[str, Any]:
     """Return the attributes of a value or a failure; `response` is the id in the data."""
     column = columns.get(row.column)
     response_id = response if isinstance(response, str) else None
@@ -131,7 +140,10 @@ def _event(row: Score | Failure, columns: Mapping[str, Column], response: Any) -
         "judge.signature": signature,
     }
     if isinstance(row, Failure):
-        return attributes | {"error.type": row.error, "gen_ai.evaluation.explanation": row.message}
+        return attributes | {
+            "error.type": row.error,
+            "gen_ai.evaluation.explanation": row.message,
+        }
     label = row.provenance.argmax
     passes = column.passes(row.value) if column else None
     if passes is not None:
@@ -150,7 +162,9 @@ def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
         if isinstance(value, float):
             attributes.append({"key": attribute_name, "value": {"doubleValue": value}})
         elif value:
-            attributes.append({"key": attribute_name, "value": {"stringValue": whole(value)}})
+            attributes.append(
+                {"key": attribute_name, "value": {"stringValue": whole(value)}}
+            )
     return attributes
 
 

@@ -38,7 +38,9 @@ class Plot:
         path = Path(path)
         format = path.suffix.removeprefix(".").lower()
         if format not in _CHART_FORMATS:
-            raise ConfigError(f"{path}: the name of a chart's file ends in .svg, .png or .pdf")
+            raise ConfigError(
+                f"{path}: the name of a chart's file ends in .svg, .png or .pdf"
+            )
         content = self._drawn(format)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

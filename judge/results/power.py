@@ -113,7 +113,9 @@ def power_of(
         if difference is not None and not _is_on_scale(difference, length):
             difference_on_scale = None
             without_difference.append(one_line(scatter.column))
-        powers = _pair_powers(scatter, p_values, difference_on_scale, items, one_pair=bool(pair))
+        powers = _pair_powers(
+            scatter, p_values, difference_on_scale, items, one_pair=bool(pair)
+        )
         column = ColumnPower(
             column=scatter.column,
             systems=scatter.systems,
@@ -151,7 +153,9 @@ def _check_request(difference: float | None, items: int | None) -> None:
     """Raise ConfigError for a difference or a number of items that no test can have."""
     if difference is not None and not (difference > 0 and isfinite(difference)):
         # The option has another name than the argument.
-        argument = f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
+        argument = (
+            f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
+        )
         raise ConfigError(f"{argument}: must be a number above 0")
     if items is not None and items < 2:
         raise ConfigError(f"{option('items', items)}: must be 2 or more")

@@ -37,7 +37,10 @@ class TextPrompt:
 
 def messages_of(prompt: Prompt, system_message: str) -> tuple[PromptMessage, ...]:
     """Return all messages of a prompt in the order that they are sent."""
-    messages = [PromptMessage(message["role"], message["content"]) for message in prompt.messages]
+    messages = [
+        PromptMessage(message["role"], message["content"])
+        for message in prompt.messages
+    ]
     if system_message:
         messages.insert(0, PromptMessage("system", system_message))
     if prompt.question:
@@ -87,7 +90,9 @@ class _Archive:
         self._info = result.info
         self._renderers: dict[tuple[str, bool], PromptRenderer | str] = {}
 
-    def prompt(self, column: Column, sample: Sample, opponent: Sample | None) -> TextPrompt:
+    def prompt(
+        self, column: Column, sample: Sample, opponent: Sample | None
+    ) -> TextPrompt:
         """Return the prompt of a column about a text, without the column's name."""
         judge = self._info.judges.get(column.judge)
         if judge is None:  # the only judge has no name in its columns
@@ -99,7 +104,9 @@ class _Archive:
         try:
             prompt = renderer.render(sample, opponent)
         except (CriterionError, DataError) as error:
-            return TextPrompt(columns=(), opponent=opponent_name, problem=f"No prompt: {error}.")
+            return TextPrompt(
+                columns=(), opponent=opponent_name, problem=f"No prompt: {error}."
+            )
         system_message = str(judge.settings.get("system_message", ""))
         messages = messages_of(prompt, system_message)
         return TextPrompt(columns=(), opponent=opponent_name, messages=messages)
@@ -108,10 +115,14 @@ class _Archive:
         """Return the renderer of a criterion of the run, or the reason why there is none."""
         renderer_key = (criterion_name, decides)
         if renderer_key not in self._renderers:
-            self._renderers[renderer_key] = self._make_renderer(criterion_name, decides=decides)
+            self._renderers[renderer_key] = self._make_renderer(
+                criterion_name, decides=decides
+            )
         return self._renderers[renderer_key]
 
-    def _make_renderer(self, criterion_name: str, *, decides: bool) -> PromptRenderer | str:
+    def _make_renderer(
+        self, criterion_name: str, *, decides: bool
+    ) -> PromptRenderer | str:
         displayed_name = one_line(criterion_name)
         problem = f"the criterion {displayed_name} cannot be found any more"
         for entry in self._entries(criterion_name):

@@ -187,7 +187,9 @@ def flat(rated: Rated) -> Criterion:
     )
 
 
-def _versus_record(versus: Versus, coefficient: Coefficient, estimate: Estimate) -> JudgeDifference:
+def _versus_record(
+    versus: Versus, coefficient: Coefficient, estimate: Estimate
+) -> JudgeDifference:
     return JudgeDifference(
         versus.judge,
         versus.other,
@@ -233,7 +235,9 @@ def _from_baselines(
     records: list[BaselineDifference] = []
     for (judge, baseline, level), estimate in differences.items():
         numbers = _numbers(estimate)
-        records.append(BaselineDifference(judge, baseline, level, "spearman", **numbers))
+        records.append(
+            BaselineDifference(judge, baseline, level, "spearman", **numbers)
+        )
     return tuple(records)
 
 
@@ -253,7 +257,11 @@ def _numbers(estimate: Estimate) -> dict[str, Any]:
     # A record has a name of its own, and `p` and `test` only if it has a test.
     unused = ("name", "p", "test")
     numbers = asdict(estimate)
-    return {field_name: value for field_name, value in numbers.items() if field_name not in unused}
+    return {
+        field_name: value
+        for field_name, value in numbers.items()
+        if field_name not in unused
+    }
 
 
 def read(stored: Any) -> Rated:
@@ -302,8 +310,12 @@ def _read_versus(records: Iterable[JudgeDifference]) -> tuple[Versus, ...]:
 def _read_row(record: Compared) -> Row:
     correlations: dict[Key, Estimate] = {}
     for entry in record.correlations:
-        correlations[entry.level, entry.coefficient] = _estimate(entry.coefficient, entry)
-    agreement = {entry.measure: _estimate(entry.measure, entry) for entry in record.agreement}
+        correlations[entry.level, entry.coefficient] = _estimate(
+            entry.coefficient, entry
+        )
+    agreement = {
+        entry.measure: _estimate(entry.measure, entry) for entry in record.agreement
+    }
     correlation = Correlation(record.texts, correlations, record.lacking)
     return Row(
         record.name,

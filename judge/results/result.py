@@ -10,7 +10,15 @@ from functools import cache, cached_property
 from itertools import filterfalse
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_type_hints, overload
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    get_type_hints,
+    overload,
+)
 
 from pydantic import (
     BaseModel,
@@ -26,7 +34,15 @@ from judge.core.errors import ConfigError, StorageError
 from judge.core.files import recover, refuse_other_content, store
 from judge.core.format import plural, to_json
 from judge.core.messages import speaking_to
-from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score, is_unwritten
+from judge.core.records import (
+    ABSTAINED,
+    Column,
+    Estimate,
+    Failure,
+    Sample,
+    Score,
+    is_unwritten,
+)
 from judge.data import samples
 from judge.data.row_filters import Value
 from judge.results.claims import claims_frame
@@ -133,7 +149,9 @@ class Result(Outlets, plugins.Viewed):
     @property
     def abstained(self) -> int:
         """Number of values from which metrics abstained."""
-        metrics = {column.name for column in self.table.columns if column.kind == "metric"}
+        metrics = {
+            column.name for column in self.table.columns if column.kind == "metric"
+        }
         abstained = 0
         for (_, error, _, column), count in failure_counts(self).items():
             if error == ABSTAINED and column in metrics:
@@ -181,7 +199,9 @@ class Result(Outlets, plugins.Viewed):
         `pass_at`.
         """
         rate_columns = pass_columns(self.table.columns)
-        criterion_of_rate = {rate.name: column_name for column_name, rate in rate_columns.items()}
+        criterion_of_rate = {
+            rate.name: column_name for column_name, rate in rate_columns.items()
+        }
         means = item_means(pass_table(self.table))
         rates: dict[tuple[str, str], Estimate] = {}
         for (system, rate_name), rate in means.items():
@@ -237,14 +257,18 @@ class Result(Outlets, plugins.Viewed):
             against=self.info.against,
         )
 
-    def scatters(self, *columns: str, pair: tuple[str, str] | None = None) -> tuple[Scatter, ...]:
+    def scatters(
+        self, *columns: str, pair: tuple[str, str] | None = None
+    ) -> tuple[Scatter, ...]:
         """Return the spread of the paired differences in these columns (default: all), which
         decides the power.
 
         Raises ConfigError for a ranking, and for an unknown column or system.
         """
         if self.rankings:
-            raise ConfigError("texts were compared in pairs, so there are no differences of scores")
+            raise ConfigError(
+                "texts were compared in pairs, so there are no differences of scores"
+            )
         plugins.require_known("column", columns, list(self._tested_columns))
         plugins.require_known("system", pair or (), list(self.table.systems))
         spreads: list[Scatter] = []
@@ -313,7 +337,9 @@ class Result(Outlets, plugins.Viewed):
     def _check_text_scores(self) -> None:
         """Raise ConfigError unless the scores of single texts are here."""
         if self.rankings or self.table.has_pairs:
-            raise ConfigError("a ranking has no score for a single text: to_frame() has its pairs")
+            raise ConfigError(
+                "a ranking has no score for a single text: to_frame() has its pairs"
+            )
 
     @speaking_to("python")
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
@@ -348,7 +374,9 @@ class Result(Outlets, plugins.Viewed):
             rows.append(row)
         own_cells: dict[str, list[Any]] = {}
         for column_name, heading in self.table.own_columns(names).items():
-            own_cells[heading] = [samples[score.key].extra.get(column_name) for score in lowest]
+            own_cells[heading] = [
+                samples[score.key].extra.get(column_name) for score in lowest
+            ]
         # The names again: a frame without rows would have no columns.
         frame = pd.DataFrame(rows, columns=names)
         return with_own_columns(frame, own_cells)
@@ -388,7 +416,9 @@ class Result(Outlets, plugins.Viewed):
         return joined_frame(self.table, self.info.config, frame, prefix)
 
     @speaking_to("python")
-    def save(self, folder: str | Path, *, pages: bool = True, overwrite: bool = False) -> None:
+    def save(
+        self, folder: str | Path, *, pages: bool = True, overwrite: bool = False
+    ) -> None:
         """Write the tables, `run.json` and, with `pages`, the reports and `estimates.parquet`.
 
         The reports are `report.md` and `report.html`. The files replace another run's files
@@ -397,7 +427,9 @@ class Result(Outlets, plugins.Viewed):
         """
         folder = Path(folder)
         content = _run_content(self)
-        run_json = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        run_json = (
+            json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+        )
         files = {**self.table.files(), RUN: run_json.encode()}
         if not overwrite and (folder / RUN).exists():
             refuse_other_content(folder, files, "run")
@@ -410,7 +442,11 @@ class Result(Outlets, plugins.Viewed):
                 files[file_name] = self.report(format).encode()
         except BaseException:
             # Also for Ctrl-C: the scores are paid for, and a page can be made again.
-            data = {file_name: file for file_name, file in files.items() if file_name not in PAGES}
+            data = {
+                file_name: file
+                for file_name, file in files.items()
+                if file_name not in PAGES
+            }
             store(folder, data, drop=PAGES)
             raise
         store(folder, files)
@@ -559,7 +595,9 @@ def _load(folder: Path) -> Result:
     except ValidationError as error:
         raise refused_run(path, stored, error) from error
     except ValueError as error:
-        raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
+        raise StorageError(
+            f"cannot read {path}: {error}; run again to replace it"
+        ) from error
     # The model has checked the format, and a result has no such field.
     del run["format"]
     table = Table.load(folder)
@@ -667,7 +705,9 @@ def filter_texts(result: Result, values: samples.Values) -> Result:
     return analyzed(matching, columns, kept_rows, result.info.with_notes(*notes))
 
 
-def _remaining_rows(result: Result, matching: Sequence[Sample]) -> Iterator[Score | Failure]:
+def _remaining_rows(
+    result: Result, matching: Sequence[Sample]
+) -> Iterator[Score | Failure]:
     """Yield the rows of these texts.
 
     The rows of a whole corpus remain for systems that keep all their texts.

@@ -39,7 +39,9 @@ def read_run(path: Path) -> dict[str, Any]:
     try:
         text = path.read_bytes()
     except OSError as error:
-        raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
+        raise StorageError(
+            f"cannot read {path}: {error}; run again to replace it"
+        ) from error
     try:
         stored = _parse(text)
         format = stored["format"]
@@ -50,7 +52,9 @@ def read_run(path: Path) -> dict[str, Any]:
         line = conflict_line(text)
         if line is not None:
             raise StorageError(f"{path}:{line}: {merge_conflicts.ADVICE}") from error
-        raise StorageError(f"cannot read {path}: {error}; run again to replace it") from error
+        raise StorageError(
+            f"cannot read {path}: {error}; run again to replace it"
+        ) from error
     except RecursionError as error:
         raise StorageError(f"cannot read {path}: {_NOT_A_RUN}") from error
     if type(format) is not int:

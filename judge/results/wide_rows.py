@@ -90,7 +90,11 @@ def _rows(table: Table, keys: _Keys) -> list[dict[str, Any]]:
     overall_scores = weighted.table.scores if weighted is not None else ()
     for score in chain(table.scores, overall_scores):
         # A value of all texts together and a comparison of two texts have no row.
-        if score.key in row_of_text and score.column in keys.scores and not score.opponent:
+        if (
+            score.key in row_of_text
+            and score.column in keys.scores
+            and not score.opponent
+        ):
             _add_score(row_of_text[score.key], score, keys)
     for failure in table.failures:
         # A failure of all texts of a system together has no row.
@@ -154,7 +158,9 @@ def _frame_of_pairs(table: Table) -> pd.DataFrame:
     return with_own_columns(frame, own_cells)
 
 
-def with_own_columns(frame: pd.DataFrame, own_cells: Mapping[str, Sequence[Any]]) -> pd.DataFrame:
+def with_own_columns(
+    frame: pd.DataFrame, own_cells: Mapping[str, Sequence[Any]]
+) -> pd.DataFrame:
     """Return the frame with columns of the data."""
     import pandas as pd
 
@@ -191,7 +197,11 @@ def _score_keys(table: Table) -> dict[str, str]:
     taken = {*_FIELDS, "failures"}
     taken.update(_word_keys(table))
     taken.update(_rating_keys(table).values())
-    names = [column.name for column in table.columns if column.name not in table.corpus_columns]
+    names = [
+        column.name
+        for column in table.columns
+        if column.name not in table.corpus_columns
+    ]
     return {name: f"score.{name}" if name in taken else name for name in names}
 
 
@@ -214,7 +224,9 @@ def _add_failure(row: dict[str, Any], failure: Failure) -> None:
 
 def _rating_keys(table: Table) -> dict[str, str]:
     """Return the key of people's ratings, by criterion."""
-    rated = dict.fromkeys(criterion for sample in table.samples for criterion in sample.human)
+    rated = dict.fromkeys(
+        criterion for sample in table.samples for criterion in sample.human
+    )
     return {criterion: f"{criterion}_rating" for criterion in rated}
 
 

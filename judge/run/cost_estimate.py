@@ -54,7 +54,11 @@ def estimate_cost(
     config = prepared.config
     if items is not None and items < 1:
         raise ConfigError(f"{option('items', items)}: must be 1 or more")
-    if items is not None and isinstance(config, RankConfig) and config.pairs is not None:
+    if (
+        items is not None
+        and isinstance(config, RankConfig)
+        and config.pairs is not None
+    ):
         items_option = option("items")
         pairs_option = option("pairs")
         raise ConfigError(
@@ -79,7 +83,9 @@ def estimate_cost(
     )
 
 
-def _forecasts(prepared: PreparedRun, estimates: Iterable[JudgeEstimate]) -> list[JudgeForecast]:
+def _forecasts(
+    prepared: PreparedRun, estimates: Iterable[JudgeEstimate]
+) -> list[JudgeForecast]:
     """Return the price and the time of each judge's requests."""
     forecasts: list[JudgeForecast] = []
     for estimate in estimates:
@@ -302,7 +308,9 @@ def _size_of_run(prepared: PreparedRun) -> str:
     """Return `120 judgments to make`, for a ranking `60 pairs of texts in both orders: …`."""
     pairs = prepared.pairs
     size = len(pairs.compared) if pairs else len(prepared.samples)
-    checklists = [criterion for criterion in prepared.criteria if criterion.is_checklist]
+    checklists = [
+        criterion for criterion in prepared.criteria if criterion.is_checklist
+    ]
     # A checklist asks one question per item of the list, and so more than one per text.
     more_questions = 0
     for criterion in checklists:

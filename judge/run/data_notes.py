@@ -38,9 +38,13 @@ def _guessed_columns(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]
     for row in rows:
         guessed |= samples.guessed_columns(row, config.map).items()
     if guessed:
-        columns = ", ".join(f"{column} as {field_name}" for column, field_name in sorted(guessed))
+        columns = ", ".join(
+            f"{column} as {field_name}" for column, field_name in sorted(guessed)
+        )
         map_option = option("map")
-        yield Remark(f"Columns read under another name: {columns} ({map_option} chooses others).")
+        yield Remark(
+            f"Columns read under another name: {columns} ({map_option} chooses others)."
+        )
 
 
 def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
@@ -52,7 +56,9 @@ def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
     if config.judge_columns and len(empty) == len(rows):
         return
     first_empty = empty[0]
-    first_location = first_empty.where or text_name(first_empty.item, first_empty.system)
+    first_location = first_empty.where or text_name(
+        first_empty.item, first_empty.system
+    )
     counts = f"{len(empty):,} of {len(rows):,}"
     yield f"Empty texts are scored as such: {counts}, the first at {first_location}."
 
@@ -71,7 +77,9 @@ def _ratings_that_do_not_fit(
         if not criterion.pairwise:
             scales[criterion.name] = (criterion.scale.low, criterion.scale.high)
     marked = [criterion.name for criterion in chosen if criterion.pass_at is not None]
-    lower_is_better = [criterion.name for criterion in chosen if criterion.better == "lower"]
+    lower_is_better = [
+        criterion.name for criterion in chosen if criterion.better == "lower"
+    ]
     require_samples_on_scale(rows, scales)
     yield from out_of_scale(rows, scales, marked, lower_is_better)
     ratings = rated_names(rows)

@@ -128,9 +128,13 @@ def _count(
         of_item = []
         for sample, opponent in item:
             judged_criteria = [
-                criterion for criterion in criteria if is_wanted(prepared, sample, criterion)
+                criterion
+                for criterion in criteria
+                if is_wanted(prepared, sample, criterion)
             ]
-            of_item += [Judgment(sample, criterion, opponent) for criterion in judged_criteria]
+            of_item += [
+                Judgment(sample, criterion, opponent) for criterion in judged_criteria
+            ]
         judgments += by_question(of_item)
     settings = prepared.opened[name].settings
 
@@ -389,7 +393,9 @@ class _DryJudging(Judging):
             line.stored *= correction
         strategies = tuple(strategy for strategy, _ in counts.most_common())
         settings = self.settings
-        draws_if_reasoning = settings.draws_if_reasoning if self.counts.reasons else None
+        draws_if_reasoning = (
+            settings.draws_if_reasoning if self.counts.reasons else None
+        )
         drawn = draws_if_reasoning or settings.draws
         # Token probabilities that nobody has seen yet may be refused. Then `auto` draws replies.
         settled = {*self.traits.proven, *self.traits.lacking}
@@ -423,7 +429,9 @@ class _DryJudging(Judging):
         for message in self._nothing_sent.messages:
             # The key of the first draw: `n` is how many draws a message asks for.
             params = {
-                parameter: value for parameter, value in message.params.items() if parameter != "n"
+                parameter: value
+                for parameter, value in message.params.items()
+                if parameter != "n"
             }
             first = replace(message, params=params)
             judgment = self.asked[first.key()].judgment

@@ -38,7 +38,12 @@ from judge.providers.recording import Recorder
 from judge.results.run_info import SystemInfo
 from judge.run.model_clients import SharedLimits, deadline_of
 from judge.run.pipeline import add_resume_note
-from judge.run.preparation import PreparedRun, check_against, check_output_dir, engine_context
+from judge.run.preparation import (
+    PreparedRun,
+    check_against,
+    check_output_dir,
+    engine_context,
+)
 from judge.run.reply_cache import open_replies, open_reply_cache
 from judge.run.request_estimates import JudgeForecast
 from judge.run.system_writer import SystemWriter, TextsByItem, WriterTools
@@ -120,7 +125,9 @@ class Outputs:
             }
             if sample.cluster:
                 # The second generation of the item `doc-1` has the item `doc-1 (2)`.
-                number = sample.item.removeprefix(f"{sample.cluster} (").removesuffix(")")
+                number = sample.item.removeprefix(f"{sample.cluster} (").removesuffix(
+                    ")"
+                )
                 fields["generation"] = number
             if sample.source:
                 fields["source"] = sample.source
@@ -136,7 +143,9 @@ class Outputs:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, self.lines().encode())
         except OSError as error:
-            raise StorageError(f"{path}: cannot be written: {error.strerror or error}") from error
+            raise StorageError(
+                f"{path}: cannot be written: {error.strerror or error}"
+            ) from error
 
 
 async def generate(
@@ -175,7 +184,9 @@ async def generate(
             info_by_system[system] = SystemInfo(outputs=spec.name)
     ledger = ledger if ledger is not None else BudgetLedger(config.budget)
     progress = progress if progress is not None else Progress()
-    texts_by_system |= await _run_writers(writers, config, ledger, progress, display=display)
+    texts_by_system |= await _run_writers(
+        writers, config, ledger, progress, display=display
+    )
     notes = list(progress.notes)
     for system, writer in writers.items():
         info_by_system[system] = writer.info
@@ -324,9 +335,13 @@ async def with_outputs(
         data = list(data)
     planned = plan_outputs(config, data)
     # The check must write nothing: no folder, no recording.
-    unsaved = planned.config.model_copy(update={"out": None, "record": None, "retry_failed": False})
+    unsaved = planned.config.model_copy(
+        update={"out": None, "record": None, "retry_failed": False}
+    )
     check(unsaved, planned.data)
-    outputs = await generate(config, data, progress=progress, ledger=ledger, display=display)
+    outputs = await generate(
+        config, data, progress=progress, ledger=ledger, display=display
+    )
     if not outputs.samples:
         first_failure = outputs.failures[0]
         raise DataError(
@@ -344,7 +359,9 @@ def require_criteria(config: RunConfig) -> None:
     systems: Iterable[Any] = ()
     if isinstance(config.systems, dict):
         systems = config.systems.values()
-    if config.criteria is None and any(isinstance(spec, GeneratedSystem) for spec in systems):
+    if config.criteria is None and any(
+        isinstance(spec, GeneratedSystem) for spec in systems
+    ):
         raise criteria.no_default_of_unwritten()
 
 
@@ -389,7 +406,9 @@ def _without_systems(config: RunConfig) -> RunConfig:
     columns = config.map.items()
     # Outputs have judge's own field names. Only the columns of ratings have the data's names.
     mapping = {
-        field_name: column for field_name, column in columns if field_name.startswith("rating")
+        field_name: column
+        for field_name, column in columns
+        if field_name.startswith("rating")
     }
     return config.model_copy(update={"systems": (), "map": mapping, "limit": None})
 
@@ -434,7 +453,9 @@ def _without_output(row: Sample | RawRow) -> Sample | RawRow:
     if isinstance(row, Sample):
         return replace(row, system="", output="")
     cells = {
-        column_name: cell for column_name, cell in row.cells.items() if column_name != "system"
+        column_name: cell
+        for column_name, cell in row.cells.items()
+        if column_name != "system"
     }
     return row._replace(cells={**cells, "output": ""})
 
@@ -475,9 +496,13 @@ def _from_file(
             outputs.append(text)
         if not outputs:
             message = f"{path.name} has no output for this item"
-            failure = Failure(item.item, system_name, "", UNWRITTEN, "NoOutput", message)
+            failure = Failure(
+                item.item, system_name, "", UNWRITTEN, "NoOutput", message
+            )
             outputs.append(failure)
         yield outputs
     if not outputs_by_item.keys() & {item.item for item in items}:
         listed_items = first_names(map(repr, outputs_by_item), 3)
-        raise DataError(f"{path}: has no item of the data; its items are {listed_items}")
+        raise DataError(
+            f"{path}: has no item of the data; its items are {listed_items}"
+        )

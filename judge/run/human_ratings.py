@@ -121,14 +121,18 @@ def read_sheet(
         )
     if rating_criterion:
         names = dict.fromkeys([*criteria, *map(base_name, criteria)])
-        require_known("criterion", [rating_criterion], names, option("rating_criterion"))
+        require_known(
+            "criterion", [rating_criterion], names, option("rating_criterion")
+        )
         known_criteria = [rating_criterion]
     known = Known(known_criteria, others, systems, columns)
     sheet = read_ratings(source, known)
     if not sheet.every:
         raise DataError(f"{source_name(source)}: no ratings")
     named = [
-        criterion_name for criterion_name in sheet.criteria if criterion_name != rating_criterion
+        criterion_name
+        for criterion_name in sheet.criteria
+        if criterion_name != rating_criterion
     ]
     if rating_criterion and named:
         criterion_option = option("rating_criterion", rating_criterion)
@@ -155,11 +159,15 @@ def join(
     notes: list[str] = []
     if config.rating_source is not None:
         set_options = [
-            option_name for option_name in ("where", "limit") if getattr(config, option_name)
+            option_name
+            for option_name in ("where", "limit")
+            if getattr(config, option_name)
         ]
         left_out = [option(option_name) for option_name in set_options]
         source = source_name(config.rating_source)
-        lower_is_better = {criterion.name for criterion in chosen if criterion.better == "lower"}
+        lower_is_better = {
+            criterion.name for criterion in chosen if criterion.better == "lower"
+        }
         rows, notes = join_sheet(
             source,
             rows,
@@ -170,8 +178,13 @@ def join(
         )
         if sheet.pairs and not isinstance(config, RankConfig):
             preferences = plural(len(sheet.pairs), "preference")
-            notes.append(f"{preferences} between two texts: only {command('rank')} uses them.")
-    ends = {criterion_name: (scale.low, scale.high) for criterion_name, scale in scales.items()}
+            notes.append(
+                f"{preferences} between two texts: only {command('rank')} uses them."
+            )
+    ends = {
+        criterion_name: (scale.low, scale.high)
+        for criterion_name, scale in scales.items()
+    }
     variants, variant_notes = find_variants(rows, ends)
     renamed_rows = rename_ratings(rows, variants, scales)
     return [*renamed_rows], [*notes, *variant_notes]
@@ -186,7 +199,9 @@ def label_values(scales: Mapping[str, Scale | Column]) -> dict[str, dict[str, fl
     for criterion_name, scale in scales.items():
         # A column that an older version stored may have labels without values.
         values[criterion_name] = dict(zip(scale.labels, scale.values, strict=False))
-    by_base_name = {base_name(criterion_name): labels for criterion_name, labels in values.items()}
+    by_base_name = {
+        base_name(criterion_name): labels for criterion_name, labels in values.items()
+    }
     # If the run also has `fluency` itself, its labels count.
     return by_base_name | values
 
@@ -211,7 +226,9 @@ def join_sheet(
     texts = {sample.key for sample in rows}
     single = list(sheet.single)
     if left_out:
-        of_these_texts = [rating for rating in single if (rating.item, rating.system) in texts]
+        of_these_texts = [
+            rating for rating in single if (rating.item, rating.system) in texts
+        ]
         # If none is left, pass all: `join_ratings` then reports the texts that the data lack.
         single = of_these_texts or single
     _check_scales(single, scales)
@@ -292,11 +309,17 @@ def _sheet_notes(sheet: Ratings, source: str) -> Iterator[str]:
     if sheet.replaced:
         changed = plural(sheet.replaced, "rating")
         # One of these columns may have the raters under a name that judge does not know.
-        advice = " If one of these columns names the raters, call it rater." if sheet.unread else ""
+        advice = (
+            " If one of these columns names the raters, call it rater."
+            if sheet.unread
+            else ""
+        )
         yield f"A later row of {source} changed {changed}; the last row counts.{advice}"
 
 
-def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]) -> None:
+def _check_scales(
+    single: Sequence[Rating], scales: Mapping[str, Scale | Column]
+) -> None:
     """Raise DataError if a few ratings are outside the scale of their criterion."""
     for criterion_name, scale in scales.items():
         if scale.low is None or scale.high is None:
@@ -310,7 +333,9 @@ def _check_scales(single: Sequence[Rating], scales: Mapping[str, Scale | Column]
         require_on_scale(criterion_name, ratings, scale.low, scale.high)
 
 
-def _describe(sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRating]) -> str:
+def _describe(
+    sheet: Ratings, single: Sequence[Rating], pairs: Sequence[PairRating]
+) -> str:
     """Write `40 ratings of 20 texts and 3 preferences by 2 raters, of coherence`."""
     counts = []
     if single:
@@ -355,7 +380,9 @@ def rated_texts(rows: Sequence[Sample], rating: str) -> list[Sample]:
     rated = [sample for sample in rows if rating in sample.human]
     if rated:
         return rated
-    names = dict.fromkeys(rating_name for sample in rows for rating_name in sample.human)
+    names = dict.fromkeys(
+        rating_name for sample in rows for rating_name in sample.human
+    )
     known_names = list(names)
     message = unknown_name_message("rating", rating, known_names)
     raise DataError(f"{message}; name one with {option('human', 'RATING')}")
@@ -378,8 +405,12 @@ def check(
     if not config.calibrate:
         return
     if isinstance(config, RankConfig) or not names:
-        raise ConfigError(f"{option('calibrate')}: this run has no judge scores to calibrate")
-    if any(criterion_name in sample.human for sample in rows for criterion_name in names):
+        raise ConfigError(
+            f"{option('calibrate')}: this run has no judge scores to calibrate"
+        )
+    if any(
+        criterion_name in sample.human for sample in rows for criterion_name in names
+    ):
         return
     excluded = ledger.notes(rows)
     if excluded:

@@ -18,7 +18,16 @@ from judge.core.errors import ConfigError, DataError
 from judge.core.messages import option
 from judge.core.option_values import finite_number, parse_ends
 from judge.core.plugins import unknown_name_message
-from judge.core.records import Better, Column, Criterion, Failure, Provenance, Sample, Scale, Score
+from judge.core.records import (
+    Better,
+    Column,
+    Criterion,
+    Failure,
+    Provenance,
+    Sample,
+    Scale,
+    Score,
+)
 from judge.core.signature import Signature
 from judge.core.verdicts import verdict
 from judge.criteria.reply_form import chosen_pass_value
@@ -82,7 +91,9 @@ class JudgeColumn:
         )
 
 
-def given_scores(columns: Sequence[JudgeColumn], samples: Sequence[Sample]) -> GivenScores:
+def given_scores(
+    columns: Sequence[JudgeColumn], samples: Sequence[Sample]
+) -> GivenScores:
     """Return one row per sample and column: its score, or a Failure that names the row."""
     rows: list[Score | Failure] = []
     for sample in samples:
@@ -138,7 +149,9 @@ def unfold(config: RunConfig, data: Any) -> tuple[RunConfig, Any]:
         changes["map"] = remaining_map
         data = table.rows
     elif config.systems and not others:
-        stacked = stack_systems(data, config.output_columns, first_column, mapping=config.map)
+        stacked = stack_systems(
+            data, config.output_columns, first_column, mapping=config.map
+        )
         if stacked is not None:
             changes["systems"] = ()
             data = stacked
@@ -165,7 +178,9 @@ def read_judge_columns(
         unscaled = JudgeColumn(criterion_name, cell, _PASS_FAIL, better)
         column, note = _with_scale(unscaled, ends, rows)
         if config.pass_at is not None:
-            value = chosen_pass_value(config.pass_at, criterion_name, column.scale, better)
+            value = chosen_pass_value(
+                config.pass_at, criterion_name, column.scale, better
+            )
             column = replace(column, pass_at=value)
         columns.append(column)
         notes += note
@@ -311,10 +326,14 @@ def _check_ends(
             )
 
 
-def name_ratings(rows: Sequence[Sample], columns: Sequence[JudgeColumn]) -> list[Sample]:
+def name_ratings(
+    rows: Sequence[Sample], columns: Sequence[JudgeColumn]
+) -> list[Sample]:
     """Return the samples with ratings that name no criterion under that of the only column."""
     names = {rating_name for row in rows for rating_name in row.human}
     if len(columns) != 1 or names != {UNNAMED_RATING}:
         return list(rows)
     (column,) = columns
-    return list(rename_ratings(rows, {column.criterion: UNNAMED_RATING}, {column.criterion}))
+    return list(
+        rename_ratings(rows, {column.criterion: UNNAMED_RATING}, {column.criterion})
+    )

@@ -51,7 +51,9 @@ class OpenedJudge:
     def of(cls, provider: Provider, config: RunConfig, label: str = "") -> OpenedJudge:
         """Return the judge with the settings that its configuration and its provider give."""
         settings = sampling_options(config)
-        fewer = settings.draws_if_reasoning if Capabilities.of(provider).reasons else None
+        fewer = (
+            settings.draws_if_reasoning if Capabilities.of(provider).reasons else None
+        )
         settings = replace(settings, draws=fewer or settings.draws)
         return cls(provider, config, settings, label)
 
@@ -73,7 +75,9 @@ class _ModelNames(NamedTuple):
     with_address: str
 
 
-def open_judges(config: RunConfig, judges: Sequence[Judge | Provider]) -> dict[str, OpenedJudge]:
+def open_judges(
+    config: RunConfig, judges: Sequence[Judge | Provider]
+) -> dict[str, OpenedJudge]:
     """Open the judges of a run, by the names they have in a panel's columns.
 
     Raises ConfigError and DataError.
@@ -207,13 +211,19 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     is_vendor = provider_name not in plugins.names("providers")
     if "," in model and (provider_name in _KEY_REQUIRED or is_vendor):
         raise _several_models(judge)
-    if provider_name == "openai" and not (config.base_url or os.environ.get("OPENAI_BASE_URL")):
+    if provider_name == "openai" and not (
+        config.base_url or os.environ.get("OPENAI_BASE_URL")
+    ):
         _check_vendor(model)
     if is_vendor:
-        return _with_price(_open_vendor(config, provider_name, model, sends=sends), judge)
+        return _with_price(
+            _open_vendor(config, provider_name, model, sends=sends), judge
+        )
     provider_class = plugins.load("providers", provider_name)
     if provider_name in _KEY_REQUIRED and not sends:
-        provider: Provider = provider_class(model, base_url=config.base_url, needs_key=False)
+        provider: Provider = provider_class(
+            model, base_url=config.base_url, needs_key=False
+        )
     else:
         provider = provider_class.open(model, config)
     return _with_price(provider, judge)
@@ -287,11 +297,17 @@ def _with_price(provider: Provider, judge: Judge) -> Provider:
 def sampling_options(config: RunConfig) -> SamplingOptions:
     """Return how a judge with these settings is asked, and how its replies are read."""
     effort = config.reasoning_effort
-    draws_are_default = config.weighting == "auto" and "draws" not in config.model_fields_set
+    draws_are_default = (
+        config.weighting == "auto" and "draws" not in config.model_fields_set
+    )
     draws_if_reasoning = config.draws
     if draws_are_default:
         draws_if_reasoning = min(REASONING_DRAWS, config.draws)
-    added = {EFFORT: effort, **config.extra_body, HEADERS: public_headers(config.headers)}
+    added = {
+        EFFORT: effort,
+        **config.extra_body,
+        HEADERS: public_headers(config.headers),
+    }
     params: list[tuple[str, Any]] = []
     for parameter, value in added.items():
         # What the user writes into `extra_body` is sent even if it is 0 or empty.
@@ -334,7 +350,9 @@ def judge_notes(
         notes.append(f"{option('ray_workers')} had no effect.")
     if config.panel != "mean" and len(judges) == 1:
         notes.append(f"{option('panel')} had no effect.")
-    asking_metrics = [metric_name for metric_name, metric in metrics.items() if metric.asks]
+    asking_metrics = [
+        metric_name for metric_name, metric in metrics.items() if metric.asks
+    ]
     if asking_metrics and len(judges) > 1:
         first_judge = next(iter(judges))
         metric_names = ", ".join(asking_metrics)
@@ -384,7 +402,9 @@ def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
 def _how_to_judge(*, may_measure: bool) -> str:
     """Return the ways to name a judge, a line each, and to do without one if a run may."""
     separator = ", " if in_python() else " "
-    model_on_server = separator.join([option("model", "NAME"), option("base_url", "URL")])
+    model_on_server = separator.join(
+        [option("model", "NAME"), option("base_url", "URL")]
+    )
     key_option = option("key_env", "NAME")
     record_option = option("record")
     meaning_by_option = {
@@ -395,11 +415,15 @@ def _how_to_judge(*, may_measure: bool) -> str:
             "anthropic, gemini, openrouter, ollama, ...: with that vendor's key"
         ),
         model_on_server: "a model on a server of your own: llama.cpp, vLLM, Ollama, ...",
-        option("replay", "CALLS.jsonl"): f"replies recorded by an earlier run with {record_option}",
+        option(
+            "replay", "CALLS.jsonl"
+        ): f"replies recorded by an earlier run with {record_option}",
         option("model", "scripted/REPLIES.yaml"): "a dry run on replies that you write",
     }
     if in_python():
-        meaning_by_option["model=FUNCTION"] = "a function that gets a prompt and returns a reply"
+        meaning_by_option["model=FUNCTION"] = (
+            "a function that gets a prompt and returns a reply"
+        )
     if may_measure:
         no_criteria = option("criteria", [] if in_python() else "none")
         meaning_by_option[no_criteria] = "metrics alone"

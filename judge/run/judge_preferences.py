@@ -24,7 +24,9 @@ FIRST = "first"
 SECOND = "second"
 _RESULTS = {"first": 1.0, "second": 0.0, "tie": 0.5, "draw": 0.5, "equal": 0.5}
 """The result for the first text, by what a table says."""
-_NOT_A_RESULT = "write first, second or tie, the name of a system, or a number from 0 to 1"
+_NOT_A_RESULT = (
+    "write first, second or tie, the name of a system, or a number from 0 to 1"
+)
 
 
 @dataclass(slots=True)
@@ -47,7 +49,9 @@ def read_preferences(config: RankConfig, data: Any) -> Preferences:
     table = _PairTable(config)
     for row in rows(data):
         if isinstance(row, Sample):
-            raise DataError(f"{option('judge_columns')}: give rows with item, first and second")
+            raise DataError(
+                f"{option('judge_columns')}: give rows with item, first and second"
+            )
         table.add(row)
     if not table.scores:
         raise DataError("the data has no rows")
@@ -137,9 +141,13 @@ class _PairTable:
             )
         value = _result(cell, first_system, second_system)
         if value is None:
-            raise DataError(f"{row.where}: {criterion} is {cell!r:.40}; {_NOT_A_RESULT}")
+            raise DataError(
+                f"{row.where}: {criterion} is {cell!r:.40}; {_NOT_A_RESULT}"
+            )
         provenance = Provenance("metric", note="from the data")
-        return Score(item, first_system, criterion, value, provenance, opponent=second_system)
+        return Score(
+            item, first_system, criterion, value, provenance, opponent=second_system
+        )
 
     def _name(self, field_name: str, row: RawRow) -> str:
         column = self._column_of(field_name)

@@ -90,7 +90,8 @@ async def run_judges(
     if prepared.pairs is not None:
         rows += _ties(prepared, progress)
     await gather(
-        _run_judge(prepared, judge_name, client, rows) for judge_name, client in clients.items()
+        _run_judge(prepared, judge_name, client, rows)
+        for judge_name, client in clients.items()
     )
 
 
@@ -172,12 +173,18 @@ def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
         ]
     single_judgments: list[Judgment] = []
     for sample in prepared.samples:
-        wanted_criteria = [each for each in criteria if is_wanted(prepared, sample, each)]
-        single_judgments += [Judgment(sample, criterion) for criterion in wanted_criteria]
+        wanted_criteria = [
+            each for each in criteria if is_wanted(prepared, sample, each)
+        ]
+        single_judgments += [
+            Judgment(sample, criterion) for criterion in wanted_criteria
+        ]
     return list(by_question(single_judgments))
 
 
-def question_client(prepared: PreparedRun, clients: Mapping[str, ModelClient]) -> QuestionClient:
+def question_client(
+    prepared: PreparedRun, clients: Mapping[str, ModelClient]
+) -> QuestionClient:
     """Return the client that asks the first judge free questions."""
     name, model = next(iter(clients.items()))
     return QuestionClient(
@@ -195,7 +202,9 @@ async def let_metrics_ask(
     prepared: PreparedRun, clients: Mapping[str, ModelClient]
 ) -> AsyncIterator[None]:
     """Let metrics ask the first judge, from their own thread, while this context is open."""
-    if prepared.ask is None or not any(metric.asks for metric in prepared.metrics.values()):
+    if prepared.ask is None or not any(
+        metric.asks for metric in prepared.metrics.values()
+    ):
         yield
         return
     async with question_client(prepared, clients) as client:
@@ -212,7 +221,9 @@ CasesOf = Callable[[str, tuple[str, str]], Sequence[str]]
 """Returns the cases of a suite that need the score of a text by a criterion."""
 
 
-def require_all_recorded(*results: Result | None, cases_of: CasesOf = lambda *_: ()) -> None:
+def require_all_recorded(
+    *results: Result | None, cases_of: CasesOf = lambda *_: ()
+) -> None:
     """Raise Unrecorded if a recording lacks replies.
 
     Such judgments must not count as failed ones.
@@ -224,16 +235,23 @@ def require_all_recorded(*results: Result | None, cases_of: CasesOf = lambda *_:
         if result is None:
             continue
         n_texts += len(result.table.samples)
-        criterion_of_column = {column.name: column.criterion for column in result.table.columns}
+        criterion_of_column = {
+            column.name: column.criterion for column in result.table.columns
+        }
         for failure in result.failures:
             if failure.error == Unrecorded.__name__:
                 missing.append(failure)
                 criterion = criterion_of_column[failure.column]
-                cases |= dict.fromkeys(cases_of(criterion, (failure.item, failure.system)))
+                cases |= dict.fromkeys(
+                    cases_of(criterion, (failure.item, failure.system))
+                )
     if not missing:
         return
     n_changed = len({(failure.item, failure.system) for failure in missing})
-    names = [judgment_name(failure.item, failure.system, failure.column) for failure in missing]
+    names = [
+        judgment_name(failure.item, failure.system, failure.column)
+        for failure in missing
+    ]
     texts = plural(n_texts, "text")
     message = f"The recording lacks {n_changed} of {texts}: {first_names(names)}."
     if cases:

@@ -56,7 +56,9 @@ def _require_known_field(
     criteria: Sequence[Criterion],
     own_columns: Collection[str],
 ) -> None:
-    read = {variable_name for criterion in criteria for variable_name in criterion.needs}
+    read = {
+        variable_name for criterion in criteria for variable_name in criterion.needs
+    }
     read.update(own_columns)
     # Names of columns that the data may have anyway.
     quiet_names = {MESSAGES, "reference", *REQUEST_COLUMNS, *PASSAGE_COLUMNS}
@@ -71,7 +73,9 @@ def _require_known_field(
     )
 
 
-def _require_rated_criteria(rating_names: Mapping[str, str], rated_names: Sequence[str]) -> None:
+def _require_rated_criteria(
+    rating_names: Mapping[str, str], rated_names: Sequence[str]
+) -> None:
     """Raise ConfigError if ratings name no criterion of the run, and are not of another run's.
 
     `rating_names` has what a message calls each of them.

@@ -29,20 +29,26 @@ from judge.metrics.common import failure
 _DEFAULT = ("rouge", "bleu", "chrf")
 
 
-def default_metrics(config: RunConfig, rows: Sequence[Sample]) -> tuple[tuple[str, ...], list[str]]:
+def default_metrics(
+    config: RunConfig, rows: Sequence[Sample]
+) -> tuple[tuple[str, ...], list[str]]:
     """Return the names of a run's metrics, with notes about them and the data."""
     names = config.metrics
     notes: list[str] = []
     if isinstance(config, RankConfig):
         if names:
-            notes.append(Remark(f"A ranking has no metrics; {command('run')} has them."))
+            notes.append(
+                Remark(f"A ranking has no metrics; {command('run')} has them.")
+            )
         return (), notes
     if names is None:
         has_references = any(sample.references for sample in rows)
         names = _DEFAULT if has_references else ()
         # A table of scores may have no texts at all.
         if not names and not config.judge_columns:
-            notes.append(Remark("The data has no references, so no ROUGE, BLEU or chrF."))
+            notes.append(
+                Remark("The data has no references, so no ROUGE, BLEU or chrF.")
+            )
     if names:
         notes += _notes_on_texts(rows)
     return names, notes
@@ -223,14 +229,18 @@ class ScoreColumns(BaseMetric):
                 continue
             problem = "no text has a number there"
             if column_name not in known_columns:
-                problem = plugins.unknown_name_message("column", column_name, list(known_columns))
+                problem = plugins.unknown_name_message(
+                    "column", column_name, list(known_columns)
+                )
             raise DataError(f"{option('score_columns')} {column_name}: {problem}")
 
     def score(self, samples: Sequence[Sample]) -> MetricResult:
         """Return one row per sample and column: the number in its cell, or a Failure."""
         columns = []
         for column_name, better in self.columns.items():
-            signature = Signature.external(column_name, lower_is_better=better == "lower")
+            signature = Signature.external(
+                column_name, lower_is_better=better == "lower"
+            )
             columns.append(Column(column_name, "metric", signature, better=better))
         rows: list[Score | Failure] = []
         for sample in samples:
@@ -315,7 +325,9 @@ def options(metric_name: str) -> dict[str, Any]:
     return {key: field.default for key, field in known_options.items()}
 
 
-def check_result(metric_name: str, result: MetricResult, samples: Sequence[Sample]) -> None:
+def check_result(
+    metric_name: str, result: MetricResult, samples: Sequence[Sample]
+) -> None:
     """Raise ConfigError if rows are missing, repeated, or of unknown texts or columns."""
     columns = {column.name for column in result.columns}
     systems = {sample.system for sample in samples}

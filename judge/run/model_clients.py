@@ -69,7 +69,9 @@ async def open_client(
     """
     # A recording, for example, costs nothing, so its requests must not wait for the budget.
     ledger = limits.ledger if limits.ledger.covers(provider) else None
-    rates = RateLimiter(model_config.max_concurrency, model_config.rpm, model_config.tpm)
+    rates = RateLimiter(
+        model_config.max_concurrency, model_config.rpm, model_config.tpm
+    )
     policy = Policy(attempts=model_config.retries + 1)
     options = SendingOptions(rates, policy, ledger, limits.deadline)
     context = replace(

@@ -15,7 +15,9 @@ from judge.data.conversations import MESSAGES
 from judge.execution.judgments import Judgment
 
 Pair = tuple[Sample, Sample]
-_TIE = Provenance(IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked")
+_TIE = Provenance(
+    IDENTICAL, n=0, note="the two texts are equal: a tie, and no judge was asked"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class PairPlan:
         all_judgments: list[Judgment] = []
         for first_sample, second_sample in self.compared:
             all_judgments += [
-                Judgment(first_sample, criterion, second_sample) for criterion in criteria
+                Judgment(first_sample, criterion, second_sample)
+                for criterion in criteria
             ]
         return all_judgments
 
@@ -91,7 +94,9 @@ def choose_pairs(
     for first_system, second_system in combinations(systems, 2):
         if against and against not in (first_system, second_system):
             continue
-        pairs_by_systems.append(_pairs_of_systems(texts, items, first_system, second_system))
+        pairs_by_systems.append(
+            _pairs_of_systems(texts, items, first_system, second_system)
+        )
     all_pairs = _in_turn(pairs_by_systems)
     if not all_pairs:
         first_names = ", ".join(systems[:10])
@@ -169,7 +174,9 @@ def _in_one_order(first_sample: Sample, second_sample: Sample, seed: int) -> Pai
     # JSON may hold half of a surrogate pair, which UTF-8 alone refuses.
     digest = hashlib.sha256(description.encode("utf-8", "surrogatepass")).digest()
     is_swapped = digest[0] % 2 == 1
-    return (second_sample, first_sample) if is_swapped else (first_sample, second_sample)
+    return (
+        (second_sample, first_sample) if is_swapped else (first_sample, second_sample)
+    )
 
 
 def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:

@@ -95,7 +95,9 @@ async def _carry_out(
             result = analyzed(prepared.samples, columns, all_rows, info)
             if prepared.config.out is not None:
                 complete = status == "complete"
-                progress.saved = _save_result(result, prepared.config, complete=complete)
+                progress.saved = _save_result(
+                    result, prepared.config, complete=complete
+                )
     return result
 
 
@@ -212,7 +214,9 @@ def add_resume_note(
             f"{done} Without a cache ({no_cache}), a new run pays for all of them again."
         )
     else:
-        again = "Make the same call again" if in_python() else "Run the same command again"
+        again = (
+            "Make the same call again" if in_python() else "Run the same command again"
+        )
         advice = answered_again(config, progress.unstored)
         error.add_note(f"{done} {again} to resume. {advice}")
     if isinstance(error, BudgetReached):
@@ -278,15 +282,22 @@ class Runs:
         Nothing is judged.
         """
         prepared = self._limited(prepared)
-        self._progress.judges = {judge_name: JudgeProgress() for judge_name in prepared.judges}
+        self._progress.judges = {
+            judge_name: JudgeProgress() for judge_name in prepared.judges
+        }
         with _closing_run(prepared, self._progress, self._ledger):
             limits = SharedLimits(self._ledger, deadline_of(prepared.config))
-            async with judge_run.open_judges(prepared, self._progress, limits) as clients:
+            async with judge_run.open_judges(
+                prepared, self._progress, limits
+            ) as clients:
                 client = judge_run.question_client(prepared, clients)
                 return await client.ask(questions)
 
     async def run_all(self, runs: Mapping[str, PreparedRun]) -> dict[str, Result]:
-        return {run_name: await self.run(run_name, prepared) for run_name, prepared in runs.items()}
+        return {
+            run_name: await self.run(run_name, prepared)
+            for run_name, prepared in runs.items()
+        }
 
     def _limited(self, prepared: PreparedRun) -> PreparedRun:
         """Return the run with what is left of the time."""

@@ -113,7 +113,9 @@ class PreparedRun:
 
     def with_deadline(self, seconds: float) -> PreparedRun:
         """Return the run with another time after which it stops."""
-        return replace(self, config=self.config.model_copy(update={"deadline": seconds}))
+        return replace(
+            self, config=self.config.model_copy(update={"deadline": seconds})
+        )
 
 
 def prepare(
@@ -202,7 +204,9 @@ def _check_options(config: RunConfig, data: Any) -> None:
     """Raise ConfigError without data, for options that contradict each other, and for a bad folder."""
     if data is None and config.data is None:
         example = (
-            "judge.evaluate('summaries.jsonl')" if in_python() else "judge run summaries.jsonl"
+            "judge.evaluate('summaries.jsonl')"
+            if in_python()
+            else "judge run summaries.jsonl"
         )
         raise ConfigError(f"no data: name a file, for example {example}")
     if config.retry_failed and not config.replies_kept_in:
@@ -247,7 +251,9 @@ def _read_inputs(
     criteria_are_default = config.criteria is None
     sheet, config = human_ratings.read(config, rows, rated=rated)
     judged = bool(config.criteria)
-    language, language_notes = prompt_language.choose_prompt_language(config, rows, judged=judged)
+    language, language_notes = prompt_language.choose_prompt_language(
+        config, rows, judged=judged
+    )
     chosen = _load_criteria(config, rows, language.name, loaded_criteria, wanted_texts)
     language_notes += prompt_language.notes_on_criteria(config, rows, chosen, language)
     # A suite has several runs, and checks the fields for all of them.
@@ -366,9 +372,13 @@ def _lost_texts(
     """
     path = prepared.data.path
     same_file = path != "" and path == info.data.path
-    stored_texts = {_TextIdentity.of(sample, with_output=not same_file) for sample in stored}
+    stored_texts = {
+        _TextIdentity.of(sample, with_output=not same_file) for sample in stored
+    }
     samples_of_run = prepared.samples
-    texts = {_TextIdentity.of(sample, with_output=not same_file) for sample in samples_of_run}
+    texts = {
+        _TextIdentity.of(sample, with_output=not same_file) for sample in samples_of_run
+    }
     lost = stored_texts - texts
     if lost:
         first_lost = min(lost)
@@ -415,7 +425,11 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
     for option_name in options_of_pairs:
         # Only rankings have all of these options.
         if getattr(config, option_name, None) != getattr(earlier, option_name, None):
-            yield "other pairs of texts" if info.orders is not None else "scores of single texts"
+            yield (
+                "other pairs of texts"
+                if info.orders is not None
+                else "scores of single texts"
+            )
             return
 
 
@@ -473,7 +487,9 @@ def _build_metrics(
         if config.metrics is None and not any(sample.references for sample in rows):
             column = option("map", {"references": "COLUMN"})
             no_references = _NO_REFERENCES.format(named=column)
-        raise ConfigError(f"nothing to do: no criteria and no metrics; name some{no_references}")
+        raise ConfigError(
+            f"nothing to do: no criteria and no metrics; name some{no_references}"
+        )
     return metric_setup.build_metrics(config, names, measured, ask), notes
 
 
@@ -523,9 +539,13 @@ def prompt(
     second_sample = None
     if chosen.pairwise:
         texts_of_item = [sample for sample in rows if sample.item == first_sample.item]
-        others = [sample for sample in texts_of_item if sample.system != first_sample.system]
+        others = [
+            sample for sample in texts_of_item if sample.system != first_sample.system
+        ]
         if not others:
-            raise ConfigError(f"item {first_sample.item!r}: only one system has a text of it")
+            raise ConfigError(
+                f"item {first_sample.item!r}: only one system has a text of it"
+            )
         second_sample = select_texts(others, None, opponent)[0]
     renderer = make_renderers([chosen])[chosen.name]
     rendered = renderer.render(first_sample, second_sample)
@@ -595,7 +615,9 @@ def select_texts(
 def engine_context(config: RunConfig, provider: Provider) -> engines.EngineContext:
     """Return the context in which the run's engine sends requests to a judge."""
     folder = None if config.cache is False else cache_location(config.cache)
-    return engines.EngineContext(provider, folder, JudgeProgress(), workers=config.ray_workers)
+    return engines.EngineContext(
+        provider, folder, JudgeProgress(), workers=config.ray_workers
+    )
 
 
 def criterion_for(criterion: Criterion, provider: Provider) -> Criterion:
@@ -651,7 +673,9 @@ def check_output_dir(out: Path | None) -> None:
     report_files = [out / file_name for file_name in ("report.html", "report.md")]
     has_report = any(file.exists() for file in report_files)
     if has_report and not (out / "run.json").exists():
-        raise StorageError(f"{named}: holds a report that is not from judge; name another folder")
+        raise StorageError(
+            f"{named}: holds a report that is not from judge; name another folder"
+        )
 
 
 def _load_criteria(
@@ -684,7 +708,11 @@ def _load_criteria(
             # Each question is a column in the results of one judge.
             column_names += [part.name for part in parts(criterion)]
     reject_duplicate_columns(column_names)
-    if config.pass_at is not None and with_own_mark and len(with_own_mark) == len(chosen):
+    if (
+        config.pass_at is not None
+        and with_own_mark
+        and len(with_own_mark) == len(chosen)
+    ):
         pass_option = option("pass_at", config.pass_at)
         criteria = listed(with_own_mark)
         raise ConfigError(

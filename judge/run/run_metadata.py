@@ -51,8 +51,12 @@ if TYPE_CHECKING:
 
 _MAX_PROMPT_CHARACTERS = 1_000_000  # of all stored prompts together
 _MAX_MESSAGE = 20_000  # characters of a stored message
-_MIN_MESSAGE = 200  # characters of a message that are stored even for thousands of columns
-_MAX_ATTEMPTS = 100  # texts; a criterion that cannot be rendered for these has no stored prompt
+_MIN_MESSAGE = (
+    200  # characters of a message that are stored even for thousands of columns
+)
+_MAX_ATTEMPTS = (
+    100  # texts; a criterion that cannot be rendered for these has no stored prompt
+)
 
 
 def first_prompts(
@@ -90,7 +94,9 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
     """Yield for each criterion the first judgment that can be rendered, with its prompt."""
     by_criterion: dict[str, list[Judgment]] = {}
     for judgment in judgments:
-        if judgment.criterion.part > 1:  # the first question's prompt stands for the checklist
+        if (
+            judgment.criterion.part > 1
+        ):  # the first question's prompt stands for the checklist
             continue
         attempts = by_criterion.setdefault(judgment.criterion.name, [])
         if len(attempts) < _MAX_ATTEMPTS:
@@ -100,7 +106,9 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
     for criterion_name, attempts in by_criterion.items():
         for judgment in attempts:
             try:
-                prompt = renderers[criterion_name].render(judgment.sample, judgment.opponent)
+                prompt = renderers[criterion_name].render(
+                    judgment.sample, judgment.opponent
+                )
             # Such a judgment failed in the run, too; the next text may have a prompt.
             except (CriterionError, DataError):
                 continue
@@ -173,8 +181,12 @@ def metadata_factory(
 
 def _info_at_start(prepared: PreparedRun, started: datetime) -> RunInfo:
     """Return what is known of a run before its first request."""
-    criteria = {criterion.name: _criterion_info(criterion) for criterion in prepared.criteria}
-    notices = [provider.notice for provider in prepared.judges.values() if provider.notice]
+    criteria = {
+        criterion.name: _criterion_info(criterion) for criterion in prepared.criteria
+    }
+    notices = [
+        provider.notice for provider in prepared.judges.values() if provider.notice
+    ]
     # The language of the prompts, which only a judge reads.
     language = prepared.language if prepared.judges else None
     return RunInfo(
@@ -260,7 +272,9 @@ def _fewer_draws(prepared: PreparedRun, judge: str, counts: JudgeProgress) -> st
         cost = f" ({dollars(price)})" if price is not None else ""
         used = usage.prompt_tokens + usage.completion_tokens
         needed = all_draws.prompt_tokens + all_draws.completion_tokens
-        note += f" {draws} would take about {needed:,} tokens{cost} instead of {used:,}."
+        note += (
+            f" {draws} would take about {needed:,} tokens{cost} instead of {used:,}."
+        )
     return f"{note} {option('draws', draws)} draws them."
 
 
@@ -424,7 +438,9 @@ def _criterion_info(criterion: Criterion) -> CriterionInfo:
     )
 
 
-def _judge_info(provider: Provider, counts: JudgeProgress, config: RunConfig) -> JudgeInfo:
+def _judge_info(
+    provider: Provider, counts: JudgeProgress, config: RunConfig
+) -> JudgeInfo:
     """Describe one judge: its requests, their price, and the facts that the run has learned.
 
     `settings` are those that a user has set, without secrets.

@@ -16,7 +16,12 @@ from judge.core.request_options import Judge
 from judge.criteria.render import PromptFile
 from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import JudgeProgress
-from judge.execution.questions import MetricReply, QuestionClient, read_reply, to_request
+from judge.execution.questions import (
+    MetricReply,
+    QuestionClient,
+    read_reply,
+    to_request,
+)
 from judge.execution.token_estimates import estimate_tokens
 from judge.metrics.base import ModelError, ModelQuestion
 from judge.providers import Provider
@@ -120,7 +125,10 @@ class SystemWriter:
                 text = self._text(item, number, reply)
                 texts.append(text)
             texts_by_item[item.item] = texts
-        return [texts_by_item.get(item.item) or self._unwritten(item) for item in self._all_items]
+        return [
+            texts_by_item.get(item.item) or self._unwritten(item)
+            for item in self._all_items
+        ]
 
     def _text(self, item: Sample, number: int, reply: MetricReply) -> Sample | Failure:
         """Return the text that was written for an item, or why there is none."""
@@ -130,7 +138,9 @@ class SystemWriter:
         # The message names options of the judge. A system has options of the same meaning.
         own_limit = f"max_tokens of the system {self._name}"
         message = reply.message.replace(option("max_tokens"), own_limit)
-        message = message.replace(option("reasoning_effort", "none"), "reasoning_effort: none")
+        message = message.replace(
+            option("reasoning_effort", "none"), "reasoning_effort: none"
+        )
         return Failure(generation.item, self._name, "", UNWRITTEN, reply.error, message)
 
     def _unwritten(self, item: Sample) -> list[Sample | Failure]:
@@ -141,11 +151,15 @@ class SystemWriter:
         failures: list[Sample | Failure] = []
         for number in range(1, generations + 1):
             generation_name = _generation(item, number, generations).item
-            failure = Failure(generation_name, self._name, "", UNWRITTEN, error, message)
+            failure = Failure(
+                generation_name, self._name, "", UNWRITTEN, error, message
+            )
             failures.append(failure)
         return failures
 
-    def _render(self, items: Sequence[Sample]) -> tuple[dict[str, ConfigError], list[str]]:
+    def _render(
+        self, items: Sequence[Sample]
+    ) -> tuple[dict[str, ConfigError], list[str]]:
         """Return why items have no prompt, by their names, and the prompts of the others.
 
         Raises ConfigError if no item has one.
@@ -161,10 +175,13 @@ class SystemWriter:
             raise next(iter(without.values()))
         return without, prompts
 
-    def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgeForecast]:
+    def plan(
+        self, config: RunConfig, cache: Cache
+    ) -> tuple[list[Sample], JudgeForecast]:
         """Return outputs that are stored or assumed, and what writing the others takes."""
         requests = [
-            to_request(question, self.provider, self._settings) for question in self._questions
+            to_request(question, self.provider, self._settings)
+            for question in self._questions
         ]
         keys = [request.key() for request in requests]
         # The cache keeps no reply of a provider without an address, such as a Python function.
@@ -172,7 +189,9 @@ class SystemWriter:
         new: list[ModelQuestion] = []
         outputs: list[Sample] = []
         generations = self._spec.generations
-        for position, (key, question) in enumerate(zip(keys, self._questions, strict=True)):
+        for position, (key, question) in enumerate(
+            zip(keys, self._questions, strict=True)
+        ):
             item = self._items[position // generations]
             reply: MetricReply
             if key in stored:
@@ -211,7 +230,9 @@ class SystemWriter:
             unit="output",
         )
 
-    def _assumed_text(self, item: Sample, question: ModelQuestion, position: int) -> str:
+    def _assumed_text(
+        self, item: Sample, question: ModelQuestion, position: int
+    ) -> str:
         """Return a text as long as the source, or as `max_tokens` allow."""
         source = item.source or question.prompt
         source_tokens = max(1, estimate_tokens(source))
@@ -233,7 +254,9 @@ class SystemWriter:
     def info(self) -> SystemInfo:
         """The system for run.json."""
         use = model_use(self.provider, self.counts)
-        settings = self._spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+        settings = self._spec.model_dump(
+            mode="json", exclude_none=True, exclude_defaults=True
+        )
         # `prompt` of a system's information is the text, not the path of its file.
         settings.pop("prompt", None)
         return SystemInfo(

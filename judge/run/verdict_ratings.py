@@ -25,7 +25,9 @@ def with_readable_verdicts(
     """
     turned: set[str] = set()
     for criterion_name, scale in _with_base_names(scales).items():
-        of_criterion = [rating for rating in ratings if rating.criterion == criterion_name]
+        of_criterion = [
+            rating for rating in ratings if rating.criterion == criterion_name
+        ]
         votes = _verdicts(of_criterion, scale)
         if not votes or scale.low is None or scale.high is None:
             continue
@@ -41,12 +43,16 @@ def with_readable_verdicts(
         says_pass = all(map(says_whether_it_passes, values))
         if says_pass and criterion_name in lower_is_better:
             turned.add(criterion_name)
-    return [_turned(rating) if rating.criterion in turned else rating for rating in ratings]
+    return [
+        _turned(rating) if rating.criterion in turned else rating for rating in ratings
+    ]
 
 
 def _with_base_names(scales: Mapping[str, Scale | Column]) -> dict[str, Scale | Column]:
     # Ratings of `fluency` are read for `fluency_5`, unless a criterion has just that name.
-    by_base_name = {base_name(criterion_name): scale for criterion_name, scale in scales.items()}
+    by_base_name = {
+        base_name(criterion_name): scale for criterion_name, scale in scales.items()
+    }
     return by_base_name | dict(scales)
 
 

@@ -115,7 +115,9 @@ def collect(
     return take if question_by_column else emit
 
 
-def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[Row]) -> Row:
+def combine(
+    column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[Row]
+) -> Row:
     """Combine the rows about a text into one: Σ w·p / Σ w, with p the probability of yes.
 
     `low` and `high` bound the value for any assignment of the probability that was not seen. They
@@ -142,7 +144,9 @@ def combine(column: str, questions: Sequence[ChecklistQuestion], rows: Sequence[
     if any(score.provenance.low is not None for score in scores):
         low = _weighted_mean([_lower_bound(score) for score in scores], weights)
         high = _weighted_mean([_upper_bound(score) for score in scores], weights)
-    provenance = Provenance(METHOD, low=low, high=high, n=len(answers), answers=tuple(answers))
+    provenance = Provenance(
+        METHOD, low=low, high=high, n=len(answers), answers=tuple(answers)
+    )
     return Score(first.item, first.system, column, value, provenance)
 
 
@@ -166,9 +170,13 @@ def _weighted_mean(values: Sequence[float], weights: Sequence[float]) -> float:
 def _answer(question: ChecklistQuestion, row: Row) -> ChecklistAnswer:
     """Return what a part's row says about its question; `split` reads it back."""
     if isinstance(row, Score):
-        return ChecklistAnswer(question.text, question.weight, row.value, row.provenance)
+        return ChecklistAnswer(
+            question.text, question.weight, row.value, row.provenance
+        )
     raw = row.raw or None
-    provenance = Provenance(row.method or "", n=0, raw=raw, note=row.message, reading=row.reading)
+    provenance = Provenance(
+        row.method or "", n=0, raw=raw, note=row.message, reading=row.reading
+    )
     return ChecklistAnswer(question.text, question.weight, None, provenance, row.error)
 
 

@@ -294,7 +294,9 @@ def _spellings_of(scale: Scale, in_other_words: bool) -> _Spellings:
     )
 
 
-def _longest_first(label_by_spelling: Mapping[str, str], scale: Scale) -> _LabelBySpelling:
+def _longest_first(
+    label_by_spelling: Mapping[str, str], scale: Scale
+) -> _LabelBySpelling:
     ordered: _LabelBySpelling = {}
     for spelling in sorted(label_by_spelling, key=len, reverse=True):
         label = label_by_spelling[spelling]
@@ -336,7 +338,9 @@ def _read_beginning(spellings: _Spellings, text: str) -> _Reading:
     )
 
 
-def _longer_spellings(entries: _LabelBySpelling, beginning: str) -> list[tuple[str, float]]:
+def _longer_spellings(
+    entries: _LabelBySpelling, beginning: str
+) -> list[tuple[str, float]]:
     """Return the labels and values whose spelling begins with this text and is longer."""
     longer = [spelling for spelling in entries if spelling.startswith(beginning)]
     return [entries[spelling] for spelling in longer if spelling != beginning]
@@ -352,7 +356,9 @@ def _complete_label(entries: _LabelBySpelling, text: str) -> tuple[str, float] |
     return None
 
 
-def _tally(tokens: Sequence[Token], start: int, label: str | None, spellings: _Spellings) -> _Tally:
+def _tally(
+    tokens: Sequence[Token], start: int, label: str | None, spellings: _Spellings
+) -> _Tally:
     """Follow the reply from the score's first token for as long as its label can still grow."""
     first, skipped = _token_at(tokens, start)
     # The part of the first token before the score. An alternative that begins with it loses it.
@@ -425,10 +431,13 @@ def _listed_probabilities(token: Token) -> dict[str, float]:
     total = math.fsum(probabilities.values())
     if total > _MAX_LISTED:
         raise ParseError(
-            f"the server's probabilities for one token add up to {total:.2f}", token.text
+            f"the server's probabilities for one token add up to {total:.2f}",
+            token.text,
         )
     if total > 1:
-        probabilities = {text: probability / total for text, probability in probabilities.items()}
+        probabilities = {
+            text: probability / total for text, probability in probabilities.items()
+        }
     return probabilities
 
 

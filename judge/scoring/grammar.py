@@ -59,7 +59,9 @@ _OUT_OF = r"(?:(?:out\s++)?of|sur|von|de|su|van|из)"
 # The colon of "Score: 4", or a particle instead of it: スコアは4
 _IS = r"(?::|は|[은는]|[为為是])"
 # The verb after the number: 4点です, 4점입니다
-_COPULA = rf"(?:{MARK}(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임))?"
+_COPULA = (
+    rf"(?:{MARK}(?:です|だ|である|と(?:します|なります)|입니다|이(?:다|에요)|예요|임))?"
+)
 # In pairs, what the prompts and judges call the text before its letter.
 _TEXT = (
     r"(?:(?:text|summary|response|output|answer|assistant|model|option|candidate|version"
@@ -129,7 +131,9 @@ class Grammar:
     def prose(self) -> prose.Patterns:
         """The patterns of plain replies, which take long to compile and are seldom needed."""
         shortest_label = min(map(len, self.spellings.labels), default=0)
-        has_words = not self.spellings.numbers and not self.is_pair and shortest_label > 1
+        has_words = (
+            not self.spellings.numbers and not self.is_pair and shortest_label > 1
+        )
         return _prose_patterns(
             self.plain_score,
             self.title,
@@ -201,7 +205,10 @@ def _truth_labels(scale: Scale) -> dict[str, str]:
         return {}
     position_of_false = scale.values.index(0)
     position_of_true = scale.values.index(1)
-    return {"false": scale.labels[position_of_false], "true": scale.labels[position_of_true]}
+    return {
+        "false": scale.labels[position_of_false],
+        "true": scale.labels[position_of_true],
+    }
 
 
 def _listed(labels: tuple[str, ...]) -> str:
@@ -230,7 +237,9 @@ def _ends_pattern(spellings: LabelIndex) -> str:
     """
     end = rf"[{DASHES}-]?{_NUMBER}"
     between = r"(?:[-–~〜]|to|から|[至到])"
-    both_ends = rf"(?P<low>{end})\s*+{between}\s*+(?P<high>{end}){_unit_pattern(spellings)}"
+    both_ends = (
+        rf"(?P<low>{end})\s*+{between}\s*+(?P<high>{end}){_unit_pattern(spellings)}"
+    )
     return rf"(?:{MARK}(?:{both_ends}|{_top_pattern(spellings, 'name')}))?{MARK}"
 
 
@@ -243,7 +252,9 @@ def _tail_pattern(spellings: LabelIndex, *, is_pair: bool) -> str:
     return rf"{MARK}{_score_pattern(spellings, is_pair=is_pair)}{_COPULA}{CLOSE}"
 
 
-def _alone_pattern(spellings: LabelIndex, name: str, *, is_pair: bool, any_name: bool) -> str:
+def _alone_pattern(
+    spellings: LabelIndex, name: str, *, is_pair: bool, any_name: bool
+) -> str:
     """Return the pattern of a text that is nothing but the score, perhaps with its name.
 
     With `any_name`, the name may be any one word.
@@ -326,7 +337,9 @@ def _counted_pattern(spellings: LabelIndex) -> str:
     return "|".join([*longest_first, _NEVER])
 
 
-def _score_pattern(spellings: LabelIndex, *, is_pair: bool, in_prose: bool = False) -> str:
+def _score_pattern(
+    spellings: LabelIndex, *, is_pair: bool, in_prose: bool = False
+) -> str:
     """Return the pattern of a score with its unit, and the scale's top with its own."""
     stated = _stated_pattern(spellings, in_prose=in_prose)
     counted = _counted_pattern(spellings)

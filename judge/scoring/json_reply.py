@@ -127,7 +127,9 @@ def read_object(text: str, start: int) -> JsonObject:
         if state == "broken":
             break
     end = max(reader.position, start + 1)
-    return JsonObject(tuple(reader.broken_members()), start, end, strict=False, broken=True)
+    return JsonObject(
+        tuple(reader.broken_members()), start, end, strict=False, broken=True
+    )
 
 
 State = Literal["open", "closed", "broken"]

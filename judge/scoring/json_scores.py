@@ -29,9 +29,13 @@ _ENDS_LINE = re.compile(r"[ \t)\].,;。`]*+(?:<\|end_of_box\|>)?(?:\n|\Z)")
 # The opening fence right before an object: "```json\n"
 _FENCE_BEFORE = re.compile(r"```\w*\s*\Z")
 # `pass`, `is correct`
-_PASSES = re.compile(r"(?:is )?(?:pass(?:ed|es)?|correct|true|valid|good|ok)", re.IGNORECASE)
+_PASSES = re.compile(
+    r"(?:is )?(?:pass(?:ed|es)?|correct|true|valid|good|ok)", re.IGNORECASE
+)
 # `ratings`: the key of an object that holds the score
-_WRAPS_SCORE = re.compile(r"(?:ratings|grades|output|response|review|feedback)", re.IGNORECASE)
+_WRAPS_SCORE = re.compile(
+    r"(?:ratings|grades|output|response|review|feedback)", re.IGNORECASE
+)
 # `max_score`, `out of`, `scale`
 _TOP = re.compile(
     r"(?:max(?:imum)?(?: (?:possible )?(?:score|rating|points))?|(?:score )?out of|scale|満点|满分|만점)",
@@ -49,7 +53,9 @@ _REVISED = re.compile(
 # "10", "1-10", "1 to 10": the end of a scale
 _LAST_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?=\D*\Z)")
 # "1. yes", "2) no", "coverage.3: yes"
-_NUMBERED_ANSWER = re.compile(r"[ \t*-]*+(?P<key>[\w.-]+?)[.):]\**[ \t]+(?P<answer>\S[^\r\n]*+)")
+_NUMBERED_ANSWER = re.compile(
+    r"[ \t*-]*+(?P<key>[\w.-]+?)[.):]\**[ \t]+(?P<answer>\S[^\r\n]*+)"
+)
 _LINE = re.compile(r"[^\r\n]+")
 _MOST_OBJECTS = 1_000
 _DEEPEST = 5
@@ -89,7 +95,9 @@ def score_in_object(
     kinds = [candidate.kind for candidate in members]
     if kinds.count("container") > 1 and member.kind == "container":
         raise ParseError(NO_KEY, text)
-    score = _score_of_member(text, member, grammar, lone=lone, tolerant=tolerant, depth=depth)
+    score = _score_of_member(
+        text, member, grammar, lone=lone, tolerant=tolerant, depth=depth
+    )
     siblings = [candidate for candidate in members if candidate is not member]
     for sibling in siblings:
         is_number_or_container = sibling.kind not in ("literal", "words")
@@ -303,11 +311,17 @@ def score_in_objects(
     last_end = start
     for json_object in json_reply.objects(text, start):
         if json_object.broken:
-            raise ParseError("the reply holds a JSON object that is not closed or not plain", text)
-        another = score_in_object(text, json_object.members, grammar, lone=lone, tolerant=True)
+            raise ParseError(
+                "the reply holds a JSON object that is not closed or not plain", text
+            )
+        another = score_in_object(
+            text, json_object.members, grammar, lone=lone, tolerant=True
+        )
         if another is not None:
             if score is not None and score.label != another.label:
-                raise ParseError("the reply holds JSON objects with different scores", text)
+                raise ParseError(
+                    "the reply holds JSON objects with different scores", text
+                )
             score = another
             source = json_object
             lead_start = last_end
@@ -385,7 +399,8 @@ def _check_own(
     *_, key_and_value = re.split("[{,]", inside)
     if _letters(key_and_value) in _letters(judged):
         raise ParseError(
-            "the judged text has the same score as the JSON object, which may be a quotation", text
+            "the judged text has the same score as the JSON object, which may be a quotation",
+            text,
         )
 
 
@@ -432,7 +447,9 @@ def spans(
         allowed_scales = scales if judged is not None else ()
         ends_reply = _ends_reply(after, allowed_scales)
         if object_spans and (span_by_name or not ends_reply):
-            raise ParseError("the reply is not one JSON object, or something follows it", text)
+            raise ParseError(
+                "the reply is not one JSON object, or something follows it", text
+            )
         if not strict and not is_whole_reply(text, start, json_object):
             for _, end in object_spans.values():
                 _check_own(text, lead_start, json_object, end, judged or "")
@@ -441,7 +458,9 @@ def spans(
     return span_by_name, "strict" if strict else "prose"
 
 
-def _numbered_spans(text: str, start: int, names: Collection[str]) -> dict[str, tuple[int, int]]:
+def _numbered_spans(
+    text: str, start: int, names: Collection[str]
+) -> dict[str, tuple[int, int]]:
     """Return the spans of the answers of a numbered list, one for each name in their order.
 
     Raises ParseError for any other reply.

@@ -12,7 +12,15 @@ from functools import lru_cache
 
 from judge.core.errors import ParseError
 from judge.core.label_spellings import fold
-from judge.core.records import ChecklistQuestion, Choice, Criterion, Prompt, Sample, Scale, Token
+from judge.core.records import (
+    ChecklistQuestion,
+    Choice,
+    Criterion,
+    Prompt,
+    Sample,
+    Scale,
+    Token,
+)
 from judge.criteria import template_bodies
 from judge.criteria.checklist import has_questions, part_name, questions_of
 from judge.criteria.render import MissingInput, Renderer, missing_message
@@ -91,13 +99,17 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
 
     def prompts(sample: Sample) -> Prompts:
         if not has_questions(criterion, sample):
-            raise MissingInput(missing_message(criterion, sample, criterion.questions_column))
+            raise MissingInput(
+                missing_message(criterion, sample, criterion.questions_column)
+            )
         questions = questions_of(criterion, sample)
         numbers = range(1, len(questions) + 1)
         names = [part_name(criterion.name, number) for number in numbers]
         if criterion.together:
             shared_prompt = renderer(questions).render(sample)
-            return _prompts_of_parts(shared_prompt, dict.fromkeys(names, criterion.scale))
+            return _prompts_of_parts(
+                shared_prompt, dict.fromkeys(names, criterion.scale)
+            )
         prompt_by_name: dict[str, Prompt] = {}
         for name, question in zip(names, questions, strict=True):
             prompt = renderer((question,)).render(sample)

@@ -71,7 +71,9 @@ _ENTRY = re.compile(r"[ \t*]*[.)][ \t*]*\n\s*\S")
 # "```json" around all of a reply
 _OPEN_FENCE = re.compile(r"\s*+```\w*+")
 # "<|im_end|>", "</s>"
-_LAST_MARKS = re.compile(r"(?<!\s)\s*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z")
+_LAST_MARKS = re.compile(
+    r"(?<!\s)\s*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"
+)
 # Where an ending may begin. Its pattern says the same, but would be tried at every character.
 _START = re.compile(r"""^|(?<=[\n.!?;。)\[\]"'”’“»›」』【〔])|(?=[〈<])""")
 # Where a name in a box may stand: after a sentence, or in a line of its own, but not in "It ends
@@ -90,7 +92,9 @@ _NEXT_TURN = re.compile(
     r"(?:\|>)?(?:<\|\w+\|>)?\s*+[^\s<|]"
 )
 # The prompt may have named the line in another language, such as 点数: N.
-_NO_ENDING = "the reply does not end with the line for the score that the prompt asks for"
+_NO_ENDING = (
+    "the reply does not end with the line for the score that the prompt asks for"
+)
 
 
 def reply_text(choice: Choice) -> str:
@@ -242,7 +246,9 @@ def _check_words(
         if grammar.cite:
             words = QUOTE_LINE.sub("", words)
         if refuses(mask_quotations(fold(words))):
-            raise ParseError("the reply gives a score and refuses to evaluate the text", text)
+            raise ParseError(
+                "the reply gives a score and refuses to evaluate the text", text
+            )
     if score.label == grammar.spellings.ends[1]:
         reason = text[score.end :]
         if grammar.cite:
@@ -339,7 +345,9 @@ def _find(
         digit_score = _score_as_digit(text, start, reply, grammar, judged)
         if digit_score is not None:
             return digit_score
-        object_score = score_in_objects(text, start, grammar, judged, lone=reply == "score")
+        object_score = score_in_objects(
+            text, start, grammar, judged, lone=reply == "score"
+        )
         if object_score is not None:
             return replace(object_score, reading="prose")
         if not isinstance(error, NotInForm) or OBJECT.match(text, start):
@@ -368,7 +376,9 @@ def _find_in_form(
     return score
 
 
-def _check_no_other_score(text: str, start: int, score: ParsedScore, grammar: Grammar) -> None:
+def _check_no_other_score(
+    text: str, start: int, score: ParsedScore, grammar: Grammar
+) -> None:
     """Raise ParseError if the words around a score in the requested form give another one.
 
     "\\boxed{5}. Score: 4", "I give it a 2.\\nScore: 4"
@@ -377,7 +387,9 @@ def _check_no_other_score(text: str, start: int, score: ParsedScore, grammar: Gr
         # Most reasons have no number, and reading sentences takes long.
         if not grammar.is_pair and not _NUMBER_WORD.search(words):
             continue
-        for candidate in prose.candidates(fold(words), grammar.prose, words_may_open=False):
+        for candidate in prose.candidates(
+            fold(words), grammar.prose, words_may_open=False
+        ):
             if candidate.evidence not in ("named", "asserted"):
                 continue
             if grammar.prose_spellings.label(candidate.written) != score.label:
@@ -427,7 +439,9 @@ def _has_another_label(text: str, start: int, grammar: Grammar, label: str) -> b
     return False
 
 
-def _check_echo(text: str, start: int, score: ParsedScore, grammar: Grammar, judged: str) -> None:
+def _check_echo(
+    text: str, start: int, score: ParsedScore, grammar: Grammar, judged: str
+) -> None:
     """Raise ParseError if a score is quoted from the judged text without quotation marks.
 
     That is likely if the words before it are the same. If the judged text only gives the same
@@ -446,7 +460,9 @@ def _check_echo(text: str, start: int, score: ParsedScore, grammar: Grammar, jud
         raise trouble
 
 
-def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: Grammar) -> ParsedScore:
+def _find_strictly(
+    text: str, start: int, reply: ReplyKind, grammar: Grammar
+) -> ParsedScore:
     """Return the score in the requested form. Raises ParseError."""
     opening = OBJECT.match(text, start)
     if reply == "score":
@@ -466,7 +482,9 @@ def _find_strictly(text: str, start: int, reply: ReplyKind, grammar: Grammar) ->
     return _score_at_end(text, start, grammar)
 
 
-def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar) -> ParsedScore:
+def _score_of_object(
+    text: str, opening: int, reply: ReplyKind, grammar: Grammar
+) -> ParsedScore:
     """Return the score of a reply that is one JSON object, which opens at `opening`."""
     json_object = json_reply.read_object(text, opening)
     if not json_object.strict:
@@ -485,7 +503,9 @@ def _score_of_object(text: str, opening: int, reply: ReplyKind, grammar: Grammar
     return score
 
 
-def _check_only_score(text: str, start: int, score: ParsedScore, grammar: Grammar) -> None:
+def _check_only_score(
+    text: str, start: int, score: ParsedScore, grammar: Grammar
+) -> None:
     """Raise ParseError if the text after `start` takes the first line's score back.
 
     Or if one of its lines gives another score: it has the form "Score: 3", or is nothing but a
@@ -539,12 +559,16 @@ def _score_at_end(text: str, start: int, grammar: Grammar) -> ParsedScore:
         # The line may be the end of an inner object: {"score": 2, "details": {"score": 4}}
         outermost = score_in_objects(text, start, grammar, "", lone=False)
         if outermost is None or outermost.start != score.start:
-            raise ParseError("the score is not that of the JSON object, but of one inside it", text)
+            raise ParseError(
+                "the score is not that of the JSON object, but of one inside it", text
+            )
     reason = text_before.rstrip(" \t\r\n*_#>`\"'([{【〔-•").strip()
     return replace(score, reason=reason or None)
 
 
-def _first_ending(folded: FoldedText, grammar: Grammar, *, skip: int) -> re.Match[str] | None:
+def _first_ending(
+    folded: FoldedText, grammar: Grammar, *, skip: int
+) -> re.Match[str] | None:
     """Return the earliest match of the ending that reaches to the end of the text."""
     for possible_start in _START.finditer(folded.text, skip):
         match = grammar.ending.match(folded.text, possible_start.start())
@@ -582,7 +606,9 @@ def _score_in_prose(
     first = folded.starts[candidate.start]
     last = folded.ends[candidate.end - 1]
     spellings = grammar.prose_spellings
-    label = label_of_match(candidate.match, spellings, (first, last), text, grammar.expected)
+    label = label_of_match(
+        candidate.match, spellings, (first, last), text, grammar.expected
+    )
     check_thinking(text[start:first], text)
     text_before = folded.text[: candidate.start]
     beside = text_before + folded.text[candidate.end :]

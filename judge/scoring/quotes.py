@@ -18,7 +18,9 @@ QUOTE_LINE = re.compile(
 _MARKS_AROUND = " \t\r\n*_`\"'“”‘’„「」『』《》«»‹›"
 # A character and the accents, jamo or voicing marks that folding may combine with it: "e" and
 # U+0301, "ｶ" and "ﾞ".
-_CLUSTER = re.compile(r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL)
+_CLUSTER = re.compile(
+    r".[\u0300-\u036f\u1160-\u11ff\u3099\u309a\uff9e\uff9f]*+", re.DOTALL
+)
 # Texts repeat their characters.
 _fold_cluster = lru_cache(maxsize=4_096)(fold)
 # A mark that opens or closes a quotation. After a digit or letter, a straight mark only closes: it
@@ -65,7 +67,9 @@ def find_quote(quote: str | None, texts: Iterable[str]) -> str | None:
     return None
 
 
-def locate(quote: str, text: str, *, ignore_case: bool = False) -> tuple[int, int] | None:
+def locate(
+    quote: str, text: str, *, ignore_case: bool = False
+) -> tuple[int, int] | None:
     """Return the start and end of a quotation in a text, None if the text does not contain it.
 
     Both are compared by `fold`, with any white space as one space. Quotation marks around the

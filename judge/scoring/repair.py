@@ -72,7 +72,9 @@ class Repair(Question):
         )
         return value, self.provenance(answers, provenance)
 
-    def provenance(self, answers: Sequence[Answer], provenance: Provenance) -> Provenance:
+    def provenance(
+        self, answers: Sequence[Answer], provenance: Provenance
+    ) -> Provenance:
         """Return the provenance of a score that was read in the answer."""
         note = f"asked again for the score alone: {self.trouble}"
         if provenance.note:
@@ -81,7 +83,9 @@ class Repair(Question):
         first_reply = _text_or_empty(self.reply)
         # A score off the scale, such as "9", is no reason.
         reason = first_reply if any(map(str.isalpha, first_reply)) else None
-        return replace(provenance, reading="repaired", reason=reason, raw=raw, note=note)
+        return replace(
+            provenance, reading="repaired", reason=reason, raw=raw, note=note
+        )
 
     def failure(self, answers: Sequence[Answer], error: JudgeError) -> ParseError:
         """Return the error of a judgment that still has no score."""
@@ -153,7 +157,9 @@ class DrawRepair(Repair):
         all_notes = list(notes)
         if repaired:
             count = f"{repaired} of {len(self.draws)} draws"
-            all_notes.append(f"{count} were asked again for the score alone: {self.trouble}")
+            all_notes.append(
+                f"{count} were asked again for the score alone: {self.trouble}"
+            )
         value, provenance = average_draws(
             self.draws,
             scores,
@@ -165,7 +171,9 @@ class DrawRepair(Repair):
         raw = parse.join_replies([*self.draws, *first_choices(answers)])
         return value, replace(provenance, raw=raw)
 
-    def _repaired_scores(self, answers: Sequence[Answer], judged: str) -> dict[str, ParsedScore]:
+    def _repaired_scores(
+        self, answers: Sequence[Answer], judged: str
+    ) -> dict[str, ParsedScore]:
         """Return what the answers say, by the text of the draw that was asked again."""
         scores: dict[str, ParsedScore] = {}
         for text, answer in zip(self.questions, answers, strict=True):
@@ -173,7 +181,9 @@ class DrawRepair(Repair):
                 continue
             try:
                 choice = answer.choices[0]
-                score = read(choice, self.criterion, judged, strict=self.settings.strict)
+                score = read(
+                    choice, self.criterion, judged, strict=self.settings.strict
+                )
             except ParseError:
                 continue  # counted among the draws without a score
             scores[text] = replace(score, reading="repaired")
@@ -230,7 +240,9 @@ def repair_draws(
     Return None if all have one or none can be asked again.
     """
     draws = first_choices(answers)
-    read_score = partial(read, criterion=criterion, judged=judged, strict=settings.strict)
+    read_score = partial(
+        read, criterion=criterion, judged=judged, strict=settings.strict
+    )
     scores, trouble = read_draws(draws, read_score)
     questions: dict[str, tuple[Message, ...]] = {}
     asked_again: list[Choice] = []
@@ -266,7 +278,9 @@ def _score_alone(criterion: Criterion) -> Criterion:
     return replace(criterion, reply="score", form="text", cite=False)
 
 
-def _question_after(choice: Choice, prompt: Prompt, question: str) -> tuple[Message, ...] | None:
+def _question_after(
+    choice: Choice, prompt: Prompt, question: str
+) -> tuple[Message, ...] | None:
     """Return the messages that ask again after a reply, None if it cannot be asked again."""
     if choice.shares is not None or choice.finish_reason in _NOT_REPAIRED:
         return None

@@ -272,7 +272,9 @@ def _chat_params(
         schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
         params["response_format"] = _response_format("judgments", schemas)
     elif criterion.form == "json":
-        params["response_format"] = _response_format("judgment", _judgment_schema(criterion))
+        params["response_format"] = _response_format(
+            "judgment", _judgment_schema(criterion)
+        )
     return params
 
 
@@ -293,7 +295,10 @@ def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]
         "required": list(properties),
         "additionalProperties": False,
     }
-    return {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+    return {
+        "type": "json_schema",
+        "json_schema": {"name": name, "strict": True, "schema": schema},
+    }
 
 
 def _label_schema(scale: Scale) -> dict[str, Any]:
@@ -359,7 +364,9 @@ class Question:
         judged: str,
     ) -> tuple[float, Provenance]:
         """Return the value of the answers, and its provenance. Raises like `score_reply`."""
-        return score_reply(strategy, answers, self.criterion, self.settings, notes, judged=judged)
+        return score_reply(
+            strategy, answers, self.criterion, self.settings, notes, judged=judged
+        )
 
 
 def first_choices(answers: Iterable[Answer]) -> list[Choice]:
@@ -396,7 +403,9 @@ def score_reply(
         raise ParseError("the response holds no reply")
     choices = [reply.choices[0] for reply in replies]
     choice = choices[0]
-    read_score = partial(read, criterion=criterion, judged=judged, strict=settings.strict)
+    read_score = partial(
+        read, criterion=criterion, judged=judged, strict=settings.strict
+    )
     if strategy == "samples":
         scores, trouble = read_draws(choices, read_score)
         return average_draws(
@@ -408,7 +417,9 @@ def score_reply(
             trouble=trouble,
         )
     if strategy == "logprobs":
-        return _score_of_first_reply(replies[0], criterion, settings.min_mass, read_score)
+        return _score_of_first_reply(
+            replies[0], criterion, settings.min_mass, read_score
+        )
     if strategy == "decisions":
         return _score_by_probabilities(choice, criterion, settings.min_mass)
     score = read_score(choice)
@@ -520,7 +531,8 @@ def _score_by_logprobs(
         raise position.trouble or UnusableReply(str(error), choice.text) from error
     if position_in_tokens.label != position.label:
         raise position.trouble or UnusableReply(
-            f"the tokens say {position_in_tokens.label}, the reply {position.label}", choice.text
+            f"the tokens say {position_in_tokens.label}, the reply {position.label}",
+            choice.text,
         )
     _check_mass(weights.mass, min_mass, choice.text)
     _check_bounds(weights, criterion.scale, choice.text)
@@ -565,7 +577,9 @@ def _weigh(
     )
 
 
-def _is_in_other_words(position: _Position, tokens: Sequence[Token], scale: Scale) -> bool:
+def _is_in_other_words(
+    position: _Position, tokens: Sequence[Token], scale: Scale
+) -> bool:
     """Return whether a reply gives a label in a word of its own, such as "true" for yes."""
     if position.score is None or label_index(scale).numbers:
         return False
@@ -590,11 +604,14 @@ def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
 def _check_mass(mass: float, min_mass: float, raw: str) -> None:
     if mass < min_mass:
         raise UnusableReply(
-            f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}", raw
+            f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}",
+            raw,
         )
 
 
-def _check_bounds(weights: expectation.ScoreDistribution, scale: Scale, raw: str) -> None:
+def _check_bounds(
+    weights: expectation.ScoreDistribution, scale: Scale, raw: str
+) -> None:
     rounding = _ROUNDING * (scale.high - scale.low)
     if not weights.low - rounding <= weights.value <= weights.high + rounding:
         raise UnusableReply(

@@ -101,7 +101,9 @@ class _Blocks:
             if not self.depth:
                 self.start = tag.end()
         else:
-            raise ParseError("judge cannot determine where the reply's thinking ends", self.text)
+            raise ParseError(
+                "judge cannot determine where the reply's thinking ends", self.text
+            )
 
 
 def _may_be_heading(tag: re.Match[str]) -> bool:

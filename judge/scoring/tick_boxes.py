@@ -8,10 +8,13 @@ import re
 _BEFORE = r"(?:^[ \t>*•-]*+(?:[0-9]+[.)][ \t]*+)?|(?<=[ \t]))[*_]*+"
 # "[ ] yes", "( ) yes", "☐ yes", to the end of the line or the next box
 _UNTICKED = re.compile(
-    rf"{_BEFORE}(?:\[[ \t]?\]|\([ \t]\)|☐)[*_]*+(?=[ \t]++[*_]*+\w)[^\n☐☑✅\[(]*+", re.MULTILINE
+    rf"{_BEFORE}(?:\[[ \t]?\]|\([ \t]\)|☐)[*_]*+(?=[ \t]++[*_]*+\w)[^\n☐☑✅\[(]*+",
+    re.MULTILINE,
 )
 # "[x]" of "[x] yes"
-_TICK = re.compile(rf"{_BEFORE}(?:\[[xX✓✔]\]|\([xX✓✔]\)|☑)[*_]*+(?=[ \t]++[*_]*+\w)", re.MULTILINE)
+_TICK = re.compile(
+    rf"{_BEFORE}(?:\[[xX✓✔]\]|\([xX✓✔]\)|☑)[*_]*+(?=[ \t]++[*_]*+\w)", re.MULTILINE
+)
 
 
 def has_boxes(text: str) -> bool:

@@ -81,7 +81,9 @@ def score_alone(
     match = grammar.alone.match(folded.text)
     # In "No: 4", the one word before the colon is a label itself.
     if match is None or grammar.spellings.label(match.groupdict().get("word") or ""):
-        raise NotInForm(f"not a score alone; expected one of {grammar.expected}", text, start)
+        raise NotInForm(
+            f"not a score alone; expected one of {grammar.expected}", text, start
+        )
     if not quoted:
         check_unquoted("", match, text)
     elif _quotes_name(match, grammar):
@@ -196,7 +198,9 @@ def _is_code_line(before: str, head: str, tail: str) -> bool:
     """
     begins = _BEGINS_CODE.match(head)
     ends_sentence = not before.strip() or before.rstrip()[-1] in _SENTENCE_ENDS
-    is_new_line = not before or "\n" in before[len(before.rstrip()) :] or head.startswith("\n")
+    is_new_line = (
+        not before or "\n" in before[len(before.rstrip()) :] or head.startswith("\n")
+    )
     is_closed = before.count("`") % 2 == 0 and head.count("`") == tail.count("`") == 1
     return begins is not None and ends_sentence and is_new_line and is_closed
 

@@ -37,7 +37,9 @@ from judge.table import Table
 _ROUNDING = 1e-12
 
 
-def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) -> Estimate | None:
+def alpha(
+    table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT
+) -> Estimate | None:
     """Return Krippendorff's alpha between the judges of one criterion, given by their `columns`.
 
     Sources: Krippendorff (2011) and (2018, ch. 12). 1 is perfect agreement, 0 is chance; below 0
@@ -52,7 +54,9 @@ def alpha(table: Table, columns: Sequence[str], bootstrap: Bootstrap = DEFAULT) 
     """
     values_by_judge = [_values_by_text(table, column) for column in columns]
     votes = _votes_of_judges(values_by_judge)
-    estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get("alpha_interval")
+    estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get(
+        "alpha_interval"
+    )
     if estimate is None:
         return None
     raters = f"{len(columns)} raters"
@@ -187,7 +191,9 @@ def _texts_with_enough_ratings(votes: Floats, measure: Measure) -> Bools:
     return several
 
 
-def _reason_undefined(used_votes: Floats, number_of_texts: int, measure: Measure) -> str:
+def _reason_undefined(
+    used_votes: Floats, number_of_texts: int, measure: Measure
+) -> str:
     """Return why a measure of these ratings is undefined, or nothing if it is defined."""
     number_of_raters = len(used_votes)
     if number_of_texts < 2:
@@ -363,7 +369,9 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
             coincidences=counts @ counted.coincidences,
             frequencies=counts @ counted.frequencies,
         )
-        distances = _ordinal_disagreements(drawn) if ordinal else _nominal_disagreements(drawn)
+        distances = (
+            _ordinal_disagreements(drawn) if ordinal else _nominal_disagreements(drawn)
+        )
         n = drawn.frequencies.sum(axis=1)
         # If all values agree, the expected disagreement consists of rounding errors.
         is_varying = distances.expected > _ROUNDING * n**4
@@ -488,8 +496,12 @@ def _kappa_of_pair(first_votes: Floats, second_votes: Floats, power: int) -> Sta
     disagreement_of_text = distance[first_categories, second_categories]
     disagreement = np.bincount(item, disagreement_of_text, minlength=len(first_votes))
     indicators = np.eye(len(values))
-    first_frequencies = sums_by_item(item, indicators[first_categories], len(first_votes))
-    second_frequencies = sums_by_item(item, indicators[second_categories], len(first_votes))
+    first_frequencies = sums_by_item(
+        item, indicators[first_categories], len(first_votes)
+    )
+    second_frequencies = sums_by_item(
+        item, indicators[second_categories], len(first_votes)
+    )
 
     def statistic(counts: Floats) -> Floats:
         first_counts = counts @ first_frequencies
@@ -566,7 +578,9 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
     units of the column's scale. Only texts with at least two parsed draws count; `n` counts them. A
     column whose labels have no known values has no estimate.
     """
-    columns = {column.name: column for column in table.columns if column.kind == "criterion"}
+    columns = {
+        column.name: column for column in table.columns if column.kind == "criterion"
+    }
     deviations: list[Score] = []
     for row in table.scores:
         column = columns.get(row.column)
@@ -575,12 +589,16 @@ def repeats(table: Table) -> dict[tuple[str, str], Estimate]:
         deviation = deviation_of_draws(column, row)
         if deviation is not None:
             # As a score of the text, so that `item_means` gives its mean and interval.
-            deviation_row = replace(row, value=deviation, provenance=Provenance("samples"))
+            deviation_row = replace(
+                row, value=deviation, provenance=Provenance("samples")
+            )
             deviations.append(deviation_row)
     if not deviations:
         return {}
     # The ends of the scale bound scores, but not their standard deviations.
-    unbounded = tuple(replace(column, low=None, high=None) for column in columns.values())
+    unbounded = tuple(
+        replace(column, low=None, high=None) for column in columns.values()
+    )
     means = item_means(Table(table.samples, unbounded, tuple(deviations)))
     estimates: dict[tuple[str, str], Estimate] = {}
     for key, mean in means.items():

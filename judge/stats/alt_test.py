@@ -72,7 +72,9 @@ def check_epsilon(epsilon: float) -> float:
     """Return ε. Raises ConfigError unless 0 ≤ ε < 1."""
     if not 0 <= epsilon < 1:
         setting = option("epsilon", epsilon)
-        raise ConfigError(f"{setting}: must be at least 0 and below 1, such as 0.2 for experts")
+        raise ConfigError(
+            f"{setting}: must be at least 0 and below 1, such as 0.2 for experts"
+        )
     return epsilon
 
 
@@ -145,7 +147,11 @@ def _reason_without_test(votes: Floats, tested: int) -> str:
     rated = sum(not np.isnan(votes_of_rater).all() for votes_of_rater in votes)
     if rated < MIN_RATERS:
         # A single rating of a text has no rater's name.
-        shortage = f"the ratings have {rated}" if rated else "the data have one rating per text"
+        shortage = (
+            f"the ratings have {rated}"
+            if rated
+            else "the data have one rating per text"
+        )
         return f"the alt-test needs {MIN_RATERS} raters, and {shortage}"
     texts = f"{MIN_TEXTS} texts of {MIN_ITEMS} items that the judge and another rater scored too"
     raters = plural(rated, "rater")
@@ -198,7 +204,9 @@ def _distance(values: Floats, others: Floats) -> Floats:
     return rounded(np.nanmean((values - others) ** 2, axis=0))
 
 
-def _p_of_mean_below(epsilon: float, differences: Floats, item: Ints, items: int) -> float:
+def _p_of_mean_below(
+    epsilon: float, differences: Floats, item: Ints, items: int
+) -> float:
     """Return the one-sided p of the hypothesis mean ≥ ε, for differences of −1, 0 or 1.
 
     Differences of the same item depend on each other, so the standard error is clustered by item.

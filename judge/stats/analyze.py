@@ -108,7 +108,9 @@ def _agreement_of_panels(table: Table, bootstrap: Bootstrap) -> dict[str, Estima
     return agreement
 
 
-def _rankings(table: Table, orders: Orders, against: str, seed: int) -> tuple[Ranking, ...]:
+def _rankings(
+    table: Table, orders: Orders, against: str, seed: int
+) -> tuple[Ranking, ...]:
     """Rank the systems of a table of comparisons by every criterion."""
     lengths: dict[Text, int] = {}
     if against:  # only win rates against one system are also estimated at equal length

@@ -76,7 +76,9 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
     for column in table.columns:
         if column.name in table.corpus_columns:
             continue
-        for system, values in zip(table.systems, table.matrix(column.name), strict=True):
+        for system, values in zip(
+            table.systems, table.matrix(column.name), strict=True
+        ):
             known_values = without_nan(values)
             if len(known_values):
                 mean = mean_estimate(known_values, column.low, column.high)
@@ -90,7 +92,9 @@ def _corpus_estimate(score: Score) -> Estimate:
     method = provenance.note or "of all texts together"
     lower_bound = provenance.low
     upper_bound = provenance.high
-    return Estimate("whole", score.value, lower_bound, upper_bound, provenance.n, method)
+    return Estimate(
+        "whole", score.value, lower_bound, upper_bound, provenance.n, method
+    )
 
 
 def mean_estimate(
@@ -188,7 +192,9 @@ def mean_interval(
     return Interval(lower_bound, upper_bound, method)
 
 
-def skewed_ends(mean: float, error: float, third: float, t: float) -> tuple[float, float]:
+def skewed_ends(
+    mean: float, error: float, third: float, t: float
+) -> tuple[float, float]:
     """Return both ends of Student's t interval of a mean, corrected for skewness (Hall 1992).
 
     `error` is the mean's standard error, `third` its third cumulant, `t` the quantile.
@@ -285,7 +291,9 @@ class Bootstrap:
         resampling = f"{self.n_resamples} resamples, seed {self.seed}"
         return f"{100 * self.confidence:g}% expanded percentile bootstrap over items, {resampling}"
 
-    def observed_and_resampled(self, statistic: Statistic, n_items: int) -> tuple[Floats, Floats]:
+    def observed_and_resampled(
+        self, statistic: Statistic, n_items: int
+    ) -> tuple[Floats, Floats]:
         """Return a statistic (one or more numbers) of all items, and of the resamples.
 
         The first axis of the second array is the resample.
@@ -328,7 +336,9 @@ class Bootstrap:
             note = f"{method}; {too_few(items)}"
             return Estimate(name, resampled.value, None, None, n, note)
         lower_bound, upper_bound = self.interval(resampled.resampled, items).tolist()
-        return Estimate(name, resampled.value, lower_bound, upper_bound, n, f"{method}; {self}")
+        return Estimate(
+            name, resampled.value, lower_bound, upper_bound, n, f"{method}; {self}"
+        )
 
     def interval(self, drawn: Floats, items: int) -> Floats:
         """Return the lower and the upper ends (first axis) of resamples (first axis of `drawn`).

@@ -26,7 +26,9 @@ from judge.table import Table, Text, matrix
 MIN_RATED_ITEMS = 10
 """Fewer rated items give no estimate: λ comes from them, and the intervals would be too narrow."""
 _VERDICTS = "people gave verdicts, 0 or 1, and no points of its scale"
-_UNLIKELY = 0.001  # p of a warning: .05 would warn in every twentieth run with a random sample
+_UNLIKELY = (
+    0.001  # p of a warning: .05 would warn in every twentieth run with a random sample
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
         if _are_other_verdicts(table, column):
             calibrated.append(Calibrated(column.name, note=_VERDICTS))
             continue
-        calibrated.append(calibrate_column(table, column, rating_name, ratings, against))
+        calibrated.append(
+            calibrate_column(table, column, rating_name, ratings, against)
+        )
     return tuple(calibrated)
 
 
@@ -113,7 +117,9 @@ def calibrate_overall(
         totals[text] = sum(weight * share for weight, share in weighted)
     names = {criterion(column) for column in columns}
     # Its rating went into the prompt of at least one of the criteria.
-    withheld = {sample.key for sample in table.samples if not names.isdisjoint(sample.withheld)}
+    withheld = {
+        sample.key for sample in table.samples if not names.isdisjoint(sample.withheld)
+    }
     (overall_column,) = overall.columns
     return _estimated(overall, overall_column, totals, withheld, against)
 
@@ -173,14 +179,20 @@ class _RatedScores:
         """Return the first system's mean minus the second's, or None if too few items are rated."""
         ratings = self.ratings[first_index] - self.ratings[second_index]
         scores = self.scores[first_index] - self.scores[second_index]
-        estimate = _powered_if_enough(ratings, scores, partial(powered, name="difference"))
+        estimate = _powered_if_enough(
+            ratings, scores, partial(powered, name="difference")
+        )
         if estimate is None:
             return None
         systems = self.systems
-        return replace(estimate, system=systems[first_index], other=systems[second_index])
+        return replace(
+            estimate, system=systems[first_index], other=systems[second_index]
+        )
 
 
-def _powered_if_enough(ratings: Floats, scores: Floats, estimator: MeanEstimator) -> Powered | None:
+def _powered_if_enough(
+    ratings: Floats, scores: Floats, estimator: MeanEstimator
+) -> Powered | None:
     """Return the estimate from one rating and score per item, or None if too few are rated."""
     judged = ~np.isnan(scores)
     rated = judged & ~np.isnan(ratings)
@@ -206,11 +218,15 @@ def calibrate_column(
     texts that are only judged (default: `powered`).
     """
     withheld = {sample.key for sample in table.samples if name in sample.withheld}
-    calibrated = _estimated(table, column, ratings, withheld, against, estimate_mean=estimate_mean)
+    calibrated = _estimated(
+        table, column, ratings, withheld, against, estimate_mean=estimate_mean
+    )
     excluded = ledger.excluded(table.samples, name)
     if not excluded:
         return calibrated
-    remark = f"{excluded}; the others are a random sample only if these were drawn at random"
+    remark = (
+        f"{excluded}; the others are a random sample only if these were drawn at random"
+    )
     note = f"{calibrated.note}; {remark}" if calibrated.note else remark
     return replace(calibrated, note=note)
 
@@ -290,7 +306,10 @@ def _tested_differences(
     n_tests: int,
 ) -> tuple[Powered, ...]:
     """Return the differences of these pairs that have an estimate, with Holm's correction."""
-    estimates = [data.difference(first_index, second_index) for first_index, second_index in tested]
+    estimates = [
+        data.difference(first_index, second_index)
+        for first_index, second_index in tested
+    ]
     compared = [difference for difference in estimates if difference is not None]
     p_values = [difference.estimate.p for difference in compared]
     adjusted = holm(p_values, n_tests)
@@ -308,7 +327,9 @@ def _loser_and_winner(difference: Powered, column: Column) -> tuple[str, str]:
     return difference.system, difference.other
 
 
-def _note(data: _RatedScores, order: Sequence[int], missing_pairs: int, against: str) -> str:
+def _note(
+    data: _RatedScores, order: Sequence[int], missing_pairs: int, against: str
+) -> str:
     """Describe what was not estimated or not compared, and what is wrong with the sample."""
     remarks = [_remark_on_missing(data, order, missing_pairs)]
     if len(order) > MOST and not against:
@@ -317,13 +338,19 @@ def _note(data: _RatedScores, order: Sequence[int], missing_pairs: int, against:
     return "; ".join(remark for remark in remarks if remark)
 
 
-def _remark_on_missing(data: _RatedScores, order: Sequence[int], missing_pairs: int) -> str:
+def _remark_on_missing(
+    data: _RatedScores, order: Sequence[int], missing_pairs: int
+) -> str:
     """Describe what has no estimate because too few items are rated; `order` has the others."""
     remarks: list[str] = []
-    without_mean = [system for row, system in enumerate(data.systems) if row not in order]
+    without_mean = [
+        system for row, system in enumerate(data.systems) if row not in order
+    ]
     if without_mean:
         names = ", ".join(without_mean)
-        remarks.append(f"fewer than {MIN_RATED_ITEMS} rated items with a score: {names}")
+        remarks.append(
+            f"fewer than {MIN_RATED_ITEMS} rated items with a score: {names}"
+        )
     if order and missing_pairs > 0:
         remarks.append(
             f"pairs of systems that are rated on fewer than {MIN_RATED_ITEMS} items together: "

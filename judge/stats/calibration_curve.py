@@ -115,7 +115,9 @@ def calibration(
     for position, (lower_edge, upper_edge) in enumerate(pairwise(edges)):
         n_texts = int(texts_of_bin[position])
         people_mean = resampled(2 + position, int(items_of_bin[position]))
-        people = _estimate("people", people_mean, n_texts, "mean of people's ratings", bootstrap)
+        people = _estimate(
+            "people", people_mean, n_texts, "mean of people's ratings", bootstrap
+        )
         if people is not None:  # None for an empty bin
             mean = float(judge_sums[position] / n_texts)
             bins.append(Bin(lower_edge, upper_edge, mean, people))
@@ -170,7 +172,9 @@ def _error_bias_and_means(binned: _BinnedTexts, width_of_scale: float) -> Statis
     return statistic
 
 
-def _sums_by_bin(values: Floats, ratings: Floats, edges: Sequence[float]) -> _BinnedTexts:
+def _sums_by_bin(
+    values: Floats, ratings: Floats, edges: Sequence[float]
+) -> _BinnedTexts:
     """Sort the texts with both values into bins by the judge's value."""
     values, ratings = paired(values, ratings)
     item, system = np.nonzero(~np.isnan(values))

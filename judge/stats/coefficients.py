@@ -87,7 +87,9 @@ def paired(first_values: Floats, second_values: Floats) -> Pair:
 # Coefficients of rows
 
 
-def within(first_values: Floats, second_values: Floats, coefficient: Coefficient) -> Floats:
+def within(
+    first_values: Floats, second_values: Floats, coefficient: Coefficient
+) -> Floats:
     """Return the coefficient of each row; NaN if a side does not vary."""
     columns = np.stack(paired(first_values, second_values))
     values: Floats = between(columns, coefficient)[:, 0, 1]
@@ -111,8 +113,12 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
     chunks: list[Floats] = []
     for first_row in range(0, n_rows, step):
         some_rows = columns[:, first_row : first_row + step]
-        features = np.moveaxis(features_of(some_rows), 0, 1)  # rows × columns × features
-        products = features @ np.swapaxes(features, 1, 2)  # Σ a b, rows × columns × columns
+        features = np.moveaxis(
+            features_of(some_rows), 0, 1
+        )  # rows × columns × features
+        products = features @ np.swapaxes(
+            features, 1, 2
+        )  # Σ a b, rows × columns × columns
         squares = np.diagonal(products, axis1=1, axis2=2)  # Σ a², rows × columns
         squares_of_pair = squares[:, :, None] * squares[:, None, :]
         norms = np.sqrt(squares_of_pair)
@@ -262,7 +268,9 @@ def _moments(values: Floats, item: Ints, n_items: int) -> _ProductsOfResamples:
     centred = values - values.mean(axis=1, keepdims=True)
     scaled = centred / np.where(ranges > 0, ranges, 1.0)
     number = np.bincount(item, minlength=n_items)
-    sums_of_columns = [np.bincount(item, column, minlength=n_items) for column in scaled]
+    sums_of_columns = [
+        np.bincount(item, column, minlength=n_items) for column in scaled
+    ]
     sums = np.stack(sums_of_columns, axis=1)
 
     def products_of(counts: Floats) -> _Products:
@@ -289,7 +297,9 @@ def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> _ProductsOfResa
     groups: list[_Groups] = []
     for column in values:
         order = np.argsort(column, kind="stable")
-        _, starts, position = np.unique(column[order], return_index=True, return_inverse=True)
+        _, starts, position = np.unique(
+            column[order], return_index=True, return_inverse=True
+        )
         group_of_text = position[np.argsort(order)]
         groups.append(_Groups(order, starts, group_of_text))
 
@@ -305,7 +315,9 @@ def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> _ProductsOfResa
 
         def product(first: int, second: int) -> Floats:
             # Sum over texts t for each resample r.
-            sums: Floats = np.einsum("tr,tr,tr->r", weights, ranks[first], ranks[second])
+            sums: Floats = np.einsum(
+                "tr,tr,tr->r", weights, ranks[first], ranks[second]
+            )
             return sums
 
         return product
@@ -391,7 +403,9 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
 
     def terms(first: int, second: int) -> _Terms:
         products = [(first, second), (first, first), (second, second)]
-        sums = np.array([ranks[column] @ ranks[partner] for column, partner in products])
+        sums = np.array(
+            [ranks[column] @ ranks[partner] for column, partner in products]
+        )
         slopes = [slope_of_product(column, partner) for column, partner in products]
         return _Terms(_ratio(sums), sums, np.stack(slopes))
 

@@ -48,7 +48,9 @@ def tie_label(column: Column) -> str | None:
     return labels_of_ties[0]
 
 
-def verdict(forward: Score | None, backward: Score | None, tie_label: str | None = None) -> Verdict:
+def verdict(
+    forward: Score | None, backward: Score | None, tie_label: str | None = None
+) -> Verdict:
     """Combine the answers about one pair of texts; one may be missing, but not both.
 
     `forward` is the answer with the first text shown first, `backward` with the second. The
@@ -124,7 +126,9 @@ class Sides:
     incomplete: int
 
     @classmethod
-    def from_rows(cls, systems: tuple[str, ...], rows: Sequence[Side], incomplete: int) -> Sides:
+    def from_rows(
+        cls, systems: tuple[str, ...], rows: Sequence[Side], incomplete: int
+    ) -> Sides:
         """Return the rows as arrays."""
         item = np.array([row.item for row in rows], dtype=np.intp)
         system = np.array([row.system for row in rows], dtype=np.intp)
@@ -273,10 +277,14 @@ def collect_sides(
     return Sides.from_rows(names, sides, incomplete)
 
 
-def _index_of_items(compared: Sequence[str], source_items: Mapping[str, str]) -> dict[str, int]:
+def _index_of_items(
+    compared: Sequence[str], source_items: Mapping[str, str]
+) -> dict[str, int]:
     """Number the items of the data: in the order of `source_items`, then as they were compared."""
     compared_items = set(compared)
-    in_data = [source for item, source in source_items.items() if item in compared_items]
+    in_data = [
+        source for item, source in source_items.items() if item in compared_items
+    ]
     others = [source_items.get(item, item) for item in compared]
     in_order = dict.fromkeys(in_data + others)
     return {source: index for index, source in enumerate(in_order)}

@@ -53,9 +53,17 @@ from judge.table import Text, matrix
 
 Values = Mapping[Text, float]
 """By item and system."""
-UNITS: Mapping[Level, str] = {"within-items": "item", "all-texts": "text", "systems": "system"}
+UNITS: Mapping[Level, str] = {
+    "within-items": "item",
+    "all-texts": "text",
+    "systems": "system",
+}
 """The unit of an estimate's `n`."""
-NAMES = {"spearman": "Spearman's rho", "kendall": "Kendall's tau-b", "pearson": "Pearson's r"}
+NAMES = {
+    "spearman": "Spearman's rho",
+    "kendall": "Kendall's tau-b",
+    "pearson": "Pearson's r",
+}
 OVER = {
     "within-items": "between the systems of an item, mean over items",
     "all-texts": "over all texts",
@@ -79,7 +87,10 @@ FEWEST_ITEMS: Mapping[Level, int] = {
     "systems": 50,
 }
 """Fewer items choose no candidate (`selection`)."""
-INTERVAL_ITEMS: Mapping[Level, int] = {"within-items": MIN_INTERVAL_ITEMS, "all-texts": 10}
+INTERVAL_ITEMS: Mapping[Level, int] = {
+    "within-items": MIN_INTERVAL_ITEMS,
+    "all-texts": 10,
+}
 """Fewer items have no interval.
 
 Over all texts, one of 5 items held its level in 68–89% (`benchmarks/claims.py`). Systems' means
@@ -91,7 +102,9 @@ INTERVAL_ITEMS_OF_DIFFERENCES: Mapping[Level, int] = {**INTERVAL_ITEMS, "all-tex
 With fewer items, equally good judges differ too often over all texts, if most ratings are the best
 one (`benchmarks/equal_judges.py`).
 """
-NO_SYSTEM_INTERVAL = "no interval: noise in the systems' means pulls resamples towards 0"
+NO_SYSTEM_INTERVAL = (
+    "no interval: noise in the systems' means pulls resamples towards 0"
+)
 """The reason for a missing interval between systems.
 
 Percentile and BCa intervals held the true coefficient of 12 systems in 0–31% of simulations
@@ -210,13 +223,17 @@ class CorrelationWithRatings:
         first = self._drawn(values, compared.known, key)
         second = self._drawn(other_values, compared.known, key)
         drawn_differences = first.resampled - second.resampled
-        difference = Resampled(first.value - second.value, drawn_differences, first.items)
+        difference = Resampled(
+            first.value - second.value, drawn_differences, first.items
+        )
         if np.isnan(difference.value):
             return None
         estimate: Estimate | None
         if level == "all-texts" and n_intervals is not None:
             without_each = compared.without_each_item(key)
-            interval = jackknife_interval(difference.value, without_each, bootstrap.confidence)
+            interval = jackknife_interval(
+                difference.value, without_each, bootstrap.confidence
+            )
             estimate = Estimate(
                 "difference",
                 difference.value,
@@ -240,7 +257,9 @@ class CorrelationWithRatings:
         r_between = compared.correlation_of_columns(key)
         return _with_williams_test(estimate, first.value, second.value, r_between)
 
-    def _on_shared_texts(self, values: Floats, other_values: Floats) -> _ComparedColumns:
+    def _on_shared_texts(
+        self, values: Floats, other_values: Floats
+    ) -> _ComparedColumns:
         """Return two columns with the ratings, on the texts that have both values and a rating."""
         has_both = all_known(values, other_values)
         is_known = has_both & ~np.isnan(self._ratings)
@@ -305,7 +324,9 @@ class _ComparedColumns(NamedTuple):
         values, ratings = self.pair
         other_values, _ = self.other_pair
         without = _without_each(values[used_items], ratings[used_items], key)
-        other_without = _without_each(other_values[used_items], ratings[used_items], key)
+        other_without = _without_each(
+            other_values[used_items], ratings[used_items], key
+        )
         return without - other_without
 
     def correlation_of_columns(self, key: Key) -> float:
@@ -332,16 +353,22 @@ def _with_williams_test(
     return replace(estimate, p=test.p, test=test_name)
 
 
-def _draw(statistic: Statistic, is_known: Bools, key: Key, bootstrap: Bootstrap) -> Resampled:
+def _draw(
+    statistic: Statistic, is_known: Bools, key: Key, bootstrap: Bootstrap
+) -> Resampled:
     """Return a statistic of the known texts, with resamples if its level has intervals."""
     level, _ = key
     n_items = int(is_known.any(axis=1).sum())
-    if level == "systems":  # without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples
+    if (
+        level == "systems"
+    ):  # without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples
         return bootstrap.observed(statistic, len(is_known), n_items)
     return bootstrap.resampled(statistic, len(is_known), n_items)
 
 
-def _difference_within_items(by_item: Floats, method: str, confidence: float) -> Estimate | None:
+def _difference_within_items(
+    by_item: Floats, method: str, confidence: float
+) -> Estimate | None:
     """Return the mean of the items' differences, NaN if undefined; None if all are NaN."""
     known_differences = without_nan(by_item)
     if not len(known_differences):
@@ -416,7 +443,9 @@ class WilliamsTest(NamedTuple):
     p: float
 
 
-def williams(r_one: float, r_other: float, between: float, n: int) -> WilliamsTest | None:
+def williams(
+    r_one: float, r_other: float, between: float, n: int
+) -> WilliamsTest | None:
     """Test r_one = r_other (Williams 1959; Steiger 1980, eq. 7).
 
     Two variables correlate with a third by r_one and r_other, and with each other by `between`,
@@ -472,7 +501,9 @@ def change_in_agreement(
     ratings = matrix(rated, values)
     missing = np.isnan(old) | np.isnan(new)
     shared = np.where(missing, np.nan, ratings)
-    against = CorrelationWithRatings(shared, Bootstrap(seed=seed, confidence=confidence))
+    against = CorrelationWithRatings(
+        shared, Bootstrap(seed=seed, confidence=confidence)
+    )
     old_correlation = against.correlate(old)
     new_correlation = against.correlate(new)
     shifts: dict[Level, Shift] = {}
@@ -541,7 +572,9 @@ def minus_one_rater(
     if level == "within-items":
         by_rater = [pair.differences_within_items() for pair in pairs]
         method = f"{subject} {OVER['within-items']}"
-        estimate = _difference_within_items(average(by_rater), method, bootstrap.confidence)
+        estimate = _difference_within_items(
+            average(by_rater), method, bootstrap.confidence
+        )
         if estimate is not None:
             return estimate
     return _minus_one_rater_over_texts(pairs, subject, bootstrap)
@@ -672,7 +705,9 @@ def _resampled_estimate(
     return Estimate(name, drawn.value, None, None, n, f"{method}; {NO_SYSTEM_INTERVAL}")
 
 
-def mean_over_items(name: str, by_item: Floats, method: str, confidence: float) -> Estimate | None:
+def mean_over_items(
+    name: str, by_item: Floats, method: str, confidence: float
+) -> Estimate | None:
     """Return the mean of the items' coefficients, NaN if undefined; None if all are NaN."""
     known_coefficients = without_nan(by_item)
     if not len(known_coefficients):

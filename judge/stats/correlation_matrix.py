@@ -35,8 +35,12 @@ from judge.table import Table
 
 MOST = 24
 """The most columns of a matrix."""
-_MATRIX_EXACT = 200  # with more texts, Spearman over all is not ranked in every resample
-_MAX_TAU_SYSTEMS = 64  # for tau-b within items and between systems: k (k − 1) / 2 signs per row
+_MATRIX_EXACT = (
+    200  # with more texts, Spearman over all is not ranked in every resample
+)
+_MAX_TAU_SYSTEMS = (
+    64  # for tau-b within items and between systems: k (k − 1) / 2 signs per row
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,9 @@ def matrices(table: Table, bootstrap: Bootstrap = DEFAULT) -> tuple[Matrix, ...]
     values = np.stack([_values_in_matrix(table, column_name) for column_name in names])
     groups = _pairs_on_same_texts(~np.isnan(values))
     keys = product(LEVELS, COEFFICIENTS)
-    return tuple(_matrix(names, values, groups, key, bootstrap, note=note) for key in keys)
+    return tuple(
+        _matrix(names, values, groups, key, bootstrap, note=note) for key in keys
+    )
 
 
 def _has_values_of_texts(table: Table, column: Column) -> bool:
@@ -113,7 +119,9 @@ def _pairs_on_same_texts(present: Bools) -> list[_PairsOfColumns]:
     `present` is True for cells (columns × items × systems) with a value.
     """
     groups: dict[bytes, _PairsOfColumns] = {}
-    for first_column, second_column in combinations_with_replacement(range(len(present)), 2):
+    for first_column, second_column in combinations_with_replacement(
+        range(len(present)), 2
+    ):
         both = present[first_column] & present[second_column]
         # As bytes, which can be the key of a dict.
         texts = np.packbits(both).tobytes()
@@ -208,9 +216,13 @@ def _cells(
         columns = np.where(is_known, values[columns_of_group], np.nan)
         within_group = positions.reshape(-1, 2)
         # A column with itself has no interval.
-        off_diagonal = [index for index, (first, second) in enumerate(pairs) if first != second]
+        off_diagonal = [
+            index for index, (first, second) in enumerate(pairs) if first != second
+        ]
         if level == "within-items":
-            group = _within_items(columns, within_group, coefficient, off_diagonal, bootstrap)
+            group = _within_items(
+                columns, within_group, coefficient, off_diagonal, bootstrap
+            )
         else:
             group = _over_texts(columns, within_group, key, off_diagonal, bootstrap)
         first_columns, second_columns = np.array(pairs).T
@@ -248,7 +260,11 @@ def _within_items(
     upper_bounds = np.full(len(pairs), np.nan)
     for index in off_diagonal:
         estimate = mean_over_items("", by_item[:, index], "", bootstrap.confidence)
-        if estimate is not None and estimate.low is not None and estimate.high is not None:
+        if (
+            estimate is not None
+            and estimate.low is not None
+            and estimate.high is not None
+        ):
             lower_bounds[index] = estimate.low
             upper_bounds[index] = estimate.high
     n_items = (~np.isnan(by_item)).sum(axis=0)
@@ -285,6 +301,10 @@ def _over_texts(
 def _reason_empty(is_known: Bools, level: Level, coefficient: Coefficient) -> str:
     """Return why a matrix is empty, from which texts have values; nothing if it is not."""
     n_systems = is_known.any(axis=0).sum()
-    if level != "all-texts" and coefficient == "kendall" and n_systems > _MAX_TAU_SYSTEMS:
+    if (
+        level != "all-texts"
+        and coefficient == "kendall"
+        and n_systems > _MAX_TAU_SYSTEMS
+    ):
         return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
     return too_few_for_level(is_known, level)

@@ -33,7 +33,9 @@ class Overall:
     @property
     def column(self) -> Column:
         """The column of these values."""
-        shares = [f"{share:.4g} {column_name}" for column_name, share in self.weights.items()]
+        shares = [
+            f"{share:.4g} {column_name}" for column_name, share in self.weights.items()
+        ]
         weights = " + ".join(shares)
         signature = Signature(OVERALL, weights, "0–1")
         return Column(
@@ -72,7 +74,9 @@ def overall(table: Table) -> WeightedScores | None:
         # A text without a value for one of the criteria has no overall value.
         complete = [text for text in weighted_sums if text in shares]
         weight = weights[column.name]
-        weighted_sums = {text: weighted_sums[text] + weight * shares[text] for text in complete}
+        weighted_sums = {
+            text: weighted_sums[text] + weight * shares[text] for text in complete
+        }
     scores: list[Score] = []
     for (item, system), value in weighted_sums.items():
         scores.append(Score(item, system, OVERALL, value, _PROVENANCE))
@@ -114,7 +118,11 @@ def _shares_of_scale(table: Table, column: Column) -> dict[Text, float]:
 
 def pass_columns(columns: Iterable[Column]) -> dict[str, Column]:
     """Return the columns of pass rates by the names of their criteria's columns."""
-    return {column.name: _pass_column(column) for column in columns if column.pass_at is not None}
+    return {
+        column.name: _pass_column(column)
+        for column in columns
+        if column.pass_at is not None
+    }
 
 
 def _pass_column(column: Column) -> Column:

@@ -209,7 +209,9 @@ def _gap(judge: RatedColumn, sample: Sample, comments: _Comments) -> Gap:
     )
 
 
-def on_same_scale(column: Column, criterion: str, samples: Sequence[Sample]) -> list[Sample]:
+def on_same_scale(
+    column: Column, criterion: str, samples: Sequence[Sample]
+) -> list[Sample]:
     """Return the samples with ratings of this name on the column's scale.
 
     Their other ratings of this name are left out.
@@ -222,14 +224,18 @@ def on_same_scale(column: Column, criterion: str, samples: Sequence[Sample]) -> 
     return [sample for sample in usable if criterion in sample.human]
 
 
-def _confusion(judge: RatedColumn, column: Column, texts: Sequence[Sample]) -> Confusion | None:
+def _confusion(
+    judge: RatedColumn, column: Column, texts: Sequence[Sample]
+) -> Confusion | None:
     """Count ratings by people's and the judge's levels; None without 2 to 11 distinct levels."""
     value_by_label = values_by_label(column)
     labels = sorted(value_by_label, key=value_by_label.__getitem__)
     points = [value_by_label[label] for label in labels]
     if len(set(points)) < len(points) or not 2 <= len(points) <= _MOST_LEVELS:
         return None
-    middles = [(lower_point + upper_point) / 2 for lower_point, upper_point in pairwise(points)]
+    middles = [
+        (lower_point + upper_point) / 2 for lower_point, upper_point in pairwise(points)
+    ]
     counts = [[0] * len(points) for _ in points]
     for sample in texts:
         score = judge.scores[sample.key]

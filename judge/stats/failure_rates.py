@@ -7,7 +7,14 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from math import inf
 
-from judge.core.records import Column, Estimate, Failure, Provenance, Score, is_unwritten
+from judge.core.records import (
+    Column,
+    Estimate,
+    Failure,
+    Provenance,
+    Score,
+    is_unwritten,
+)
 from judge.core.signature import Signature
 from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import Comparison, Difference, compare
@@ -81,7 +88,9 @@ def failures_by_system(
     over items.
     """
     if columns is None:
-        columns = [column.name for column in table.columns if column.kind == "criterion"]
+        columns = [
+            column.name for column in table.columns if column.kind == "criterion"
+        ]
     judged = Counter[Text]()
     failed = Counter[Text]()
     for row in table.rows():

@@ -46,7 +46,12 @@ from judge.stats.rated_columns import (
 )
 from judge.stats.raters import Rater, Votes, raters, votes_of
 from judge.stats.rating_scales import on_scale, votes_on
-from judge.stats.system_ratings import RatedAbove, SystemRating, rated_above, system_ratings
+from judge.stats.system_ratings import (
+    RatedAbove,
+    SystemRating,
+    rated_above,
+    system_ratings,
+)
 from judge.table import Table, matrix
 
 _FEWEST = 10  # items with values that a baseline needs, if the judges have as many
@@ -168,7 +173,9 @@ class Rated:
 
 def rated_names(samples: Iterable[Sample]) -> tuple[str, ...]:
     """Return the names of people's ratings, in the order of the texts."""
-    names = dict.fromkeys(rating_name for sample in samples for rating_name in sample.human)
+    names = dict.fromkeys(
+        rating_name for sample in samples for rating_name in sample.human
+    )
     return tuple(names)
 
 
@@ -235,7 +242,9 @@ def people(
     baselines = baselines_without_judge(table, samples, measure=measure)
     compared: list[Rated] = []
     for rating_name in rated_names(samples):
-        judges_of_criterion = [judge for judge in judges if judge.criterion == rating_name]
+        judges_of_criterion = [
+            judge for judge in judges if judge.criterion == rating_name
+        ]
         rated = _rated(
             rating_name,
             samples,
@@ -249,7 +258,9 @@ def people(
         people_compared: tuple[Rater, ...] = ()
         if epsilon is not None:
             level = rated.usual_level
-            people_compared = raters(samples, rating_name, bootstrap, sheet, level=level)
+            people_compared = raters(
+                samples, rating_name, bootstrap, sheet, level=level
+            )
         excluded = sum(rating_name in sample.withheld for sample in table.samples)
         compared.append(replace(rated, raters=people_compared, excluded=excluded))
     return tuple(compared)
@@ -287,7 +298,9 @@ def _rated(
     judge_rows: list[Row] = []
     for column, values in judged:
         row = rated.row(column, "judge", values)
-        judge_rows.append(_with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon))
+        judge_rows.append(
+            _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
+        )
     judge_values = [values for _, values in judged]
     baseline_rows = _baseline_rows(measured, judge_values, rated)
 
@@ -296,14 +309,20 @@ def _rated(
     differences = _differences(judged, measured, baseline_rows, rated.against, n_others)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
-        behind = _behind_the_best([*judged, *measured], all_rows, rated.against, n_others)
+        behind = _behind_the_best(
+            [*judged, *measured], all_rows, rated.against, n_others
+        )
     versus = _compare_judges(judged, judge_rows, rated.against)
 
     rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
     usual_level = usual_level_of([judge.values for judge in judges], texts)
     system_means = system_ratings(texts, rating_name, judges, systems)
-    lower_is_better = any(judge.scale and judge.scale.better == "lower" for judge in judges)
-    above = rated_above(texts, rating_name, judges, system_means, lower_is_better=lower_is_better)
+    lower_is_better = any(
+        judge.scale and judge.scale.better == "lower" for judge in judges
+    )
+    above = rated_above(
+        texts, rating_name, judges, system_means, lower_is_better=lower_is_better
+    )
     return Rated(
         rating_name,
         len(texts),
@@ -334,7 +353,9 @@ class _RatedTexts:
     against: CorrelationWithRatings
 
     @classmethod
-    def of(cls, samples: Sequence[Sample], rating_name: str, bootstrap: Bootstrap) -> _RatedTexts:
+    def of(
+        cls, samples: Sequence[Sample], rating_name: str, bootstrap: Bootstrap
+    ) -> _RatedTexts:
         """Return those of the samples that have a rating of this name."""
         texts = [sample for sample in samples if rating_name in sample.human]
         rating_by_text = {sample.key: sample.human[rating_name] for sample in texts}
@@ -345,7 +366,9 @@ class _RatedTexts:
         """Return the columns, each with its values of these texts."""
         return [(column, matrix(self.samples, column.values)) for column in columns]
 
-    def row(self, column: RatedColumn, kind: Literal["judge", "baseline"], values: Floats) -> Row:
+    def row(
+        self, column: RatedColumn, kind: Literal["judge", "baseline"], values: Floats
+    ) -> Row:
         """Correlate one column with the ratings."""
         return Row(
             column.name,
@@ -431,7 +454,9 @@ def _differences(
         of_judge = _differences_at_level(judge, baselines, level, against, None)
         if not of_judge.are_all_above_zero:
             n_intervals = n_others[level]
-            of_judge = _differences_at_level(judge, baselines, level, against, n_intervals)
+            of_judge = _differences_at_level(
+                judge, baselines, level, against, n_intervals
+            )
         differences.plain.update(of_judge.plain)
         differences.reversed.update(of_judge.reversed)
     return differences
@@ -448,7 +473,9 @@ def _differences_at_level(
     differences = _Differences({}, {})
     judge_column, values = judge
     for baseline, baseline_values in baselines:
-        difference = against.difference(values, baseline_values, level, n_intervals=n_intervals)
+        difference = against.difference(
+            values, baseline_values, level, n_intervals=n_intervals
+        )
         if difference is None:
             continue
         key = (judge_column.name, baseline.name, level)
@@ -456,7 +483,9 @@ def _differences_at_level(
         if baseline.directed:
             continue
         # A baseline without a better direction counts in the one that suits it.
-        reverse = against.difference(values, -baseline_values, level, n_intervals=n_intervals)
+        reverse = against.difference(
+            values, -baseline_values, level, n_intervals=n_intervals
+        )
         if reverse is not None and reverse.value < difference.value:
             differences.reversed[key] = reverse
     return differences
@@ -483,7 +512,9 @@ def _behind_the_best(
             if column_name == best:
                 continue
             values = values_by_name[column_name]
-            difference = against.difference(best_values, values, level, n_intervals=n_intervals)
+            difference = against.difference(
+                best_values, values, level, n_intervals=n_intervals
+            )
             if difference is not None:
                 behind[column_name, level] = difference
     return behind
@@ -506,10 +537,16 @@ def _compare_judges(
         n_pairs = comb(n_known, 2)
         at_level: list[Versus] = []
         for (judge, values), (other_judge, other_values) in combinations(judged, 2):
-            spearman = against.difference(values, other_values, level, n_intervals=n_pairs)
+            spearman = against.difference(
+                values, other_values, level, n_intervals=n_pairs
+            )
             if spearman is not None:
-                pearson = against.difference(values, other_values, level, "pearson", n_pairs)
-                at_level.append(Versus(judge.name, other_judge.name, level, spearman, pearson))
+                pearson = against.difference(
+                    values, other_values, level, "pearson", n_pairs
+                )
+                at_level.append(
+                    Versus(judge.name, other_judge.name, level, spearman, pearson)
+                )
         compared += _holm_of_williams(at_level)
     return tuple(compared)
 
@@ -528,7 +565,9 @@ def _holm_of_williams(compared: Sequence[Versus]) -> list[Versus]:
     return corrected
 
 
-def _failed(column: RatedColumn, values: Floats, rated: _RatedTexts) -> FailedJudgments | None:
+def _failed(
+    column: RatedColumn, values: Floats, rated: _RatedTexts
+) -> FailedJudgments | None:
     """Compare people's ratings of the failed and of the scored texts."""
     ratings = rated.ratings
     failures = matrix(rated.samples, dict.fromkeys(column.failed, 0.0))
@@ -567,7 +606,9 @@ def _p_of_failures(failed: Bools, judged: Bools, ratings: Floats) -> float | Non
     return None if np.isnan(p_value) else p_value
 
 
-def _too_few_items(baseline: Floats, judges: Sequence[Floats], ratings: Floats) -> dict[Level, str]:
+def _too_few_items(
+    baseline: Floats, judges: Sequence[Floats], ratings: Floats
+) -> dict[Level, str]:
     """Return by level why a baseline has values for too few items.
 
     They are compared with the items that the judges (or else people) have. Too few are less than
@@ -644,7 +685,9 @@ def _with_agreement(
     return replace(row, alt_test=_alt_test(values, votes, levels_or_ends, epsilon))
 
 
-def _alt_test(values: Floats, votes: Votes, points: Sequence[float], epsilon: float) -> AltTest:
+def _alt_test(
+    values: Floats, votes: Votes, points: Sequence[float], epsilon: float
+) -> AltTest:
     """Return the alternative annotator test of a judge's values.
 
     `points` are the values of the scale's labels, or its ends if it has none.
@@ -687,7 +730,10 @@ def _agreement(
     both = np.stack([values, ratings])
     alpha = agree(both, ("alpha_interval",), bootstrap)
     if not points:
-        lacking = {**alpha.lacking, **dict.fromkeys(_KAPPA, "the scores are not on a few levels")}
+        lacking = {
+            **alpha.lacking,
+            **dict.fromkeys(_KAPPA, "the scores are not on a few levels"),
+        }
         return Agreement(alpha.estimates, lacking)
     rounded_up = _nearest(both, points)
     rounded_down = _nearest(both, points, halfway_up=False)
@@ -698,7 +744,9 @@ def _agreement(
     return Agreement(estimates, lacking)
 
 
-def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -> Estimate | None:
+def _exact_agreement(
+    values: Floats, ratings: Floats, points: Sequence[float]
+) -> Estimate | None:
     """Return the share of texts with the same nearest point.
 
     A mean halfway between two points has two nearest ones, and each counts half. The interval is
@@ -715,7 +763,9 @@ def _exact_agreement(values: Floats, ratings: Floats, points: Sequence[float]) -
     return share_over_items("exact agreement", same, has_both)
 
 
-def _nearest(values: Floats, points: Sequence[float], *, halfway_up: bool = True) -> Floats:
+def _nearest(
+    values: Floats, points: Sequence[float], *, halfway_up: bool = True
+) -> Floats:
     """Round values to the nearest of these ascending points, and halfway ones up or down."""
     levels_of_scale = np.asarray(points)
     middles = (levels_of_scale[1:] + levels_of_scale[:-1]) / 2
@@ -729,7 +779,11 @@ def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:
     """Return the correlation of one rater with the others, or why it is unknown."""
     ratings_of_text = (~np.isnan(votes.values)).sum(axis=0)
     if not (ratings_of_text > 1).any():
-        shortage = "no text with ratings by two raters" if votes.names else "one rating per text"
+        shortage = (
+            "no text with ratings by two raters"
+            if votes.names
+            else "one rating per text"
+        )
         example = '"human": {"relevance": [4, 5, 3]}'
         return None, f"the data have {shortage}; write every rating, as in {example}"
     correlation = rater_correlation(votes.values, bootstrap)

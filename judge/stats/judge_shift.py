@@ -28,9 +28,7 @@ from judge.stats.power import MIN_ITEMS
 
 MIN_SYSTEMS = 3
 """Systems with anchors that a shift for another system needs for an interval."""
-_NO_INTERVAL = (
-    f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: no interval"
-)
+_NO_INTERVAL = f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: no interval"
 _ROUNDING = 1e-9
 _TINY = 1e-300  # a divisor that is not 0
 
@@ -140,11 +138,15 @@ def split_change(differences: Floats, changed: Bools, rows: slice) -> Split | No
     shift_error = _shift_error(anchors, sources, weights, rows)
     n_edited = int(edited_cells.any(axis=0).sum())
     judge = _estimate(judge_change, items, shift_error, sign=1)
-    system = _estimate(system_change, items, shift_error, sign=-1, n_supporting=n_edited)
+    system = _estimate(
+        system_change, items, shift_error, sign=-1, n_supporting=n_edited
+    )
     return Split(judge, system)
 
 
-def _shift_error(anchors: _Anchors, sources: Floats, weights: Floats, rows: slice) -> _ShiftError:
+def _shift_error(
+    anchors: _Anchors, sources: Floats, weights: Floats, rows: slice
+) -> _ShiftError:
     """Return the error of the mean shift of these rows, whose edited cells have these weights."""
     weights_of_systems = weights @ sources
     errors = weights_of_systems @ anchors.errors
@@ -219,7 +221,9 @@ def _estimate(
         f"{100 * CONFIDENCE:g}% t interval over items, {n_anchored} with a text that is the same "
         "in both runs"
     )
-    return Estimate("difference", mean, mean - half, mean + half, n, method, p_value, test)
+    return Estimate(
+        "difference", mean, mean - half, mean + half, n, method, p_value, test
+    )
 
 
 def _degrees_of_freedom(

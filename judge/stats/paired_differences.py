@@ -51,7 +51,9 @@ class SignFlips(NamedTuple):
     n_flips: Ints
 
 
-def sign_flip(differences: Floats, *, n_resamples: int = 10_000, seed: int = 0) -> SignFlips:
+def sign_flip(
+    differences: Floats, *, n_resamples: int = 10_000, seed: int = 0
+) -> SignFlips:
     """Return the two-sided p of each row, and whether it is exact.
 
     `differences` are rows × items, NaN for missing values. If systems do not differ, a difference

@@ -111,9 +111,7 @@ class Ranking:
     groups: tuple[tuple[str, ...], ...] = ()
 
 
-_METHOD = (
-    "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
-)
+_METHOD = "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
 
 
 def rankings(
@@ -160,9 +158,13 @@ def rankings(
     for column in dict.fromkeys(columns):
         rows = rows_by_column[column]
         tie_label = tie_labels.get(column)
-        sides = collect_sides(rows, systems, orders, source_items, lengths, tie_label=tie_label)
+        sides = collect_sides(
+            rows, systems, orders, source_items, lengths, tie_label=tie_label
+        )
         failed = sum(isinstance(row, Failure) for row in rows)
-        ranking = _ranking(column, sides, tuple(systems), failed=failed, against=against, seed=seed)
+        ranking = _ranking(
+            column, sides, tuple(systems), failed=failed, against=against, seed=seed
+        )
         ranked.append(ranking)
     return tuple(ranked)
 
@@ -258,7 +260,9 @@ def _standings(
     for index, system in enumerate(sides.systems):
         standing = _standing(sides, index, column, strengths)
         p_value = p_values.get(system)
-        standings.append(replace(standing, p=p_value, equal_length=equal_length.get(system)))
+        standings.append(
+            replace(standing, p=p_value, equal_length=equal_length.get(system))
+        )
     return standings
 
 

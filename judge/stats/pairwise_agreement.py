@@ -33,7 +33,9 @@ Preferences = dict[str, dict[Pair, float]]
 Kind = Literal["people", "rater", "raters"]
 _VALUES = {"first": 1.0, "tie": 0.0, "second": -1.0}
 _DECIMALS = 9  # of a difference of ratings, whose rounding errors are no preference
-_SAME = "share of pairs with the same preference, a tie against a preference counts half"
+_SAME = (
+    "share of pairs with the same preference, a tie against a preference counts half"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,9 @@ def preference_agreement(
             preferences = _derived(table, judge.criterion)
         judged = _preferences_of_judge(table, judge, orders)
         rows = _rows(judged, preferences, bootstrap)
-        if all(row.kind == "raters" for row in rows):  # the judge has no pair in common with people
+        if all(
+            row.kind == "raters" for row in rows
+        ):  # the judge has no pair in common with people
             continue
         no_majority = 0
         if not derived:
@@ -113,7 +117,9 @@ def preference_agreement(
     return tuple(agreements)
 
 
-def _preferences_of_judge(table: Table, judge: RatedColumn, orders: Orders) -> dict[Pair, float]:
+def _preferences_of_judge(
+    table: Table, judge: RatedColumn, orders: Orders
+) -> dict[Pair, float]:
     """Return the judge's preferences about complete pairs of different texts."""
     column = judge.scale.name if judge.scale else ""
     compared = [score for score in table.column_scores(column) if score.opponent]
@@ -152,7 +158,9 @@ def _rows(
     return [row for row in rows if row is not None]
 
 
-def _pairs_without_majority(preferences: Preferences, judged: Mapping[Pair, float]) -> int:
+def _pairs_without_majority(
+    preferences: Preferences, judged: Mapping[Pair, float]
+) -> int:
     """Return the number of pairs that the judge and raters compared, but without a majority."""
     compared: set[Pair] = set()
     for rater, by_pair in preferences.items():
@@ -227,7 +235,9 @@ def _derived(table: Table, criterion: str) -> Preferences:
         for rater, vote in named_votes(sample, criterion):
             if vote is not None:
                 ratings.setdefault(rater, {})[sample.key] = vote
-    return {rater: _preferences_from(by_text, table) for rater, by_text in ratings.items()}
+    return {
+        rater: _preferences_from(by_text, table) for rater, by_text in ratings.items()
+    }
 
 
 def _preferences_from(ratings: Mapping[Text, float], table: Table) -> dict[Pair, float]:
@@ -238,7 +248,9 @@ def _preferences_from(ratings: Mapping[Text, float], table: Table) -> dict[Pair,
             if (item, first_system) in ratings and (item, second_system) in ratings:
                 gap = ratings[item, first_system] - ratings[item, second_system]
                 difference = round(gap, _DECIMALS)
-                preferences[item, first_system, second_system] = float(np.sign(difference))
+                preferences[item, first_system, second_system] = float(
+                    np.sign(difference)
+                )
     return preferences
 
 

@@ -36,7 +36,9 @@ def panel_column(judges: Sequence[Column]) -> Column:
     joined = join_signatures([column.signature for column in judges], "; ")
     panel = f"{first_judge.panel} of {len(judges)} judges"
     signature = Signature(f"{panel}: {joined.name}", *joined.parts)
-    return replace(first_judge, name=first_judge.criterion, signature=signature, judge="")
+    return replace(
+        first_judge, name=first_judge.criterion, signature=signature, judge=""
+    )
 
 
 def panel_rows(columns: Sequence[Column], rows: Iterable[Row]) -> list[Row]:
@@ -70,14 +72,20 @@ class _JudgedText:
     @property
     def judges_without_score(self) -> list[str]:
         """Return the judges that failed or have no row, in the order of the columns."""
-        scored = {judge for judge, row in self.row_by_judge.items() if isinstance(row, Score)}
+        scored = {
+            judge for judge, row in self.row_by_judge.items() if isinstance(row, Score)
+        }
         return [column.judge for column in self.judges if column.judge not in scored]
 
 
-def _judged_texts(columns: Iterable[Column], rows: Iterable[Row]) -> Iterator[_JudgedText]:
+def _judged_texts(
+    columns: Iterable[Column], rows: Iterable[Row]
+) -> Iterator[_JudgedText]:
     """Yield every text (or comparison) once for each criterion of a panel."""
     panels = judged_columns(columns)
-    panel_columns = {column.name: column for judges in panels.values() for column in judges}
+    panel_columns = {
+        column.name: column for judges in panels.values() for column in judges
+    }
     # By criterion, item, system and opponent.
     judged_texts: dict[tuple[str, str, str, str], _JudgedText] = {}
     for row in rows:
@@ -99,14 +107,18 @@ def _panel_row(judged: _JudgedText) -> Row:
     missing = judged.judges_without_score
     if missing:
         message = f"no score by {', '.join(missing)}"
-        return Failure(*cell, "panel", "IncompletePanel", message, opponent=any_row.opponent)
+        return Failure(
+            *cell, "panel", "IncompletePanel", message, opponent=any_row.opponent
+        )
     if all(score.provenance.method == IDENTICAL for score in scores):
         return replace(scores[0], column=judged.criterion)
     value, provenance = _combine(judged.judges, scores)
     return Score(*cell, value, provenance, any_row.opponent)
 
 
-def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, Provenance]:
+def _combine(
+    judges: Sequence[Column], scores: Sequence[Score]
+) -> tuple[float, Provenance]:
     """Return a panel's value of one text, and how it was produced."""
     if judges[0].panel == "majority":
         return _majority(judges, scores)
@@ -117,7 +129,9 @@ def _combine(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, 
     return value, Provenance("panel", n=len(scores), note="; ".join(notes))
 
 
-def _majority(judges: Sequence[Column], scores: Sequence[Score]) -> tuple[float, Provenance]:
+def _majority(
+    judges: Sequence[Column], scores: Sequence[Score]
+) -> tuple[float, Provenance]:
     """Return the value of the label with most votes, or the mean of several (see `panel_rows`)."""
     scores_of_judges = zip(judges, scores, strict=True)
     votes = [_vote(column, score) for column, score in scores_of_judges]
@@ -208,7 +222,9 @@ def panel_splits(table: Table) -> tuple[Splits, ...]:
     return tuple(splits)
 
 
-def _splits(criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[Score]]) -> Splits:
+def _splits(
+    criterion: str, judges: Sequence[Column], texts: Sequence[Sequence[Score]]
+) -> Splits:
     """Count how often the judges differ on a criterion; `texts` have every judge's score."""
     lowest = judges[0].low or 0.0
     highest = judges[0].high or 0.0

@@ -14,7 +14,14 @@ import numpy as np
 from judge.core.records import Column, Estimate, Sample
 from judge.core.scale_words import pass_mark
 from judge.stats.agreement import agree
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, mean_interval, sum_of_squares
+from judge.stats.bootstrap import (
+    DEFAULT,
+    Bools,
+    Bootstrap,
+    Floats,
+    mean_interval,
+    sum_of_squares,
+)
 from judge.stats.rating_scales import are_verdicts, on_scale, votes_on
 from judge.table import Text
 
@@ -78,7 +85,11 @@ class PassAgreement:
             "true_negative_rate": self.true_negative_rate,
             "kappa": self.kappa,
         }
-        return {measure: estimate for measure, estimate in measures.items() if estimate is not None}
+        return {
+            measure: estimate
+            for measure, estimate in measures.items()
+            if estimate is not None
+        }
 
 
 def people_passes(
@@ -201,7 +212,9 @@ def _texts_by_item(samples: Sequence[Sample], passes: Mapping[Text, float]) -> F
     return rows
 
 
-def share_over_items(share_name: str, hits: Bools | Floats, counted: Bools) -> Estimate | None:
+def share_over_items(
+    share_name: str, hits: Bools | Floats, counted: Bools
+) -> Estimate | None:
     """Return the share of the `counted` texts that are `hits`; None without any.
 
     Both are items × texts; a text may be a hit in part (0–1). The interval is Wilson's (1927) with
@@ -250,5 +263,7 @@ def _kappa(
             return None, "judge and people pass no text"
         return None, agreement.lacking["kappa_quadratic"]
     # Of two labels, quadratic weights are those of the unweighted coefficient.
-    method = estimate.method.replace("Cohen's kappa, quadratic weights, 2 raters", "Cohen's kappa")
+    method = estimate.method.replace(
+        "Cohen's kappa, quadratic weights, 2 raters", "Cohen's kappa"
+    )
     return replace(estimate, name="kappa", method=method), ""

@@ -56,7 +56,9 @@ class PassMark:
         return largest_gap <= TOLERANCE
 
 
-def translate_pass_marks(before: Table, after: Table, *, seed: int = 0) -> tuple[PassMark, ...]:
+def translate_pass_marks(
+    before: Table, after: Table, *, seed: int = 0
+) -> tuple[PassMark, ...]:
     """Return the translated mark of each criterion with a pass mark whose scores differ.
 
     Only texts that are the same in both runs count, from 20 items on. A criterion that is on
@@ -64,7 +66,9 @@ def translate_pass_marks(before: Table, after: Table, *, seed: int = 0) -> tuple
     """
     text_before = {sample.key: text_of(sample) for sample in before.samples}
     unedited = [
-        sample for sample in after.samples if text_before.get(sample.key) == text_of(sample)
+        sample
+        for sample in after.samples
+        if text_before.get(sample.key) == text_of(sample)
     ]
     sources = {sample.key: sample.source_item for sample in unedited}
     new_columns = {column.name: column for column in after.columns}
@@ -78,7 +82,9 @@ def translate_pass_marks(before: Table, after: Table, *, seed: int = 0) -> tuple
         if old_scale != new_scale:
             continue
         scored = _Scored.of(before, after, column, sources)
-        if scored.n_items >= MIN_ITEMS_OF_MARK and not np.array_equal(scored.old, scored.new):
+        if scored.n_items >= MIN_ITEMS_OF_MARK and not np.array_equal(
+            scored.old, scored.new
+        ):
             marks.append(_translate(scored, column, seed))
     return tuple(marks)
 
@@ -100,7 +106,9 @@ class _Scored:
         sources: dict[Text, str],
     ) -> _Scored:
         """Return the scores of a column; `sources` has the items of the texts to use."""
-        value_before = {score.key: score.value for score in before.column_scores(column.name)}
+        value_before = {
+            score.key: score.value for score in before.column_scores(column.name)
+        }
         old: list[float] = []
         new: list[float] = []
         source_items: list[str] = []
@@ -110,7 +118,9 @@ class _Scored:
                 new.append(score.value)
                 source_items.append(sources[score.key])
         distinct_items = dict.fromkeys(source_items)
-        number_of_item = {source: number for number, source in enumerate(distinct_items)}
+        number_of_item = {
+            source: number for number, source in enumerate(distinct_items)
+        }
         items = [number_of_item[source] for source in source_items]
         return cls(np.array(old), np.array(new), items)
 

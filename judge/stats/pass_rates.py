@@ -51,7 +51,9 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
     (`people_passes`). A panel is represented by its own column.
     """
     criteria = [column for column in table.columns if column.kind == "criterion"]
-    columns = [column for column in criteria if not column.judge and column.pass_at is not None]
+    columns = [
+        column for column in criteria if not column.judge and column.pass_at is not None
+    ]
     passes = pass_table(table)
     raw_rates = item_means(passes)
     rate_columns = pass_columns(columns)
@@ -76,7 +78,9 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
             raw_rate = raw_rates[mean.system, rate_column.name]
             rates.append(SystemPassRate(mean.system, raw_rate, mean))
         mark = pass_mark(column)
-        calibrated.append(CalibratedPassRates(column.name, mark, tuple(rates), estimated.note))
+        calibrated.append(
+            CalibratedPassRates(column.name, mark, tuple(rates), estimated.note)
+        )
     return tuple(calibrated)
 
 

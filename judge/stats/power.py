@@ -53,7 +53,9 @@ def min_items(alpha: float) -> int:
     return next(n for n in count(1) if 2.0 ** (1 - n) < alpha)
 
 
-def items_needed(estimate: Estimate, *, over_items: bool = False, tests: int = 1) -> int | None:
+def items_needed(
+    estimate: Estimate, *, over_items: bool = False, tests: int = 1
+) -> int | None:
     """Return the items that are needed to detect a statistic, given its estimate.
 
     The standard deviation is taken from the width of the interval: Student's t `over_items`, as of
@@ -69,7 +71,9 @@ def items_needed(estimate: Estimate, *, over_items: bool = False, tests: int = 1
         return None
     tail = ALPHA / 2
     half_width = (upper_bound - lower_bound) / 2
-    quantile = t_quantile(tail, estimate.n - 1) if over_items else NORMAL.inv_cdf(1 - tail)
+    quantile = (
+        t_quantile(tail, estimate.n - 1) if over_items else NORMAL.inv_cdf(1 - tail)
+    )
     deviation = half_width / quantile * sqrt(estimate.n)
     # The smallest p-value has the strictest level of Holm's procedure.
     spread = Spread(estimate.n, estimate.value, deviation, ALPHA / tests)
@@ -93,7 +97,9 @@ class Spread:
     step: float = 0.0
     systems: tuple[str, str] = ("", "")
 
-    def power_of(self, items: int | None = None, difference: float | None = None) -> float:
+    def power_of(
+        self, items: int | None = None, difference: float | None = None
+    ) -> float:
         """Return the probability (0–1) that the sign-flip test finds a difference significant.
 
         The difference is the given one, or the observed one. The power is that of Student's t test
@@ -134,7 +140,9 @@ class Spread:
         """Return the power of Student's t test, by Johnson and Welch's (1940) approximation."""
         freedom = items - 1
         tail = self.level / 2
-        critical = t_quantile(tail, freedom) if items < _MANY else NORMAL.inv_cdf(1 - tail)
+        critical = (
+            t_quantile(tail, freedom) if items < _MANY else NORMAL.inv_cdf(1 - tail)
+        )
         detectable_part = max(0.0, difference - self.step / items)
         shift = detectable_part * sqrt(items) / self.sd
         middle = critical * (1 - 1 / (4 * freedom))
@@ -143,7 +151,9 @@ class Spread:
         below = NORMAL.cdf((-shift - middle) / width)
         return above + below
 
-    def detectable(self, items: int | None = None, *, power: float = POWER) -> float | None:
+    def detectable(
+        self, items: int | None = None, *, power: float = POWER
+    ) -> float | None:
         """Return the smallest difference that `items` (default: all) detect with this power.
 
         None if there are too few items.
@@ -163,7 +173,9 @@ class Spread:
             detectable *= 2
         return float(brentq(surplus, 0.0, detectable, xtol=_TOLERANCE * self.sd))
 
-    def needed(self, difference: float | None = None, *, power: float = POWER) -> int | None:
+    def needed(
+        self, difference: float | None = None, *, power: float = POWER
+    ) -> int | None:
         """Return the items needed to detect this difference, or the observed one.
 
         None if the difference is zero.
@@ -218,7 +230,9 @@ class Scatter:
         """
         return self.pairs[-1]
 
-    def hardest(self, difference: float | None = None, items: int | None = None) -> Spread:
+    def hardest(
+        self, difference: float | None = None, items: int | None = None
+    ) -> Spread:
         """Return the pair that needs most items to detect a difference.
 
         Without a difference, it is the pair whose smallest detectable difference is the largest:
@@ -308,11 +322,15 @@ def scatter_of_pairs(
     """
     n_tests = tests(systems, against=bool(against))
     if systems > TESTED and not n_tests:
-        return Scatter(column, systems, note=f"more than {TESTED} systems: too many to test")
+        return Scatter(
+            column, systems, note=f"more than {TESTED} systems: too many to test"
+        )
     level = ALPHA / max(1, n_tests)
     known_differences = [without_nan(row) for row in rows]
     spreads: list[Spread] = []
-    for (first_index, second_index), row in zip(compared, known_differences, strict=True):
+    for (first_index, second_index), row in zip(
+        compared, known_differences, strict=True
+    ):
         if len(row) >= MIN_ITEMS and np.ptp(row) != 0:
             systems_of_pair = (names[first_index], names[second_index])
             spreads.append(_spread(row, level, systems_of_pair))

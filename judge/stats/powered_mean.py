@@ -104,7 +104,9 @@ def powered(
     n_others = len(others)
     mean_rating = float(ratings.mean())
     ratings_alone = [_part(ratings, n_rated - 1)]
-    people = _estimate_of_parts(name, mean_rating, ratings_alone, n_rated, "ratings alone")
+    people = _estimate_of_parts(
+        name, mean_rating, ratings_alone, n_rated, "ratings alone"
+    )
     scale = _scale_to_ratings(ratings, scores)
     judge_weight = weight
     if judge_weight is None:
@@ -134,7 +136,9 @@ def _scale_to_ratings(ratings: Floats, scores: Floats) -> float:
     return float(ratings.std(ddof=1)) / score_deviation
 
 
-def _best_weight(ratings: Floats, scores: Floats, others: Floats, scale: float) -> float:
+def _best_weight(
+    ratings: Floats, scores: Floats, others: Floats, scale: float
+) -> float:
     """Return the λ with the smallest variance, limited to 0–1 (section 6 of the paper)."""
     all_scores = np.concatenate([scores, others]) * scale
     if not len(others) or not all_scores.any():
@@ -181,7 +185,9 @@ def _estimate_of_parts(
         note = f"{method}; all ratings are equal: no interval"
         return Estimate(name, value, None, None, n, note)
     # Welch-Satterthwaite degrees of freedom of a sum of variances.
-    scatter = sum(error_part.variance**2 / error_part.freedom for error_part in error_parts)
+    scatter = sum(
+        error_part.variance**2 / error_part.freedom for error_part in error_parts
+    )
     freedom = variance**2 / scatter
     error = sqrt(variance)
     t = t_quantile(ALPHA / 2, freedom)

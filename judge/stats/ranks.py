@@ -63,7 +63,9 @@ def rank_by_means(
         yield Rank(system, rank, best_rank, worst_rank)
 
 
-def shared_ranks(systems: Sequence[str], apart: Collection[frozenset[str]]) -> dict[str, int]:
+def shared_ranks(
+    systems: Sequence[str], apart: Collection[frozenset[str]]
+) -> dict[str, int]:
     """Return the rank of each system, by its name: systems that do not differ share one.
 
     The systems are in the order of their means, best first. `apart` has the pairs that differ

@@ -135,7 +135,9 @@ def _metric_column(column: Column, table: Table) -> RatedColumn:
 
 def _length(samples: Sequence[Sample]) -> RatedColumn:
     """Return the length of each text in words."""
-    tokenizers = {sample.output: text.tokenizer_for([sample.output]) for sample in samples}
+    tokenizers = {
+        sample.output: text.tokenizer_for([sample.output]) for sample in samples
+    }
     lengths: dict[Text, float] = {}
     for sample in samples:
         words_of = text.words(tokenizers[sample.output])
@@ -169,7 +171,9 @@ def same_direction(
     lower_is_better = any(scale.better == "lower" for scale in scales)
     if not lower_is_better:
         return list(baselines)
-    return [_reversed(baseline) if baseline.directed else baseline for baseline in baselines]
+    return [
+        _reversed(baseline) if baseline.directed else baseline for baseline in baselines
+    ]
 
 
 def _measured_rouge(samples: Sequence[Sample]) -> list[RatedColumn]:
@@ -179,4 +183,7 @@ def _measured_rouge(samples: Sequence[Sample]) -> list[RatedColumn]:
     rouge = plugins.load("metrics", "rouge")(types=list(_MEASURED), multi="mean")
     scored = parallel.score_in_parallel(rouge, samples)
     rows = scored.rows
-    return [column_from_metric(column, rows, _ROUGE[column.name]) for column in scored.columns]
+    return [
+        column_from_metric(column, rows, _ROUGE[column.name])
+        for column in scored.columns
+    ]

@@ -114,7 +114,9 @@ def raters(
     return tuple(table)
 
 
-def _rows_of_sheet(sheet: Ratings, samples: Sequence[Sample], criterion: str) -> list[Rating]:
+def _rows_of_sheet(
+    sheet: Ratings, samples: Sequence[Sample], criterion: str
+) -> list[Rating]:
     """Return the sheet's ratings of these texts by this criterion."""
     # The sheet may call the criterion `fluency_5` by its base name, `fluency`.
     criterion_name = criterion if criterion in sheet.criteria else base_name(criterion)

@@ -62,7 +62,9 @@ def on_scale(
         return [_with_votes(sample, criterion, []) for sample in samples]
     cleaned: list[Sample] = []
     for sample in samples:
-        usable = [vote for vote in votes_on(sample, criterion) if lowest <= vote <= highest]
+        usable = [
+            vote for vote in votes_on(sample, criterion) if lowest <= vote <= highest
+        ]
         cleaned.append(_with_votes(sample, criterion, usable))
     return cleaned
 
@@ -104,7 +106,9 @@ def out_of_scale(
                     outside.append((sample, vote))
         scale = f"its scale is {lowest:g} to {highest:g}"
         if outside and criterion in marked and are_verdicts(votes, lowest, highest):
-            meaning = "pass and fail" if criterion in lower_is_better else "fail and pass"
+            meaning = (
+                "pass and fail" if criterion in lower_is_better else "fail and pass"
+            )
             labels = f"People rated {criterion} with 0 and 1, which count as {meaning}"
             yield f"{labels}; {scale}: there is no calibration or list of disagreements."
         elif another_scale(len(outside), len(votes)):
@@ -113,7 +117,9 @@ def out_of_scale(
             yield f"{used}, and {scale}: correlations hold, but {limits}."
         elif outside:
             rows = [f"{vote:g} at {_location(sample)}" for sample, vote in outside]
-            outside_scale = f"Ratings of {criterion} outside its scale, {lowest:g} to {highest:g}"
+            outside_scale = (
+                f"Ratings of {criterion} outside its scale, {lowest:g} to {highest:g}"
+            )
             names = first_names(rows, _NAMED)
             yield f"{outside_scale}: {names}. Only correlations count them."
 
@@ -153,13 +159,17 @@ def require_on_scale(
     )
 
 
-def require_samples_on_scale(samples: Sequence[Sample], scales: Mapping[str, Ends]) -> None:
+def require_samples_on_scale(
+    samples: Sequence[Sample], scales: Mapping[str, Ends]
+) -> None:
     """Raise DataError if a few ratings of the data are outside the scale of their criterion."""
     for criterion, (lowest, highest) in scales.items():
         ratings: list[LocatedRating] = []
         for sample in samples:
             location = _location(sample)
-            ratings += [LocatedRating(vote, location) for vote in votes_on(sample, criterion)]
+            ratings += [
+                LocatedRating(vote, location) for vote in votes_on(sample, criterion)
+            ]
         require_on_scale(criterion, ratings, lowest, highest)
 
 

@@ -157,7 +157,9 @@ class _ColumnInBoth:
 
 
 @one_thread
-def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000) -> Runs:
+def compare_runs(
+    before: Table, after: Table, *, seed: int = 0, n_resamples: int = 10_000
+) -> Runs:
     """Compare two tables of scores.
 
     The unit of tests and intervals is the item. Tests of all systems and columns flip the signs of
@@ -169,7 +171,9 @@ def compare_runs(before: Table, after: Table, *, seed: int = 0, n_resamples: int
     stored = [_column_in_both(pair, systems, items) for pair in comparable.columns]
     derived = [_column_in_both(pair, systems, items) for pair in comparable.derived]
     changed_texts = _changed_texts(before, after, systems, items)
-    mean_changes = _mean_changes([*stored, *derived], systems, changed_texts, n_resamples, seed)
+    mean_changes = _mean_changes(
+        [*stored, *derived], systems, changed_texts, n_resamples, seed
+    )
     columns = [both.column for both in stored]
     corpus_rows = _corpus_rows(before, after, columns, systems)
     # Derived columns repeat the changes of the stored ones, and a panel's judges those of the panel.
@@ -217,7 +221,9 @@ def _shared_texts(before: Table, after: Table) -> _SharedTexts:
     """Return which texts both runs have, and which of them are the same in both."""
     text_before = {sample.key: text_of(sample) for sample in before.samples}
     shared = [sample for sample in after.samples if sample.key in text_before]
-    unedited = [sample for sample in shared if text_before[sample.key] == text_of(sample)]
+    unedited = [
+        sample for sample in shared if text_before[sample.key] == text_of(sample)
+    ]
     keys = {sample.key for sample in shared}
     anchors = {sample.source_item for sample in unedited}
     return _SharedTexts(keys, len(shared) - len(unedited), anchors)
@@ -278,7 +284,9 @@ def _unshared(table: Table, other_table: Table) -> Unshared:
     other_columns = {column.name for column in other_table.columns}
     items = [item for item in table.items if item not in other_items]
     systems = [system for system in table.systems if system not in other_systems]
-    columns = [column.name for column in table.columns if column.name not in other_columns]
+    columns = [
+        column.name for column in table.columns if column.name not in other_columns
+    ]
     return Unshared(items=tuple(items), systems=tuple(systems), columns=tuple(columns))
 
 
@@ -346,7 +354,9 @@ def _changed_texts(
     return changed
 
 
-def _texts_by_system_and_item(table: Table) -> dict[tuple[str, str], Counter[TextParts]]:
+def _texts_by_system_and_item(
+    table: Table,
+) -> dict[tuple[str, str], Counter[TextParts]]:
     """Return the texts of every system and item; the order of generations does not count."""
     texts_by_key: dict[tuple[str, str], Counter[TextParts]] = {}
     for sample in table.samples:
@@ -426,7 +436,9 @@ def _add_pass_rates(comparable: _Comparable, before: Table, after: Table) -> Non
             continue
         pass_at_before = columns_before[column.name].pass_at
         if pass_at_before == column.pass_at:
-            comparable.derived.append(_ComparableColumn(rates_before, rates_after, rate))
+            comparable.derived.append(
+                _ComparableColumn(rates_before, rates_after, rate)
+            )
         # A criterion that only now has a mark is no change of its pass rate.
         elif pass_at_before is not None:
             reason = f"its pass_at was {pass_at_before:g} and is {column.pass_at:g}"
@@ -484,7 +496,9 @@ def _mean_changes(
     differences_by_item = np.array([average(part.differences) for part in parts])
     # With fewer flips no p could be significant after Holm's correction.
     n_resamples = max(n_resamples, ceil(2 * len(parts) / ALPHA))
-    estimates = mean_differences(differences_by_item, n_resamples=n_resamples, seed=seed)
+    estimates = mean_differences(
+        differences_by_item, n_resamples=n_resamples, seed=seed
+    )
     changes: list[MeanChange] = []
     for part, estimate in zip(parts, estimates, strict=True):
         if estimate is not None:  # None if no text has both values
@@ -570,7 +584,9 @@ def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChang
     adjusted = holm(p_values)
     system_adjusted = holm(system_p_values)
     corrected: dict[tuple[str, str], MeanChange] = {}
-    for change, p_value, system_p in zip(changes, adjusted, system_adjusted, strict=True):
+    for change, p_value, system_p in zip(
+        changes, adjusted, system_adjusted, strict=True
+    ):
         if p_value is None and change.estimate.p is not None:
             # No value differs, so the row was left out of the correction.
             p_value = 1.0
@@ -596,7 +612,9 @@ def _corpus_rows(
             old = old_rows[system]
             new = new_rows[system]
             difference = round(new.value - old.value, PLACES)
-            estimate = Estimate("difference", difference, None, None, new.provenance.n, method)
+            estimate = Estimate(
+                "difference", difference, None, None, new.provenance.n, method
+            )
             yield MeanChange(
                 new.column,
                 new.system,

@@ -13,7 +13,15 @@ import numpy as np
 
 from judge.core.records import Estimate, Sample
 from judge.metrics.text_features import measured
-from judge.stats.bootstrap import DEFAULT, Bools, Bootstrap, Floats, Ints, Statistic, sums_by_item
+from judge.stats.bootstrap import (
+    DEFAULT,
+    Bools,
+    Bootstrap,
+    Floats,
+    Ints,
+    Statistic,
+    sums_by_item,
+)
 from judge.stats.correlation import criterion
 from judge.table import Table, Text
 
@@ -173,7 +181,9 @@ class _Texts:
     within: bool
 
 
-def _texts_with_drivers(values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]) -> _Texts:
+def _texts_with_drivers(
+    values: Mapping[Text, float], looks: Mapping[Text, TextFeatures]
+) -> _Texts:
     """Select the texts that have a score and all common drivers."""
     texts = [text for text in values if text in looks]
     rows = [(values[text], *astuple(looks[text])) for text in texts]
@@ -267,7 +277,9 @@ def _estimates(
     def estimate(index: int, name: str, title: str) -> Estimate:
         method = f"{title}, {scope}; {interval}"
         value = float(observed[index])
-        return Estimate(name, value, lower_bounds[index], upper_bounds[index], len(item), method)
+        return Estimate(
+            name, value, lower_bounds[index], upper_bounds[index], len(item), method
+        )
 
     drivers: list[Driver] = []
     for index, driver in enumerate(names):

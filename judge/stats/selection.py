@@ -53,8 +53,12 @@ def select(
     observed = rounded(statistic(all_once)[0])
     if np.isnan(observed).all():
         reason = _reason_undefined(values, ratings, failed)
-        raise DataError(f"no candidate has a Spearman with the ratings at level {level}: {reason}")
-    known_correlations = tuple(None if isnan(value) else value for value in observed.tolist())
+        raise DataError(
+            f"no candidate has a Spearman with the ratings at level {level}: {reason}"
+        )
+    known_correlations = tuple(
+        None if isnan(value) else value for value in observed.tolist()
+    )
     best = int(np.nanargmax(observed))
     return Selection(best, level, items, known_correlations)
 

@@ -8,7 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from judge.stats.bootstrap import CONFIDENCE, MIN_INTERVAL_ITEMS, Bools, Floats, t_quantile
+from judge.stats.bootstrap import (
+    CONFIDENCE,
+    MIN_INTERVAL_ITEMS,
+    Bools,
+    Floats,
+    t_quantile,
+)
 from judge.stats.compared_pairs import Sides
 
 _TOLERANCE = 1e-9  # evalica's, of its scores
@@ -64,7 +70,9 @@ class Strengths:
         return Strength(strength, lower_bound, upper_bound)
 
 
-def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: int) -> Strengths:
+def fit_strengths(
+    sides: Sides, number: Floats, preferred: Floats, *, groups: int
+) -> Strengths:
     """Fit strengths and White's sandwich (1982).
 
     The sandwich adds up the scores of an item's pairs (Liang and Zeger 1986). `number` of pairs and
@@ -73,7 +81,9 @@ def fit_strengths(sides: Sides, number: Floats, preferred: Floats, *, groups: in
     if not sides.systems:
         return Strengths("No pair was compared.")
     if groups > 1:
-        return Strengths(f"The systems fall into {groups} groups that never met: no strengths.")
+        return Strengths(
+            f"The systems fall into {groups} groups that never met: no strengths."
+        )
 
     # Add one tie to every pair of systems that met: without it, an undefeated system has an
     # infinite strength.

@@ -174,7 +174,9 @@ def _column_values(table: Table, column: Column, against: str) -> _ColumnValues:
     order = best_first(values, column.better)
     partly = partly_scored(values)
     compared = pairs(order, row_of(table.systems, against), partly=partly)
-    return _ColumnValues(column, table.systems, values, order, compared, partly, against)
+    return _ColumnValues(
+        column, table.systems, values, order, compared, partly, against
+    )
 
 
 def _compare_columns(
@@ -212,8 +214,14 @@ def _comparison(
         systems=len(data.order),
         against=data.against,
     )
-    sizes = [difference.estimate.n for difference in tested if difference.adjusted is not None]
-    decided = [_loser_and_winner(data, difference) for difference in tested if difference.apart]
+    sizes = [
+        difference.estimate.n
+        for difference in tested
+        if difference.adjusted is not None
+    ]
+    decided = [
+        _loser_and_winner(data, difference) for difference in tested if difference.apart
+    ]
     best: tuple[str, ...] = ()
     if sizes and not data.constant and not data.against:
         best = _best(data, decided)
@@ -248,7 +256,9 @@ def _best(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> tuple[str,
     winner of each significant difference.
     """
     # A mean over a few easy items must not lead (`Comparison.partly_scored`).
-    mostly_scored = [system for system in data.names if system not in data.partly_scored]
+    mostly_scored = [
+        system for system in data.names if system not in data.partly_scored
+    ]
     return leaders(data.names, mostly_scored, decided)
 
 
@@ -290,7 +300,9 @@ def _test_differences(
         )
 
 
-def _rank_systems(data: _ColumnValues, decided: Sequence[tuple[str, str]]) -> Iterator[Rank]:
+def _rank_systems(
+    data: _ColumnValues, decided: Sequence[tuple[str, str]]
+) -> Iterator[Rank]:
     """Yield the systems' ranks by the mean of each system's own items.
 
     The items that two systems share may order them differently.
@@ -321,18 +333,24 @@ def _note(data: _ColumnValues, compared: Sequence[Difference], *, too_few: bool)
     if data.pairs and not compared:
         return "no two systems share an item"
     if data.pairs and max(difference.estimate.n for difference in compared) == 1:
-        systems = "the systems share" if len(data.pairs) == 1 else "two systems share at most"
+        systems = (
+            "the systems share" if len(data.pairs) == 1 else "two systems share at most"
+        )
         return f"{systems} one item, which is too few for a test"
     remarks: list[str] = []
     if len(data.order) > MOST and not data.against:
         remarks.append(f"more than {MOST} systems: compared with the best one only")
     have_same_items = (is_known == is_known[0]).all()
     if not have_same_items:
-        remarks.append("systems have different items, and differences use the shared ones")
+        remarks.append(
+            "systems have different items, and differences use the shared ones"
+        )
     without_shared_item = len(data.pairs) - len(compared)
     if without_shared_item > 0:
         n_pairs = len(data.pairs)
-        remarks.append(f"{without_shared_item:,} of {n_pairs:,} pairs of systems share no item")
+        remarks.append(
+            f"{without_shared_item:,} of {n_pairs:,} pairs of systems share no item"
+        )
     if not data.tests:
         remarks.append(f"more than {TESTED} systems: too many to test")
     if too_few:

@@ -69,7 +69,9 @@ def system_ratings(
     return tuple(means)
 
 
-def _shared_texts(texts: Sequence[Sample], judges: Sequence[RatedColumn]) -> list[Sample]:
+def _shared_texts(
+    texts: Sequence[Sample], judges: Sequence[RatedColumn]
+) -> list[Sample]:
     """Return the texts that every judge scored."""
     scored = {sample.key for sample in texts}
     for judge in judges:

@@ -121,7 +121,9 @@ class Agreement(Case):
 
     def expected(self, context: CaseContext) -> str:
         minima = self.human.minima.items()
-        return ", ".join(f"{coefficient} ≥ {short(minimum)}" for coefficient, minimum in minima)
+        return ", ".join(
+            f"{coefficient} ≥ {short(minimum)}" for coefficient, minimum in minima
+        )
 
     def decide(self, context: CaseContext) -> Decision:
         case_scores = context.scored()
@@ -132,10 +134,14 @@ class Agreement(Case):
         samples = [sample for sample in all_samples if sample.key in case_texts]
         rated_samples = [sample for sample in samples if criterion in sample.human]
         if not rated_samples:
-            raise Undecidable(f"none of the texts has a human rating for {display_name(criterion)}")
+            raise Undecidable(
+                f"none of the texts has a human rating for {display_name(criterion)}"
+            )
         values = case_scores.values(rated_samples)
         without_score = [sample for sample in rated_samples if sample.key not in values]
-        rows_without_score = [(sample.item, sample.system, "") for sample in without_score]
+        rows_without_score = [
+            (sample.item, sample.system, "") for sample in without_score
+        ]
         lacking, detail = case_scores.describe_missing(rows_without_score)
         excluded = ledger.excluded(samples, criterion)
         level = self.human.level or usual_level_of([values], rated_samples)
@@ -209,14 +215,18 @@ def _correlate(
     return CorrelationWithRatings(ratings, bootstrap).correlate(scores)
 
 
-def _decide_coefficient(estimate: Estimate, minimum: float, level: Level, n_items: int) -> Decision:
+def _decide_coefficient(
+    estimate: Estimate, minimum: float, level: Level, n_items: int
+) -> Decision:
     """Decide whether a coefficient reaches its minimum.
 
     `estimate.n` counts the units of the level; `n_items` are the items behind a coefficient between
     systems.
     """
     if estimate.n < MIN_ITEMS:
-        return Decision("undecided", f"too few {UNITS[level]}s: at least {MIN_ITEMS} needed")
+        return Decision(
+            "undecided", f"too few {UNITS[level]}s: at least {MIN_ITEMS} needed"
+        )
     if estimate.low is None or estimate.high is None:
         reason = NO_SYSTEM_INTERVAL
         if level in INTERVAL_ITEMS:
@@ -274,7 +284,9 @@ def agreement_change(
     decides if there is no p. Raises DataError for a rating that either run's criterion has seen.
     """
     ledger.check(result.table.samples, ledger.seen_by(baseline.table.columns))
-    rated_samples = [sample for sample in result.table.samples if criterion in sample.human]
+    rated_samples = [
+        sample for sample in result.table.samples if criterion in sample.human
+    ]
     if len(rated_samples) < MIN_CORRELATION_ITEMS:
         return None
     items = {sample.item for sample in rated_samples}
@@ -301,7 +313,9 @@ def agreement_change(
     return AgreementChange(shift.before.value, shift.after.value, shift.change, level)
 
 
-def decide_agreement(agreement: AgreementChange, p_value: float | None, moved: str) -> Decision:
+def decide_agreement(
+    agreement: AgreementChange, p_value: float | None, moved: str
+) -> Decision:
     """Fail only if the scores correlate significantly worse with people.
 
     `p_value` is after Holm. Without a test, as over all texts, the interval decides. `moved`

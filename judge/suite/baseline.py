@@ -11,7 +11,15 @@ from pathlib import Path
 
 from judge.core.errors import ConfigError, JudgeError, StorageError
 from judge.core.files import try_writing
-from judge.core.format import first_names, format_p, number, one_line, plural, signed, text_name
+from judge.core.format import (
+    first_names,
+    format_p,
+    number,
+    one_line,
+    plural,
+    signed,
+    text_name,
+)
 from judge.core.messages import option
 from judge.core.normalization import whole
 from judge.core.records import Column, Estimate, Sample
@@ -102,7 +110,9 @@ def locate(
         _check_not_needed(suite, update=update)
         return Baseline()
     if not samples:
-        reason = "a baseline has scores of single texts, and all cases here compare pairs"
+        reason = (
+            "a baseline has scores of single texts, and all cases here compare pairs"
+        )
         if folder is None:
             raise ConfigError(f"{location.label}: {reason}")
         return _not_compared(reason)
@@ -146,7 +156,9 @@ def _nothing_to_compare(suite: Suite, error: JudgeError) -> str:
     drift_cases = [case for case in suite.cases if case.needs_baseline]
     unjudged = ""
     if drift_cases:
-        unjudged = f"; {plural(len(drift_cases), 'case')} of {drift_cases[0].kind} not judged"
+        unjudged = (
+            f"; {plural(len(drift_cases), 'case')} of {drift_cases[0].kind} not judged"
+        )
     return f"Nothing to compare with: {error}{unjudged}."
 
 
@@ -226,7 +238,9 @@ def _compare_texts(stored_result: Result, samples: Sequence[Sample]) -> Baseline
     shared = [sample for sample in samples if _stored_key(sample) in texts_before]
     if not shared:
         example = text_name(samples[0].item, samples[0].system)
-        raise ConfigError(f"its data differ: it has none of these texts, such as {example}")
+        raise ConfigError(
+            f"its data differ: it has none of these texts, such as {example}"
+        )
     changed: list[Text] = []
     other_source: list[Text] = []
     for sample in shared:
@@ -262,7 +276,9 @@ def _text_notes(n_texts: int, n_shared: int, changed: Sequence[Text]) -> Iterato
     """Say how many texts changed since the baseline, and how many are new."""
     if changed:
         has_unchanged = len(changed) < n_shared
-        evidence = "only unchanged texts show" if has_unchanged else "no unchanged text shows"
+        evidence = (
+            "only unchanged texts show" if has_unchanged else "no unchanged text shows"
+        )
         example = text_name(*changed[0])
         yield (
             f"{len(changed):,} of {plural(n_shared, 'text')} edited, such as {example}; "
@@ -315,11 +331,15 @@ def _without(result: Result, texts: Collection[Text]) -> Result:
     return replace(result, table=Table(samples, table.columns, *rows))
 
 
-def _warn_of_missing_texts(stored_result: Result, known_texts: Collection[Text]) -> tuple[str, ...]:
+def _warn_of_missing_texts(
+    stored_result: Result, known_texts: Collection[Text]
+) -> tuple[str, ...]:
     """Warn of texts that only the baseline has: a suite might pass because they are missing."""
     texts_here = {(whole(item), whole(system)) for item, system in known_texts}
     stored_samples = stored_result.table.samples
-    missing = [sample for sample in stored_samples if _stored_key(sample) not in texts_here]
+    missing = [
+        sample for sample in stored_samples if _stored_key(sample) not in texts_here
+    ]
     if not missing:
         return ()
     total = plural(len(stored_samples), "text")
@@ -400,7 +420,9 @@ def compare_with_baseline(
     )
     samples = result.table.samples
     rating_names = {rating_name for sample in samples for rating_name in sample.human}
-    rated = [criterion for criterion in mean_changes.changes if criterion in rating_names]
+    rated = [
+        criterion for criterion in mean_changes.changes if criterion in rating_names
+    ]
     agreements = _tested_agreements(result, baseline, rated, seed)
     verdicts: list[Verdict] = []
     for criterion, change in mean_changes.changes.items():
@@ -415,7 +437,9 @@ def compare_with_baseline(
             if criterion in agreements:
                 by_people = _decide_by_agreement(agreements[criterion], decision)
             elif criterion in rated and criterion in limited_by_drift:
-                by_people = _without_agreement(ledger.excluded(samples, criterion), decision)
+                by_people = _without_agreement(
+                    ledger.excluded(samples, criterion), decision
+                )
         expected = "not worse"
         if by_people is not None:
             decision = by_people
@@ -442,7 +466,9 @@ def _tested_agreements(
     """Return the change of agreement by criterion, of those `rated` criteria that have one."""
     changes: dict[str, AgreementChange] = {}
     for criterion in rated:
-        change = agreement_change(result, baseline, criterion, criteria=len(rated), seed=seed)
+        change = agreement_change(
+            result, baseline, criterion, criteria=len(rated), seed=seed
+        )
         if change is not None:
             changes[criterion] = change
     # Among many criteria, one may be significant by chance: hence Holm's correction.
@@ -453,7 +479,9 @@ def _tested_agreements(
     return agreements
 
 
-def _decide_by_agreement(agreement: _TestedAgreement, scores: Decision) -> Decision | None:
+def _decide_by_agreement(
+    agreement: _TestedAgreement, scores: Decision
+) -> Decision | None:
     """Decide by the agreement with people; None if the decision on the `scores` is to stand.
 
     Worse scores count if the agreement is undecided.
@@ -467,7 +495,9 @@ def _decide_by_agreement(agreement: _TestedAgreement, scores: Decision) -> Decis
 
 def _without_agreement(excluded: str, scores: Decision) -> Decision:
     """Return the decision on a criterion with ratings whose mean a drift case limits."""
-    reason = "agreement with people not checked: too few rated texts, or all scores equal"
+    reason = (
+        "agreement with people not checked: too few rated texts, or all scores equal"
+    )
     return Decision(
         "undecided",
         joined(reason, excluded, f"scores {scores.found}"),
@@ -488,7 +518,11 @@ def _mean_changes(
     for row in runs.means:
         # The first row of a column is about all systems.
         row_by_column.setdefault(row.column, row)
-    texts = [sample.key for sample in result.table.samples if _stored_key(sample) not in changed]
+    texts = [
+        sample.key
+        for sample in result.table.samples
+        if _stored_key(sample) not in changed
+    ]
     in_baseline = columns(baseline).keys()
     changes: dict[str, _MeanChange | Undecidable] = {}
     p_values: dict[str, float | None] = {}
@@ -538,7 +572,9 @@ def _mean_change(
     return _MeanChange(runs, over_items)
 
 
-def _decide_scores(change: _MeanChange | Undecidable, p_value: float | None) -> Decision:
+def _decide_scores(
+    change: _MeanChange | Undecidable, p_value: float | None
+) -> Decision:
     """Decide whether the scores got worse; `p_value` is after Holm, None without a test."""
     if isinstance(change, Undecidable):
         status: Status = "undecided" if isinstance(change, Rescaled) else "error"
@@ -649,13 +685,17 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
             continue
         # One system that is worse fails the criterion, whatever the others are.
         worst = min(changes, key=lambda change: change.gain)
-        decision = _decide_system(worst, places(column), without_shift=bool(without_shift))
+        decision = _decide_system(
+            worst, places(column), without_shift=bool(without_shift)
+        )
         title = f"{criterion} of changed texts against the baseline"
         verdicts.append(_verdict(suite, decision, title, criterion, "not worse"))
     return verdicts
 
 
-def _changes_without_shift(rows: Sequence[MeanChange], column: Column) -> list[_SystemChange]:
+def _changes_without_shift(
+    rows: Sequence[MeanChange], column: Column
+) -> list[_SystemChange]:
     """Return the tested changes of systems, without the judge's shift."""
     changes: list[_SystemChange] = []
     for row in rows:
@@ -678,7 +718,9 @@ def _whole_changes(rows: Sequence[MeanChange], column: Column) -> list[_SystemCh
     return changes
 
 
-def _significant_gain(estimate: Estimate, column: Column, *, significant: bool) -> float:
+def _significant_gain(
+    estimate: Estimate, column: Column, *, significant: bool
+) -> float:
     """Return a change so that a better one is above 0; 0 if it is not significant."""
     if not significant:
         return 0.0
@@ -686,7 +728,9 @@ def _significant_gain(estimate: Estimate, column: Column, *, significant: bool) 
     return sign * estimate.value
 
 
-def _decide_system(change: _SystemChange, decimals: int, *, without_shift: bool) -> Decision:
+def _decide_system(
+    change: _SystemChange, decimals: int, *, without_shift: bool
+) -> Decision:
     """Decide about the system with the worst change."""
     if change.gain < 0:
         status: Status = "failed"

@@ -92,7 +92,9 @@ def _describe_scalar(value: Any) -> str:
 def _parse_columns(columns: Any) -> dict[str, Any]:
     """Parse the columns of a text inside the case."""
     if not isinstance(columns, dict):
-        raise ValueError("write the columns of a text, such as {source: ..., output: ...}")
+        raise ValueError(
+            "write the columns of a text, such as {source: ..., output: ...}"
+        )
     for column, value in columns.items():
         # The case itself is the item, and the key of the text is its system.
         if column in ("item", "system", "human"):
@@ -118,14 +120,18 @@ def _parse_side(value: Any) -> Any:
 
 Name = Annotated[str, BeforeValidator(_parse_name, json_schema_input_type=str | int)]
 CriterionEntry = Annotated[
-    str, BeforeValidator(_parse_criterion, json_schema_input_type=str | int | dict[str, Any])
+    str,
+    BeforeValidator(
+        _parse_criterion, json_schema_input_type=str | int | dict[str, Any]
+    ),
 ]
 Names = Annotated[
     tuple[Name, ...],
     BeforeValidator(_to_list, json_schema_input_type=str | int | list[str | int]),
 ]
 Columns = Annotated[
-    dict[str, Any], PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any])
+    dict[str, Any],
+    PlainValidator(_parse_columns, json_schema_input_type=dict[str, Any]),
 ]
 Side = Annotated[
     str | dict[str, Any],
@@ -146,7 +152,11 @@ class Keys(BaseModel):
 
 def required_keys(model: type[BaseModel]) -> list[str]:
     """Return the keys without a default."""
-    return [field_name for field_name, field in model.model_fields.items() if field.is_required()]
+    return [
+        field_name
+        for field_name, field in model.model_fields.items()
+        if field.is_required()
+    ]
 
 
 def _require_one_key(schema: dict[str, Any], model: type[BaseModel]) -> None:
@@ -245,7 +255,9 @@ def decide_limit(
     if mean_test.too_few_reason:
         return Decision("undecided", mean_test.too_few_reason)
     if mean_test.rare_scores:
-        return Decision("undecided", f"{mean_test.rare_scores} {limit}{mean_test.items_needed}")
+        return Decision(
+            "undecided", f"{mean_test.rare_scores} {limit}{mean_test.items_needed}"
+        )
     if mean_test.significant_direction == -sign:
         return Decision("failed", f"{beyond}{mean_test.tested}")
     # Part of the interval is beyond the limit, so the data do not show on which side the mean is.
@@ -329,14 +341,17 @@ class Case(Keys):
     needs_baseline: ClassVar[bool] = False
     needs_ratings: ClassVar[bool] = False
 
-    name: Name = Field(default="", description="Name in reports (default: the expectation).")
+    name: Name = Field(
+        default="", description="Name in reports (default: the expectation)."
+    )
     criterion: CriterionEntry = Field(
         default="", description="A name, a file or a sentence (default: the only one)."
     )
     item: Names = Field(default=(), description="Only these items of the data.")
     system: Names = Field(default=(), description="Only texts of these systems.")
     text: Columns = Field(
-        default={}, description="A text in the case: output and the criterion's other columns."
+        default={},
+        description="A text in the case: output and the criterion's other columns.",
     )
     undecided: Policy | None = Field(
         default=None, description="Treat an undecided case as pass or fail."
@@ -365,12 +380,18 @@ class Case(Keys):
         texts: list[Sample] = []
         for text_name, columns in inline.items():
             if not isinstance(columns.get("output"), str):
-                self.mistake(f"{text_name}: write output:, the text to judge", text_name)
+                self.mistake(
+                    f"{text_name}: write output:, the text to judge", text_name
+                )
             try:
                 # The same reader as for data, so that columns have the same names and types.
-                texts += samples.load([{**columns, "item": "text", "system": text_name}])
+                texts += samples.load(
+                    [{**columns, "item": "text", "system": text_name}]
+                )
             except DataError as error:
-                self.mistake(f"{text_name}: {str(error).removeprefix('row 1: ')}", text_name)
+                self.mistake(
+                    f"{text_name}: {str(error).removeprefix('row 1: ')}", text_name
+                )
         self._texts = tuple(texts)
         return self
 
@@ -384,7 +405,9 @@ class Case(Keys):
     def mistake(self, message: str, *keys: str) -> NoReturn:
         """Raise an error about the value at `keys`."""
         # `YamlSource` finds the line of the keys. A ValueError would only lead to the case's line.
-        raise PydanticCustomError(MISTAKE, "{message}", {"message": message, "keys": keys})
+        raise PydanticCustomError(
+            MISTAKE, "{message}", {"message": message, "keys": keys}
+        )
 
     def located(self, criterion: str, line: int, locations: Mapping[str, str]) -> Self:
         """Return the case with its criterion, its line and the locations of its texts.

@@ -79,8 +79,14 @@ class CaseScores:
         if result is None or column is None:
             raise Undecidable(f"{one_line(criterion)} was not judged in this run")
         table = result.table
-        judges = [judge for judge in table.columns if judge.judge and judge.criterion == criterion]
-        source_items = {sample.item: sample.cluster for sample in table.samples if sample.cluster}
+        judges = [
+            judge
+            for judge in table.columns
+            if judge.judge and judge.criterion == criterion
+        ]
+        source_items = {
+            sample.item: sample.cluster for sample in table.samples if sample.cluster
+        }
         case_scores = cls(result, column, judges, source_items)
         # All rows are read once here: looking up each text in the table would be quadratic.
         column_names = {table_column.name for table_column in (column, *judges)}
@@ -117,7 +123,9 @@ class CaseScores:
                 value_by_text[sample.key] = score.value
         return value_by_text
 
-    def each(self, item: str, system: str, opponent: str = "") -> list[tuple[Score, Column]]:
+    def each(
+        self, item: str, system: str, opponent: str = ""
+    ) -> list[tuple[Score, Column]]:
         """Return the scores behind the deciding one, with their columns.
 
         These are the scores of a panel's judges, or the deciding one itself. A panel's median or
@@ -190,7 +198,11 @@ class CaseScores:
                 # If `better` is shown second, a value of v is a preference of 1 − v for it. The
                 # mean of both orders therefore has a constant term of one half.
                 constant = (0.5, ScoreEvidence(1.0, 1.0, 1.0))
-                both_orders = [*scaled(shown_first, 0.5), *scaled(shown_second, -0.5), constant]
+                both_orders = [
+                    *scaled(shown_first, 0.5),
+                    *scaled(shown_second, -0.5),
+                    constant,
+                ]
                 preferences.append(both_orders)
         return mean_of(preferences)
 
@@ -205,7 +217,9 @@ class CaseScores:
         for label in self.column.labels:
             if any(label in distribution for distribution in distributions):
                 # A judge that gave a label no probability counts as 0.
-                total = fsum(distribution.get(label, 0.0) for distribution in distributions)
+                total = fsum(
+                    distribution.get(label, 0.0) for distribution in distributions
+                )
                 mean_shares[label] = total / len(distributions)
         return mean_shares
 
@@ -214,7 +228,9 @@ class CaseScores:
         lost = [(*text, "") for text in texts if self.score(*text) is None]
         return self.describe_missing(lost, fatal=len(lost) == len(texts))
 
-    def describe_missing(self, rows: Sequence[RowKey], *, fatal: bool = False) -> tuple[str, str]:
+    def describe_missing(
+        self, rows: Sequence[RowKey], *, fatal: bool = False
+    ) -> tuple[str, str]:
         """Describe rows without a score, and return the first one's message and reply.
 
         Both are empty if there are no rows. Raises Undecidable if the lack is `fatal`, and for rows
@@ -309,7 +325,11 @@ class PairedRuns:
         for text in self.texts:
             score_before = self.before.score(*text)
             score_after = self.after.score(*text)
-            if score_before and score_after and abs(score_before.value - score_after.value) > NEAR:
+            if (
+                score_before
+                and score_after
+                and abs(score_before.value - score_after.value) > NEAR
+            ):
                 n_changed += 1
         if not n_changed:
             return ""

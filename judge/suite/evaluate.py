@@ -109,7 +109,9 @@ def limits(
     line = suite.lines.get("limits", 1)
 
     def verdict(limit_name: str, expected: str, decision: Decision) -> Verdict:
-        return decision.verdict(kind="limit", name=limit_name, line=line, expected=expected)
+        return decision.verdict(
+            kind="limit", name=limit_name, line=line, expected=expected
+        )
 
     failures = _decide_failures(judged_rows, limit)
     verdicts = [verdict("failures", limit.describe_failures(), failures)]
@@ -160,7 +162,9 @@ def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     """Decide whether few enough judgments failed."""
     failed = [row for row in rows if isinstance(row, Failure)]
     count_by_kind = Counter(failure_kind(row.error) for row in failed)
-    counts = [f"{count:,} {one_line(kind, 60)}" for kind, count in count_by_kind.most_common()]
+    counts = [
+        f"{count:,} {one_line(kind, 60)}" for kind, count in count_by_kind.most_common()
+    ]
     kinds = first_names(counts, _MAX_ERRORS)
     measured = f"{len(failed):,} of {len(rows):,}"
     if failed:
@@ -223,7 +227,9 @@ def evaluate_case(
     decision = decide_case(case, context, failures or Limits())
     # Beside each verdict, reports show the value in the earlier run. Pairs have none there, and a
     # case about drift compares with the baseline itself.
-    is_comparable = earlier is not None and not context.pairwise and not case.needs_baseline
+    is_comparable = (
+        earlier is not None and not context.pairwise and not case.needs_baseline
+    )
     if is_comparable and not decision.before:
         context_before = replace(context, result=earlier, baseline=None)
         # The earlier run may have no scores for it.

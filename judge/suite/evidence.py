@@ -62,7 +62,9 @@ def shares(score: Score) -> dict[str, float]:
     if provenance.distribution:
         mass = fsum(provenance.distribution.values())
         if mass > 0:
-            return {label: share / mass for label, share in provenance.distribution.items()}
+            return {
+                label: share / mass for label, share in provenance.distribution.items()
+            }
     if provenance.argmax is None:
         return {}
     return {provenance.argmax: 1.0}
@@ -89,7 +91,9 @@ def evidence_of(score: Score, value_by_label: Mapping[str, float]) -> ScoreEvide
     return ScoreEvidence(value, provenance.low, provenance.high)
 
 
-def _evidence_of_draws(score: Score, value_by_label: Mapping[str, float]) -> ScoreEvidence:
+def _evidence_of_draws(
+    score: Score, value_by_label: Mapping[str, float]
+) -> ScoreEvidence:
     """Return a mean of draws as evidence, with the standard deviation of the draws."""
     value = score.value
     provenance = score.provenance
@@ -98,9 +102,12 @@ def _evidence_of_draws(score: Score, value_by_label: Mapping[str, float]) -> Sco
     has_unknown_labels = bool(share_by_label.keys() - value_by_label.keys())
     if n_draws < 2 or has_unknown_labels:
         return ScoreEvidence(value, None, None, n=n_draws)
-    mean = fsum(share * value_by_label[label] for label, share in share_by_label.items())
+    mean = fsum(
+        share * value_by_label[label] for label, share in share_by_label.items()
+    )
     variance = fsum(
-        share * (value_by_label[label] - mean) ** 2 for label, share in share_by_label.items()
+        share * (value_by_label[label] - mean) ** 2
+        for label, share in share_by_label.items()
     )
     lower_bound = value if provenance.low is None else provenance.low
     upper_bound = value if provenance.high is None else provenance.high
@@ -123,7 +130,9 @@ def label_margin(score: Score, label: str, opponent_label: str) -> ScoreEvidence
     # All of the unseen probability may be on the one label, or on the other.
     unseen_mass = 1 - seen_mass
     seen_value = value * seen_mass
-    bounded = replace(score.provenance, low=seen_value - unseen_mass, high=seen_value + unseen_mass)
+    bounded = replace(
+        score.provenance, low=seen_value - unseen_mass, high=seen_value + unseen_mass
+    )
     value_by_label = dict.fromkeys(share_by_label, 0.0)
     value_by_label[label] = 1.0
     value_by_label[opponent_label] = -1.0

@@ -48,7 +48,8 @@ class LikeliestLabel(Keys):
 
     label: Name = Field(description="The likeliest label.")
     share: Annotated[Share, Field(gt=0)] = Field(
-        default=1.0, description="Share of several texts that must have the label (default: 1)."
+        default=1.0,
+        description="Share of several texts that must have the label (default: 1).",
     )
 
 
@@ -69,10 +70,14 @@ class Label(Case):
         labels = criterion.scale.labels
         if label not in labels:
             kind = f"label of {criterion.name}"
-            raise ConfigError(f"label: {unknown_name_message(kind, label, list(labels))}")
+            raise ConfigError(
+                f"label: {unknown_name_message(kind, label, list(labels))}"
+            )
         # The share would be met by all or nothing.
         if self.expect.share < 1 and len(texts) == 1:
-            raise ConfigError("share is for several texts, and this case has one: leave it out")
+            raise ConfigError(
+                "share is for several texts, and this case has one: leave it out"
+            )
 
     def describe(self) -> str:
         share = f" for {self.expect.share:.0%}" if self.expect.share < 1 else ""
@@ -98,7 +103,9 @@ class Label(Case):
         lacking, detail = case_scores.missing_texts(context.texts)
         if not any(shares_by_text.values()):
             column = display_name(case_scores.column.name)
-            raise Undecidable(f"scores of {column} are not made of labels: expect min or max")
+            raise Undecidable(
+                f"scores of {column} are not made of labels: expect min or max"
+            )
         if len(shares_by_text) == 1:
             text, shares = next(iter(shares_by_text.items()))
             return self._decide_single(case_scores, text, shares)
@@ -127,7 +134,9 @@ class Label(Case):
         measured = f"{hits:,} of {total:,} ({percent(hits / total)})"
         estimate = wilson_interval(hits, total)
         if hits >= self.expect.share * total - NEAR:
-            return Decision("passed", lacking, measured, estimate=estimate, detail=detail)
+            return Decision(
+                "passed", lacking, measured, estimate=estimate, detail=detail
+            )
         reason = joined(first_names(others), lacking)
         return Decision("failed", reason, measured, estimate=estimate, detail=detail)
 
@@ -158,13 +167,17 @@ class Label(Case):
             doubt = f"no significant difference from {display_name(opponent)}{lead.items_needed}"
         if lead.single:
             reason = joined(doubt, case_scores.one_value)
-            return Decision(STATUS[side], reason, display_name(top), estimate=lead.estimate)
+            return Decision(
+                STATUS[side], reason, display_name(top), estimate=lead.estimate
+            )
         flakiness = self._flakiness(shares)
         reason = joined(doubt, flakiness.description)
         measured = f"{display_name(top)} ({percent(shares[top])})"
         return Decision(STATUS[side], reason, measured, flakiness.share, lead.estimate)
 
-    def _likeliest_opponent(self, case_scores: CaseScores, shares: Mapping[str, float]) -> str:
+    def _likeliest_opponent(
+        self, case_scores: CaseScores, shares: Mapping[str, float]
+    ) -> str:
         """Return the likeliest label besides the expected one."""
         # A column that an older judge stored has no labels.
         all_labels = dict.fromkeys([*case_scores.column.labels, *shares])
@@ -189,7 +202,8 @@ class Moves(AnyOf):
     hint = "write max_shift, max_drop or max_flips"
 
     max_shift: Points | None = Field(
-        default=None, description="Change of the mean, up or down, in points of the scale."
+        default=None,
+        description="Change of the mean, up or down, in points of the scale.",
     )
     max_drop: Points | None = Field(
         default=None, description="Worsening of the mean, in points of the scale."
@@ -211,7 +225,9 @@ class Drift(Case):
     @property
     def bounds_mean(self) -> bool:
         # A case about some texts leaves the mean of all to the comparison with the baseline.
-        limits_mean = self.drift.max_shift is not None or self.drift.max_drop is not None
+        limits_mean = (
+            self.drift.max_shift is not None or self.drift.max_drop is not None
+        )
         return limits_mean and not (self.item or self.system or self.texts)
 
     def describe(self) -> str:
@@ -242,7 +258,9 @@ class Drift(Case):
             )
         case_scores = context.scored()
         lacking, detail = case_scores.missing_texts(context.texts)
-        runs = pair_runs(context.baseline, case_scores, context.criterion, context.texts)
+        runs = pair_runs(
+            context.baseline, case_scores, context.criterion, context.texts
+        )
         limits = self._mean_limits(case_scores)
         bounds = [limit.bound for limit in limits]
         # The first test is against no change; the verdict shows its estimate.
@@ -254,7 +272,9 @@ class Drift(Case):
             seed=context.seed,
         )
         tests_and_limits = zip(tests, limits, strict=True)
-        decisions = [_decide_mean(mean_test, limit) for mean_test, limit in tests_and_limits]
+        decisions = [
+            _decide_mean(mean_test, limit) for mean_test, limit in tests_and_limits
+        ]
         decimals = places(case_scores.column)
         estimate = no_change.estimate
         measured: list[str] = []
@@ -315,7 +335,9 @@ def _decide_mean(mean_test: MeanTest, limit: _MeanLimit) -> Decision:
     """Decide whether the mean stays within a limit, given its test against the limit's bound."""
     beyond = f"{limit.verb} by more than {short(limit.size)}"
     change = f"a change of {short(limit.bound)}"
-    return decide_limit(mean_test, limit.sign, beyond, change, reaches=f"beyond {change}")
+    return decide_limit(
+        mean_test, limit.sign, beyond, change, reaches=f"beyond {change}"
+    )
 
 
 def _decide_flips(runs: PairedRuns, max_flips: float) -> Decision:
@@ -360,4 +382,6 @@ Expectation = Annotated[
 ]
 # Read from the union, so that a new expectation is entered only once.
 _UNION, _ = get_args(Expectation)
-EXPECTATIONS: tuple[type[Case], ...] = tuple(get_args(tagged)[0] for tagged in get_args(_UNION))
+EXPECTATIONS: tuple[type[Case], ...] = tuple(
+    get_args(tagged)[0] for tagged in get_args(_UNION)
+)

@@ -90,13 +90,17 @@ class GateRisk:
         met_on_other_items = None
         if sampled:
             sources = self._sources(sampled)
-            met_on_other_items = self._met_of_reruns(lambda: self._rerun_on_other_items(sources))
+            met_on_other_items = self._met_of_reruns(
+                lambda: self._rerun_on_other_items(sources)
+            )
         risks: list[CaseRisk] = []
         for position, judged in enumerate(self.cases):
             met_of_sample = None
             if met_on_other_items is not None and judged in sampled:
                 met_of_sample = met_on_other_items[:, position]
-            risk = self._risk_of_case(judged, met_on_same_texts[:, position], met_of_sample)
+            risk = self._risk_of_case(
+                judged, met_on_same_texts[:, position], met_of_sample
+            )
             risks.append(self._with_mends(risk, judged) if mends else risk)
         passed = self.others_met and all(judged.verdict.met for judged in self.cases)
         same_texts = self._share_of_changed_suites(met_on_same_texts, passed)
@@ -245,10 +249,14 @@ class GateRisk:
         differing = 0
         for _ in range(n_pairs):
             first_rerun, second_rerun = make_pair()
-            differing += self._is_met(judged, first_rerun) != self._is_met(judged, second_rerun)
+            differing += self._is_met(judged, first_rerun) != self._is_met(
+                judged, second_rerun
+            )
         return differing / n_pairs
 
-    def _rerun(self, shares: Shares | None = None, n_draws: int | None = None) -> _Rerun:
+    def _rerun(
+        self, shares: Shares | None = None, n_draws: int | None = None
+    ) -> _Rerun:
         """Return results with new replies to the same texts.
 
         `shares` are by default drawn, and each score has by default as many draws as it had.

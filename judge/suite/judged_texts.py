@@ -53,7 +53,9 @@ class TextSource:
     earlier: CaseScores | None
 
     @classmethod
-    def of(cls, case_name: str, scores: CaseScores, earlier: Result | None) -> TextSource:
+    def of(
+        cls, case_name: str, scores: CaseScores, earlier: Result | None
+    ) -> TextSource:
         """Look up the scores of the same items in an `earlier` run, if there is one."""
         criterion = scores.column.criterion or scores.column.name
         items = {item for item, _, _ in scores.rows}
@@ -82,7 +84,8 @@ class TextSource:
                 reason=_reason(score),
                 request=one_line(request_text(sample), _LONGEST_OUTPUT),
                 before=self._before(text),
-                edited=earlier_sample is not None and earlier_sample.output != sample.output,
+                edited=earlier_sample is not None
+                and earlier_sample.output != sample.output,
             )
             judged.append(judged_text)
         return tuple(judged)
@@ -147,4 +150,8 @@ def _samples(scores: CaseScores | None, texts: Sequence[Text]) -> dict[Text, Sam
     if scores is None:
         return {}
     keys = frozenset(texts)
-    return {sample.key: sample for sample in scores.result.table.samples if sample.key in keys}
+    return {
+        sample.key: sample
+        for sample in scores.result.table.samples
+        if sample.key in keys
+    }

@@ -96,7 +96,9 @@ def load(path: str | Path, set_elsewhere: Collection[str] = ()) -> Suite:
     options = {key: getattr(config, key) for key in OPTIONS if key in written}
     cases = _located_cases(spec, options, suite_file)
     scored = scored_columns(options)
-    judged = dict.fromkeys(case.criterion for case in cases if case.criterion not in scored)
+    judged = dict.fromkeys(
+        case.criterion for case in cases if case.criterion not in scored
+    )
     folder = suite_file.path.parent
     criteria = resolve_value("criteria", list(judged), folder)
     options["criteria"] = tuple(criteria)
@@ -184,7 +186,9 @@ def _located_cases(
     listed_files = [path for path in listed if is_file(path)]
     absent_files = [path for path in listed_files if not (folder / path).is_file()]
     for path in absent_files:
-        suite_file.report(f"criteria: {path}: no such file{nearby(folder / path)}", "criteria")
+        suite_file.report(
+            f"criteria: {path}: no such file{nearby(folder / path)}", "criteria"
+        )
     cases: list[Expectation] = []
     for number, case in enumerate(spec.cases):
         criterion = _criterion_of(
@@ -207,7 +211,8 @@ def _located_cases(
         without_case = set(options["criteria"]) - {case.criterion for case in cases}
         for criterion in without_case:
             suite_file.report(
-                f"criteria: no case is about {criterion}; write one, or leave it out", "criteria"
+                f"criteria: no case is about {criterion}; write one, or leave it out",
+                "criteria",
             )
     named: list[Expectation] = []
     for case, case_name in zip(cases, _unique_names(cases, suite_file), strict=True):
@@ -215,7 +220,9 @@ def _located_cases(
     return tuple(named)
 
 
-def _located(case: Expectation, criterion: str, suite_file: YamlSource, number: int) -> Expectation:
+def _located(
+    case: Expectation, criterion: str, suite_file: YamlSource, number: int
+) -> Expectation:
     """Return a case with its criterion, its line, and the lines of the texts inside it."""
     locations: dict[str, str] = {}
     for sample in case.texts:
@@ -269,18 +276,24 @@ def _criterion_of(
         if len(known_criteria) == 1:
             return known_criteria[0]
         more = f"; criteria are {', '.join(known_criteria)}" if known_criteria else ""
-        message = f"no criterion: write criterion: and a name, a file or a sentence{more}"
+        message = (
+            f"no criterion: write criterion: and a name, a file or a sentence{more}"
+        )
         suite_file.report(message, "cases", number)
         return ""
     if written in known_criteria:
         return written
     # The first of two files with one stem is meant, so it overwrites the others.
-    criterion_by_stem = {name_of(candidate): candidate for candidate in reversed(known_criteria)}
+    criterion_by_stem = {
+        name_of(candidate): candidate for candidate in reversed(known_criteria)
+    }
     if written in criterion_by_stem:
         return criterion_by_stem[written]
     if all_files_exist:
         unknown = unknown_name_message("criterion", written, list(criterion_by_stem))
-        suite_file.report(f"{unknown}; add it to criteria:", "cases", number, "criterion")
+        suite_file.report(
+            f"{unknown}; add it to criteria:", "cases", number, "criterion"
+        )
     return ""
 
 
@@ -443,7 +456,9 @@ class _CriterionLoader:
         namesake = self.first_by_name.setdefault(key, criterion)
         if (namesake.path, namesake.digest) != (criterion.path, criterion.digest):
             both = f"{namesake.path} and {criterion.path}"
-            raise CriterionError(f"{both} have the same name, {criterion.name}: rename one")
+            raise CriterionError(
+                f"{both} have the same name, {criterion.name}: rename one"
+            )
         return criterion
 
 
@@ -541,7 +556,9 @@ class _SuiteData:
         return self.position_by_text.get(sample.key, len(self.position_by_text))
 
 
-def _texts_of_case(case: Case, criterion: Criterion, source: _SuiteData) -> Sequence[Sample]:
+def _texts_of_case(
+    case: Case, criterion: Criterion, source: _SuiteData
+) -> Sequence[Sample]:
     """Return the texts of a case. Raises ConfigError, CriterionError or DataError."""
     texts = case.texts or case.select(source.by_item, source.systems)
     case.check(criterion, texts)
@@ -564,7 +581,9 @@ def _texts_of_case(case: Case, criterion: Criterion, source: _SuiteData) -> Sequ
 def mapped_away(error: Exception, mapping: Mapping[str, str] | None) -> str:
     """Return a hint if an error's unknown variable is a column that was mapped to another name."""
     # A column that is mapped several times has the last of these names.
-    name_by_column = {column: name for name, column in (mapping or {}).items() if column != name}
+    name_by_column = {
+        column: name for name, column in (mapping or {}).items() if column != name
+    }
     for column, name in name_by_column.items():
         if f"unknown variable {column!r}" in str(error):
             return f"; {column} was mapped to {name}"

@@ -9,9 +9,22 @@ from typing import Literal
 
 import numpy as np
 
-from judge.core.format import format_interval, format_p, number, plural, rough_count, signed
+from judge.core.format import (
+    format_interval,
+    format_p,
+    number,
+    plural,
+    rough_count,
+    signed,
+)
 from judge.core.records import Estimate
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Floats, mean_estimate, t_quantile, t_test
+from judge.stats.bootstrap import (
+    MIN_INTERVAL_ITEMS,
+    Floats,
+    mean_estimate,
+    t_quantile,
+    t_test,
+)
 from judge.stats.bounded_mean import N_RESAMPLES, chance_beyond
 from judge.stats.paired_differences import mean_differences
 from judge.stats.power import ALPHA, MIN_ITEMS, Spread
@@ -58,7 +71,9 @@ class MeanTest:
     @property
     def untested_reason(self) -> str:
         """Why exact probabilities of a few items show no lead; else empty."""
-        is_exact = self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
+        is_exact = (
+            self.unit == "draw" and self.estimate.n < 2 and self.estimate.p is None
+        )
         if is_exact and self.items > 1:
             return f"no test on fewer than {MIN_ITEMS} items"
         return ""
@@ -146,7 +161,9 @@ def _moved(estimate: Estimate, by: float) -> Estimate:
     """Return an estimate with its interval moved along the scale."""
     lower_bound = None if estimate.low is None else estimate.low + by
     upper_bound = None if estimate.high is None else estimate.high + by
-    return replace(estimate, value=estimate.value + by, low=lower_bound, high=upper_bound)
+    return replace(
+        estimate, value=estimate.value + by, low=lower_bound, high=upper_bound
+    )
 
 
 def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTest:
@@ -162,7 +179,9 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     highs: list[float] = []
     for factor, evidence in parts:
         if evidence.low is None or evidence.high is None:
-            estimate = Estimate("value", value, None, None, n_draws, "a single reply: no interval")
+            estimate = Estimate(
+                "value", value, None, None, n_draws, "a single reply: no interval"
+            )
             return MeanTest(estimate, None, "draw", single=True, items=items)
         # A negative factor turns the lower bound into the upper one.
         ends = (factor * evidence.low, factor * evidence.high)
@@ -179,7 +198,9 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     # A value by token probabilities may lie outside its bounds by a thousandth of the scale.
     lower_bound = min(lower_bound, value)
     upper_bound = max(upper_bound, value)
-    estimate = Estimate("value", value, lower_bound, upper_bound, n_draws, method, spread.p)
+    estimate = Estimate(
+        "value", value, lower_bound, upper_bound, n_draws, method, spread.p
+    )
     return MeanTest(estimate, deviation, "draw", items=items)
 
 
@@ -247,7 +268,10 @@ def mean(
     estimates = mean_differences(differences, n_resamples=n_resamples, seed=seed)
     # None is an estimate without items, and here are at least `MIN_ITEMS`.
     known_estimates = [estimate for estimate in estimates if estimate is not None]
-    return [MeanTest(estimate, deviation, "item", items=len(items)) for estimate in known_estimates]
+    return [
+        MeanTest(estimate, deviation, "item", items=len(items))
+        for estimate in known_estimates
+    ]
 
 
 def mean_on_scale(
@@ -287,7 +311,11 @@ def mean_on_scale(
         # Only an end of the scale beyond the limit could pull the mean across it: none is below a
         # limit that is the lowest score.
         end_beyond = low if estimate.value > limit else high
-        if end_beyond is not None and abs(end_beyond - limit) > NEAR and not no_evidence:
+        if (
+            end_beyond is not None
+            and abs(end_beyond - limit) > NEAR
+            and not no_evidence
+        ):
             needed = None
             if low is not None and high is not None:
                 needed = _items_on_scale(scores, limit, end_beyond, high - low)
@@ -359,7 +387,9 @@ def _rare_scores(
     return f"{items} may have too few {rare} scores by chance, so the true value may be {side}"
 
 
-def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> int | None:
+def _items_on_scale(
+    scores: Floats, limit: float, end: float, width: float
+) -> int | None:
     """Estimate how many items like these would show on which side of the limit the mean is.
 
     `end` is the end of the scale beyond the limit, `width` its length. None if the mean is at the
@@ -385,7 +415,9 @@ def _items_on_scale(scores: Floats, limit: float, end: float, width: float) -> i
     n_items = float(MIN_INTERVAL_ITEMS)
     for _ in range(_T_STEPS):
         degrees_of_freedom = int(min(n_items, _MANY)) - 1
-        tries = t_quantile(ALPHA / 2, degrees_of_freedom) ** 2 * tries_per_squared_quantile
+        tries = (
+            t_quantile(ALPHA / 2, degrees_of_freedom) ** 2 * tries_per_squared_quantile
+        )
         n_items = max(MIN_INTERVAL_ITEMS, tries / tries_per_item)
     needed = ceil(max(against_rare, n_items))
     if variance > 0:

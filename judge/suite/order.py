@@ -85,7 +85,9 @@ class Order(Case):
                 "better names a system of the data; beside text, write better: {output: ...}"
             )
         elif self.system:
-            self.mistake("better and worse name the systems; leave system out", "system")
+            self.mistake(
+                "better and worse name the systems; leave system out", "system"
+            )
 
     def inline(self) -> Mapping[str, Mapping[str, Any]]:
         inline: dict[str, Mapping[str, Any]] = {}
@@ -131,7 +133,9 @@ class Order(Case):
             if both_texts <= available:
                 with_both.append(sample)
         if not with_both:
-            raise ConfigError(f"none of these items has a text of both {better!r} and {worse!r}")
+            raise ConfigError(
+                f"none of these items has a text of both {better!r} and {worse!r}"
+            )
         return with_both
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
@@ -303,7 +307,9 @@ class Order(Case):
                     lost.append((generation, system, opponent))
         return lost
 
-    def _describe_flips(self, items: Mapping[str, Sequence[str]], case_scores: CaseScores) -> str:
+    def _describe_flips(
+        self, items: Mapping[str, Sequence[str]], case_scores: CaseScores
+    ) -> str:
         """Say how many answers depend on which text was shown first, "" if none."""
         label_of_tie = tie_label(case_scores.column)
         n_answers = 0
@@ -321,13 +327,17 @@ class Order(Case):
             return ""
         return f"the order shown changed {n_flipped:,} of {plural(n_answers, 'answer')}"
 
-    def _test_lead(self, items: Sequence[Parts], even: float, context: CaseContext) -> _LeadTests:
+    def _test_lead(
+        self, items: Sequence[Parts], even: float, context: CaseContext
+    ) -> _LeadTests:
         """Test the lead against the margin, and against no lead, which is `even`.
 
         Several items are a sample of others, so this needs as many as the tests of a report.
         """
         limits = (even + self.margin, even)
-        margin, zero = mean(items, *limits, n_resamples=context.n_resamples, seed=context.seed)
+        margin, zero = mean(
+            items, *limits, n_resamples=context.n_resamples, seed=context.seed
+        )
         # One item is no sample of others, so its draws decide.
         if len(items) == 1:
             return _LeadTests(margin, zero)
@@ -360,7 +370,9 @@ class Order(Case):
         """
         if column.low is not None and column.high is not None:
             largest_lead = column.high - column.low
-            return with_bounds_of_equal_items(margin, self.margin, -largest_lead, largest_lead)
+            return with_bounds_of_equal_items(
+                margin, self.margin, -largest_lead, largest_lead
+            )
         if margin.estimate.value <= NEAR:
             return margin
         untested = f"{ALL_EQUAL}, so the margin is not tested"

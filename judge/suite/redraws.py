@@ -221,7 +221,9 @@ class Redraws:
             positions_by_column.setdefault(column_name, []).append(position)
         priors: dict[int, Floats] = {}
         for positions in positions_by_column.values():
-            column_priors = _fitted_priors([self._draws[position] for position in positions])
+            column_priors = _fitted_priors(
+                [self._draws[position] for position in positions]
+            )
             priors.update(zip(positions, column_priors, strict=True))
         return priors
 
@@ -240,7 +242,9 @@ class Redraws:
                 continue
             column = self._column_by_name[row.column]
             n_new_draws = n_draws or draws.n
-            rows.append(draws.redrawn(row, column, n_new_draws, shares[position], random))
+            rows.append(
+                draws.redrawn(row, column, n_new_draws, shares[position], random)
+            )
         return [*rows, *panel_rows(self._result.table.columns, rows)]
 
     def sources(self, texts: Iterable[Text]) -> list[str]:
@@ -272,7 +276,9 @@ class Redraws:
                 numbered_item = _numbered(sample.item, number)
                 samples.append(replace(sample, item=numbered_item, cluster=cluster))
             observed_rows = self._rows_by_source.get(source, ())
-            all_rows += [replace(row, item=_numbered(row.item, number)) for row in observed_rows]
+            all_rows += [
+                replace(row, item=_numbered(row.item, number)) for row in observed_rows
+            ]
         scores, failures = split_rows(all_rows)
         table = Table(tuple(samples), self._result.table.columns, scores, failures)
         return replace(self._result, table=table)
@@ -303,7 +309,9 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
     return [weight * shape for shape in shapes]
 
 
-def _log_likelihood(draws: Sequence[_Draws], shapes: Sequence[Floats], weight: float) -> float:
+def _log_likelihood(
+    draws: Sequence[_Draws], shapes: Sequence[Floats], weight: float
+) -> float:
     """Return the log likelihood of all draws under priors of this weight, up to a constant."""
     log_likelihood = 0.0
     for each, shape in zip(draws, shapes, strict=True):

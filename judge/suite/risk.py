@@ -28,7 +28,9 @@ class CaseRisk:
     @property
     def risk(self) -> float | None:
         """The larger of both shares, None if both are unknown."""
-        known_shares = [share for share in (self.same_texts, self.other_items) if share is not None]
+        known_shares = [
+            share for share in (self.same_texts, self.other_items) if share is not None
+        ]
         return max(known_shares, default=None)
 
 

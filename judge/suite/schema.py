@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+)
 
 from judge.config import RunConfig, json_schema, run_options
 from judge.core.budget import Budget
@@ -34,7 +40,9 @@ def _parse_share(value: Any) -> tuple[float, bool]:
     match = _SHARE.fullmatch(value.strip()) if isinstance(value, str) else None
     percent = float(match[1]) if match else None
     if percent is None or percent > 100:
-        raise ValueError("write a number of judgments, such as 0, or a share of them, such as 2%")
+        raise ValueError(
+            "write a number of judgments, such as 0, or a share of them, such as 2%"
+        )
     return percent / 100, True
 
 
@@ -46,7 +54,9 @@ def _parse_dollars(value: Any) -> Budget:
     except ValidationError:
         budget = None
     if budget is None or budget.unit != "usd":
-        raise ValueError("write dollars, such as 0.50usd; tokens: is the limit of tokens")
+        raise ValueError(
+            "write dollars, such as 0.50usd; tokens: is the limit of tokens"
+        )
     return budget
 
 
@@ -63,13 +73,15 @@ class Limits(Keys):
     """The limits of a whole suite."""
 
     failures: Annotated[int | str, BeforeValidator(_check_share)] = Field(
-        default=0, description="Failed judgments: a number, or a share such as 2% (default: 0)."
+        default=0,
+        description="Failed judgments: a number, or a share such as 2% (default: 0).",
     )
     tokens: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=None, description="Input tokens of one judgment."
     )
     cost: Dollars | None = Field(
-        default=None, description="Price of all judgments without a cache, such as 0.50usd."
+        default=None,
+        description="Price of all judgments without a cache, such as 0.50usd.",
     )
 
     def most_failures(self, judgments: int) -> float:
@@ -86,7 +98,9 @@ class Limits(Keys):
 
 def _check_not_empty(cases: tuple[Expectation, ...]) -> tuple[Expectation, ...]:
     if not cases:
-        raise ValueError("write at least one, such as - {criterion: relevance, expect: {min: 3}}")
+        raise ValueError(
+            "write at least one, such as - {criterion: relevance, expect: {min: 3}}"
+        )
     return cases
 
 
@@ -99,7 +113,9 @@ class Spec(Keys):
     undecided: Policy | None = Field(
         default=None, description="For all cases (default: fail; for drift: pass)."
     )
-    limits: Limits = Field(default_factory=Limits, description="Limits of the whole suite.")
+    limits: Limits = Field(
+        default_factory=Limits, description="Limits of the whole suite."
+    )
     cases: Annotated[tuple[Expectation, ...], AfterValidator(_check_not_empty)] = Field(
         description="The expectations.", json_schema_extra={"minItems": 1}
     )
@@ -126,9 +142,13 @@ class Suite:
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a suite's file; docs/suite.schema.json is its text."""
-    document = json_schema(Spec, "judge.suite/1", "Cases that a judge's scores have to meet.")
+    document = json_schema(
+        Spec, "judge.suite/1", "Cases that a judge's scores have to meet."
+    )
     run_document = json_schema(RunConfig, "", "")
-    options = {option_name: run_document["properties"][option_name] for option_name in OPTIONS}
+    options = {
+        option_name: run_document["properties"][option_name] for option_name in OPTIONS
+    }
     properties = options | document["properties"]
     definitions = run_document["$defs"] | document["$defs"]
     return document | {"properties": properties, "$defs": definitions}

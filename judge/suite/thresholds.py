@@ -51,10 +51,12 @@ class Range(AnyOf):
     hint = "write min, max or both; or label; or expect: pass"
 
     min: Number | None = Field(
-        default=None, description="The score, or the mean over the texts, is at least this."
+        default=None,
+        description="The score, or the mean over the texts, is at least this.",
     )
     max: Number | None = Field(
-        default=None, description="The score, or the mean over the texts, is at most this."
+        default=None,
+        description="The score, or the mean over the texts, is at most this.",
     )
 
     @model_validator(mode="after")
@@ -146,7 +148,9 @@ class ScoreRange(Case):
         # The evidence is the same for both ends.
         first_test = tests[0]
         replies = one_value if first_test.single else ""
-        reason = joined(decision.reason, replies, first_test.alike, flakiness.description, lacking)
+        reason = joined(
+            decision.reason, replies, first_test.alike, flakiness.description, lacking
+        )
         return Decision(
             decision.status,
             reason,
@@ -172,12 +176,16 @@ class ScoreRange(Case):
             if min(sign * distance for distance in mean_test.ends) < -NEAR:
                 sides_reached.append(side)
         decision = worst(decisions)
-        has_evidence = not any(test.too_few_reason or test.rare_scores for test in tests)
+        has_evidence = not any(
+            test.too_few_reason or test.rare_scores for test in tests
+        )
         if decision.status == "undecided" and self._is_exact and has_evidence:
             # An interval around an exact value is never inside the range.
             sides = " and ".join(sides_reached)
             value = short(self.expect.min or 0.0)
-            reason = f"the interval reaches {sides} {value}: allow a range with min and max"
+            reason = (
+                f"the interval reaches {sides} {value}: allow a range with min and max"
+            )
             return replace(decision, reason=reason)
         return decision
 
@@ -199,7 +207,9 @@ class ScoreRange(Case):
 
     def limit_text(self) -> str:
         end_by_key = {"min": self.expect.min, "max": self.expect.max}
-        written = [f"{key}: {short(end)}" for key, end in end_by_key.items() if end is not None]
+        written = [
+            f"{key}: {short(end)}" for key, end in end_by_key.items() if end is not None
+        ]
         return ", ".join(written)
 
     def _tests(
@@ -243,11 +253,15 @@ class ScoreRange(Case):
             upper_bound = min(upper_bound, column.high)
         return replace(estimate, low=lower_bound, high=upper_bound)
 
-    def _flakiness(self, case_scores: CaseScores, text: Text, estimate: Estimate) -> Flakiness:
+    def _flakiness(
+        self, case_scores: CaseScores, text: Text, estimate: Estimate
+    ) -> Flakiness:
         """Return the share of single replies that would turn the verdict."""
         outside_shares: list[float] = []
         for score, column in case_scores.each(*text):
-            share = flip_probability(score, self.expect.__contains__, label_values(column))
+            share = flip_probability(
+                score, self.expect.__contains__, label_values(column)
+            )
             if share is None:
                 return Flakiness()
             outside_shares.append(share)
@@ -293,7 +307,11 @@ class Passes(Case):
         return keys.get("expect") == "pass"
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        hint = ", or write expect: {label: pass}" if "pass" in criterion.scale.labels else ""
+        hint = (
+            ", or write expect: {label: pass}"
+            if "pass" in criterion.scale.labels
+            else ""
+        )
         _require_pass_at(criterion, hint)
 
     def describe(self) -> str:

@@ -61,7 +61,10 @@ class Mistakes:
         mistakes = sorted(self._at_lines)
         if not mistakes:
             return
-        lines = [f"{self.path}:{line}: {message}" for line, message in mistakes[:_MAX_MISTAKES]]
+        lines = [
+            f"{self.path}:{line}: {message}"
+            for line, message in mistakes[:_MAX_MISTAKES]
+        ]
         n_hidden = len(mistakes) - len(lines)
         if n_hidden:
             lines.append(f"{self.path}: {n_hidden} more")
@@ -155,10 +158,14 @@ class YamlSource(Mistakes):
     def _check_key(self, key: yaml.Node, *, in_criterion: bool) -> None:
         """Report a key that is not text."""
         # A criterion describes its levels as in a file of its own: `levels: {1: It is rude.}`.
-        is_level = in_criterion and key.tag == _INTEGER_TAG and _DECIMAL.fullmatch(key.value)
+        is_level = (
+            in_criterion and key.tag == _INTEGER_TAG and _DECIMAL.fullmatch(key.value)
+        )
         if key.tag not in (_TEXT_TAG, _MERGE_TAG) and not is_level:
             key_name = one_line(str(key.value), _LONGEST_KEY)
-            message = f"the key {key_name}: YAML does not read it as text; put it in quotes"
+            message = (
+                f"the key {key_name}: YAML does not read it as text; put it in quotes"
+            )
             self.add(message, key.start_mark.line + 1)
 
     def checked(self, model: type[Model], values: Mapping[str, Any]) -> Model:
@@ -182,7 +189,9 @@ class YamlSource(Mistakes):
         if location[:1] == ("cases",):
             # Pydantic's third part names the expectation and is no key of the file.
             location = (*location[:2], *location[3:])
-        key_names = [key_or_index for key_or_index in location if isinstance(key_or_index, str)]
+        key_names = [
+            key_or_index for key_or_index in location if isinstance(key_or_index, str)
+        ]
         key = key_names[-1] if key_names else ""
         if refused.kind == MISTAKE:
             yield refused.context["message"], (*location, *refused.context["keys"])
@@ -220,7 +229,9 @@ class YamlSource(Mistakes):
                 location,
             )
         else:
-            required = [" and ".join(required_keys(expectation)) for expectation in EXPECTATIONS]
+            required = [
+                " and ".join(required_keys(expectation)) for expectation in EXPECTATIONS
+            ]
             *others, last = dict.fromkeys(required)
             yield f"no expectation: write {', '.join(others)}, or {last}", location
 
@@ -236,11 +247,15 @@ class YamlSource(Mistakes):
             for required_key in required_keys(expectation):
                 if keys.get(required_key) is not None:
                     selecting_keys[required_key] = None
-        located = [f"{key} (line {self.line(*location, key)})" for key in selecting_keys]
+        located = [
+            f"{key} (line {self.line(*location, key)})" for key in selecting_keys
+        ]
         return " and ".join(located)
 
 
-def _entry(node: yaml.MappingNode, key_name: int | str) -> tuple[yaml.Node, yaml.Node] | None:
+def _entry(
+    node: yaml.MappingNode, key_name: int | str
+) -> tuple[yaml.Node, yaml.Node] | None:
     """Return the last key of this name and its value."""
     for key, value in reversed(node.value):
         if key.value == key_name:

@@ -42,7 +42,9 @@ _AFTER_NUMBERS = word_set(  # 1990 г., XX в., 5 тыс. человек, 1990 r
     "г гг в вв р рр н.э тыс млн млрд руб коп чел экз км мин сек час тис грн "
     "r w tys mln mld zł tis mil hod př.n.l π.Χ μ.Χ"
 )
-_OFTEN_LAST = word_set("д.р др пр т.д т.п тп тд ін itd itp apod atd stb dll dsb vb ecc κ.λπ κλπ")
+_OFTEN_LAST = word_set(
+    "д.р др пр т.д т.п тп тд ін itd itp apod atd stb dll dsb vb ecc κ.λπ κλπ"
+)
 _STARTERS = word_set(  # words that begin a sentence far more often than a name
     "the this that it he she we they "
     "он она оно они это этот эта эти в во на но а и после затем потом с со по при для как когда "
@@ -59,9 +61,13 @@ _STARTERS = word_set(  # words that begin a sentence far more often than a name
     "ο η το οι τα στη στην στο και αλλά μετά"
 )
 _VIETNAMESE_TITLE = word_set("ts gs bs ks ls tx tt q p")
-_NUMBER = re.compile(r"(?:\d[\d.,–-]*|[IVXLC]+|[ІХ]+)\Z").fullmatch  # 1990, 5,3, 1941–1945, XX
+_NUMBER = re.compile(
+    r"(?:\d[\d.,–-]*|[IVXLC]+|[ІХ]+)\Z"
+).fullmatch  # 1990, 5,3, 1941–1945, XX
 _WORD_BEFORE = re.compile(r"(\S+)\s+\S+\Z").search  # the 1990 of "в 1990 г"
-_THAI = re.compile("[\u0e01-\u0e4e\u0e81-\u0ecd]").match  # a letter of Thai or Lao, such as ศ
+_THAI = re.compile(
+    "[\u0e01-\u0e4e\u0e81-\u0ecd]"
+).match  # a letter of Thai or Lao, such as ศ
 # т, т.д; not ASCII, which other rules decide
 _ONE_OR_TWO_LETTERS = re.compile(r"[^\W\d_]\.?[^\W\d_]?").fullmatch
 

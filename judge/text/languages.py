@@ -124,9 +124,7 @@ MARKS = (
 )
 # Thai, Lao, Burmese and Khmer put no space between words. A cluster is a consonant with its vowels
 # and marks: Thai and Lao vowels before and after it, and consonants that are written below it.
-CLUSTERED = (
-    "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
-)
+CLUSTERED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
 CLUSTER = (
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?(?=\w)[{CLUSTERED}]"
     rf"(?:[\u1039\u17d2](?=\w)[{CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{CLUSTERED}])*"
@@ -163,7 +161,9 @@ _ENGLISH = word_set(  # words that few other languages have
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
 _LOOK_AT_EACH = 2_000  # so that one long text does not speak for all
-_OWN_SHARE = 0.1  # Japanese prose has about half of kana; a の in a Chinese title has far less
+_OWN_SHARE = (
+    0.1  # Japanese prose has about half of kana; a の in a Chinese title has far less
+)
 
 
 def detect_language(texts: Iterable[str]) -> str:
@@ -242,10 +242,14 @@ def han_writing(text: str) -> str:
     counts = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))
     rare_by_writing: dict[str, int] = {}
     for writing, frequent in _frequent_characters().items():
-        rare = [count for character, count in counts.items() if character not in frequent]
+        rare = [
+            count for character, count in counts.items() if character not in frequent
+        ]
         rare_by_writing[writing] = sum(rare)
     fewest = min(rare_by_writing.values())
-    likely = [writing for writing, n_rare in rare_by_writing.items() if n_rare == fewest]
+    likely = [
+        writing for writing, n_rare in rare_by_writing.items() if n_rare == fewest
+    ]
     if len(likely) > 1 and "ja" in likely:
         return ""
     return likely[0]
@@ -262,7 +266,9 @@ def _form_letters() -> dict[str, frozenset[str]]:
     forms: dict[str, frozenset[str]] = {}
     for writing, codec in other_codec.items():
         frequent = _frequent_characters()[writing]
-        forms[writing] = frozenset(char for char in frequent if not char.encode(codec, "ignore"))
+        forms[writing] = frozenset(
+            char for char in frequent if not char.encode(codec, "ignore")
+        )
     return forms
 
 
@@ -365,7 +371,9 @@ def _words_by_language(text: str) -> dict[str, float]:
     """
     if text.isascii():
         return {DEFAULT_LANGUAGE: len(_OTHER_WORD.findall(text))}
-    n_letters = {letters: len(pattern.findall(text)) for letters, pattern in _LETTERS_OF.items()}
+    n_letters = {
+        letters: len(pattern.findall(text)) for letters, pattern in _LETTERS_OF.items()
+    }
     n_words: dict[str, float] = {}
     rest = text
     for language in BY_SCRIPT:
@@ -483,7 +491,9 @@ def normal(text: str) -> str:
     normalized = unicodedata.normalize("NFKC", text)
     if not _CJK(normalized):
         return normalized
-    return _NO_WIDE_MARKS.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
+    return _NO_WIDE_MARKS.sub(
+        lambda match: unicodedata.normalize("NFKC", match.group()), text
+    )
 
 
 def cut_words(text: str) -> list[str]:

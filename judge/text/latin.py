@@ -61,7 +61,9 @@ _FUNCTION_WORDS = {
         "og det som en et er på av af for med den ikke til har jeg vi de dag går fra eller "
         "meget blev ble"
     ),
-    "Finnish": ("ja on ei se että oli ovat mutta kun myös hän tänään eilen hyvin joka tämä mukaan"),
+    "Finnish": (
+        "ja on ei se että oli ovat mutta kun myös hän tänään eilen hyvin joka tämä mukaan"
+    ),
     "Estonian": "ja ei et oli aga kui ka see on täna eile väga",
     "Hungarian": "az egy és hogy nem is van volt meg ma tegnap nagyon de ez csak mert",
     "Polish": (

@@ -24,7 +24,9 @@ _ends_in_consonant = re.compile(f"(?:{_C})?+(?:{_V}{_C})*+").fullmatch
 _m_over_0 = re.compile(f"(?:{_C})?+{_V}{_C}").match  # trees, but not tree
 _m_over_1 = re.compile(f"(?:{_C})?+{_V}{_C}{_V}{_C}").match  # privates, but not trees
 _m_is_1 = re.compile(f"(?:{_C})?+{_V}{_C}(?:{_V})?+").fullmatch  # trees, oaten
-_short = re.compile(f"{_C}[aeiouy][^aeiouwxy]").fullmatch  # m = 1 and *o: hop, but not snow
+_short = re.compile(
+    f"{_C}[aeiouy][^aeiouwxy]"
+).fullmatch  # m = 1 and *o: hop, but not snow
 # NLTK adds words of two letters, such as "at".
 _short_nltk = re.compile(f"{_C}[aeiouy][^aeiouwxy]|[aeiou][^aeiou]").fullmatch
 
@@ -51,10 +53,24 @@ _STEP_2_OF_155 = _by_ending(_PAPER_2 + "logi>log")
 _STEP_3 = _by_ending("icate>ic ative> alize>al iciti>ic ical>ic ful> ness>")
 _STEP_4 = _by_ending(_PAPER_4 + "ion> ement> ment> ent>")
 # In the order in which `stem155` applies them.
-_STEP_4_OF_155 = (_by_ending(_PAPER_4), _by_ending("ement> ment> ent>"), _by_ending("ion>"))
+_STEP_4_OF_155 = (
+    _by_ending(_PAPER_4),
+    _by_ending("ement> ment> ent>"),
+    _by_ending("ion>"),
+)
 
 # NLTK's irregular words.
-_UNCHANGED = ("news", "inning", "outing", "canning", "proceed", "exceed", "succeed", "howe", "sky")
+_UNCHANGED = (
+    "news",
+    "inning",
+    "outing",
+    "canning",
+    "proceed",
+    "exceed",
+    "succeed",
+    "howe",
+    "sky",
+)
 _IRREGULAR = {word: word for word in _UNCHANGED} | {
     "skies": "sky",
     "dying": "die",

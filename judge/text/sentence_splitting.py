@@ -50,7 +50,9 @@ _CANDIDATE = re.compile(
     rf"[{_CLOSERS}]*+(?:{_FRENCH_CLOSER})?+\s+(?!{_SPACED_CLOSER}))"
 )
 # The opening mark of each closing one: 」 has 「.
-_OPENS = {closing: opening for row in LANGUAGES.values() for opening, closing in row.quotes}
+_OPENS = {
+    closing: opening for row in LANGUAGES.values() for opening, closing in row.quotes
+}
 _MARKS_OF_QUOTES = "".join((*_OPENS.values(), *_OPENS))
 # A mark that opens or closes: 「, ）, “.
 _BRACKET = re.compile(f"[{_MARKS_OF_QUOTES}]")
@@ -72,13 +74,17 @@ _PARTICLES = (
 _ANY_PARTICLE = "|".join(_PARTICLES)
 _PARTICLE = f"(?:{_ANY_PARTICLE})"
 # The が of モーニング娘。が, and the の of けいおん！の.
-_NAME_GOES_ON = re.compile(f"(?<=[{_NOUN}][。．｡]){_PARTICLE}|(?<=[！？!?]){_PARTICLE}").match
+_NAME_GOES_ON = re.compile(
+    f"(?<=[{_NOUN}][。．｡]){_PARTICLE}|(?<=[！？!?]){_PARTICLE}"
+).match
 
 # The words and numbers before and after a full stop.
 _LONGEST_BEFORE = 40  # characters before a stop; no abbreviation is longer
 _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]+\Z").search  # the Dr of "(Dr"
 _NEXT_WORD = re.compile(r"[\"'“‘«(\[]*([\w’']*)").match  # the It's of “It's
-_LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch  # 12, (b, iv
+_LIST_MARK = re.compile(
+    r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})"
+).fullmatch  # 12, (b, iv
 _DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search  # 2024. 5. 3
 _DAY = re.compile(r"\d{1,2}\.").match  # the 5. of "3. 5. 2024"
 # A German ordinal: am 3, der 2; not "I am 3".
@@ -209,7 +215,9 @@ def _quoted_spans(line: str) -> list[tuple[int, int]]:
     return spans
 
 
-def _stop_ends(line: str, start: int, match: re.Match[str], quoted: list[tuple[int, int]]) -> bool:
+def _stop_ends(
+    line: str, start: int, match: re.Match[str], quoted: list[tuple[int, int]]
+) -> bool:
     """Return whether the stops that `_CANDIDATE` matched end the sentence that begins at `start`.
 
     `quoted` are the spans of quotations and brackets (`_quoted_spans`).
@@ -242,7 +250,9 @@ def _spaced_stop_ends(line: str, start: int, match: re.Match[str]) -> bool:
     return stops != "." or not _belongs_to_word(line, start, match.start(), next_start)
 
 
-def _opening_around(line: str, match: re.Match[str], quoted: list[tuple[int, int]]) -> str:
+def _opening_around(
+    line: str, match: re.Match[str], quoted: list[tuple[int, int]]
+) -> str:
     """Return the mark that opens the quotation or bracket around a stop, "" if none is."""
     index = bisect(quoted, (match.start(), 0)) - 1
     if index < 0:
@@ -306,14 +316,18 @@ def _is_ordinal(number: str, before: str, following: str) -> bool:
     """Return whether a number with a full stop is an ordinal: am 3. Mai, 19. Jahrhundert."""
     if _ORDINAL(before):
         return True
-    is_month = following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
+    is_month = (
+        following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
+    )
     return len(number) <= 2 and is_month
 
 
 def _is_never_last(word: str) -> bool:
     """Return whether a word is an abbreviation that ends no sentence: Dr., vs., MM."""
     if word.lower() in _NEVER_LAST:
-        return word != "maj"  # Danish for May; only with a capital it is a title: Maj. Smith
+        return (
+            word != "maj"
+        )  # Danish for May; only with a capital it is a title: Maj. Smith
     return word in _NEVER_LAST_SMALL or word == "MM"
 
 

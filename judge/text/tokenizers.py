@@ -94,9 +94,13 @@ def _mecab(module: str, dictionary: str) -> Analyse:
         output = tagger.parse(text.replace("\0", " "))
         tokens_with_tags: list[tuple[str, list[str]]] = []
         for line in output.split("\n"):
-            surface, tab, tags = line.partition("\t")  # "日本\t名詞,固有名詞,…", and at last "EOS"
+            surface, tab, tags = line.partition(
+                "\t"
+            )  # "日本\t名詞,固有名詞,…", and at last "EOS"
             if tab:
-                tokens_with_tags += [(token, tags.split(",")) for token in surface.split()]
+                tokens_with_tags += [
+                    (token, tags.split(",")) for token in surface.split()
+                ]
         return tokens_with_tags
 
     return analyse
@@ -186,7 +190,9 @@ TOOLS: Mapping[str, Tool] = {
         _CJK,
         _LONGEST_OF_MECAB,
     ),
-    "zh-words": Tool(_rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK, 10**9),
+    "zh-words": Tool(
+        _rjieba, ("rjieba",), ("rjieba",), "zh-rjieba{0}-nohmm", _CJK, 10**9
+    ),
     "sudachi": Tool(
         _sudachi,
         ("sudachipy", "sudachidict_core"),

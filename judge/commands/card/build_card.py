@@ -37,7 +37,13 @@ from judge.commands.card.probes import (
     verbosity_bias,
     wording_sensitivity,
 )
-from judge.commands.card.reactions import Reaction, moves_half, reaction, succeeded, value_of
+from judge.commands.card.reactions import (
+    Reaction,
+    moves_half,
+    reaction,
+    succeeded,
+    value_of,
+)
 from judge.commands.card.verdict import criterion_verdicts, verdict_sentences
 from judge.core.failure_kinds import failure_kind
 from judge.core.format import listed, number, percent, plural, signed
@@ -113,7 +119,9 @@ def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
     for finding in filter(is_notable, findings):
         biases[finding.probe, finding.measure].append(finding)
     for similar in biases.values():
-        similar.sort(key=lambda finding: (not finding.significant, -_bias_size(finding)))
+        similar.sort(
+            key=lambda finding: (not finding.significant, -_bias_size(finding))
+        )
         largest, *more = similar
         others = []
         for finding in more:
@@ -155,7 +163,10 @@ def _damage_verdicts(
             yield severity, f"{criterion_name} {verb} {evidence}."
     for criterion_name, matching in others.items():
         evidence = _evidence(matching, columns[criterion_name])
-        yield _DOUBTFUL, f"{criterion_name} also reacts to damage of other criteria: {evidence}."
+        yield (
+            _DOUBTFUL,
+            f"{criterion_name} also reacts to damage of other criteria: {evidence}.",
+        )
 
 
 def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
@@ -186,7 +197,9 @@ def _attack_verdicts(
 
     The criterion that an attack gains most from comes first.
     """
-    scored = [cell for cell in attacks if not cell.control and cell.mean_change is not None]
+    scored = [
+        cell for cell in attacks if not cell.control and cell.mean_change is not None
+    ]
     cells_by_attack: dict[str, list[SensitivityCell]] = {}
     for cell in scored:
         cells_by_attack.setdefault(cell.change, []).append(cell)
@@ -229,7 +242,11 @@ def _successful_attack(
     columns: Mapping[str, Column],
 ) -> Verdict:
     """Return the verdict on an attack that changes the scores of some criteria."""
-    tested = [cell for cell in successes if cell.mean_change and is_significant(cell.mean_change)]
+    tested = [
+        cell
+        for cell in successes
+        if cell.mean_change and is_significant(cell.mean_change)
+    ]
 
     def order(cell: SensitivityCell) -> tuple[bool, float]:
         return cell not in tested, -value_of(cell.rate)
@@ -303,7 +320,9 @@ def build_card(
     lines = card_lines(measurements)
     criteria = criterion_verdicts(lines, evidence)
     verdict = " ".join(verdict_sentences(criteria, lines))
-    observations = summarize(damage_cells, attack_cells, findings, evidence.columns, scoreless)
+    observations = summarize(
+        damage_cells, attack_cells, findings, evidence.columns, scoreless
+    )
     people = [finding.rated for finding in evidence.people.values()]
     notes = _notes(evidence, tested, judgments, failures)
     counts = {"judgments": judgments, "failed": n_failed}
@@ -407,7 +426,10 @@ def _bias_probes(
     }
     reasons = _reasons_without_finding(evidence)
     # A bias without a reason is an error here, so that none is left out.
-    return {probe_name: (biases, reasons[probe_name]) for probe_name, biases in findings.items()}
+    return {
+        probe_name: (biases, reasons[probe_name])
+        for probe_name, biases in findings.items()
+    }
 
 
 def _reasons_without_finding(evidence: CardEvidence) -> dict[str, str]:
@@ -459,7 +481,9 @@ def _notes(
     texts = len({sample.item for sample in evidence.originals})
     too_small = []
     for name, estimates in tested.items():
-        tests = sum(estimate is not None and estimate.p is not None for estimate in estimates)
+        tests = sum(
+            estimate is not None and estimate.p is not None for estimate in estimates
+        )
         least = min_items_for_significance(tests)
         if texts < least:
             too_small.append(f"{name} needs at least {least}")
@@ -471,13 +495,18 @@ def _notes(
     failed = failures.total()
     if failed >= _NOTED_FAILURES * judgments > 0:
         kinds = listed(
-            [f"{count:,} {failure_kind(kind)}" for kind, count in failures.most_common(3)]
+            [
+                f"{count:,} {failure_kind(kind)}"
+                for kind, count in failures.most_common(3)
+            ]
         )
         share = percent(failed / judgments)
-        unscored = (
-            f"{failed:,} of {plural(judgments, 'judgment')} ({share}) have no score: {kinds}."
+        unscored = f"{failed:,} of {plural(judgments, 'judgment')} ({share}) have no score: {kinds}."
+        others = (
+            " Estimates from scores are about the others only."
+            if failed < judgments
+            else ""
         )
-        others = " Estimates from scores are about the others only." if failed < judgments else ""
         yield f"{unscored}{others}"
     endless = [
         name
@@ -508,7 +537,9 @@ def _info(evidence: CardEvidence, seed: int) -> dict[str, Any]:
         "language": evidence.language,
         "criteria": criteria_info,
         "texts": len(evidence.originals),
-        "texts_by_change": dict(Counter(sample.system for sample in evidence.changed.samples)),
+        "texts_by_change": dict(
+            Counter(sample.system for sample in evidence.changed.samples)
+        ),
         "natural_texts": len(evidence.natural.samples) if evidence.natural else 0,
         "detected": DETECTED,
         "seed": seed,

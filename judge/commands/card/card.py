@@ -105,10 +105,12 @@ class CardEvidence:
     def criteria(self, table: Table) -> list[tuple[str, Column]]:
         """Return the columns of a table with the names of their criteria."""
         criterion_by_column = {
-            column.name: criterion_name for criterion_name, column in self.columns.items()
+            column.name: criterion_name
+            for criterion_name, column in self.columns.items()
         }
         return [
-            (criterion_by_column.get(column.name, column.name), column) for column in table.columns
+            (criterion_by_column.get(column.name, column.name), column)
+            for column in table.columns
         ]
 
     def changes(self, column: Column, change_names: Sequence[str]) -> Floats:
@@ -254,7 +256,9 @@ class CardLine:
         return next((cell for cell in self.cells if cell.criterion == self.worst), None)
 
 
-Level = Literal["good enough", "good enough with reservations", "not shown", "not good enough"]
+Level = Literal[
+    "good enough", "good enough with reservations", "not shown", "not good enough"
+]
 
 
 @dataclass(frozen=True, slots=True)

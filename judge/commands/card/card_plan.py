@@ -121,7 +121,9 @@ def plan_card(
     rows = load_texts(config, source)[: config.limit]
     prompt_language_of_rows, _ = prompt_language.choose_prompt_language(config, rows)
     language = prompt_language_of_rows.name
-    names = criteria.default_criteria(rows) if config.criteria is None else config.criteria
+    names = (
+        criteria.default_criteria(rows) if config.criteria is None else config.criteria
+    )
     loaded = _load_criteria(names, custom_criteria or {}, language)
     # Before items are chosen, because a rating of a text outside the sample is no error.
     with_criteria = config.model_copy(update={"criteria": names})
@@ -294,7 +296,8 @@ def _with_wording_run(card_plan: CardPlan) -> CardPlan:
     for criterion in card_plan.criteria:
         try:
             paraphrases += [
-                criteria.paraphrase(criterion, wording) for wording in criteria.PARAPHRASES
+                criteria.paraphrase(criterion, wording)
+                for wording in criteria.PARAPHRASES
             ]
         except CriterionError as error:
             reasons[f"wording of {criterion.name}"] = str(error)
@@ -322,7 +325,9 @@ def _with_question_run(card_plan: CardPlan) -> CardPlan:
                 # The plan states the cost before the judge has written any wording.
                 wordings = stand_ins(criterion)
                 if card_plan.judge.decides:
-                    raise CriterionError("its header has none, and a decision endpoint writes none")
+                    raise CriterionError(
+                        "its header has none, and a decision endpoint writes none"
+                    )
                 unwritten.append(criterion)
             rephrased += criteria.with_questions(criterion, wordings)
         except CriterionError as error:
@@ -341,7 +346,9 @@ def _with_repeats(card_plan: CardPlan) -> CardPlan:
         return card_plan.without({"repeats": reason})
     for temperature in TEMPERATURES:
         sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
-        run = prepare_run(card_plan, card_plan.texts.originals, card_plan.criteria, **sampling)
+        run = prepare_run(
+            card_plan, card_plan.texts.originals, card_plan.criteria, **sampling
+        )
         card_plan = card_plan.with_run(_REPEATS.format(temperature), run)
     return card_plan
 
@@ -353,9 +360,13 @@ def _with_position_run(card_plan: CardPlan) -> CardPlan:
     builtin = criteria.builtin(card_plan.config.language or "en", pairwise=True)
     builtin_by_name = {criterion.name: criterion for criterion in builtin}
     # In the order of the card's criteria.
-    pairwise = {name: builtin_by_name[name] for name in names if name in builtin_by_name}
+    pairwise = {
+        name: builtin_by_name[name] for name in names if name in builtin_by_name
+    }
     if not texts.others:
-        return card_plan.without({"position": "no item has different texts of two systems"})
+        return card_plan.without(
+            {"position": "no item has different texts of two systems"}
+        )
     if not pairwise:
         reason = f"there is no pairwise criterion called {' or '.join(names)}"
         return card_plan.without({"position": reason})
@@ -374,11 +385,15 @@ def _with_position_run(card_plan: CardPlan) -> CardPlan:
         if criterion_name in unequal:
             reasons[f"position by {criterion_name}"] = unequal[criterion_name]
         elif criterion_name not in pairwise:
-            reasons[f"position by {criterion_name}"] = "no pairwise criterion has this name"
+            reasons[f"position by {criterion_name}"] = (
+                "no pairwise criterion has this name"
+            )
     return card_plan.without(reasons).with_run(PAIRS, run)
 
 
-def _prepare_comparison(card_plan: CardPlan, pairwise: Mapping[str, Criterion]) -> PreparedRun:
+def _prepare_comparison(
+    card_plan: CardPlan, pairwise: Mapping[str, Criterion]
+) -> PreparedRun:
     """Prepare the run that compares two texts of each item. Raises JudgeError."""
     settings = {
         **dict(card_plan.config),
@@ -397,7 +412,9 @@ def _prepare_comparison(card_plan: CardPlan, pairwise: Mapping[str, Criterion]) 
     )
 
 
-def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict[str, str]:
+def _unequal_inputs(
+    pairwise: Mapping[str, Criterion], texts: CardTexts
+) -> dict[str, str]:
     """Return by criterion why it can compare no pair: the texts of each pair have other inputs.
 
     Without this check, the run would fail after the earlier runs of the card are paid.
@@ -416,7 +433,9 @@ def _unequal_inputs(pairwise: Mapping[str, Criterion], texts: CardTexts) -> dict
     return reasons
 
 
-def _unequal_input(renderer: PromptRenderer, pairs: Iterable[tuple[Sample, Sample]]) -> str:
+def _unequal_input(
+    renderer: PromptRenderer, pairs: Iterable[tuple[Sample, Sample]]
+) -> str:
     """Return the error of the first pair if no pair can be compared, else ""."""
     first_reason = ""
     for original, opponent in pairs:

@@ -93,7 +93,9 @@ def choose_originals(
         chosen_text = texts[first_position]
         originals.append(chosen_text)
         following_texts = [*texts[first_position + 1 :], *texts[:first_position]]
-        different = [text for text in following_texts if text.output != chosen_text.output]
+        different = [
+            text for text in following_texts if text.output != chosen_text.output
+        ]
         others += different[:1]
     return tuple(originals), tuple(others)
 
@@ -115,7 +117,9 @@ def perturb(
     damages = CHANGES if "sensitivity" in probes else ()
     neutral = NEUTRAL if "bias" in probes else ()
     attacks = ATTACKS if "injection" in probes else ()
-    texts = [replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals]
+    texts = [
+        replace(sample, system=ORIGINAL, human={}, ratings={}) for sample in originals
+    ]
     for change in (*damages, *neutral):
         for sample in originals:
             changed_text = changed(sample, originals, change, seed)
@@ -131,7 +135,9 @@ def perturb(
     attacked_samples = [text.sample for text in attacked]
     damaged_criteria: dict[str, str] = {}
     for change in damages:
-        damaged_criteria[change.name] = _damaged_criterion(change.criterion, best_labels)
+        damaged_criteria[change.name] = _damaged_criterion(
+            change.criterion, best_labels
+        )
     names_of_neutral = [change.name for change in neutral]
     return CardTexts(
         originals=originals,
@@ -191,5 +197,9 @@ def _damaged_criterion(criterion_name: str, criteria: Collection[str]) -> str:
     """Return the criterion of this name, or else a variant of it (`fluency_5` of `fluency`)."""
     if criterion_name in criteria:
         return criterion_name
-    variants = (criterion for criterion in criteria if criterion.startswith(f"{criterion_name}_"))
+    variants = (
+        criterion
+        for criterion in criteria
+        if criterion.startswith(f"{criterion_name}_")
+    )
     return next(variants, criterion_name)

@@ -105,8 +105,15 @@ async def card_async(
             seed=options.get("seed") or 0,
         )
     reject_unsupported(options, "card", "a judge card")
-    settings = {"ratings": ratings, "rating_criterion": rating_criterion, "out": out, **options}
-    config, providers, custom_criteria = to_config(RunConfig, data, criteria, model, settings)
+    settings = {
+        "ratings": ratings,
+        "rating_criterion": rating_criterion,
+        "out": out,
+        **options,
+    }
+    config, providers, custom_criteria = to_config(
+        RunConfig, data, criteria, model, settings
+    )
     card_plan = plan_card(
         config,
         data,
@@ -266,9 +273,13 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
     )
     people = {finding.rated.criterion: finding for finding in findings}
     order_free = [
-        criterion.name for criterion in card_plan.criteria if "sentence order" in criterion.ignores
+        criterion.name
+        for criterion in card_plan.criteria
+        if "sentence order" in criterion.ignores
     ]
-    criterion_columns = [column for column in unchanged.columns if column.kind == "criterion"]
+    criterion_columns = [
+        column for column in unchanged.columns if column.kind == "criterion"
+    ]
     column_by_criterion = {column.criterion: column for column in criterion_columns}
     tables = {run_name: result.table for run_name, result in results.items()}
     natural = unchanged if "bias" in card_plan.probes else None

@@ -55,7 +55,9 @@ def sensitivity_table(
     All are None for a criterion without a scored text.
     """
     table = evidence.changed
-    change_names = [change_name for change_name in changes if change_name in table.systems]
+    change_names = [
+        change_name for change_name in changes if change_name in table.systems
+    ]
     if not change_names or ORIGINAL not in table.systems:
         return ()
     compared = _compared_texts(table, change_names, control)

@@ -77,7 +77,9 @@ def finished_card(
     (unseen,) = without_seen_ratings([run])
     # `load_rated` raises an error if no text has a rating.
     if ratings is not None or any(sample.human for sample in unseen.table.samples):
-        rated = load_rated((run,), where=where, ratings=ratings, rating_criterion=rating_criterion)
+        rated = load_rated(
+            (run,), where=where, ratings=ratings, rating_criterion=rating_criterion
+        )
         run = rated.runs[0]
         notes = (*rated.banners, *rated.notes)
     elif where:
@@ -124,7 +126,9 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> CardEvidence:
         unavailable["position"] = f"the run has no pairs: {measures}"
     else:
         of_ranking = f"the run is a ranking: {measures}"
-        unavailable |= dict.fromkeys(("length", "self-preference", FAILURES), of_ranking)
+        unavailable |= dict.fromkeys(
+            ("length", "self-preference", FAILURES), of_ranking
+        )
     drawn = {} if ranked else _drawn(run)
     if not drawn:
         unavailable["repeats"] = f"the run has one reply for each text: {measures}"

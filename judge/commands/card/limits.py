@@ -93,5 +93,8 @@ def _square(spread: float) -> float:
     return spread**2
 
 
-_TRANSFORMATIONS: Mapping[str, Callable[[float], float]] = {"share": _arcsine, "sd": _square}
+_TRANSFORMATIONS: Mapping[str, Callable[[float], float]] = {
+    "share": _arcsine,
+    "sd": _square,
+}
 """By unit: on a transformed scale, the ends of an interval approach the value evenly as n grows."""

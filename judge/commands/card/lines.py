@@ -91,7 +91,11 @@ class Measurements:
     def finding(self, probe: str, measure: str, criterion: str) -> BiasFinding | None:
         """Return the finding of a criterion whose measure has this name."""
         for finding in self.findings:
-            if (finding.probe, finding.measure, finding.criterion) == (probe, measure, criterion):
+            if (finding.probe, finding.measure, finding.criterion) == (
+                probe,
+                measure,
+                criterion,
+            ):
                 return finding
         return None
 
@@ -113,7 +117,12 @@ class Measurements:
         if kind in self.evidence.not_made:
             return self.evidence.not_made[kind]
         # A reason for this criterion says more than one for the whole probe.
-        for reason_key in (criterion, f"{key} of {criterion}", f"{key} by {criterion}", key):
+        for reason_key in (
+            criterion,
+            f"{key} of {criterion}",
+            f"{key} by {criterion}",
+            key,
+        ):
             if reason_key in self.reasons:
                 return self.reasons[reason_key]
         return otherwise
@@ -164,9 +173,7 @@ def _no_ratings(measured: Measurements, criterion: str) -> CardCell:
         reason = "people did not rate it"
     label_command = command("label")
     ratings_option = option("ratings", "FILE")
-    advice = (
-        f"rate texts of at least {ENOUGH_ITEMS} items ({label_command}), and add {ratings_option}"
-    )
+    advice = f"rate texts of at least {ENOUGH_ITEMS} items ({label_command}), and add {ratings_option}"
     is_ranking = evidence.pairs is not None and evidence.natural is None
     if is_ranking:
         # Its card takes no ratings of single texts; the reason names another command.
@@ -197,7 +204,9 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
             return _missing(criterion, measured.reasons[criterion])
         reason = people.judge.no_calibration or "neither kappa nor alpha is defined"
         advice = "collect ratings on the scale of the criterion"
-        return CardCell(criterion, "unclear", beside=beside, reason=reason, advice=advice)
+        return CardCell(
+            criterion, "unclear", beside=beside, reason=reason, advice=advice
+        )
     decided = agreement_verdict(people, estimate, unit)
     return CardCell(
         criterion,
@@ -231,7 +240,9 @@ def _against_rater(measured: Measurements, criterion: str) -> CardCell:
         passed = "passed" if test.passed else "not passed"
         beside = f"alt-test {passed}, wins {percent(test.winning_rate)}"
     if estimate is None:
-        return _missing(criterion, people.rated.no_rater or "it is undefined for these ratings")
+        return _missing(
+            criterion, people.rated.no_rater or "it is undefined for these ratings"
+        )
     counted = "items" if "mean over items" in estimate.method else "texts"
     interval = ends(estimate)
     passes_test = test is not None and test.passed
@@ -262,7 +273,9 @@ def _retest(temperature: float) -> _Measure:
         finding = measured.finding("repeats", measure_name, criterion)
         if finding is None:
             otherwise = f"no text has two replies at temperature {temperature:g}"
-            return _missing(criterion, measured.reason("bias", "repeats", criterion, otherwise))
+            return _missing(
+                criterion, measured.reason("bias", "repeats", criterion, otherwise)
+            )
         name_of_same = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
         same = measured.finding("repeats", name_of_same, criterion)
         beside = ""
@@ -279,14 +292,18 @@ def _position(measured: Measurements, criterion: str) -> CardCell:
     """Compare the share of wins of the text shown first with one half."""
     finding = measured.finding("position", FIRST, criterion)
     if finding is None:
-        reason = measured.reason("bias", "position", criterion, "no pair has both orders")
+        reason = measured.reason(
+            "bias", "position", criterion, "no pair has both orders"
+        )
         return _missing(criterion, reason)
     flips = measured.finding("position", FLIPS, criterion)
     beside = ""
     if flips is not None:
         share_of_flips = percent(flips.estimate.value)
         beside = f"{share_of_flips} of verdicts flip"
-    return _compared(criterion, finding, 0.5 - POSITION_MARGIN, 0.5 + POSITION_MARGIN, beside)
+    return _compared(
+        criterion, finding, 0.5 - POSITION_MARGIN, 0.5 + POSITION_MARGIN, beside
+    )
 
 
 def _wording(probe: str, noun: str) -> _Measure:
@@ -303,7 +320,9 @@ def _wording(probe: str, noun: str) -> _Measure:
             if is_of_probe and finding.measure.startswith(f"{noun} "):
                 cells.append(_compared(criterion, finding, -half, half))
         if not cells:
-            reason = measured.reason("bias", probe, criterion, "no text has both scores")
+            reason = measured.reason(
+                "bias", probe, criterion, "no text has both scores"
+            )
             return _missing(criterion, reason)
         return _worst_of(cells)
 
@@ -342,8 +361,14 @@ def _worst_of(cells: Sequence[CardCell]) -> CardCell:
 def _injections(measured: Measurements, criterion: str) -> CardCell:
     """Say whether an attack works, and how much the best one gains."""
     column = measured.column(criterion)
-    cells = [cell for cell in measured.attacks if cell.criterion == criterion and not cell.control]
-    known_changes = [(cell, cell.mean_change) for cell in cells if cell.mean_change is not None]
+    cells = [
+        cell
+        for cell in measured.attacks
+        if cell.criterion == criterion and not cell.control
+    ]
+    known_changes = [
+        (cell, cell.mean_change) for cell in cells if cell.mean_change is not None
+    ]
     if not known_changes:
         reason = measured.reason(
             "injection",
@@ -358,17 +383,23 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     beside = f"best attack: {best.change}"
     if working:
         names = listed([cell.change for cell, _ in working])
-        return CardCell(criterion, "fail", change, "points", "texts", beside, f"works: {names}")
+        return CardCell(
+            criterion, "fail", change, "points", "texts", beside, f"works: {names}"
+        )
     # Holm's correction is over the attacks of all criteria.
     tests = sum(cell.mean_change is not None for cell in measured.attacks)
     least = min_items_for_significance(tests)
     if min(move.n for _, move in known_changes) < least:
         reason = f"too few texts for a significant gain: {least} or more are needed"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
-    doubtful = [cell.change for cell, move in known_changes if _may_gain(cell, move, sign)]
+    doubtful = [
+        cell.change for cell, move in known_changes if _may_gain(cell, move, sign)
+    ]
     if doubtful:
         names = listed(doubtful)
-        reason = f"{names} may work, but the gain is not significant: more texts are needed"
+        reason = (
+            f"{names} may work, but the gain is not significant: more texts are needed"
+        )
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
     return CardCell(criterion, "pass", change, "points", "texts", beside)
 
@@ -395,9 +426,13 @@ def _filler(measured: Measurements, criterion: str) -> CardCell:
         if not is_filler or finding.criterion != criterion:
             continue
         lower_limit, upper_limit = (-half, inf) if lower_is_better else (-inf, half)
-        cells.append(_compared(criterion, finding, lower_limit, upper_limit, finding.measure))
+        cells.append(
+            _compared(criterion, finding, lower_limit, upper_limit, finding.measure)
+        )
     if not cells:
-        reason = measured.reason("bias", "verbosity", criterion, "no lengthened text has a score")
+        reason = measured.reason(
+            "bias", "verbosity", criterion, "no lengthened text has a score"
+        )
         return _missing(criterion, reason)
     return _worst_of(cells)
 
@@ -406,8 +441,12 @@ def _length(measured: Measurements, criterion: str) -> CardCell:
     """Compare the change per doubling of the length with half a step, beyond people's ratings."""
     finding = measured.finding("verbosity", LONGER, criterion)
     if finding is None:
-        otherwise = f"fewer than {FEWEST} items have two scored texts of different length"
-        return _missing(criterion, measured.reason("bias", "length", criterion, otherwise))
+        otherwise = (
+            f"fewer than {FEWEST} items have two scored texts of different length"
+        )
+        return _missing(
+            criterion, measured.reason("bias", "length", criterion, otherwise)
+        )
     half = measured.half_step(criterion)
     # `verbosity_bias` tests the change only beside ratings by people.
     if finding.estimate.p is None:
@@ -430,7 +469,9 @@ def _family(measured: Measurements, criterion: str) -> CardCell:
             continue
         cell = _compared(criterion, finding, -half, half)
         if finding.measure == UNADJUSTED:
-            reason = "its texts may be better: ratings by people on its scale are needed"
+            reason = (
+                "its texts may be better: ratings by people on its scale are needed"
+            )
             cell = CardCell(
                 criterion,
                 "unclear",
@@ -440,7 +481,9 @@ def _family(measured: Measurements, criterion: str) -> CardCell:
                 reason=reason,
             )
         return cell
-    reason = measured.reason("bias", "self-preference", criterion, "no item has texts of both")
+    reason = measured.reason(
+        "bias", "self-preference", criterion, "no item has texts of both"
+    )
     return _missing(criterion, reason)
 
 
@@ -471,7 +514,9 @@ def _damage(measured: Measurements, criterion: str) -> CardCell:
         elif reaction_kind == "is inconclusive on":
             mark = "unclear"
             reason = f"{cell.change} is inconclusive: more texts are needed"
-        card_cell = CardCell(criterion, mark, cell.rate, "share", "texts", cell.change, reason)
+        card_cell = CardCell(
+            criterion, mark, cell.rate, "share", "texts", cell.change, reason
+        )
         cells_of_damages.append(card_cell)
 
     def badness(cell: CardCell) -> tuple[int, float]:
@@ -573,8 +618,12 @@ RULES = (
         "use the texts of the largest disagreements as examples in the criterion",
         badness=_lowest,
     ),
-    _Rule(COLD, f"the spread is below {_HALF_STEP}", "above it", _retest(0.0), _AVERAGE),
-    _Rule(WARM, f"the spread is below {_HALF_STEP}", "above it", _retest(1.0), _AVERAGE),
+    _Rule(
+        COLD, f"the spread is below {_HALF_STEP}", "above it", _retest(0.0), _AVERAGE
+    ),
+    _Rule(
+        WARM, f"the spread is below {_HALF_STEP}", "above it", _retest(1.0), _AVERAGE
+    ),
     _Rule(
         POSITION,
         f"the first text wins 50 ± {100 * POSITION_MARGIN:g}%",
@@ -658,7 +707,9 @@ def card_lines(measured: Measurements) -> tuple[CardLine, ...]:
     """Return the lines of a card, each with a cell for every criterion."""
     lines = []
     for rule in RULES:
-        cells = tuple(rule.cell(measured, criterion) for criterion in measured.evidence.columns)
+        cells = tuple(
+            rule.cell(measured, criterion) for criterion in measured.evidence.columns
+        )
         if rule.optional and all(cell.verdict == "not measured" for cell in cells):
             continue
         ordered = sorted(cells, key=rule.worst_first)

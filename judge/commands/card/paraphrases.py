@@ -42,7 +42,9 @@ async def write_paraphrases(
     Replies come from the cache if they are in it.
     """
     replies = await _ask(rephrased, writing, runs)
-    errors = {name: reply for name, reply in replies.items() if isinstance(reply, ModelError)}
+    errors = {
+        name: reply for name, reply in replies.items() if isinstance(reply, ModelError)
+    }
     rejected = {
         criterion_name: error
         for criterion_name, error in errors.items()
@@ -56,7 +58,9 @@ async def write_paraphrases(
     written: dict[str, list[str] | ModelError] = {}
     for criterion in rephrased:
         reply = replies[criterion.name]
-        written[criterion.name] = read_reply(reply, criterion) if isinstance(reply, str) else reply
+        written[criterion.name] = (
+            read_reply(reply, criterion) if isinstance(reply, str) else reply
+        )
     return written
 
 
@@ -69,10 +73,15 @@ async def _ask(
     """Return a usable reply for each criterion, by name, or why there is none."""
     questions = [_model_question(criterion, rejected or {}) for criterion in rephrased]
     replies = await runs.ask(writing, questions)
-    return {criterion.name: reply for criterion, reply in zip(rephrased, replies, strict=True)}
+    return {
+        criterion.name: reply
+        for criterion, reply in zip(rephrased, replies, strict=True)
+    }
 
 
-def _model_question(criterion: Criterion, rejected: Mapping[str, ModelError]) -> ModelQuestion:
+def _model_question(
+    criterion: Criterion, rejected: Mapping[str, ModelError]
+) -> ModelQuestion:
     def checked(reply: str) -> str:
         read_reply(reply, criterion)
         return reply
@@ -109,7 +118,9 @@ def read_reply(reply: str, criterion: Criterion) -> list[str]:
     except ValueError as error:
         raise ParseError(f"not JSON: {error}", reply) from error
     wordings = values.get(_KEY)
-    if not isinstance(wordings, list) or not all(isinstance(text, str) for text in wordings):
+    if not isinstance(wordings, list) or not all(
+        isinstance(text, str) for text in wordings
+    ):
         raise ParseError(f"{_KEY} is not a list of texts", reply)
     try:
         read = read_paraphrases(wordings)

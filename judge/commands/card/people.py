@@ -39,18 +39,28 @@ def people_findings(
     for rated in people(table, judges, bootstrap, epsilon=epsilon):
         for row in rated.judges:
             (judge,) = (judge for judge in judges if judge.criterion == rated.criterion)
-            rated_texts = [sample for sample in table.samples if rated.criterion in sample.human]
-            scores = matrix(rated_texts, judge.values)  # items × systems, NaN without a score
+            rated_texts = [
+                sample for sample in table.samples if rated.criterion in sample.human
+            ]
+            scores = matrix(
+                rated_texts, judge.values
+            )  # items × systems, NaN without a score
             is_scored_item = (~np.isnan(scores)).any(axis=1)
             votes = votes_of(rated_texts, rated.criterion).values
-            scored_texts = [sample for sample in rated_texts if sample.key in judge.values]
-            distinct_ratings = {sample.human[rated.criterion] for sample in scored_texts}
+            scored_texts = [
+                sample for sample in rated_texts if sample.key in judge.values
+            ]
+            distinct_ratings = {
+                sample.human[rated.criterion] for sample in scored_texts
+            }
             distinct_scores = {judge.values[sample.key] for sample in scored_texts}
             yield PeopleFinding(
                 rated,
                 row,
                 items=int(is_scored_item.sum()),
-                minus_rater=minus_one_rater(scores, votes, bootstrap, rated.usual_level),
+                minus_rater=minus_one_rater(
+                    scores, votes, bootstrap, rated.usual_level
+                ),
                 shift=_largest_shift(judge, rated_texts),
                 ratings_vary=len(distinct_ratings) > 1,
                 scores_vary=len(distinct_scores) > 1,
@@ -81,7 +91,9 @@ def _largest_shift(judge: RatedColumn, texts: Sequence[Sample]) -> float | None:
 
 def why_no_ratings(table: Table) -> str:
     """Return why a judge cannot be compared with people: nobody rated, or other criteria."""
-    judged = [column.criterion for column in table.columns if column.kind == "criterion"]
+    judged = [
+        column.criterion for column in table.columns if column.kind == "criterion"
+    ]
     names = rated_names(table.samples)
     if not names:
         return "no ratings by people"

@@ -128,7 +128,9 @@ def _content_words(whole: str) -> Mapping[str, int]:
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
     if text.detect_language([whole]) != "en":
-        tokens = [first_token + second_token for first_token, second_token in pairwise(tokens)]
+        tokens = [
+            first_token + second_token for first_token, second_token in pairwise(tokens)
+        ]
     for token in tokens:
         if token not in FUNCTION_WORDS:
             counts[token] = counts.get(token, 0) + 1
@@ -151,9 +153,13 @@ _NUMBER = re.compile(
 )
 _ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd", 4: "th"}  # by the last digit
 _TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}  # for `str.translate`
-_UNAMBIGUOUS_LENGTH = 3  # characters from which a number means the same everywhere in a text
+_UNAMBIGUOUS_LENGTH = (
+    3  # characters from which a number means the same everywhere in a text
+)
 _CONTEXT = 20  # characters after a number that decide which numbers fit
-_PERCENT = re.compile(r"\s?(?:%|％|per ?cent|퍼센트|パーセント)").match  # `5%`, `5 per cent`
+_PERCENT = re.compile(
+    r"\s?(?:%|％|per ?cent|퍼센트|パーセント)"
+).match  # `5%`, `5 per cent`
 _MONTH = re.compile(r"\s?[월月]").match  # `3月`
 _HOUR = re.compile(r"\s?(?::|[ap]\.?m|o'clock|시|時|时|点)").match  # `7:30`, `7 pm`
 _DECADE = re.compile(r"'?s\b|\s?(?:年代|년대)").match  # `1990s`
@@ -198,7 +204,9 @@ def swapped_number(draft: Draft) -> str | None:
     replaced = [chosen]
     if len(old) >= _UNAMBIGUOUS_LENGTH:
         ordered = sorted(numbers)
-        replaced = [number for number in ordered if whole[number.start : number.end] == old]
+        replaced = [
+            number for number in ordered if whole[number.start : number.end] == old
+        ]
     spans = [(number.start, number.end) for number in replaced]
     return _replace_spans(whole, spans, [new] * len(replaced))
 
@@ -233,7 +241,9 @@ def _ordinal(number: str) -> str:
     return number + _ORDINAL_ENDINGS.get(value % 10, "th")
 
 
-def _plausible_numbers(leading_digits: str, rest: str, text_after: str) -> Iterable[int]:
+def _plausible_numbers(
+    leading_digits: str, rest: str, text_after: str
+) -> Iterable[int]:
     """Return values that may replace the leading digits, with as many digits.
 
     An hour, day, year or percentage stays one. `rest` is the rest of the number: `,250.5`.
@@ -335,7 +345,9 @@ def shuffled(draft: Draft) -> str | None:
         moved = order[first_position]
         order[first_position] = order[second_position]
         order[second_position] = moved
-    in_order = [whole[sentence_start:sentence_end] for sentence_start, sentence_end in spans]
+    in_order = [
+        whole[sentence_start:sentence_end] for sentence_start, sentence_end in spans
+    ]
     shuffled_sentences = [in_order[number] for number in order]
     return _replace_spans(whole, spans, shuffled_sentences)
 
@@ -349,7 +361,9 @@ def _finished_sentences(whole: str, spans: Sequence[Span]) -> list[int]:
     ]
 
 
-def _replace_spans(whole: str, spans: Sequence[Span], replacements: Sequence[str]) -> str:
+def _replace_spans(
+    whole: str, spans: Sequence[Span], replacements: Sequence[str]
+) -> str:
     """Put other parts in these spans of a text and keep what is between them."""
     result = ""
     previous_end = 0

@@ -16,7 +16,13 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from judge.commands.card.card import DETECTED, FEWEST, ORIGINAL, BiasFinding, CardEvidence
+from judge.commands.card.card import (
+    DETECTED,
+    FEWEST,
+    ORIGINAL,
+    BiasFinding,
+    CardEvidence,
+)
 from judge.commands.card.effects import agreement_with_mean, means, without_p
 from judge.commands.card.perturbations import SHUFFLED
 from judge.core.records import Column, Estimate, Score
@@ -39,7 +45,9 @@ bias.
 _REWARDED_BY_COPYING = "consistency"
 """The criterion that copying the source does raise, so that a rise is no bias."""
 _ROUNDING = 1e-12  # a smaller variance is 0 but for rounding
-_COLLINEAR = 1e-6  # share of a driver's variance below which the other driver explains all of it
+_COLLINEAR = (
+    1e-6  # share of a driver's variance below which the other driver explains all of it
+)
 QUESTION_WORDING = "wording of the criterion"
 SENTENCE_ORDER = "sentence order"
 """Names of probes."""
@@ -198,7 +206,9 @@ def _neutral_changes(
         return
     for criterion, column in evidence.columns.items():
         rows = evidence.changes(column, present)
-        lowered_by_padding = any(_is_variant(criterion, name) for name in _LOWERED_BY_PADDING)
+        lowered_by_padding = any(
+            _is_variant(criterion, name) for name in _LOWERED_BY_PADDING
+        )
         for name, row, estimate in zip(present, rows, means(rows, seed), strict=True):
             if estimate is None:
                 continue
@@ -244,7 +254,9 @@ class _TextMeasures:
         return self.key[0]
 
 
-def _text_measures(evidence: CardEvidence) -> Iterator[tuple[str, Column, list[_TextMeasures]]]:
+def _text_measures(
+    evidence: CardEvidence,
+) -> Iterator[tuple[str, Column, list[_TextMeasures]]]:
     """Yield each criterion with its column and all texts that have a score and words."""
     table = evidence.natural
     if table is None:
@@ -281,7 +293,9 @@ def _driver_effect(
     for item, *values in rows:
         rows_by_item[item].append(tuple(values))
     # An array per item with several texts: texts × variables.
-    variables_by_item = [np.array(texts) for texts in rows_by_item.values() if len(texts) > 1]
+    variables_by_item = [
+        np.array(texts) for texts in rows_by_item.values() if len(texts) > 1
+    ]
     if len(variables_by_item) < FEWEST:
         return None
     centred = [texts - texts.mean(axis=0) for texts in variables_by_item]
@@ -315,7 +329,9 @@ def _driver_effect(
     number = "exact"
     if not flips.exact[0]:
         number = f"{flips.n_flips[0]} flips, seed {seed}"
-    return replace(estimate, p=float(flips.p[0]), test=f"sign-flip permutation test, {number}")
+    return replace(
+        estimate, p=float(flips.p[0]), test=f"sign-flip permutation test, {number}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,7 +356,9 @@ class _Products:
         if not self.controlled:
             return products
         variance_of_controlled = np.maximum(sums[..., 1, 1], _ROUNDING)
-        explained: Floats = sums[..., row, 1] * sums[..., 1, column] / variance_of_controlled
+        explained: Floats = (
+            sums[..., row, 1] * sums[..., 1, column] / variance_of_controlled
+        )
         return products - explained
 
     def effect(self, sums: Floats) -> Floats:
@@ -368,7 +386,9 @@ class _Products:
         return products
 
 
-def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) -> Estimate | None:
+def _beyond_ratings(
+    rows: Sequence[tuple[str, float, float, float]], seed: int
+) -> Estimate | None:
     """Return a driver's effect on scores within items beyond human ratings.
 
     A row is an item, the score, the rating and the driver. There are two estimates: one controls
@@ -378,7 +398,9 @@ def _beyond_ratings(rows: Sequence[tuple[str, float, float, float]], seed: int) 
     driver.
     """
     controlled = _driver_effect(rows, seed)
-    differences = [(item, score - rating, driver) for item, score, rating, driver in rows]
+    differences = [
+        (item, score - rating, driver) for item, score, rating, driver in rows
+    ]
     differenced = _driver_effect(differences, seed)
     if controlled is None or differenced is None:
         return None
@@ -435,7 +457,9 @@ def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     for criterion_name, column in evidence.criteria(table):
         values = {row.key: row.value for row in table.column_scores(column.name)}
         ratings = _ratings(table, criterion_name, column)
-        rated_values = {text: value for text, value in values.items() if text in ratings}
+        rated_values = {
+            text: value for text, value in values.items() if text in ratings
+        }
         rated_items = _lead_by_item(rated_values, is_own)
         rows = []
         for text, value in rated_values.items():
@@ -474,7 +498,9 @@ def _ratings(table: Table, criterion_name: str, column: Column) -> dict[Text, fl
     return rated if inside else {}
 
 
-def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> dict[str, float]:
+def _lead_by_item(
+    values: Mapping[Text, float], is_own: Mapping[Text, bool]
+) -> dict[str, float]:
     """Return the mean score of the own family's texts minus that of the others, by item.
 
     Items with texts of one side only are left out.
@@ -495,12 +521,16 @@ def _lead_by_item(values: Mapping[Text, float], is_own: Mapping[Text, bool]) -> 
 
 def wording_sensitivity(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure how rewording the prompt changes the mean score, a text's score and its label."""
-    yield from _effects_of_words("wording", evidence, evidence.wordings, "wording", seed)
+    yield from _effects_of_words(
+        "wording", evidence, evidence.wordings, "wording", seed
+    )
 
 
 def question_sensitivity(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
     """Measure the same for other wordings of the criterion's own question."""
-    yield from _effects_of_words(QUESTION_WORDING, evidence, evidence.questions, "question", seed)
+    yield from _effects_of_words(
+        QUESTION_WORDING, evidence, evidence.questions, "question", seed
+    )
 
 
 def _effects_of_words(
@@ -523,7 +553,9 @@ def _effects_of_words(
             continue
         shifts = _wording_shifts(originals, scores_by_wording)
         mean_shifts = means(shifts, seed)
-        for wording, moves, mean in zip(scores_by_wording, shifts, mean_shifts, strict=True):
+        for wording, moves, mean in zip(
+            scores_by_wording, shifts, mean_shifts, strict=True
+        ):
             if mean is not None:
                 agreeing = agreement_with_mean(moves, evidence.least_change(column))
                 wording_name = wording.removeprefix(f"{criterion_name}~")
@@ -540,14 +572,19 @@ def _effects_of_words(
         label_sets = []
         for item, original in originals.items():
             reworded = [scores.get(item) for scores in scores_by_wording.values()]
-            known_scores = [original, *(score for score in reworded if score is not None)]
+            known_scores = [
+                original,
+                *(score for score in reworded if score is not None),
+            ]
             if len(known_scores) <= len(reworded):
                 continue  # a wording has no score of this text
             spreads.append(stdev(score.value for score in known_scores))
             labels = {score.provenance.argmax for score in known_scores}
             if None not in labels:
                 label_sets.append(labels)
-        yield from _spread(probe, criterion_name, f"spread between {noun}s", spreads, seed)
+        yield from _spread(
+            probe, criterion_name, f"spread between {noun}s", spreads, seed
+        )
         n_changed = sum(len(labels) > 1 for labels in label_sets)
         measure = f"label changes with the {noun}"
         yield from _share(probe, criterion_name, measure, n_changed, len(label_sets))
@@ -639,14 +676,22 @@ def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
     for criterion_name, column in evidence.columns.items():
         scores = evidence.changed.column_scores(column.name)
         rows = [row for row in scores if row.system == ORIGINAL]
-        labels = [row.provenance.argmax for row in rows if row.provenance.argmax in column.labels]
+        labels = [
+            row.provenance.argmax
+            for row in rows
+            if row.provenance.argmax in column.labels
+        ]
         if labels and 2 <= len(column.labels) <= _MOST_LABELS:
             counts = Counter(labels)
             for label in column.labels:
                 measure = f"{LABEL}{label}"
-                yield from _share("scale use", criterion_name, measure, counts[label], len(labels))
+                yield from _share(
+                    "scale use", criterion_name, measure, counts[label], len(labels)
+                )
             most = max(counts.values())
-            yield from _share("scale use", criterion_name, "most used label", most, len(labels))
+            yield from _share(
+                "scale use", criterion_name, "most used label", most, len(labels)
+            )
         if column.low is None or column.high is None:
             continue
         distance = DETECTED * (column.high - column.low) + _TOLERANCE
@@ -657,7 +702,9 @@ def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
         }
         for measure, point in points.items():
             near = [row for row in rows if abs(row.value - point) <= distance]
-            yield from _share("scale use", criterion_name, measure, len(near), len(rows))
+            yield from _share(
+                "scale use", criterion_name, measure, len(near), len(rows)
+            )
 
 
 def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
@@ -680,7 +727,9 @@ def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             n_texts = sum(len(squares) for squares in squares_by_item.values())
             counted = "texts" if n_texts == len(spreads) else "items"
             measure = f"spread at temperature {temperature:g}"
-            yield from _spread("repeats", criterion_name, measure, spreads, seed, counted=counted)
+            yield from _spread(
+                "repeats", criterion_name, measure, spreads, seed, counted=counted
+            )
             measure = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
             yield from _share("repeats", criterion_name, measure, n_identical, n_texts)
 
@@ -690,7 +739,9 @@ def _spread_by_text(table: Table) -> dict[tuple[Text, str], float]:
     # Each text becomes a system of its own, because spreads are computed by system.
     texts = [sample.key for sample in table.samples]
     name_of_text = {text: str(number) for number, text in enumerate(texts)}
-    samples = [replace(sample, system=name_of_text[sample.key]) for sample in table.samples]
+    samples = [
+        replace(sample, system=name_of_text[sample.key]) for sample in table.samples
+    ]
     scores = [replace(score, system=name_of_text[score.key]) for score in table.scores]
     table_of_texts = Table(tuple(samples), table.columns, tuple(scores))
     spreads = repeats(table_of_texts)

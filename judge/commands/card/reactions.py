@@ -9,7 +9,9 @@ from judge.commands.card.effects import is_significant
 from judge.core.records import Column, Estimate
 
 _HALF = 0.5  # share of the texts from which a change counts as noticed
-Reaction = Literal["rewards", "misses", "barely notices", "is inconclusive on", "notices"]
+Reaction = Literal[
+    "rewards", "misses", "barely notices", "is inconclusive on", "notices"
+]
 
 
 def towards_worse(cell: SensitivityCell, column: Column) -> bool | None:

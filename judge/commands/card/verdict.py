@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
-from judge.commands.card.card import CardCell, CardEvidence, CardLine, CriterionVerdict, Level
+from judge.commands.card.card import (
+    CardCell,
+    CardEvidence,
+    CardLine,
+    CriterionVerdict,
+    Level,
+)
 from judge.commands.card.lines import AGREEMENT, COLD, POSITION
 from judge.core.format import listed, plural
 from judge.stats.power import scatter
@@ -60,8 +66,14 @@ def _criterion_verdict(
             if cell.criterion == criterion:
                 cell_by_line[line.name] = cell
     agreement = cell_by_line[AGREEMENT]
-    fails = [line_name for line_name, cell in cell_by_line.items() if cell.verdict == "fail"]
-    unclear = [line_name for line_name, cell in cell_by_line.items() if cell.verdict == "unclear"]
+    fails = [
+        line_name for line_name, cell in cell_by_line.items() if cell.verdict == "fail"
+    ]
+    unclear = [
+        line_name
+        for line_name, cell in cell_by_line.items()
+        if cell.verdict == "unclear"
+    ]
     measured = sum(cell.verdict != "not measured" for cell in cell_by_line.values())
     level = _level(agreement, passes_all=not (fails or unclear))
     advice = agreement.advice
@@ -161,9 +173,13 @@ def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
     names = _names(group)
     measured = _measured(group)
     reservations = _reservations(group)
-    differences = [verdict.difference for verdict in group if verdict.difference is not None]
+    differences = [
+        verdict.difference for verdict in group if verdict.difference is not None
+    ]
     if len(differences) < len(group):
-        reason = next(verdict.no_difference for verdict in group if verdict.difference is None)
+        reason = next(
+            verdict.no_difference for verdict in group if verdict.difference is None
+        )
         return (
             f"{opening} on {names} ({measured}); it is unknown which differences between systems "
             f"it shows: {reason}.{reservations}"
@@ -179,7 +195,9 @@ def _sentence_on_good(group: Sequence[CriterionVerdict]) -> str:
 
 def _limit(group: Sequence[CriterionVerdict]) -> Iterator[str]:
     """Yield what limits the smallest difference that the judge shows, if that is known."""
-    differences = [verdict.difference for verdict in group if verdict.difference is not None]
+    differences = [
+        verdict.difference for verdict in group if verdict.difference is not None
+    ]
     if len(differences) < len(group):
         return
     least = max(differences)
@@ -200,7 +218,9 @@ def _next_steps(criteria: Sequence[CriterionVerdict]) -> Iterator[str]:
         group = [verdict for verdict in criteria if verdict.level == level]
         if not group:
             continue
-        for advice in dict.fromkeys(verdict.advice for verdict in group if verdict.advice):
+        for advice in dict.fromkeys(
+            verdict.advice for verdict in group if verdict.advice
+        ):
             advised = [verdict for verdict in group if verdict.advice == advice]
             about = ""
             if len(advised) < len(criteria):
@@ -220,7 +240,9 @@ def _reservations(group: Sequence[CriterionVerdict]) -> str:
     A line that fails on one criterion and is unclear on another one fails.
     """
     fails = dict.fromkeys(line_name for verdict in group for line_name in verdict.fails)
-    all_unclear = dict.fromkeys(line_name for verdict in group for line_name in verdict.unclear)
+    all_unclear = dict.fromkeys(
+        line_name for verdict in group for line_name in verdict.unclear
+    )
     unclear = [line_name for line_name in all_unclear if line_name not in fails]
     reservations = []
     if fails:
@@ -273,10 +295,18 @@ def _rounded_up(value: float) -> str:
 
 def _paradoxical(lines: Sequence[CardLine]) -> list[str]:
     """Return the criteria on which repeats agree and the order of the texts decides."""
-    marks = {(line.name, cell.criterion): cell.verdict for line in lines for cell in line.cells}
+    marks = {
+        (line.name, cell.criterion): cell.verdict
+        for line in lines
+        for cell in line.cells
+    }
     position_fails = [
         criterion
         for (line_name, criterion), mark in marks.items()
         if line_name == POSITION and mark == "fail"
     ]
-    return [criterion for criterion in position_fails if marks.get((COLD, criterion)) == "pass"]
+    return [
+        criterion
+        for criterion in position_fails
+        if marks.get((COLD, criterion)) == "pass"
+    ]

@@ -22,7 +22,13 @@ from judge.commands.card.card import (
     is_majority,
 )
 from judge.commands.card.lines import AGREEMENT
-from judge.commands.card.number_text import change, interval, places, written, written_estimate
+from judge.commands.card.number_text import (
+    change,
+    interval,
+    places,
+    written,
+    written_estimate,
+)
 from judge.commands.card.probes import LABEL
 from judge.commands.card.reactions import moves_half, reaction, succeeded
 from judge.commands.card.verdict import verdict_sentences
@@ -70,9 +76,13 @@ _LINES_KEY = (
     "✓ passes, ✗ fails, ? unclear, by the 95% interval of the worst criterion. {agreement}Points "
     "are those of the scale."
 )
-_DAMAGE_KEY = "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear"
+_DAMAGE_KEY = (
+    "% of texts whose score falls by 1/8 of the scale: ✓ noticed, ✗ missed, ? unclear"
+)
 _DAMAGE_STAR = "* damage of another criterion"
-_ATTACK_KEY = "% of texts whose score rises by 1/8 of the scale: ✗ the attack works, ? unclear"
+_ATTACK_KEY = (
+    "% of texts whose score rises by 1/8 of the scale: ✗ the attack works, ? unclear"
+)
 _LEGEND = (
     f"A score moves if it changes by {100 * DETECTED:g}% of the scale or more (half a step from 1 "
     "to 5). Brackets are 95% intervals: Wilson's for shares, Student's t over items for means "
@@ -242,7 +252,9 @@ def _line_cell(cell: CardCell, column: Column | None) -> Cell:
     n_counted = _counted(cell.estimate, cell.counted)
     note = ", ".join(filter(None, (brackets, n_counted)))
     title = "; ".join(filter(None, (cell.beside, cell.reason)))
-    return Cell(f"{mark} {value}", note, tone=tone, title=title, value=cell.estimate.value)
+    return Cell(
+        f"{mark} {value}", note, tone=tone, title=title, value=cell.estimate.value
+    )
 
 
 def _line_details(card: JudgeCard) -> Iterator[tuple[str, str]]:
@@ -267,7 +279,9 @@ def _line_details(card: JudgeCard) -> Iterator[tuple[str, str]]:
 def _rules(card: JudgeCard) -> Table:
     """Tabulate when each line passes and fails."""
     rows = [(line.name, line.passes, line.fails) for line in card.lines]
-    return text_table(("line", "passes if", "fails if"), rows, name="rules", caption="Rules.")
+    return text_table(
+        ("line", "passes if", "fails if"), rows, name="rules", caption="Rules."
+    )
 
 
 def _columns(card: JudgeCard) -> dict[str, Column]:
@@ -302,7 +316,9 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
     scored = [cell for cell in card.attacks if not cell.control and cell.mean_change]
     attacks = {cell.change for cell in scored}
     if attacks:
-        working = {cell.change for cell in scored if succeeded(cell, columns[cell.criterion])}
+        working = {
+            cell.change for cell in scored if succeeded(cell, columns[cell.criterion])
+        }
         all_attacks = plural(len(attacks), "attack")
         verb = "works" if len(working) == 1 else "work"
         phrases.append(f"{len(working)} of {all_attacks} {verb}")
@@ -338,7 +354,9 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
         )
     if card.observations:
         headline = Paragraph(f"{_headline(card, columns)}.")
-        yield section("observations", "Observations", headline, Bullets(card.observations))
+        yield section(
+            "observations", "Observations", headline, Bullets(card.observations)
+        )
     if card.cells:
         damage = _matrix(
             "sensitivity",
@@ -361,7 +379,9 @@ def _sections(card: JudgeCard, columns: Mapping[str, Column]) -> Iterator[Sectio
         )
         yield section("injection", "Injection", attacks)
     # The use of each label is in CSV and JSON only.
-    biases = [finding for finding in card.findings if not finding.measure.startswith(LABEL)]
+    biases = [
+        finding for finding in card.findings if not finding.measure.startswith(LABEL)
+    ]
     if biases:
         yield section("bias", "Bias", _bias_table(biases, columns))
     if card.skipped:
@@ -485,7 +505,9 @@ def _look(
 # Biases
 
 
-def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) -> Table:
+def _bias_table(
+    findings: Sequence[BiasFinding], columns: Mapping[str, Column]
+) -> Table:
     """Tabulate measures by criteria, the measures of a probe together."""
     criteria = dict.fromkeys(finding.criterion for finding in findings)
     by_measure: dict[tuple[str, str], dict[str, BiasFinding]] = defaultdict(dict)
@@ -494,7 +516,9 @@ def _bias_table(findings: Sequence[BiasFinding], columns: Mapping[str, Column]) 
     rows = []
     for (probe, measure), by_criterion in by_measure.items():
         first_finding, *_ = by_criterion.values()
-        unit = f" ({first_finding.unit})" if first_finding.unit not in PLAIN_UNITS else ""
+        unit = (
+            f" ({first_finding.unit})" if first_finding.unit not in PLAIN_UNITS else ""
+        )
         # Equal counts of several criteria are written once.
         counts: dict[str, None] = {}
         cells: dict[str, Cell] = {}
@@ -610,4 +634,10 @@ def _record(
     numbers = {}
     for field_name in ("value", "low", "high", "p", "n", "method", "test"):
         numbers[field_name] = getattr(estimate, field_name, None)
-    return {**names, **numbers, "targeted": targeted, "failed": failed, "verdict": verdict}
+    return {
+        **names,
+        **numbers,
+        "targeted": targeted,
+        "failed": failed,
+        "verdict": verdict,
+    }

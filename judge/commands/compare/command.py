@@ -81,12 +81,16 @@ def compare(
     changes = tuple(changed_settings(old_run, new_run))
     notes = [*_tokenizer_notes(changes), *_banners(names, old_run, new_run)]
     pass_marks = translate_pass_marks(old_table, new_table, seed=seed)
-    return RunComparison(names, old_run, new_run, differences, changes, tuple(notes), pass_marks)
+    return RunComparison(
+        names, old_run, new_run, differences, changes, tuple(notes), pass_marks
+    )
 
 
 def _no_common_text(run_names: tuple[str, str], old: Result, new: Result) -> str:
     """Return the message for runs without a common text, with the items and systems of both."""
-    message = f"{run_names[0]} and {run_names[1]} have no text (item and system) in common"
+    message = (
+        f"{run_names[0]} and {run_names[1]} have no text (item and system) in common"
+    )
     old_table = old.table
     new_table = new.table
     if not set(old_table.items) & set(new_table.items):
@@ -94,7 +98,9 @@ def _no_common_text(run_names: tuple[str, str], old: Result, new: Result) -> str
         message += f"; the items are {old_items} and {_quote_names(new_table.items)}"
     if not set(old_table.systems) & set(new_table.systems):
         old_systems = _quote_names(old_table.systems)
-        message += f"; the systems are {old_systems} and {_quote_names(new_table.systems)}"
+        message += (
+            f"; the systems are {old_systems} and {_quote_names(new_table.systems)}"
+        )
     return message
 
 
@@ -212,7 +218,9 @@ def _compared_columns(result: Result) -> dict[str, Column]:
     """Return the columns by name, without a panel's mean, which has its judges' settings."""
     columns = result.table.columns
     panels = judged_columns(columns)
-    compared = [column for column in columns if column.judge or column.criterion not in panels]
+    compared = [
+        column for column in columns if column.judge or column.criterion not in panels
+    ]
     return {column.name: column for column in compared}
 
 

@@ -31,7 +31,9 @@ def finding(comparison: RunComparison) -> Iterator[str]:
     own_columns = [mean for mean in over_all if mean.row.column != OVERALL]
     over_all = own_columns or over_all
     system_means = [mean for mean in means if mean.row.system]
-    significant = [mean for mean in system_means if mean.differs and mean.row.significant]
+    significant = [
+        mean for mean in system_means if mean.differs and mean.row.significant
+    ]
     yield from _headline(comparison, system_means, significant, over_all)
     yield from _best_systems(comparison)
     if significant and over_all:
@@ -88,7 +90,9 @@ def _nothing_compared(incomparable: Sequence[tuple[str, str]]) -> str:
     if not incomparable:
         return "No column has values in both runs"
     # The overall score follows from columns that are named anyway.
-    own_columns = [entry for entry in incomparable if entry[0] != OVERALL] or incomparable
+    own_columns = [
+        entry for entry in incomparable if entry[0] != OVERALL
+    ] or incomparable
     if len(own_columns) > 1:
         return f"None of the {len(own_columns)} columns in both runs can be compared"
     ((column_name, reason),) = own_columns
@@ -110,7 +114,9 @@ def _best_systems(comparison: RunComparison) -> Iterator[str]:
     best_after = _best(after)
     if set(best_before) == set(best_after):
         return
-    title = "the overall score" if after.column == OVERALL else column_title(after.column)
+    title = (
+        "the overall score" if after.column == OVERALL else column_title(after.column)
+    )
     names_before = first_listed(best_before) if best_before else "no system"
     names_after = first_listed(best_after) if best_after else "no system"
     yield f"Best on {title}: {names_before} before, {names_after} after."
@@ -136,9 +142,13 @@ def _fewest_items(means: Sequence[Mean]) -> Iterator[str]:
         yield f"With {items}, no change can be significant: you need at least {MIN_ITEMS}."
 
 
-def _judge_or_systems(comparison: RunComparison, means: Sequence[Mean]) -> Iterator[str]:
+def _judge_or_systems(
+    comparison: RunComparison, means: Sequence[Mean]
+) -> Iterator[str]:
     """Say whether the judge or the systems changed, if the runs show it."""
-    judged = [mean for mean in means if mean.differs and mean.column.kind == "criterion"]
+    judged = [
+        mean for mean in means if mean.differs and mean.column.kind == "criterion"
+    ]
     split_means = [mean for mean in judged if mean.row.system and is_split(mean.row)]
     if split_means:
         largest_split = min(
@@ -170,7 +180,9 @@ def _largest_change(changed: Sequence[Mean]) -> str:
     first_mean = next(mean for mean in changed if mean.row.estimate.value)
     subject = "The largest change"
     if any(mean.share > first_mean.share for mean in changed):
-        kind = "the overall score" if first_mean.row.column == OVERALL else "a criterion"
+        kind = (
+            "the overall score" if first_mean.row.column == OVERALL else "a criterion"
+        )
         subject = f"The largest change of {kind}"
     sentence = f"{subject}: {first_mean.change_phrase}."
     n_tests = sum(mean.row.adjusted is not None for mean in changed)
@@ -213,9 +225,13 @@ def _unchanged_texts(comparison: RunComparison) -> tuple[int, int]:
     new_table = comparison.after.table
     old_texts = {sample.key: text_of(sample) for sample in old_table.samples}
     unchanged = {
-        sample.key for sample in new_table.samples if old_texts.get(sample.key) == text_of(sample)
+        sample.key
+        for sample in new_table.samples
+        if old_texts.get(sample.key) == text_of(sample)
     }
-    judged_before = {column.name for column in old_table.columns if column.kind == "criterion"}
+    judged_before = {
+        column.name for column in old_table.columns if column.kind == "criterion"
+    }
     comparable = judged_before - dict(comparison.runs.incomparable).keys()
     scored: set[tuple[str, str]] = set()
     n_moved = 0

@@ -83,7 +83,9 @@ def view(comparison: RunComparison) -> Document:
     short_before, short_after = (one_line(name, 40) for name in comparison.names)
     items = plural(runs.items, "item")
     remarks = [one_line(note) for note in comparison.notes if isinstance(note, Remark)]
-    notices = [one_line(note) for note in comparison.notes if not isinstance(note, Remark)]
+    notices = [
+        one_line(note) for note in comparison.notes if not isinstance(note, Remark)
+    ]
     return Document(
         title=f"{before} → {after}",
         finding=tuple(finding(comparison)),
@@ -111,7 +113,9 @@ def _other_differences(comparison: RunComparison) -> Iterator[str]:
     yield from _not_compared(comparison)
 
 
-def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterator[Section]:
+def _sections(
+    comparison: RunComparison, more_remarks: Sequence[str]
+) -> Iterator[Section]:
     """Yield the sections that have something to show."""
     runs = comparison.runs
     if runs.means:
@@ -130,7 +134,9 @@ def _sections(comparison: RunComparison, more_remarks: Sequence[str]) -> Iterato
     if runs.appeared or runs.vanished:
         yield Section("failures", "Failures", lambda: _failure_blocks(comparison))
     if runs.changed_items:
-        yield Section("items", "Items that changed most", lambda: _item_blocks(comparison))
+        yield Section(
+            "items", "Items that changed most", lambda: _item_blocks(comparison)
+        )
     if more_remarks:
         bullets = Bullets(tuple(more_remarks))
         yield Section("remarks", "Other differences", lambda: (bullets,))
@@ -196,7 +202,10 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
         record["p"] = estimate.p
         record["method"] = estimate.method
         record["test"] = estimate.test
-        for part_name, part in (("judge", row.judge), ("system_change", row.system_change)):
+        for part_name, part in (
+            ("judge", row.judge),
+            ("system_change", row.system_change),
+        ):
             record[part_name] = part.value if part else None
             record[f"{part_name}_low"] = part.low if part else None
             record[f"{part_name}_high"] = part.high if part else None
@@ -213,7 +222,9 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     It has a row for each system, and a column for each column whose mean changed.
     """
     means = all_means(comparison)
-    better_by_column = {mean.row.column: mean.column.better for mean in means if mean.differs}
+    better_by_column = {
+        mean.row.column: mean.column.better for mean in means if mean.differs
+    }
     if not better_by_column:
         return
     cells = {}
@@ -224,8 +235,12 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
         system_and_column = (mean.system, mean.row.column)
         cells[system_and_column] = replace(mean.change_cell, text=cell_text, note="")
     # All systems together come first, then those that changed most.
-    largest_first = sorted(means, key=lambda mean: (bool(mean.row.system), mean.importance))
-    changed_means = [mean for mean in largest_first if mean.row.column in better_by_column]
+    largest_first = sorted(
+        means, key=lambda mean: (bool(mean.row.system), mean.importance)
+    )
+    changed_means = [
+        mean for mean in largest_first if mean.row.column in better_by_column
+    ]
     systems = list(dict.fromkeys(mean.system for mean in changed_means))
     key_parts = ["mean after, and its change"]
     n_hidden = len(systems) - _MAX_ROWS
@@ -238,7 +253,9 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
     ]
     rows = []
     for system in systems[:_MAX_ROWS]:
-        system_cells = [cells.get((system, column_name)) for column_name in better_by_column]
+        system_cells = [
+            cells.get((system, column_name)) for column_name in better_by_column
+        ]
         rows.append((system, *system_cells))
     yield table(
         ("", *heads),
@@ -274,7 +291,9 @@ def mean_blocks(comparison: RunComparison) -> Iterator[Block]:
 def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
     # Intervals of different columns may use different methods: name the most common one.
     estimates = [mean.row.estimate for mean in means]
-    methods = Counter(estimate.described for estimate in estimates if estimate.low is not None)
+    methods = Counter(
+        estimate.described for estimate in estimates if estimate.low is not None
+    )
     interval = ""
     if methods:
         [(most_common, _)] = methods.most_common(1)
@@ -350,7 +369,11 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
                 change.text,
                 tone=tone,
             )
-            ends += [bound for bound in (value, lower_bound, upper_bound) if bound is not None]
+            ends += [
+                bound
+                for bound in (value, lower_bound, upper_bound)
+                if bound is not None
+            ]
         title = column_title(means[0].row.column)
         bars = [bar_by_system.get(system) for system in systems]
         extent = charts.around(ends)
@@ -439,7 +462,9 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
                 text = _shift_text(comparison, shift)
                 blocks.append(Paragraph(text, tone="strong"))
             known_facts = [(fact_name, words) for fact_name, words in facts if words]
-            printable_facts = [(fact_name, one_line(words)) for fact_name, words in known_facts]
+            printable_facts = [
+                (fact_name, one_line(words)) for fact_name, words in known_facts
+            ]
             blocks.append(Facts(tuple(printable_facts)))
         largest_shift = _shift_text(comparison, item.shifts[0])
         item_name = one_line(item.item, 80)
@@ -478,7 +503,9 @@ class _Words:
 _NO_WORDS = _Words("reply", "")
 
 
-def _judge_words(result: Result, keys: Collection[_ScoreKey]) -> dict[_ScoreKey, _Words]:
+def _judge_words(
+    result: Result, keys: Collection[_ScoreKey]
+) -> dict[_ScoreKey, _Words]:
     """Return the judge's words on each of these scores."""
     words: dict[_ScoreKey, _Words] = {}
     for score in result.table.scores:
@@ -520,7 +547,11 @@ def _not_compared(comparison: RunComparison) -> Iterator[str]:
     for column_name, reason in runs.incomparable:
         yield f"{one_line(column_name)} is not compared: {reason}."
     for run_name, only in zip(comparison.names, runs.only, strict=True):
-        names_by_kind = {"item": only.items, "system": only.systems, "column": only.columns}
+        names_by_kind = {
+            "item": only.items,
+            "system": only.systems,
+            "column": only.columns,
+        }
         for noun, names in names_by_kind.items():
             if names:
                 listed = _listed(one_line(shown_name, 80) for shown_name in names)
@@ -556,8 +587,12 @@ def _systems_without_values(comparison: RunComparison) -> Iterator[str]:
     for column in table_before.columns:
         if column.name not in comparison.columns or column.name in incomparable:
             continue
-        scored = {row.system for row in comparison.runs.means if row.column == column.name}
-        in_both_runs = [system for system in table_before.systems if system in table_after.systems]
+        scored = {
+            row.system for row in comparison.runs.means if row.column == column.name
+        }
+        in_both_runs = [
+            system for system in table_before.systems if system in table_after.systems
+        ]
         missing = tuple(system for system in in_both_runs if system not in scored)
         if missing:
             title = one_line(column.name)

@@ -140,7 +140,9 @@ def plan_diff(
     Raises JudgeError.
     """
     # The option is supported here, although the runs themselves get no ratings.
-    without_ratings = config.model_copy(update={"ratings": None, "rating_criterion": ""})
+    without_ratings = config.model_copy(
+        update={"ratings": None, "rating_criterion": ""}
+    )
     reject_unsupported(without_ratings, "diff", "a diff of criteria")
     judges = config.model if providers is None else providers
     asks_judge = bool(judges or config.replay)
@@ -220,7 +222,9 @@ def _check_inputs(sides: CriterionPair, rows: Sequence[Sample]) -> None:
         criteria.check_samples(side, rows)
 
 
-def _load_side(criterion: str | Criterion, config: RunConfig, language: str) -> Criterion:
+def _load_side(
+    criterion: str | Criterion, config: RunConfig, language: str
+) -> Criterion:
     """Return one of the two criteria with the options of the run. Raises JudgeError."""
     if isinstance(criterion, Criterion):
         loaded = criteria.in_language(criteria.finalize(criterion), language)
@@ -253,18 +257,24 @@ def _join_ratings(
     return human_ratings.join(config, rows, sheet, rated_criteria)
 
 
-def _rating_name(rows: Sequence[Sample], human: str | None, sides: CriterionPair) -> str:
+def _rating_name(
+    rows: Sequence[Sample], human: str | None, sides: CriterionPair
+) -> str:
     """Return the name of the human ratings to compare with: `human`, or a criterion's name.
 
     Raises ConfigError if no text has ratings called `human`.
     """
-    known_ratings = dict.fromkeys(rating_name for row in rows for rating_name in row.human)
+    known_ratings = dict.fromkeys(
+        rating_name for row in rows for rating_name in row.human
+    )
     if human is not None and human not in known_ratings:
         message = unknown_name_message("rating", human, list(known_ratings))
         raise ConfigError(f"{option('human')}: {message}")
     if human:
         return human
-    rated_names = [criterion.name for criterion in sides if criterion.name in known_ratings]
+    rated_names = [
+        criterion.name for criterion in sides if criterion.name in known_ratings
+    ]
     return rated_names[0] if rated_names else sides[0].name
 
 
@@ -274,26 +284,36 @@ def _asked_criterion(run: PreparedRun) -> Criterion:
     return criterion_for(run.criteria[0], judge)
 
 
-def _compare_files(criteria_pair: CriterionPair, criterion_names: tuple[str, str]) -> CriterionDiff:
+def _compare_files(
+    criteria_pair: CriterionPair, criterion_names: tuple[str, str]
+) -> CriterionDiff:
     """Compare the headers, templates and layouts."""
     old_header = _header(criteria_pair[0])
     new_header = _header(criteria_pair[1])
     changes = []
     for header_key, old_value in old_header.items():
         if old_value != new_header[header_key]:
-            changes.append(Change(header_key, old_value or "–", new_header[header_key] or "–"))
+            changes.append(
+                Change(header_key, old_value or "–", new_header[header_key] or "–")
+            )
     old_criterion, new_criterion = criteria_pair
     old_name, new_name = criterion_names
     old_template = old_criterion.template.splitlines()
     new_template = new_criterion.template.splitlines()
-    diff_lines = [*unified_diff(old_template, new_template, old_name, new_name, lineterm="")]
+    diff_lines = [
+        *unified_diff(old_template, new_template, old_name, new_name, lineterm="")
+    ]
     for layout in dict.fromkeys([*old_criterion.layouts, *new_criterion.layouts]):
         old_layout = old_criterion.layouts.get(layout, "").splitlines()
         new_layout = new_criterion.layouts.get(layout, "").splitlines()
         old_title = f"{layout} of {old_name}"
         new_title = f"{layout} of {new_name}"
-        diff_lines += unified_diff(old_layout, new_layout, old_title, new_title, lineterm="")
-    return CriterionDiff(criterion_names, criteria_pair, tuple(changes), tuple(diff_lines))
+        diff_lines += unified_diff(
+            old_layout, new_layout, old_title, new_title, lineterm=""
+        )
+    return CriterionDiff(
+        criterion_names, criteria_pair, tuple(changes), tuple(diff_lines)
+    )
 
 
 def _header(criterion: Criterion) -> dict[str, str]:
@@ -412,7 +432,9 @@ def _count_items(texts: Sequence[TextPair]) -> int:
     return len({sample.item for sample, _ in texts})
 
 
-def _differing_lines(prompt_before: Sequence[str], prompt_after: Sequence[str]) -> tuple[str, ...]:
+def _differing_lines(
+    prompt_before: Sequence[str], prompt_after: Sequence[str]
+) -> tuple[str, ...]:
     """Return the lines that differ between two prompts, cut to a length that can be shown."""
     old_lines = "\n".join(prompt_before).splitlines()
     new_lines = "\n".join(prompt_after).splitlines()
@@ -471,11 +493,15 @@ async def run_diff(
     runs = dict(zip(("before", "after"), diff_plan.runs, strict=True))
     results = await Runs(diff_plan.runs[0].config, progress, display).run_all(runs)
     require_all_recorded(*results.values())
-    judged, notes_on_scores = criterion_shifts(results["before"], results["after"], diff_plan.rows)
+    judged, notes_on_scores = criterion_shifts(
+        results["before"], results["after"], diff_plan.rows
+    )
     notes = [*diff_plan.comparison.notes]
     for name, result in zip(diff_plan.comparison.names, results.values(), strict=True):
         notes += _failure_notes(name, result)
-    return replace(diff_plan.comparison, judged=judged, notes=(*notes, *notes_on_scores))
+    return replace(
+        diff_plan.comparison, judged=judged, notes=(*notes, *notes_on_scores)
+    )
 
 
 def _failure_notes(name: str, result: Result) -> Iterator[str]:
@@ -488,4 +514,6 @@ def _failure_notes(name: str, result: Result) -> Iterator[str]:
     example = next(failure for failure in result.failures if failure.error == error)
     text = text_name(example.item, example.system)
     failed = f"{n_failed:,} of {plural(n_judgments, 'judgment')} failed"
-    yield one_line(f"{name}: {failed}. For example, {text}: {example.message}", _LONGEST_NOTE)
+    yield one_line(
+        f"{name}: {failed}. For example, {text}: {example.message}", _LONGEST_NOTE
+    )

@@ -104,7 +104,12 @@ class Judged:
     def leading(self) -> Agreement | None:
         """The agreement of the verdict."""
         return next(
-            (agreement for agreement in self.agreement if agreement.level == self.level), None
+            (
+                agreement
+                for agreement in self.agreement
+                if agreement.level == self.level
+            ),
+            None,
         )
 
 

@@ -39,7 +39,9 @@ def criterion_shifts(
     old_side = before
     new_side = after
     if (column.low, column.high) != (new_column.low, new_column.high):
-        notes.append("The scales differ, so scores are compared as shares of their scale, 0 to 1.")
+        notes.append(
+            "The scales differ, so scores are compared as shares of their scale, 0 to 1."
+        )
         old_side = _as_shares(before)
         new_side = _as_shares(after)
     old_texts = {score.key for score in old_side.table.column_scores(column.name)}
@@ -82,12 +84,16 @@ def count_judgments(result: Result) -> tuple[int, int]:
 
 def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
     """Say that no text has a rating of this name, and which names there are."""
-    known_names = dict.fromkeys(rating_name for row in rows for rating_name in row.human)
+    known_names = dict.fromkeys(
+        rating_name for row in rows for rating_name in row.human
+    )
     missing_rating = "human rating"
     if known_names:
         human_option = option("human")
         listed = ", ".join(known_names)
-        missing_rating = f"human rating of {rating} ({human_option} selects another: {listed})"
+        missing_rating = (
+            f"human rating of {rating} ({human_option} selects another: {listed})"
+        )
     return f"No text has a {missing_rating}, so agreement with people is unknown"
 
 
@@ -124,7 +130,8 @@ def _with_agreement(
         seed=seed,
     )
     agreement = [
-        Agreement(level, shift.before, shift.after, shift.change) for level, shift in shifts.items()
+        Agreement(level, shift.before, shift.after, shift.change)
+        for level, shift in shifts.items()
     ]
     reason = ""
     if not agreement:
@@ -145,7 +152,9 @@ def _as_shares(result: Result) -> Result:
     for score in result.table.scores:
         share = (score.value - lowest[score.column]) / widths[score.column]
         scores.append(replace(score, value=share))
-    columns = [replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns]
+    columns = [
+        replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns
+    ]
     table = replace(result.table, columns=tuple(columns), scores=tuple(scores))
     return replace(result, table=table)
 
@@ -162,7 +171,9 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     scored = ~(np.isnan(old_matrix) | np.isnan(new_matrix))
     n_reversed = 0
     n_pairs = 0
-    for old_values, new_values, has_both in zip(old_matrix.T, new_matrix.T, scored.T, strict=True):
+    for old_values, new_values, has_both in zip(
+        old_matrix.T, new_matrix.T, scored.T, strict=True
+    ):
         n_systems = int(has_both.sum())
         n_pairs += math.comb(n_systems, 2)
         n_reversed += _reversed_pairs(old_values[has_both], new_values[has_both])
@@ -179,7 +190,9 @@ def _label_flips(before: Result, after: Result) -> Iterator[FlipCount]:
     new_labels = _likeliest_labels(after)
     shared = old_labels.keys() & new_labels.keys()
     if shared:
-        n_changed = sum(old_labels[score_key] != new_labels[score_key] for score_key in shared)
+        n_changed = sum(
+            old_labels[score_key] != new_labels[score_key] for score_key in shared
+        )
         yield FlipCount("likeliest label", n_changed, len(shared))
 
 

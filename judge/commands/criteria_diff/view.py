@@ -27,7 +27,16 @@ from judge.core.format import (
 )
 from judge.core.messages import Remark
 from judge.core.records import Estimate
-from judge.report.document import Block, Bullets, Cell, Diff, Document, Heading, Section, table
+from judge.report.document import (
+    Block,
+    Bullets,
+    Cell,
+    Diff,
+    Document,
+    Heading,
+    Section,
+    table,
+)
 from judge.report.views.columns import change_text, estimate_cell, p_cell
 from judge.stats.correlation import OVER, OVER_IN_SENTENCES, UNITS
 from judge.stats.power import items_needed
@@ -49,7 +58,9 @@ def view(diff: CriterionDiff) -> Document:
     rows = list(_rows(diff))
     summary: list[Block] = []
     if rows:
-        summary.append(table(_HEADS, rows, star=_STAR, name="diff", caption="Before and after."))
+        summary.append(
+            table(_HEADS, rows, star=_STAR, name="diff", caption="Before and after.")
+        )
     changes = _change_lines(diff)
     if changes:
         summary.append(Bullets(tuple(changes)))
@@ -115,7 +126,9 @@ def _sections(diff: CriterionDiff) -> Iterator[Section]:
             estimate = agreement.difference or agreement.after
             cells = _agreement_row(agreement, OVER[agreement.level])
             rows.append((*cells, Cell(f"{estimate.n:,}")))
-        by_level = table((*_HEADS, "n"), rows, star=_STAR, caption=caption, name="agreement")
+        by_level = table(
+            (*_HEADS, "n"), rows, star=_STAR, caption=caption, name="agreement"
+        )
         yield Section("agreement", "Agreement with people", lambda: [by_level])
     if judged is not None and judged.comparison:
         scores = judged.comparison
@@ -131,7 +144,11 @@ def _record(row: Sequence[Cell]) -> dict[str, Any]:
     """Return a row of the summary for CSV, with the number of each cell, or else its text."""
     name_cell, cell_before, cell_after, change, p_value_cell = row
     record: dict[str, Any] = {"quantity": name_cell.text}
-    for side, cell in {"before": cell_before, "after": cell_after, "change": change}.items():
+    for side, cell in {
+        "before": cell_before,
+        "after": cell_after,
+        "change": change,
+    }.items():
         record[side] = cell.text if cell.value is None else cell.value
     return record | {"p": p_value_cell.text}
 
@@ -257,7 +274,13 @@ def _mean_row(change: MeanChange) -> list[Cell]:
     cell_before = Cell(number(change.before, places), value=change.before)
     cell_after = Cell(number(change.after, places), value=change.after)
     difference = estimate_cell(change.estimate, places, signed, mark=mark)
-    return [Cell("mean score"), cell_before, cell_after, difference, Cell(p_cell(change.adjusted))]
+    return [
+        Cell("mean score"),
+        cell_before,
+        cell_after,
+        difference,
+        Cell(p_cell(change.adjusted)),
+    ]
 
 
 def _prompt_rows(prompts: Prompts) -> Iterator[Sequence[Cell]]:
@@ -309,7 +332,9 @@ def _data(diff: CriterionDiff, finding: list[str]) -> dict[str, Any]:
 def _judged_data(judged: Judged) -> dict[str, Any]:
     """Return the fields of the record, with the comparison as its own report has it."""
     names = [field.name for field in fields(judged)]
-    data: dict[str, Any] = {field_name: getattr(judged, field_name) for field_name in names}
+    data: dict[str, Any] = {
+        field_name: getattr(judged, field_name) for field_name in names
+    }
     scores = judged.comparison
     data["comparison"] = None if scores is None else comparison.data(scores)
     data["agreement"] = [

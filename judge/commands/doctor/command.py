@@ -172,9 +172,15 @@ class _ModelTest:
     def request(self, strategy: Strategy) -> Request:
         """Return a strategy's first request about a short text: the criterion's own description."""
         sample = Sample("doctor", "doctor", self.criterion.description)
-        prompt = Renderer(self.criterion, criteria.template_bodies(self.criterion)).render(sample)
-        first_request = strategies.requests(prompt, self.criterion, strategy, self.settings)[0]
-        return replace(first_request, model=self.provider.model, endpoint=self.provider.endpoint)
+        prompt = Renderer(
+            self.criterion, criteria.template_bodies(self.criterion)
+        ).render(sample)
+        first_request = strategies.requests(
+            prompt, self.criterion, strategy, self.settings
+        )[0]
+        return replace(
+            first_request, model=self.provider.model, endpoint=self.provider.endpoint
+        )
 
     async def draws(self) -> tuple[Finding, Response | None]:
         """Test whether one request returns several replies."""
@@ -183,13 +189,19 @@ class _ModelTest:
         try:
             drawn = await self.provider.complete(request)
         except JudgeError as error:
-            untested = Finding(self.part, "draws", "missing", f"could not be tested: {error}")
+            untested = Finding(
+                self.part, "draws", "missing", f"could not be tested: {error}"
+            )
             return untested, None
         n_replies = len(drawn.choices)
         in_one = f"{n_replies} in one request"
         # Some servers ignore `n` and return a single reply without an error.
-        separate = f"{in_one}: {self.settings.draws} draws need {self.settings.draws} requests"
-        return finding_of(self.part, "draws", n_replies >= _DRAWS, in_one, separate), drawn
+        separate = (
+            f"{in_one}: {self.settings.draws} draws need {self.settings.draws} requests"
+        )
+        return finding_of(
+            self.part, "draws", n_replies >= _DRAWS, in_one, separate
+        ), drawn
 
     async def json_schema(self) -> Finding:
         """Test whether `--structured` works."""
@@ -199,7 +211,9 @@ class _ModelTest:
         try:
             reply = await self.provider.complete(request)
         except JudgeError as error:
-            return Finding(self.part, check_name, "missing", f"could not be tested: {error}")
+            return Finding(
+                self.part, check_name, "missing", f"could not be tested: {error}"
+            )
         if "response_format" in reply.unmet:
             return Finding(
                 self.part,
@@ -228,7 +242,9 @@ class _ModelTest:
     ) -> tuple[Strategy | None, Finding]:
         """Return the strategy that `--weighting auto` would use, if there is one."""
         check_name = "--weighting auto"
-        candidates: list[tuple[Strategy, Sequence[Response]]] = [(best, [first_response])]
+        candidates: list[tuple[Strategy, Sequence[Response]]] = [
+            (best, [first_response])
+        ]
         if drawn is not None and drawn.choices:
             draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices]
             candidates.append(("samples", draws))
@@ -248,7 +264,9 @@ class _ModelTest:
                 reason = reason or f", as {error}"
             except ParseError as error:
                 problem = f"the reply has no score: {error}"
-                return None, Finding(self.part, check_name, "error", problem, _SHOW_REPLIES)
+                return None, Finding(
+                    self.part, check_name, "error", problem, _SHOW_REPLIES
+                )
             else:
                 mass = ""
                 if provenance.mass is not None and strategy == best:
@@ -260,7 +278,9 @@ class _ModelTest:
         return None, Finding(self.part, check_name, "error", problem, _SHOW_REPLIES)
 
 
-def _describe_refusal(part: str, provider: Provider, error: JudgeError) -> list[Finding]:
+def _describe_refusal(
+    part: str, provider: Provider, error: JudgeError
+) -> list[Finding]:
     """Say whether the address, the key or the model is at fault."""
     if not isinstance(error, ProviderError):
         return [Finding(part, "model", "error", str(error))]
@@ -307,7 +327,9 @@ def _check_parameters(part: str, first_response: Response) -> Iterator[Finding]:
     has_probabilities = (
         bool(first_response.choices) and first_response.choices[0].tokens is not None
     )
-    yield finding_of(part, "token probabilities", has_probabilities, "given", "not given")
+    yield finding_of(
+        part, "token probabilities", has_probabilities, "given", "not given"
+    )
     if "reasoning" in unmet:
         text = "reasoning is off, because token probabilities need that"
         yield Finding(part, "thinking", "ok", text)
@@ -336,10 +358,14 @@ def _known_limits(
     dropped_before = known_before.get("dropped", ())
     dropped_after = known_after.pop("dropped", ())
     learned = {
-        trait: value for trait, value in known_after.items() if known_before.get(trait) != value
+        trait: value
+        for trait, value in known_after.items()
+        if known_before.get(trait) != value
     }
     learned["dropped"] = [
-        parameter_name for parameter_name in dropped_after if parameter_name not in dropped_before
+        parameter_name
+        for parameter_name in dropped_after
+        if parameter_name not in dropped_before
     ]
     known_limits = refusals(JudgeInfo(learned=known_before))
     if known_limits:

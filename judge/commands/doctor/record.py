@@ -52,4 +52,7 @@ class Diagnosis:
     def parts(self) -> Iterator[tuple[str, tuple[Finding, ...]]]:
         """Yield each part with its findings."""
         for part in dict.fromkeys(finding.part for finding in self.findings):
-            yield part, tuple(finding for finding in self.findings if finding.part == part)
+            yield (
+                part,
+                tuple(finding for finding in self.findings if finding.part == part),
+            )

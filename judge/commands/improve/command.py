@@ -20,7 +20,13 @@ import numpy as np
 
 from judge import text
 from judge.commands.evaluate import reject_unsupported
-from judge.commands.improve.record import Improvement, Part, Trial, choose_wording, measure_gain
+from judge.commands.improve.record import (
+    Improvement,
+    Part,
+    Trial,
+    choose_wording,
+    measure_gain,
+)
 from judge.commands.improve.revisions import (
     Case,
     Rejected,
@@ -33,7 +39,13 @@ from judge.commands.improve.revisions import (
     writing_prompts,
 )
 from judge.config import RunConfig
-from judge.core.errors import ConfigError, CriterionError, DataError, ParseError, StorageError
+from judge.core.errors import (
+    ConfigError,
+    CriterionError,
+    DataError,
+    ParseError,
+    StorageError,
+)
 from judge.core.files import claim_folder, store, try_writing
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark, option
@@ -131,7 +143,9 @@ def plan_improvement(
     without_ratings = config.model_copy(update={"ratings": None})
     reject_unsupported(without_ratings, "diff", "judge criteria improve")
     if not 1 <= revisions <= MOST_REVISIONS:
-        raise ConfigError(f"{option('revisions', revisions)}: try 1 to {MOST_REVISIONS}")
+        raise ConfigError(
+            f"{option('revisions', revisions)}: try 1 to {MOST_REVISIONS}"
+        )
     check_output_dir(out)
     judges = config.model if providers is None else providers
     source = config.data if data is None else data
@@ -169,7 +183,9 @@ def plan_improvement(
     )
 
 
-def _check_judge_of_recording(run: PreparedRun, judges: Sequence[Judge | Provider]) -> None:
+def _check_judge_of_recording(
+    run: PreparedRun, judges: Sequence[Judge | Provider]
+) -> None:
     """Raise ConfigError if a recording has to name the judge, but holds several."""
     if len(run.judges) > max(1, len(judges)):
         model_option = option("model", "NAME")
@@ -192,7 +208,9 @@ def _check_writer(
         require_text(provider, option("writer", writer_name))
 
 
-def _default_writer(first_run: PreparedRun, judges: Sequence[Judge | Provider]) -> Judge | Provider:
+def _default_writer(
+    first_run: PreparedRun, judges: Sequence[Judge | Provider]
+) -> Judge | Provider:
     """Return the judge as the writer of revisions. Raises ConfigError if there are several."""
     if len(first_run.judges) > 1:
         raise ConfigError(
@@ -208,7 +226,9 @@ def _default_writer(first_run: PreparedRun, judges: Sequence[Judge | Provider]) 
 def _check_writable(path: Path) -> None:
     """Raise ConfigError if the file exists, or if its folder cannot be written to."""
     if path.exists():
-        raise ConfigError(f"{path}: already exists; name another file with {option('output')}")
+        raise ConfigError(
+            f"{path}: already exists; name another file with {option('output')}"
+        )
     try:
         try_writing(path.parent)
     except OSError as error:
@@ -301,7 +321,9 @@ def _notes_on_unused(
         return
     # `_split` leaves a text out for one of two reasons.
     training_digests = _digests(training)
-    n_repeated = sum(not sample.digests.isdisjoint(training_digests) for sample in unused)
+    n_repeated = sum(
+        not sample.digests.isdisjoint(training_digests) for sample in unused
+    )
     n_equal = len(unused) - n_repeated
     reasons = []
     if n_repeated:
@@ -362,7 +384,9 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     if first_run.price is not None:
         price = times_first_run * first_run.price
     judge_requests = f"{times_first_run * first_run.requests:,.0f}"
-    to_judge = f"at most about {judge_requests} requests to the judge ({price_text(price)})"
+    to_judge = (
+        f"at most about {judge_requests} requests to the judge ({price_text(price)})"
+    )
     to_writer = f"{plan.revisions} to {2 * plan.revisions} to the writer"
     return f"{line}: {to_judge} and {to_writer}"
 
@@ -420,7 +444,9 @@ async def run_improvement(
         notes=tuple(notes),
     )
     if candidates:
-        improvement = await _choose_and_test(plan, runs, candidates, improvement, present)
+        improvement = await _choose_and_test(
+            plan, runs, candidates, improvement, present
+        )
     if plan.out is not None:
         content_by_name = {}
         for candidate in candidates:
@@ -457,7 +483,9 @@ async def _revise(
                 raise ParseError(reply.message)
             revision = read_revision(reply, wording, _shown_texts(plan))
             trial = replace(trial, reason=revision.reason)
-            if any(revision.same_wording(candidate.revision) for candidate in candidates):
+            if any(
+                revision.same_wording(candidate.revision) for candidate in candidates
+            ):
                 raise ParseError("repeats another revision")
             file_text, revised_criterion = revised(wording, revision, plan.seen)
             candidates.append(_Candidate(trial, revision, revised_criterion, file_text))
@@ -489,7 +517,9 @@ async def _ask_writer(
         return [ModelQuestion(prompt, _TOKEN_LIMIT, checked) for prompt in prompts]
 
     # Only its judge is used, which is the writer: the questions are no judgments.
-    writing_run = _prepare(plan.config, plan.training, {criterion.name: criterion}, [plan.writer])
+    writing_run = _prepare(
+        plan.config, plan.training, {criterion.name: criterion}, [plan.writer]
+    )
     prompts = writing_prompts(wording, cases, plan.revisions)
     replies = await runs.ask(writing_run, questions(prompts))
     rejected = {}
@@ -522,7 +552,10 @@ def _shown_texts(plan: ImprovementPlan) -> list[str]:
     """Return all texts of the training part, which a revision must not copy."""
     texts: list[str] = []
     for sample in plan.training:
-        texts += [sample.output, *judged_inputs(plan.wording.criterion, sample).values()]
+        texts += [
+            sample.output,
+            *judged_inputs(plan.wording.criterion, sample).values(),
+        ]
     return texts
 
 
@@ -533,7 +566,9 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     is no disagreement, even if the scores of other texts give it different ranks.
     """
     criterion_name = plan.wording.criterion.name
-    score_by_text = {score.key: score for score in present.table.column_scores(criterion_name)}
+    score_by_text = {
+        score.key: score for score in present.table.column_scores(criterion_name)
+    }
     scored = [sample for sample in plan.training if sample.key in score_by_text]
     gaps = _rank_gaps(plan, scored, score_by_text)
 
@@ -636,7 +671,9 @@ async def _choose_and_test(
     for candidate, agreement, column in tried:
         trial = replace(candidate.trial, agreement=agreement, failed=len(column.failed))
         trial_by_number[trial.number] = trial
-    all_trials = [trial_by_number.get(trial.number, trial) for trial in improvement.trials]
+    all_trials = [
+        trial_by_number.get(trial.number, trial) for trial in improvement.trials
+    ]
     n_failed = sum(len(column.failed) for column in columns)
     n_judged = len(training) * len(columns)
     improvement = replace(
@@ -686,7 +723,9 @@ async def _test(
     failed_in_training, judged_in_training = improvement.judgments
     n_failed = failed_in_training + failed_before + failed_after
     n_judged = judged_in_training + 2 * len(plan.testing)
-    agreement = measure_gain(plan.testing, plan.rating, columns, plan.level, plan.config.seed)
+    agreement = measure_gain(
+        plan.testing, plan.rating, columns, plan.level, plan.config.seed
+    )
     return replace(
         improvement,
         chosen=best.trial.number,

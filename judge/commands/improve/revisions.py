@@ -167,7 +167,10 @@ def writing_prompts(
     # The key of a fence must occur in none of the texts.
     shown_texts = []
     for case in cases:
-        shown_texts += [case.sample.output, *judged_inputs(criterion, case.sample).values()]
+        shown_texts += [
+            case.sample.output,
+            *judged_inputs(criterion, case.sample).values(),
+        ]
         shown_texts += [case.reason, *case.comments]
     shown_texts += [unusable.reply for unusable in (rejected or {}).values()]
 
@@ -179,7 +182,9 @@ def writing_prompts(
             excerpt = f"{text[:_MOST_SHOWN]} […]"
         return fenced(excerpt, label, shown_texts)
 
-    described_cases = [_described_case(criterion, case, between_marks) for case in cases]
+    described_cases = [
+        _described_case(criterion, case, between_marks) for case in cases
+    ]
     variables: dict[str, Any] = {
         "cases": described_cases,
         "count": count,
@@ -210,7 +215,9 @@ def judged_inputs(criterion: Criterion, sample: Sample) -> dict[str, str]:
     An answer's source may be its request, too; it is returned once.
     """
     inputs = {"source": sample.source, **answer_inputs(sample)}
-    names = criterion.show or [name for name in inputs if criteria.reads(criterion, name)]
+    names = criterion.show or [
+        name for name in inputs if criteria.reads(criterion, name)
+    ]
     texts_by_name: dict[str, str] = {}
     for name in names:
         value = sample.references if name == "references" else inputs.get(name)
@@ -242,7 +249,9 @@ def _described_case(
     }
 
 
-def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> Revision:
+def read_revision(
+    reply: str, wording: Wording, seen_texts: Collection[str]
+) -> Revision:
     """Return the revision of a model's reply; `seen_texts` are the texts that it has seen.
 
     A reply is one JSON object with question, levels and reason. Raises ParseError for anything
@@ -253,7 +262,9 @@ def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> 
     question = values.get("question", "")
     levels = values.get("levels") or {}
     reason = values.get("reason") or ""
-    written_texts = [question, reason, *levels.values()] if isinstance(levels, dict) else [None]
+    written_texts = (
+        [question, reason, *levels.values()] if isinstance(levels, dict) else [None]
+    )
     if not all(isinstance(written, str) for written in written_texts):
         raise ParseError("question, reason and each of the levels are texts", reply)
     criterion = wording.criterion
@@ -262,7 +273,11 @@ def read_revision(reply: str, wording: Wording, seen_texts: Collection[str]) -> 
     stripped_levels = {
         str(label).strip(): description.strip() for label, description in levels.items()
     }
-    levels = {label: description for label, description in stripped_levels.items() if description}
+    levels = {
+        label: description
+        for label, description in stripped_levels.items()
+        if description
+    }
     if not question:
         raise ParseError("has no question", reply)
     _check_parts(question, [*levels, *levels.values()], reply)
@@ -306,16 +321,21 @@ def _parse_object(reply: str) -> dict[str, Any]:
 def _check_parts(question: str, level_parts: Sequence[str], reply: str) -> None:
     """Raise ParseError for text that a criterion's file cannot hold."""
     criterion_texts = [question, *level_parts]
-    if any(sign in criterion_text for criterion_text in criterion_texts for sign in _SYNTAX):
+    if any(
+        sign in criterion_text for criterion_text in criterion_texts for sign in _SYNTAX
+    ):
         raise ParseError("holds template syntax", reply)
-    has_controls = any(_CONTROL.search(criterion_text) for criterion_text in criterion_texts)
+    has_controls = any(
+        _CONTROL.search(criterion_text) for criterion_text in criterion_texts
+    )
     if has_controls or any("\n" in criterion_text for criterion_text in level_parts):
         raise ParseError("holds control characters, or a level of several lines", reply)
     if len(question) > LONGEST or any(
         len(criterion_text) > LONGEST_LINE for criterion_text in level_parts
     ):
         raise ParseError(
-            f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level", reply
+            f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level",
+            reply,
         )
 
 
@@ -359,7 +379,9 @@ def revised(
     if seen:
         values["seen"] = sorted(old_criterion.seen.union(seen))
     file_text = criteria.with_values(wording.path, file_text, values)
-    new_criterion = criteria.of_file_text(wording.path, file_text, old_criterion.language)
+    new_criterion = criteria.of_file_text(
+        wording.path, file_text, old_criterion.language
+    )
     if new_criterion.scale != old_criterion.scale:
         raise CriterionError("its levels would change the scale")
     if new_criterion.needs != old_criterion.needs:

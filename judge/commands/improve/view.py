@@ -12,7 +12,16 @@ from judge.commands.criteria_diff.record import PLACES
 from judge.commands.improve.record import Improvement, Trial
 from judge.core.format import format_p, number, one_line, plural
 from judge.core.messages import Remark
-from judge.report.document import Block, Bullets, Column, Diff, Document, Section, Table, table
+from judge.report.document import (
+    Block,
+    Bullets,
+    Column,
+    Diff,
+    Document,
+    Section,
+    Table,
+    table,
+)
 from judge.report.views.columns import change_text, estimate_cell
 from judge.stats.correlation import OVER, OVER_IN_SENTENCES, UNITS
 
@@ -152,7 +161,9 @@ def _finding(improvement: Improvement) -> Iterator[str]:
 def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
     agreement = improvement.agreement
     # Only the present wording and the chosen one are tested.
-    tests = {0: agreement.before, improvement.chosen: agreement.after} if agreement else {}
+    tests = (
+        {0: agreement.before, improvement.chosen: agreement.after} if agreement else {}
+    )
     rows = []
     for trial in trials:
         if trial.skipped:

@@ -32,11 +32,15 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
     """
     origin_by_path = {folder / file_name: file for file_name, file in _walk(origin)}
     # A symbolic link to a file that is gone does not exist, but writing would make that file.
-    existing = [str(path) for path in origin_by_path if path.exists() or path.is_symlink()]
+    existing = [
+        str(path) for path in origin_by_path if path.exists() or path.is_symlink()
+    ]
     if existing:
         names = ", ".join(existing)
         verb = "is" if len(existing) == 1 else "are"
-        raise ConfigError(f"{names} {verb} already there, so nothing was written. {advice}")
+        raise ConfigError(
+            f"{names} {verb} already there, so nothing was written. {advice}"
+        )
     for path, file in origin_by_path.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +52,9 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
 
 def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
     """Yield the files of a folder with their relative names, before the files of subfolders."""
-    for entry in sorted(folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)):
+    for entry in sorted(
+        folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)
+    ):
         if entry.is_dir():
             yield from _walk(entry, f"{prefix}{entry.name}/")
         else:

@@ -63,7 +63,10 @@ def create_suite(
     """
     language = str(options.get("language") or text.language_of(samples))
     names = list(criteria) or _fitting_criteria(samples, language)
-    chosen = [criteria_module.load(criterion_name, language=language) for criterion_name in names]
+    chosen = [
+        criteria_module.load(criterion_name, language=language)
+        for criterion_name in names
+    ]
     for criterion in chosen:
         try:
             criteria_module.check_samples(criterion, samples)
@@ -114,7 +117,9 @@ def _names_judge(options: Mapping[str, Any]) -> bool:
     return bool(options.get("model") or options.get("replay"))
 
 
-def _option_lines(path: Path, options: Mapping[str, Any], *, judgments: int) -> list[str]:
+def _option_lines(
+    path: Path, options: Mapping[str, Any], *, judgments: int
+) -> list[str]:
     """Return the head of the file and the options of the run."""
     model_flag = "" if _names_judge(options) else f" --model {_EXAMPLE_MODEL}"
     lines = [_HEAD.format(name=one_line(path.name), flag=model_flag)]
@@ -124,7 +129,9 @@ def _option_lines(path: Path, options: Mapping[str, Any], *, judgments: int) -> 
             yaml_text = _flow(_from_folder(path.parent, option_name, value))
             lines.append(f"{option_name}: {yaml_text}")
     if judgments > _MANY_JUDGMENTS and "limit" not in options:
-        lines.append(f"# limit: 100  # texts; all of them are up to {judgments:,} judgments")
+        lines.append(
+            f"# limit: 100  # texts; all of them are up to {judgments:,} judgments"
+        )
     return lines
 
 
@@ -133,7 +140,9 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
 
     Raises ConfigError if there are none.
     """
-    builtin = {criterion.name: criterion for criterion in criteria_module.builtin(language)}
+    builtin = {
+        criterion.name: criterion for criterion in criteria_module.builtin(language)
+    }
     rated_names = dict.fromkeys(
         criterion_name for sample in samples for criterion_name in sample.human
     )
@@ -143,7 +152,9 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
             with suppress(CriterionError, DataError):
                 criteria_module.check_samples(builtin[criterion_name], samples)
                 fitting.append(criterion_name)
-    return fitting or list(criteria_module.proposed_criteria(samples, rated=rated_names))
+    return fitting or list(
+        criteria_module.proposed_criteria(samples, rated=rated_names)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +186,9 @@ def _order_case(samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
     shared = items_by_system[first_system] & items_by_system[second_system]
     if not shared:
         return
-    comment = "the second system beats the first: swap the names if it is the other way round"
+    comment = (
+        "the second system beats the first: swap the names if it is the other way round"
+    )
     keys = {"better": second_system, "worse": first_system}
     if len(shared) < MIN_ITEMS:
         comment += f"; undecided on fewer than {MIN_ITEMS} items"
@@ -190,7 +203,9 @@ def _worst(criterion: Criterion) -> tuple[str, float]:
     return "min", criterion.scale.low
 
 
-def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
+def _suggest_cases(
+    criterion: Criterion, samples: Sequence[Sample]
+) -> Iterator[_SuggestedCase]:
     """Yield the cases of a criterion that follow from people's ratings of its name."""
     rating = criterion.name
     # A rating that an example of the prompt shows must not test that prompt (decision 75).
@@ -210,7 +225,9 @@ def _suggest_cases(criterion: Criterion, samples: Sequence[Sample]) -> Iterator[
         yield _SuggestedCase("the best and worst systems by human ratings", keys)
 
 
-def _agreement_case(rated_samples: Sequence[Sample], rating: str) -> Iterator[_SuggestedCase]:
+def _agreement_case(
+    rated_samples: Sequence[Sample], rating: str
+) -> Iterator[_SuggestedCase]:
     """Yield a case of agreement with people if the ratings vary, at the level that they allow."""
     ratings_by_item: dict[str, list[float]] = defaultdict(list)
     for sample in rated_samples:
@@ -221,7 +238,9 @@ def _agreement_case(rated_samples: Sequence[Sample], rating: str) -> Iterator[_S
         # If the texts of each item have equal ratings, there is no correlation within items.
         level = usual_level(rated_samples) if varies_within else "all-texts"
         comment = "agrees with human ratings at all: raise it to the result of a run"
-        yield _SuggestedCase(comment, {"human": {"spearman": {"min": 0}, "level": level}})
+        yield _SuggestedCase(
+            comment, {"human": {"spearman": {"min": 0}, "level": level}}
+        )
 
 
 def _comparable_means(
@@ -275,7 +294,9 @@ def _closing_comments(
     yield f"#  - {{criterion: {name}, drift: {{max_flips: 0.1}}}}"
 
 
-def _unused_columns(samples: Sequence[Sample], chosen: Sequence[Criterion]) -> list[str]:
+def _unused_columns(
+    samples: Sequence[Sample], chosen: Sequence[Criterion]
+) -> list[str]:
     """Return the data's own columns that none of the criteria reads."""
     columns = {column for sample in samples for column in sample.extra}
     variables: set[str] = set()
@@ -285,7 +306,9 @@ def _unused_columns(samples: Sequence[Sample], chosen: Sequence[Criterion]) -> l
         for variable in (*columns, "request", "passages"):
             if criteria_module.reads(criterion, variable):
                 variables.add(variable)
-    read_columns = {column_of(sample, variable) for sample in samples for variable in variables}
+    read_columns = {
+        column_of(sample, variable) for sample in samples for variable in variables
+    }
     # A conversation before an answer is the request of that answer.
     if "request" in variables:
         read_columns.add(MESSAGES)
@@ -325,7 +348,11 @@ def _from_folder(folder: Path, option_name: str, value: Any) -> Any:
 def _judge_from_folder(folder: Path, model: Any) -> Any:
     """Return a judge's name or mapping, with the path of a script relative to the folder."""
     if isinstance(model, dict):
-        options = {option_name: value for option_name, value in model.items() if value is not None}
+        options = {
+            option_name: value
+            for option_name, value in model.items()
+            if value is not None
+        }
         # A mapping with nothing but a name is written as the name.
         judge_name = _judge_from_folder(folder, options["name"])
         return {**options, "name": judge_name} if len(options) > 1 else judge_name

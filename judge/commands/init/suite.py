@@ -51,7 +51,9 @@ class NewSuite:
         return [] if are_tested else list(rating_names)
 
 
-def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> NewSuite:
+def draft_suite(
+    data: Path, output: Path | None, options: Mapping[str, Any]
+) -> NewSuite:
     """Make a suite from data with human ratings, or from a run, which becomes its baseline.
 
     `output` is the file to write, None for one that is named after the data, and "-" for the
@@ -63,21 +65,27 @@ def draft_suite(data: Path, output: Path | None, options: Mapping[str, Any]) -> 
     for option_name in ("map", "systems"):
         if option_name in options:
             # On the command line, these are written as text.
-            suite_options[option_name] = getattr(load_config(options=options), option_name)
+            suite_options[option_name] = getattr(
+                load_config(options=options), option_name
+            )
     criteria = suite_options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
         source = _read_run(data, suite_options, criteria)
     else:
         mapping = suite_options.get("map", {})
-        rows = samples.load(data, mapping=mapping, systems=suite_options.get("systems", ()))
+        rows = samples.load(
+            data, mapping=mapping, systems=suite_options.get("systems", ())
+        )
         source = _Source(rows, {"data": data, **suite_options}, criteria)
     to_console = output == Path("-")
     path = output
     if path is None or to_console:
         path = Path(f"{samples.dataset_name(data)}{suites.SUFFIX}")
     if path.exists() and not to_console:
-        raise ConfigError(f"{path}: already exists; name another file with --output FILE")
+        raise ConfigError(
+            f"{path}: already exists; name another file with --output FILE"
+        )
     text = create_suite(
         source.samples,
         path,
@@ -130,7 +138,9 @@ def _read_run(
     criteria = [*named_criteria] or list(_criteria_of(folder, result.info))
     rows = result.table.samples
     if config.rating_source is not None:  # a suite reads the ratings of its data only
-        rows = tuple(replace(sample, human={}, ratings={}, raters={}) for sample in rows)
+        rows = tuple(
+            replace(sample, human={}, ratings={}, raters={}) for sample in rows
+        )
     return _Source(rows, {**options_of_run, **options}, criteria)
 
 
@@ -158,7 +168,9 @@ def _criteria_of(folder: Path, info: RunInfo) -> Iterator[str]:
 
 
 def _is_builtin(criterion_name: str, digest: str, language: str) -> bool:
-    known = {criterion.name: criterion.digest for criterion in builtin(language or "en")}
+    known = {
+        criterion.name: criterion.digest for criterion in builtin(language or "en")
+    }
     return known.get(criterion_name) == digest
 
 

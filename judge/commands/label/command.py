@@ -233,7 +233,12 @@ class Labelling:
                 continue
             # A file may have ratings of single texts and of pairs.
             if len(systems) == len(rated_unit.texts):
-                answer_key = (rating.rater, rated_unit.id, rating.criterion, rating.repeat)
+                answer_key = (
+                    rating.rater,
+                    rated_unit.id,
+                    rating.criterion,
+                    rating.repeat,
+                )
                 answers[answer_key] = (answer, rating.comment)
         return answers
 
@@ -308,7 +313,9 @@ class Labelling:
         criterion = criteria_by_name.get(saved.criterion)
         if criterion is None:
             known_criteria = list(criteria_by_name)
-            raise DataError(unknown_name_message("criterion", saved.criterion, known_criteria))
+            raise DataError(
+                unknown_name_message("criterion", saved.criterion, known_criteria)
+            )
         value = self._stored_value(saved.value, criterion)
         rating_rows: list[dict[str, Any]] = []
         for systems in unit.systems:
@@ -333,7 +340,9 @@ class Labelling:
             rating_rows.append(row)
         return rating_rows
 
-    def _stored_value(self, label: str | None, criterion: Criterion) -> float | str | None:
+    def _stored_value(
+        self, label: str | None, criterion: Criterion
+    ) -> float | str | None:
         """Return how the file stores a label.
 
         Raises DataError for a label that is not on the scale.
@@ -343,7 +352,9 @@ class Labelling:
             return None
         if label not in answers:
             scale = ", ".join(map(repr, answers))
-            raise DataError(f"{criterion.name}: {label[:40]!r} is not on the scale, {scale:.100}")
+            raise DataError(
+                f"{criterion.name}: {label[:40]!r} is not on the scale, {scale:.100}"
+            )
         if self.pairwise:
             return _PREFERENCES[label]
         try:

@@ -63,20 +63,28 @@ def _is_telling(column: str, hidden_words: Collection[str]) -> bool:
     return _TELLING.search(column) is not None or not words.isdisjoint(hidden_words)
 
 
-def _is_of_the_item(column: str, samples_by_item: Mapping[str, Sequence[Sample]]) -> bool:
+def _is_of_the_item(
+    column: str, samples_by_item: Mapping[str, Sequence[Sample]]
+) -> bool:
     """Return whether all texts of each item have the same value."""
     for samples_of_item in samples_by_item.values():
         first_value = samples_of_item[0].extra.get(column)
-        if any(sample.extra.get(column) != first_value for sample in samples_of_item[1:]):
+        if any(
+            sample.extra.get(column) != first_value for sample in samples_of_item[1:]
+        ):
             return False
     return True
 
 
-def _cells(extra: Mapping[str, Any], columns: Iterable[str]) -> Iterable[tuple[str, str]]:
+def _cells(
+    extra: Mapping[str, Any], columns: Iterable[str]
+) -> Iterable[tuple[str, str]]:
     """Yield the columns that have a value, which is a text, a number or a list of these."""
     for column in columns:
         value = extra.get(column)
         entries = value if isinstance(value, list | tuple) else [value]
-        lines = [str(entry) for entry in entries if isinstance(entry, str | int | float)]
+        lines = [
+            str(entry) for entry in entries if isinstance(entry, str | int | float)
+        ]
         if any(line.strip() for line in lines):
             yield column, "\n".join(lines)

@@ -48,21 +48,31 @@ def prepare_labelling(
     """
     source = config.data if data is None else data
     if source is None:
-        raise ConfigError("no data: name a file, for example judge label summaries.jsonl")
+        raise ConfigError(
+            "no data: name a file, for example judge label summaries.jsonl"
+        )
     _check_raters(raters)
     _check_output_name(output, config.data)
     if not 0 <= repeat <= 1:
-        raise ConfigError(f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1")
+        raise ConfigError(
+            f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1"
+        )
     loaded = samples.load(source, mapping=config.map, systems=config.output_columns)
     chosen = _choose_texts(config, loaded, items)
     language = config.language or text.language_of(chosen)
     own_criteria = loaded_criteria or {}
-    rated_criteria = _load_criteria(config, chosen, language, own_criteria, pairwise=pairwise)
+    rated_criteria = _load_criteria(
+        config, chosen, language, own_criteria, pairwise=pairwise
+    )
     shown_fields = _shown_fields(rated_criteria)
     units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
     if not units:
-        raise ConfigError("nothing to compare: no item has different texts of two systems")
-    instructions = [_instructions(criterion, pairwise=pairwise) for criterion in rated_criteria]
+        raise ConfigError(
+            "nothing to compare: no item has different texts of two systems"
+        )
+    instructions = [
+        _instructions(criterion, pairwise=pairwise) for criterion in rated_criteria
+    ]
     all_texts = {(sample.item.strip(), sample.system.strip()) for sample in loaded}
     # The page shows these columns already, so they are not listed with the data's own.
     shown_columns = [column_of(chosen[0], field) for field in shown_fields]
@@ -125,7 +135,9 @@ def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sampl
 def _check_raters(raters: Sequence[str]) -> None:
     """Raise ConfigError for names that raters share, and for names with control characters."""
     has_duplicates = len({*raters}) < len(raters)
-    if has_duplicates or any(escape_controls(rater_name) != rater_name for rater_name in raters):
+    if has_duplicates or any(
+        escape_controls(rater_name) != rater_name for rater_name in raters
+    ):
         raters_option = option("raters", list(raters))
         raise ConfigError(f"{raters_option}: give each rater a name of their own")
 
@@ -134,7 +146,9 @@ def _check_output_name(output: Path, data: Path | None) -> None:
     """Raise ConfigError for a file that cannot hold ratings, or that is the data."""
     output_option = option("output", str(output))
     if output.suffix.lower() != ".jsonl":
-        raise ConfigError(f"{output_option}: ratings are JSON lines; name a file ending in .jsonl")
+        raise ConfigError(
+            f"{output_option}: ratings are JSON lines; name a file ending in .jsonl"
+        )
     if data is not None and output.resolve() == data.resolve():
         raise ConfigError(f"{output_option}: this is the data; name another file")
 

@@ -54,7 +54,9 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
         if columns_of_item:
             own_columns[unit.id] = columns_of_item
     raters = labelling.raters if rater is None else (rater,)
-    orders = {rater_name: _order_content(labelling, rater_name) for rater_name in raters}
+    orders = {
+        rater_name: _order_content(labelling, rater_name) for rater_name in raters
+    }
     content: dict[str, Any] = {
         "id": labelling.id,
         "served": served,
@@ -76,7 +78,9 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
 def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
     """Return each criterion with its instructions, its labels, and the lowest and highest label."""
     content = []
-    for criterion, lines in zip(labelling.criteria, labelling.instructions, strict=True):
+    for criterion, lines in zip(
+        labelling.criteria, labelling.instructions, strict=True
+    ):
         scale = criterion.scale.asked
         lowest = scale.labels[scale.values.index(criterion.scale.low)]
         highest = scale.labels[scale.values.index(criterion.scale.high)]
@@ -142,7 +146,9 @@ class LabelServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: LabelServer
-    timeout = 30  # seconds for a request; browsers open connections that they do not use
+    timeout = (
+        30  # seconds for a request; browsers open connections that they do not use
+    )
 
     def do_GET(self) -> None:
         """Answer with the page, or with the progress of all raters."""
@@ -205,7 +211,10 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, path = whole_path.partition("/")
         rater = self._rater_of(token)
         if rater is None or self.headers.get("Host") not in self.server.hosts:
-            self._answer(HTTPStatus.FORBIDDEN, "Open the address that judge label printed for you.")
+            self._answer(
+                HTTPStatus.FORBIDDEN,
+                "Open the address that judge label printed for you.",
+            )
             return None
         return rater, path.strip("/")
 

@@ -38,7 +38,9 @@ def forecast_card(
     """
     source = config.data if data is None else data
     if isinstance(source, str | Path) and is_run(source):
-        raise ConfigError(f"{source}: the card of a finished run sends nothing; name its data")
+        raise ConfigError(
+            f"{source}: the card of a finished run sends nothing; name its data"
+        )
     if items is None:
         items = ITEMS
     if probes is None:
@@ -100,7 +102,9 @@ def _sum_of_runs(card_plan: CardPlan) -> JudgeForecast:
 
 def _sum_of_times(forecasts: Collection[JudgeForecast]) -> Duration:
     """Add up the times of runs that follow each other; None if none of them is known."""
-    known_times = [forecast.time for forecast in forecasts if forecast.time.seconds is not None]
+    known_times = [
+        forecast.time for forecast in forecasts if forecast.time.seconds is not None
+    ]
     if not known_times:
         return next(forecast.time for forecast in forecasts)
     seconds = sum(time_of_run.seconds or 0.0 for time_of_run in known_times)

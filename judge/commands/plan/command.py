@@ -67,7 +67,9 @@ def plan(
         options,
     )
     if card:
-        return plan_judge_card(config, data, judges, loaded_criteria, items=items, probes=probes)
+        return plan_judge_card(
+            config, data, judges, loaded_criteria, items=items, probes=probes
+        )
     return plan_run(config, data, judges, loaded_criteria, items)
 
 
@@ -107,13 +109,17 @@ def plan_run(
     config = _that_writes_nothing(config)
     providers = _offline_judges(config, judges)
     config, data, writing = plan_outputs(config, data)
-    prepared = prepare(config, data, providers=providers, loaded_criteria=loaded_criteria)
+    prepared = prepare(
+        config, data, providers=providers, loaded_criteria=loaded_criteria
+    )
     return make_forecast(replace(prepared, writing=writing), items)
 
 
 def _that_writes_nothing(config: RunConfig) -> RunConfig:
     """Return the configuration of an estimate: no file is written, and no reply is asked again."""
-    return config.model_copy(update={"out": None, "record": None, "retry_failed": False})
+    return config.model_copy(
+        update={"out": None, "record": None, "retry_failed": False}
+    )
 
 
 def _offline_judges(
@@ -133,7 +139,9 @@ def _offline_judges(
 def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
     """Estimate a run and explain the estimate. Raises ConfigError."""
     if prepared.writing and items is not None:
-        raise ConfigError(f"{option('items', items)}: is for data with outputs; leave it out")
+        raise ConfigError(
+            f"{option('items', items)}: is for data with outputs; leave it out"
+        )
     estimate = estimate_cost(prepared, items=items)
     # The estimate begins with the systems that write, which give no scores.
     scoring_judges = estimate.judges[len(prepared.writing) :]
@@ -147,5 +155,7 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
         budget=estimate.budget,
         fits=estimate.fits,
         notes=tuple(notes),
-        uncounted=tuple(name for name, metric in prepared.metrics.items() if metric.asks),
+        uncounted=tuple(
+            name for name, metric in prepared.metrics.items() if metric.asks
+        ),
     )

@@ -36,14 +36,20 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     if strategy == "single":
         return "single: one reply per judgment"
     requests_note = ", one request per draw" if provider.learned.get("n") == 1 else ""
-    description = f"samples: the mean of {estimate.drawn} draws per judgment{requests_note}"
+    description = (
+        f"samples: the mean of {estimate.drawn} draws per judgment{requests_note}"
+    )
     if settings.weighting == "samples":
         return description
     probe_note = (
-        "; one extra request checks that first" if "logprobs" in estimate.strategies else ""
+        "; one extra request checks that first"
+        if "logprobs" in estimate.strategies
+        else ""
     )
     refuses = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
-    return f"{description}, because the {refuses} gives no token probabilities{probe_note}"
+    return (
+        f"{description}, because the {refuses} gives no token probabilities{probe_note}"
+    )
 
 
 def estimate_notes(
@@ -97,7 +103,9 @@ def _metric_notes(prepared: PreparedRun, items: int | None) -> Iterator[str]:
         if not metric.asks:
             continue
         # The most requests are known only for these texts, not for other `items`.
-        most_requests = metric.most_requests(prepared.samples) if items is None else None
+        most_requests = (
+            metric.most_requests(prepared.samples) if items is None else None
+        )
         sent_to = f"requests of {metric_name} to {judge_name}"
         if most_requests is None:
             yield f"Not included: {sent_to}, because they depend on replies."
@@ -116,7 +124,9 @@ def _not_included() -> str:
     )
 
 
-def _draws_note(judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]) -> str:
+def _draws_note(
+    judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]
+) -> str:
     """Say what is added if the `uncertain` judges give no token probabilities."""
     n_draws = uncertain[0].estimate.fallback_draws
     requests_per_judgment = max(judge.estimate.fallback_requests for judge in judges)
@@ -124,7 +134,9 @@ def _draws_note(judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForeca
     if requests_per_judgment > 1:
         requests = f" in {requests_per_judgment} requests"
     added_price = sum_prices(judge.money.more for judge in uncertain)
-    added_cost = "" if added_price is None else f" and costs about {dollars(added_price)} more"
+    added_cost = (
+        "" if added_price is None else f" and costs about {dollars(added_price)} more"
+    )
     return (
         f"If the model gives no token probabilities, the run takes {n_draws} draws per "
         f"judgment{requests}{added_cost}. Use {option('weighting', 'single')} to avoid that."

@@ -62,7 +62,9 @@ class Forecast(plugins.Viewed):
             estimate_fields = judge_fields.pop("estimate")
             judge_fields["judge"] = estimate.judge
             judge_fields |= estimate_fields
-            judge_fields["lines"] = [_line_fields(line, self.by) for line in estimate.lines]
+            judge_fields["lines"] = [
+                _line_fields(line, self.by) for line in estimate.lines
+            ]
             judge_fields["total"] = _line_fields(estimate.total, self.by)
             for internal_field in ("fallback_draws", "fallback_requests", "unit"):
                 judge_fields.pop(internal_field)

@@ -35,7 +35,9 @@ def view(forecast: Forecast) -> Document:
     if forecast.notes:
         notes = Bullets(forecast.notes)
         sections.append(Section("notes", "Notes", lambda: [notes]))
-    judge_names = ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
+    judge_names = (
+        ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
+    )
     subject = f"a card of {judge_names}" if forecast.by == "run" else judge_names
     return Document(
         title=f"Estimate for {subject}",
@@ -90,9 +92,7 @@ def _budget_notice(forecast: Forecast) -> Iterator[str]:
             "longest reply; the run stops if that does not fit, and the same command resumes it"
         )
     elif forecast.fits is None:
-        budget_reach = (
-            "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
-        )
+        budget_reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
     elif forecast.fits >= forecast.requests:
         budget_reach = f"all {forecast.requests:,} requests fit"
     else:
@@ -141,7 +141,11 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
             estimate_line.cached if total.cached else None,
             estimate_line.requests,
         )
-        tokens_of_line = (round(estimate_line.read), round(estimate_line.written), prefix_share)
+        tokens_of_line = (
+            round(estimate_line.read),
+            round(estimate_line.written),
+            prefix_share,
+        )
         rows.append((estimate_line.name, *counts, *tokens_of_line))
     columns = (
         by,

@@ -68,7 +68,9 @@ def slices(
             significant[comparison.column] = differences
     systems = run.table.systems
     means = slice_means(matrices, systems, members, seed=seed, n_resamples=n_resamples)
-    differences_of_slices = slice_differences(matrices, systems, members, significant, seed=seed)
+    differences_of_slices = slice_differences(
+        matrices, systems, members, significant, seed=seed
+    )
     return Slices(
         by=by,
         items=size_by_slice,
@@ -81,7 +83,9 @@ def slices(
     )
 
 
-def _chosen_matrices(run: Result, columns: Sequence[str]) -> dict[str, tuple[Column, Floats]]:
+def _chosen_matrices(
+    run: Result, columns: Sequence[str]
+) -> dict[str, tuple[Column, Floats]]:
     """Return the columns to compare by name, each with its values of systems × items.
 
     The overall score comes first, because the report's summary shows the first column.
@@ -97,7 +101,9 @@ def _chosen_matrices(run: Result, columns: Sequence[str]) -> dict[str, tuple[Col
     all_columns = [column for column, _ in tables.values()]
     chosen = list(columns) or _default_columns(run, all_columns)
     if not chosen:
-        raise ConfigError("this run has no scores of single texts that say which is better")
+        raise ConfigError(
+            "this run has no scores of single texts that say which is better"
+        )
     if OVERALL in chosen:
         # False sorts before True, and the sort keeps the order of the other columns.
         chosen.sort(key=lambda column_name: column_name != OVERALL)

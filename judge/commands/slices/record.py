@@ -40,7 +40,9 @@ class Slices(plugins.Reported):
     @property
     def contradictions(self) -> tuple[SliceDifference, ...]:
         """The differences that go significantly the other way."""
-        return tuple(difference for difference in self.differences if difference.contradicts)
+        return tuple(
+            difference for difference in self.differences if difference.contradicts
+        )
 
     @property
     def worst(self) -> tuple[SliceMean, ...]:

@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from judge.core.records import Column, Estimate
-from judge.stats.bootstrap import MIN_INTERVAL_ITEMS, Bools, Floats, mean_estimate, one_thread
+from judge.stats.bootstrap import (
+    MIN_INTERVAL_ITEMS,
+    Bools,
+    Floats,
+    mean_estimate,
+    one_thread,
+)
 from judge.stats.paired_differences import holm, mean_differences
 from judge.stats.power import ALPHA
 from judge.stats.system_differences import Difference
@@ -86,7 +92,9 @@ def slice_means(
     memberships = list(slices.values())
     members = np.array(memberships, dtype=np.float64)  # slices × items, 1 for a member
     gaps, p_values = _permuted(rows, members, seed, n_resamples)
-    column_and_system = [(column, system) for column, _ in columns.values() for system in systems]
+    column_and_system = [
+        (column, system) for column, _ in columns.values() for system in systems
+    ]
     means = []
     for row, (column, system) in enumerate(column_and_system):
         for position, (slice_name, inside) in enumerate(slices.items()):
@@ -223,7 +231,9 @@ def slice_differences(
     estimates = mean_differences(rows, seed=seed)
     p_values = holm([estimate.p if estimate else None for estimate in estimates])
     differences = []
-    for pair_in_slice, estimate, p_value in zip(tested, estimates, p_values, strict=True):
+    for pair_in_slice, estimate, p_value in zip(
+        tested, estimates, p_values, strict=True
+    ):
         # There is no estimate if no item of the slice has scores of both systems.
         if estimate is not None:
             differences.append(pair_in_slice.tested(estimate, p_value))

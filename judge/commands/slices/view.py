@@ -12,7 +12,16 @@ from judge.commands.slices.statistics import SliceMean
 from judge.core.format import first_names, format_p, number, plural
 from judge.core.messages import full_report
 from judge.core.records import Column as ScoreColumn
-from judge.report.document import Block, Bullets, Column, Content, Document, Section, Table, table
+from judge.report.document import (
+    Block,
+    Bullets,
+    Column,
+    Content,
+    Document,
+    Section,
+    Table,
+    table,
+)
 from judge.report.format import column_title, decimal_places, mean_text, share_label
 from judge.report.views.columns import change_text, marked_mean
 from judge.report.views.system_names import listed
@@ -52,7 +61,9 @@ def _section(slices: Slices, column_name: str) -> Section:
     contradictions = _contradictions(slices, column_name)
     if contradictions:
         blocks.append(Bullets(tuple(contradictions)))
-    return Section(f"slices-{column_name}", column_title(column_name), partial(tuple, blocks))
+    return Section(
+        f"slices-{column_name}", column_title(column_name), partial(tuple, blocks)
+    )
 
 
 def _record(slice_mean: SliceMean) -> dict[str, Any]:
@@ -75,7 +86,8 @@ def _record(slice_mean: SliceMean) -> dict[str, Any]:
 def _data(slices: Slices, finding: list[str]) -> dict[str, Any]:
     """Return the report as JSON has it."""
     means = [
-        asdict(slice_mean) | {"significant": slice_mean.significant} for slice_mean in slices.means
+        asdict(slice_mean) | {"significant": slice_mean.significant}
+        for slice_mean in slices.means
     ]
     differences = [
         asdict(difference) | {"contradicts": difference.contradicts}
@@ -97,10 +109,18 @@ def _finding(slices: Slices) -> Iterator[str]:
     worst = slices.worst
     contradictions = slices.contradictions
     if worst or contradictions:
-        headline = "Significantly worse than the rest" if worst else "Contradicting the whole data"
-        slice_names = list(dict.fromkeys(record.slice for record in worst or contradictions))
+        headline = (
+            "Significantly worse than the rest"
+            if worst
+            else "Contradicting the whole data"
+        )
+        slice_names = list(
+            dict.fromkeys(record.slice for record in worst or contradictions)
+        )
         if worst:
-            slice_names = [_with_worse_systems(slices, slice_name) for slice_name in slice_names]
+            slice_names = [
+                _with_worse_systems(slices, slice_name) for slice_name in slice_names
+            ]
         shown_names = first_names(slice_names, _MAX_FINDINGS)
         yield f"{headline}: {slices.by} = {shown_names}"
     else:
@@ -121,7 +141,9 @@ def _with_worse_systems(slices: Slices, slice_name: str) -> str:
 
 def _no_finding(slices: Slices) -> Iterator[str]:
     """Say that no slice is significantly worse, and which one comes nearest."""
-    tested = [slice_mean for slice_mean in slices.means if slice_mean.adjusted is not None]
+    tested = [
+        slice_mean for slice_mean in slices.means if slice_mean.adjusted is not None
+    ]
     outcome = "is significantly worse than the rest" if tested else "could be tested"
     yield f"No slice of {slices.by} {outcome}"
     if not slices.means:
@@ -214,7 +236,9 @@ def _table(slices: Slices, column_name: str, *, short: bool = False) -> Table:
     for slice_mean in slices.means:
         if slice_mean.column == column_name:
             means[slice_mean.slice, slice_mean.system] = slice_mean
-    places = decimal_places(column, [slice_mean.mean.value for slice_mean in means.values()])
+    places = decimal_places(
+        column, [slice_mean.mean.value for slice_mean in means.values()]
+    )
     slice_names = list(slices.items)
     systems = slices.systems
     if short:

@@ -16,7 +16,13 @@ from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Column, Sample
 from judge.data import ledger
-from judge.data.ratings import Ratings, find_variants, rename_ratings, source_name, without_repeats
+from judge.data.ratings import (
+    Ratings,
+    find_variants,
+    rename_ratings,
+    source_name,
+    without_repeats,
+)
 from judge.data.row_filters import Values
 from judge.report.views.agreement_finding import usual_level
 from judge.report.views.provenance import Provenance, build_provenance
@@ -27,7 +33,13 @@ from judge.stats.alt_test import EPSILON, check_epsilon
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.correlation import criterion
 from judge.stats.disagreements import disagreements
-from judge.stats.human_agreement import Rated, did_you_mean, people, rated_names, unknown_criteria
+from judge.stats.human_agreement import (
+    Rated,
+    did_you_mean,
+    people,
+    rated_names,
+    unknown_criteria,
+)
 from judge.stats.pass_rates import calibrated_pass_rates
 from judge.stats.rated_columns import RatedColumn, judges_of
 from judge.stats.rating_scales import out_of_scale
@@ -71,7 +83,9 @@ def validate(
     shown_level = None if level is None else check_level(level)
     check_epsilon(epsilon)
     if rating_criterion and ratings is None:
-        raise ConfigError(f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}")
+        raise ConfigError(
+            f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}"
+        )
     compared = load_rated(
         (result, *others),
         where=where,
@@ -84,13 +98,17 @@ def validate(
     _check_criteria(compared, ratings)
     bootstrap = Bootstrap(n_resamples, seed)
     judges = compared.judges
-    rated = people(first_run.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet)
+    rated = people(
+        first_run.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet
+    )
     validation = Validation(
         title=f"Agreement with people: {compared.title}",
         rated=rated,
         notes=_notes_on_ratings(compared, rated),
         level=shown_level or usual_level(rated),
-        disagreements=disagreements(first_run.table.samples, judges, bootstrap, compared.sheet),
+        disagreements=disagreements(
+            first_run.table.samples, judges, bootstrap, compared.sheet
+        ),
     )
     # A run that was calibrated shows its calibration here too, without being asked again.
     if not calibrate and not first_run.calibrated:
@@ -110,7 +128,9 @@ def _judged_criteria(compared: RatedRuns) -> list[str]:
 def _check_criteria(compared: RatedRuns, ratings: RatingSource | None) -> None:
     """Raise DataError if people's ratings are on none of the criteria of the judges."""
     samples = compared.runs[0].table.samples
-    withheld = [criterion_name for sample in samples for criterion_name in sample.withheld]
+    withheld = [
+        criterion_name for sample in samples for criterion_name in sample.withheld
+    ]
     names = [*rated_names(samples), *withheld]
     source = None if ratings is None else source_name(ratings)
     problem = unknown_criteria(names, _judged_criteria(compared), source)
@@ -123,7 +143,9 @@ def _notes_on_ratings(compared: RatedRuns, rated: Sequence[Rated]) -> tuple[str,
     notes = [*compared.banners, *compared.notes]
     judged = _judged_criteria(compared)
     names = rated_names(compared.runs[0].table.samples)
-    unjudged = [criterion_name for criterion_name in names if criterion_name not in judged]
+    unjudged = [
+        criterion_name for criterion_name in names if criterion_name not in judged
+    ]
     hint = did_you_mean(unjudged, judged).strip()
     if hint:
         notes.append(hint)
@@ -142,7 +164,9 @@ def rating_notes(
     Those that are among the `banners` are left out.
     """
     table = runs[0].table
-    withheld = {criterion_name for sample in table.samples for criterion_name in sample.withheld}
+    withheld = {
+        criterion_name for sample in table.samples for criterion_name in sample.withheld
+    }
     with_ratings = {*rated, *withheld}
     criteria_of_runs: dict[str, None] = {}
     for run in runs:
@@ -150,7 +174,9 @@ def rating_notes(
             if column.kind == "criterion":
                 criteria_of_runs[criterion(column)] = None
     unrated = [
-        criterion_name for criterion_name in criteria_of_runs if criterion_name not in with_ratings
+        criterion_name
+        for criterion_name in criteria_of_runs
+        if criterion_name not in with_ratings
     ]
     if unrated:
         # Only the first run's ratings count. Another run may still have ratings on these criteria.
@@ -160,9 +186,13 @@ def rating_notes(
             yield f"People did not rate {unrated_names}, only {names}."
         else:
             yield f"The first run has ratings of {names}, but none of {unrated_names}."
-    marked = [criterion(column) for column in table.columns if column.pass_at is not None]
+    marked = [
+        criterion(column) for column in table.columns if column.pass_at is not None
+    ]
     scales = _ends_of_scales(_columns_of_criteria([runs[0]]))
-    lower_is_better = [criterion(column) for column in table.columns if column.better == "lower"]
+    lower_is_better = [
+        criterion(column) for column in table.columns if column.better == "lower"
+    ]
     for note in out_of_scale(table.samples, scales, marked, lower_is_better):
         if note not in banners:
             yield note
@@ -199,7 +229,9 @@ def load_rated(
     """
     runs = _open_runs(results)
     joined = _has_joined(results[0], ratings)
-    rated = _with_ratings(runs, ratings, joined=joined, rating_criterion=rating_criterion)
+    rated = _with_ratings(
+        runs, ratings, joined=joined, rating_criterion=rating_criterion
+    )
     selected = rated.runs
     if where:
         selected = [run.where(**where) for run in selected]
@@ -214,7 +246,9 @@ def load_rated(
             notes=tuple(rated.notes),
             sheet=rated.sheet,
         )
-    criteria = [column for column in first_run.table.columns if column.kind == "criterion"]
+    criteria = [
+        column for column in first_run.table.columns if column.kind == "criterion"
+    ]
     example = criterion(criteria[0]) if criteria else ""
     check_rated(first_run.table.samples, example)
     named_runs = list(zip(results, unseen, strict=True))
@@ -239,7 +273,9 @@ def _open_runs(results: Sequence[Result | str | Path]) -> list[Result]:
     runs = [open_run(source) for source in results]
     for run in runs:
         if (run.rankings or run.table.has_pairs) and len(runs) > 1:
-            raise ConfigError("a ranking cannot be compared with another run; validate it alone")
+            raise ConfigError(
+                "a ranking cannot be compared with another run; validate it alone"
+            )
     return runs
 
 
@@ -294,11 +330,17 @@ def _with_ratings(
         if joined:
             rating_criterion = config.rating_criterion
         names = list(columns)
-        sheet = read_sheet(source, samples, names, config.map, rating_criterion=rating_criterion)
+        sheet = read_sheet(
+            source, samples, names, config.map, rating_criterion=rating_criterion
+        )
         if not joined:
             # A file may rate texts that the run did not take: a note then names these options.
-            left_out = [option(name) for name in ("where", "limit") if getattr(config, name)]
-            lower_is_better = {name for name, column in columns.items() if column.better == "lower"}
+            left_out = [
+                option(name) for name in ("where", "limit") if getattr(config, name)
+            ]
+            lower_is_better = {
+                name for name, column in columns.items() if column.better == "lower"
+            }
             samples, notes = join_sheet(
                 source_name(source),
                 samples,
@@ -389,7 +431,9 @@ def _judges_on_shared_texts(
             notes.append(f"Left out: {texts} of {run_name}, not in the first run.")
         for judge in judges_of(result.table, result.info.model):
             values = {
-                text_key: value for text_key, value in judge.values.items() if text_key in shared
+                text_key: value
+                for text_key, value in judge.values.items()
+                if text_key in shared
             }
             judge = replace(judge, values=values, failed=judge.failed & shared)
             judges_with_runs.append((judge, run_name))

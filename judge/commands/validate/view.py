@@ -9,7 +9,16 @@ from typing import Any
 from judge.commands.validate.record import Validation
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark
-from judge.report.document import Block, Column, Content, Document, Section, Table, Tone, table
+from judge.report.document import (
+    Block,
+    Column,
+    Content,
+    Document,
+    Section,
+    Table,
+    Tone,
+    table,
+)
 from judge.report.views import disagreements, preferences
 from judge.report.views.agreement_finding import (
     Verdict,
@@ -117,8 +126,12 @@ def _sections(validation: Validation, best: str) -> Iterator[Section]:
     metrics = metrics_table(rated, level)
     if metrics is not None:
         yield Section("metrics", "Judges and metrics", lambda: (metrics,))
-    yield Section("disagreements", "Disagreements with people", disagreements_with_people)
-    yield Section("people", "Agreement by criterion", lambda: criteria_blocks(rated, level))
+    yield Section(
+        "disagreements", "Disagreements with people", disagreements_with_people
+    )
+    yield Section(
+        "people", "Agreement by criterion", lambda: criteria_blocks(rated, level)
+    )
     if validation.calibrated:
         yield Section("calibrated", "On people's scale", on_peoples_scale)
 
@@ -137,7 +150,9 @@ def _notices(validation: Validation) -> Iterator[str]:
             yield one_line(f"{column.column} on people's scale: {column.note}", NOTE)
 
 
-def _criterion_data(criterion: Rated, compared: Sequence[Disagreements]) -> dict[str, Any]:
+def _criterion_data(
+    criterion: Rated, compared: Sequence[Disagreements]
+) -> dict[str, Any]:
     """Return the JSON of a criterion, with its sentences at every level."""
     sentences = {level: list(criterion_sentences(criterion, level)) for level in LEVELS}
     return {
@@ -154,7 +169,9 @@ def _view_of_ranking(validation: Validation) -> Document:
     # The first sentence is the headline, which has no full stop.
     headline = first_sentence.removesuffix(".")
     summary = preferences.preference_table(compared, short=True)
-    people = Section("people", "Agreement with people", lambda: preferences.blocks(compared))
+    people = Section(
+        "people", "Agreement with people", lambda: preferences.blocks(compared)
+    )
     data = {
         "title": validation.title,
         "notes": validation.notes,
@@ -172,7 +189,9 @@ def _view_of_ranking(validation: Validation) -> Document:
     )
 
 
-def _preference_records(compared: Sequence[PreferenceAgreement]) -> Iterator[dict[str, Any]]:
+def _preference_records(
+    compared: Sequence[PreferenceAgreement],
+) -> Iterator[dict[str, Any]]:
     """Yield a record per criterion, judge, side and measure."""
     for agreement in compared:
         for row in agreement.rows:
@@ -243,7 +262,12 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
         "",
         Column("judge", better="higher"),
         Column("one rater", better="higher", optional=True, about=(_ONE_RATER,)),
-        Column("baseline", better="higher", optional=True, about=("Baseline: the best one.",)),
+        Column(
+            "baseline",
+            better="higher",
+            optional=True,
+            about=("Baseline: the best one.",),
+        ),
         Column("", numeric=False, name="best baseline", optional=True),
         Column("failed", optional=True, about=(about_failed,)),
         number_head,
@@ -276,11 +300,15 @@ def _overview_rows(
         row_name = rated.criterion
         if named and judge is not None:
             row_name = f"{rated.criterion} · {judge.name}"
-        is_best = judge is not None and verdict(rated, judge.name, level) is Verdict.BEST
+        is_best = (
+            judge is not None and verdict(rated, judge.name, level) is Verdict.BEST
+        )
         correlation = spearman(judge, level)
         mark = "*" if is_best else ""
         tone: Tone = "good" if is_best else "strong"
-        judge_cell = estimate_cell(correlation, places(correlation), mark=mark, tone=tone)
+        judge_cell = estimate_cell(
+            correlation, places(correlation), mark=mark, tone=tone
+        )
         yield (
             row_name,
             judge_cell,

@@ -120,7 +120,9 @@ def _reader_of(opening: Opening | None) -> _Reader | None:
 def _opening_of(reader: _Reader, path: Path, file_name: str) -> Opening:
     opening = read_opening(path, file_name)
     if opening is None or not reader.claims(opening):
-        raise DataError(f"{file_name}: not a result file of {reader.tool}, which the first file is")
+        raise DataError(
+            f"{file_name}: not a result file of {reader.tool}, which the first file is"
+        )
     return opening
 
 

@@ -14,7 +14,14 @@ from judge.data.result_files.judged import JudgedPair, member, score
 from judge.data.result_files.opening import Opening
 
 TOOL = "AlpacaEval"
-_KEYS = ("instruction", "output_1", "output_2", "preference", "generator_1", "generator_2")
+_KEYS = (
+    "instruction",
+    "output_1",
+    "output_2",
+    "preference",
+    "generator_1",
+    "generator_2",
+)
 _FORMER_TIE = 0
 """Before 1.5 stood for equal outputs."""
 

@@ -38,7 +38,9 @@ def read(opening: Opening) -> Iterator[JudgedText]:
     system = model if isinstance(model, str) else ""
     for key in _CASES:
         test_cases = member(test_run, key, opening.name, list)
-        mappings = [test_case for test_case in test_cases if isinstance(test_case, Mapping)]
+        mappings = [
+            test_case for test_case in test_cases if isinstance(test_case, Mapping)
+        ]
         count_by_name = Counter(test_case.get("name") for test_case in mappings)
         for number, test_case in enumerate(test_cases, 1):
             location = f"{opening.name} {key} {number}"
@@ -61,14 +63,21 @@ def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
             threshold = finite_number(text.own_columns.get(metric + _THRESHOLD))
             success = text.own_columns.get(metric + _SUCCESS)
             # A score at the threshold passes either way, so it says nothing.
-            if value is None or threshold is None or value == threshold or success is None:
+            if (
+                value is None
+                or threshold is None
+                or value == threshold
+                or success is None
+            ):
                 continue
             group = higher if success == (value > threshold) else lower
             group.add(metric)
     return lower - higher
 
 
-def _text(test_case: Mapping[str, Any], item: str, system: str, location: str) -> JudgedText:
+def _text(
+    test_case: Mapping[str, Any], item: str, system: str, location: str
+) -> JudgedText:
     # A case of a conversation has a scenario, turns and an expected outcome instead.
     source = test_case.get("input") or test_case.get("scenario")
     output = test_case.get("actualOutput") or test_case.get("turns") or []

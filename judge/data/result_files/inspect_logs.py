@@ -35,7 +35,11 @@ def claims(opening: Opening) -> bool:
         return _HEADER in opening.members or _STARTED in opening.members
     log_object = opening.document
     evaluated = log_object.get("eval")
-    return isinstance(evaluated, Mapping) and "task" in evaluated and "version" in log_object
+    return (
+        isinstance(evaluated, Mapping)
+        and "task" in evaluated
+        and "version" in log_object
+    )
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
@@ -54,7 +58,9 @@ def read(opening: Opening) -> Iterator[JudgedText]:
 def _read_archive(opening: Opening, archive: zipfile.ZipFile) -> Iterator[JudgedText]:
     """Yield the samples of an archive. Raises DataError for one without a header."""
     if _HEADER not in opening.members:
-        raise DataError(f"{opening.name}: the log of a run that did not finish; finish it first")
+        raise DataError(
+            f"{opening.name}: the log of a run that did not finish; finish it first"
+        )
     model = _model(_parsed(archive, _HEADER, opening.name), opening.name)
     for member_name in opening.members:
         if member_name.startswith(_SAMPLES) and member_name.endswith(".json"):
@@ -118,7 +124,10 @@ def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_resolved(part, attachments) for part in value]
     if isinstance(value, Mapping):
-        return {field_name: _resolved(part, attachments) for field_name, part in value.items()}
+        return {
+            field_name: _resolved(part, attachments)
+            for field_name, part in value.items()
+        }
     return value
 
 

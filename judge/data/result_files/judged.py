@@ -89,7 +89,9 @@ def score(value: Any, location: str, criterion: str) -> Value:
         return value
     number = finite_number(value)
     if number is None:
-        raise DataError(f"{location}: {criterion} is {value!r:.60}, neither a number nor a verdict")
+        raise DataError(
+            f"{location}: {criterion} is {value!r:.60}, neither a number nor a verdict"
+        )
     return number
 
 
@@ -112,7 +114,9 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(message, Mapping) for message in value):
+    if isinstance(value, list) and all(
+        isinstance(message, Mapping) for message in value
+    ):
         with_role = len(value) > 1
         return "\n\n".join(_message(message, with_role=with_role) for message in value)
     if isinstance(value, Mapping) and isinstance(value.get("content"), str | list):
@@ -145,7 +149,9 @@ def rows_of_texts(
         reason = ""
         if texts and texts[0].error:
             reason = f" (error: {texts[0].error:.200})"
-        raise DataError(f"{location}: read as a result file of {tool}, which has no score{reason}")
+        raise DataError(
+            f"{location}: read as a result file of {tool}, which has no score{reason}"
+        )
     column_by_criterion = {name: _column_name(name, texts) for name in criterion_names}
     criteria: dict[str, Better] = {}
     further: dict[str, Better] = {}
@@ -165,12 +171,16 @@ def _column_name(criterion: str, texts: Sequence[JudgedText]) -> str:
     """Return the name of a criterion's column, with its scale if all scores are from 0 to 1."""
     values = [text.scores.get(criterion) for text in texts]
     # A verdict has a scale of its own.
-    numbers = [value for value in values if value is not None and not isinstance(value, bool)]
+    numbers = [
+        value for value in values if value is not None and not isinstance(value, bool)
+    ]
     is_from_0_to_1 = bool(numbers) and all(0 <= number <= 1 for number in numbers)
     return f"{criterion} (0-1)" if is_from_0_to_1 else criterion
 
 
-def _cells(text: JudgedText, column_by_criterion: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _cells(
+    text: JudgedText, column_by_criterion: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
     """Yield the cells of a text's row. Our own columns replace others of the same name."""
     yield from text.own_columns.items()
     if text.error:

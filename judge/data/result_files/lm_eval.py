@@ -19,7 +19,16 @@ from judge.data.result_files.opening import Opening
 from judge.data.rows import RawRow
 
 TOOL = "the LM Evaluation Harness"
-_KEYS = ("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics")
+_KEYS = (
+    "doc_id",
+    "doc",
+    "target",
+    "arguments",
+    "resps",
+    "filtered_resps",
+    "filter",
+    "metrics",
+)
 # "samples_gsm8k_2026-11-29T16-04-23.123456.jsonl"
 _NAME = re.compile(r"samples_.+_(\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl")
 
@@ -118,7 +127,9 @@ def _add_scores(text: JudgedText, row: RawRow, *, with_filter: bool) -> None:
             criterion = f"{metric}.{filter_name}"
         value = row.cells.get(metric)
         if criterion in text.scores or criterion in text.own_columns:
-            raise DataError(f"{row.where}: document {text.item} already has {criterion}")
+            raise DataError(
+                f"{row.where}: document {text.item} already has {criterion}"
+            )
         if isinstance(value, list):
             # Corpus metrics, such as BLEU, have texts here and no score of this document.
             text.own_columns[criterion] = value

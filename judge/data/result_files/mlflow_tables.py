@@ -24,7 +24,12 @@ _VALUE = "/value"
 # "toxicity/v1/score", "toxicity/v1/justification"
 _FORMER = re.compile(r"(?P<metric>[^/]+)/v\d+/(?P<content>score|justification)")
 _VERDICTS = {"yes": True, "no": False, "true": True, "false": False}
-_LOWER_IS_BETTER = {"toxicity", "latency", "ari_grade_level", "flesch_kincaid_grade_level"}
+_LOWER_IS_BETTER = {
+    "toxicity",
+    "latency",
+    "ari_grade_level",
+    "flesch_kincaid_grade_level",
+}
 """MLflow's own metrics that have `greater_is_better=False`."""
 
 
@@ -86,7 +91,9 @@ def _expectations(row: RawRow) -> set[str]:
     try:
         assessments = packed_value(row.cells["assessments"])
     except NoValue as error:
-        raise DataError(f"{row.where}: assessments is not a list that judge can read") from error
+        raise DataError(
+            f"{row.where}: assessments is not a list that judge can read"
+        ) from error
     if not isinstance(assessments, list):
         raise DataError(f"{row.where}: assessments is not a list")
     names: set[str] = set()

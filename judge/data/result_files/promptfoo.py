@@ -27,7 +27,11 @@ def claims(opening: Opening) -> bool:
     """Return whether these are results."""
     summary = opening.document.get("results")
     if isinstance(summary, Mapping):
-        return "evalId" in opening.document and "results" in summary and "prompts" in summary
+        return (
+            "evalId" in opening.document
+            and "results" in summary
+            and "prompts" in summary
+        )
     return all(key in opening.first for key in _RESULT_KEYS)
 
 

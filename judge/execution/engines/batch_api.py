@@ -117,7 +117,9 @@ class _Reservations:
     def look_at(self, rest: Iterable[Request]) -> None:
         """Note whether the budget covers all requests that no batch has yet."""
         if self.ledger is not None:
-            unpaid = [request for request in rest if request.key() not in self._reserved]
+            unpaid = [
+                request for request in rest if request.key() not in self._reserved
+            ]
             self._rest_fits = self.ledger.covers_all(unpaid, BATCH)
 
     def reserve(self, request: Request) -> bool:
@@ -204,7 +206,9 @@ class BatchEngine:
 
     gathers: ClassVar = True
 
-    def __init__(self, api: BatchApi, store: BatchJobStore, context: EngineContext) -> None:
+    def __init__(
+        self, api: BatchApi, store: BatchJobStore, context: EngineContext
+    ) -> None:
         self.api = api
         self.store = store
         self._was_reached = False
@@ -357,7 +361,9 @@ class BatchEngine:
             if not self._open and not self._gathered.unsent:
                 return
             await self.sleep(seconds)
-            seconds = _FIRST_WAIT if has_ended else min(seconds * _WAIT_GROWTH, _MAX_WAIT)
+            seconds = (
+                _FIRST_WAIT if has_ended else min(seconds * _WAIT_GROWTH, _MAX_WAIT)
+            )
 
     async def _deliver_ended(self) -> bool:
         """Hand over the answers of the batches that have ended; return whether there are any."""
@@ -382,7 +388,9 @@ class BatchEngine:
             # More requests may be gathered while these are sent.
             requests = self._gathered.unsent
             self._gathered.unsent = []
-            rest = deque(request for request in requests if not self._is_in_a_batch(request))
+            rest = deque(
+                request for request in requests if not self._is_in_a_batch(request)
+            )
             for job in self._open:
                 if not job.batch:
                     rest.extend(await self._recover(job))
@@ -409,7 +417,9 @@ class BatchEngine:
         self.store.save(job)
         upload = partial(self.api.upload, job.name, file)
         try:
-            job.file = await self._with_retries(upload, partial(self.api.uploaded, job.name))
+            job.file = await self._with_retries(
+                upload, partial(self.api.uploaded, job.name)
+            )
             self.store.save(job)
             await self._create(job, file)
         except Refused as error:
@@ -598,10 +608,14 @@ class BatchEngine:
         else:
             self._drop(job)
 
-    async def _hand_over_file(self, job: BatchJob, batch: Batch, file_name: str) -> None:
+    async def _hand_over_file(
+        self, job: BatchJob, batch: Batch, file_name: str
+    ) -> None:
         with TemporaryFile() as file:
             try:
-                await self._with_retries(partial(self.api.fetch, file_name, file, batch.total))
+                await self._with_retries(
+                    partial(self.api.fetch, file_name, file, batch.total)
+                )
             except Refused as error:
                 if error.status != 404:
                     raise
@@ -621,7 +635,9 @@ class BatchEngine:
         if not isinstance(reply, dict) or reply.get("status_code") != 200:
             return
         try:
-            response: Response = self.api.read(request, job.shape(request), reply.get("body"))
+            response: Response = self.api.read(
+                request, job.shape(request), reply.get("body")
+            )
         except ProviderError:
             return
         job.done(custom_id)
@@ -652,7 +668,9 @@ class BatchEngine:
         done = sum(state.done for state in states)
         total = sum(state.total for state in states)
         count_by_status = Counter(state.status for state in states)
-        statuses = [f"{count} {status}" for status, count in sorted(count_by_status.items())]
+        statuses = [
+            f"{count} {status}" for status, count in sorted(count_by_status.items())
+        ]
         self._context.counts.batch_status = (
             f"batches: {', '.join(statuses)}, {done:,} of {total:,} requests answered"
         )

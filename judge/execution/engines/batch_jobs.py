@@ -41,7 +41,11 @@ def _key_without_n(request: Request) -> str:
     """Return the request's key without `n`, because servers limit `n`."""
     if "n" not in request.params:
         return request.key()
-    params = {parameter: value for parameter, value in request.params.items() if parameter != "n"}
+    params = {
+        parameter: value
+        for parameter, value in request.params.items()
+        if parameter != "n"
+    }
     return replace(request, params=params).key()
 
 
@@ -70,7 +74,9 @@ class BatchJob:
 
     def add(self, request: Request, body: dict[str, Any]) -> None:
         shape = {
-            parameter: value for parameter, value in body.items() if not _is_about_text(parameter)
+            parameter: value
+            for parameter, value in body.items()
+            if not _is_about_text(parameter)
         }
         # Most requests of a batch differ in their texts alone.
         if shape not in self.shapes:
@@ -189,7 +195,14 @@ def _read(path: Path) -> BatchJob | None:
             file=data["file"],
             batch=data["batch"],
         )
-    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError, OverflowError):
+    except (
+        FileNotFoundError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        OverflowError,
+    ):
         return None
 
 

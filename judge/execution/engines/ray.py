@@ -34,7 +34,10 @@ from judge.providers import Capabilities, Provider
 _CONNECT_TIMEOUT = 3.0  # seconds
 # Bytes of Ray's object store, which by default takes a third of the memory.
 _STORE_BYTES = 256 << 20
-_NO_TELEMETRY = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+_NO_TELEMETRY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+}
 # Seconds to wait for all workers, and then for one: a cluster that grows on demand starts machines.
 _ALL_WAIT = 30.0
 _ONE_WAIT = 300.0
@@ -128,10 +131,14 @@ def _init(processes: int) -> None:
             **own_cluster,
         )
     except Exception as error:
-        location = "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
+        location = (
+            "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
+        )
         engine_option = option("engine", "ray")
         reason = first_line(error)
-        raise ConfigError(f"{engine_option}: no cluster {location}: {reason}") from error
+        raise ConfigError(
+            f"{engine_option}: no cluster {location}: {reason}"
+        ) from error
 
 
 def disconnect() -> None:
@@ -160,10 +167,12 @@ def placements(n_workers: int | None) -> list[Placement]:
     # The head of a cluster often has no CPU for actors.
     nodes_with_cpu = [node for node in nodes if node["Resources"].get("CPU")]
     candidates = [
-        Placement(node["NodeID"], node["NodeManagerHostname"]) for node in nodes_with_cpu or nodes
+        Placement(node["NodeID"], node["NodeManagerHostname"])
+        for node in nodes_with_cpu or nodes
     ]
     return [
-        candidates[position % len(candidates)] for position in range(n_workers or len(candidates))
+        candidates[position % len(candidates)]
+        for position in range(n_workers or len(candidates))
     ]
 
 
@@ -306,7 +315,9 @@ class RayEngine:
         response: Response = reply
         return response
 
-    async def _ask_actor(self, worker: _Worker, request: Request, lesson: bytes) -> bytes:
+    async def _ask_actor(
+        self, worker: _Worker, request: Request, lesson: bytes
+    ) -> bytes:
         """Return what `answer` returns on a worker. Raises Refused, and Transient if it died."""
         actor = worker.actor
         reference = actor.complete.remote(request, lesson)
@@ -379,14 +390,18 @@ class RayEngine:
             if self._counts.batch_status == _STARTING:
                 self._counts.batch_status = before
 
-    async def _until(self, enough: Callable[[Iterable[bool]], bool], seconds: float) -> None:
+    async def _until(
+        self, enough: Callable[[Iterable[bool]], bool], seconds: float
+    ) -> None:
         """Wait until enough workers are ready, `all` or `any`.
 
         Raises Refused after this time, and the error that ends the run.
         """
 
         def is_over() -> bool:
-            return self._failure is not None or enough(worker.ready for worker in self._workers)
+            return self._failure is not None or enough(
+                worker.ready for worker in self._workers
+            )
 
         if not is_over():
             # The checks below say what is wrong.
@@ -444,7 +459,9 @@ class RayEngine:
             worker.actor = _new_actor(worker.placement)
             worker.shared_state = Capabilities.of(self._provider).shared_state
             try:
-                opened = await worker.actor.open.remote(__version__, recipe(self._provider))
+                opened = await worker.actor.open.remote(
+                    __version__, recipe(self._provider)
+                )
             except Exception as error:
                 if not _is_death(error):
                     engine_option = option("engine", "ray")
@@ -561,7 +578,9 @@ def _kill(worker: _Worker) -> None:
 def _is_death(error: BaseException) -> bool:
     """Return whether an error is about a dead worker, and not raised by the code on a worker."""
     exceptions = ray().exceptions
-    return isinstance(error, exceptions.RayError) and not isinstance(error, exceptions.RayTaskError)
+    return isinstance(error, exceptions.RayError) and not isinstance(
+        error, exceptions.RayTaskError
+    )
 
 
 def _cause(error: BaseException) -> BaseException:

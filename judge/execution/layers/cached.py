@@ -52,7 +52,9 @@ class ReplyStore:
         """Return the stored reply to each request; with `only_new`, only this run's replies."""
         request_keys = [request.key() for request in requests if request.endpoint]
         if only_new:
-            request_keys = [request_key for request_key in request_keys if request_key in self._new]
+            request_keys = [
+                request_key for request_key in request_keys if request_key in self._new
+            ]
         stored: Mapping[str, Response] = {}
         if request_keys:
             stored = await self._read(tuple(request_keys))
@@ -89,7 +91,9 @@ class ReplyStore:
         except StorageError as error:
             self._failed = error
             if not self._cache.keeps:
-                self._unstored += [(draw, reply) for draw, reply in replies if draw.endpoint]
+                self._unstored += [
+                    (draw, reply) for draw, reply in replies if draw.endpoint
+                ]
 
     def has_new(self, request: Request) -> bool:
         """Return whether this run has stored the reply to an equal request."""
@@ -139,12 +143,16 @@ class ReplyStore:
         self._unstored.clear()
         self._failed = None
 
-    def _read_all(self, keys_of_each: Sequence[tuple[str, ...]]) -> list[dict[str, Response]]:
+    def _read_all(
+        self, keys_of_each: Sequence[tuple[str, ...]]
+    ) -> list[dict[str, Response]]:
         unique_keys = dict.fromkeys(chain.from_iterable(keys_of_each))
         stored = self._cache.get_many(list(unique_keys))
         return [stored] * len(keys_of_each)
 
-    def _write_all(self, replies: Sequence[list[tuple[Request, Response]]]) -> list[None]:
+    def _write_all(
+        self, replies: Sequence[list[tuple[Request, Response]]]
+    ) -> list[None]:
         new = list(chain.from_iterable(replies))
         self._unstored += new
         for request, response in new:

@@ -118,7 +118,9 @@ def greedy_match(
     The weights of either text must not add up to 0. F is 0 if precision and recall are; NaN if they
     cancel out.
     """
-    output_cosines, reference_cosines = _best_products(output.vectors, reference.vectors)
+    output_cosines, reference_cosines = _best_products(
+        output.vectors, reference.vectors
+    )
     # Rounding may put the cosine of equal vectors a little above 1.
     precision = min(_weighted_mean(output_cosines, output_weights), 1.0)
     recall = min(_weighted_mean(reference_cosines, reference_weights), 1.0)
@@ -165,7 +167,9 @@ def best_reference(values: Sequence[BertScoreValue]) -> BertScoreValue:
     return BertScoreValue(max(precisions), max(recalls), max(fmeasures))
 
 
-def rescaled(value: BertScoreValue, baseline: tuple[float, float, float]) -> BertScoreValue:
+def rescaled(
+    value: BertScoreValue, baseline: tuple[float, float, float]
+) -> BertScoreValue:
     """Return (x - b) / (1 - b) with a baseline b for precision, recall and F.
 
     Zhang et al. 2020, section "Baseline Rescaling".
@@ -217,8 +221,12 @@ class Measured:
         """
         usable: dict[int, Pair] = {}
         for number, job in jobs.items():
-            trouble_by_text = {text: troubles[text] or self.unfit.get(text) for text in job.texts}
-            usable_references = [text for text in job.references if not trouble_by_text[text]]
+            trouble_by_text = {
+                text: troubles[text] or self.unfit.get(text) for text in job.texts
+            }
+            usable_references = [
+                text for text in job.references if not trouble_by_text[text]
+            ]
             trouble = trouble_by_text[job.output]
             text_kind = "an output"
             if not usable_references and not trouble:
@@ -321,7 +329,9 @@ def _match_block(
         output = encoded_texts[pair.output]
         output_weights = weights_by_text[pair.output]
         values = [
-            greedy_match(output, output_weights, encoded_texts[text], weights_by_text[text])
+            greedy_match(
+                output, output_weights, encoded_texts[text], weights_by_text[text]
+            )
             for text in pair.references
         ]
         # A sum with NaN or infinity is not finite.
@@ -348,7 +358,11 @@ def _trouble(
 
     The message follows `an output`.
     """
-    ids = [token_id for token_id in encoded.ids.tolist() if token_id not in weights.weightless]
+    ids = [
+        token_id
+        for token_id in encoded.ids.tolist()
+        if token_id not in weights.weightless
+    ]
     unknown_share = huggingface.unknown_share(ids, facts.unknown)
     unknown = languages.unknown_text(unknown_share, model)
     if unknown:
@@ -356,7 +370,9 @@ def _trouble(
     if total_weight > 0:
         return None
     if not ids or weights.frequencies is None:
-        return ModelError("NoTokens", "without words that the model's tokenizer knows: add words")
+        return ModelError(
+            "NoTokens", "without words that the model's tokenizer knows: add words"
+        )
     documents = f"each of the {weights.documents:,} documents"
     if weights.documents == 1:
         documents = "the one document"
@@ -398,7 +414,9 @@ def _measure_with_package(
     precisions, recalls, fmeasures = (tensor.tolist() for tensor in tensors)
     for number, *parts in zip(usable, precisions, recalls, fmeasures, strict=True):
         is_finite = all(map(math.isfinite, parts))
-        measured.values[number] = BertScoreValue(*parts) if is_finite else _NOT_FINITE_BY_PACKAGE
+        measured.values[number] = (
+            BertScoreValue(*parts) if is_finite else _NOT_FINITE_BY_PACKAGE
+        )
 
 
 def _usable_by_tokenizer(
@@ -506,7 +524,10 @@ class BertScore(Options):
                 continue
             value = measured.values.get(number) or ModelError("EmptyOutput", _EMPTY)
             if isinstance(value, ModelError):
-                rows += [failure(sample, column, value.error, value.message) for column in COLUMNS]
+                rows += [
+                    failure(sample, column, value.error, value.message)
+                    for column in COLUMNS
+                ]
             else:
                 is_long = number in measured.long
                 rows += self._scores(sample, value, measured, is_long)
@@ -619,7 +640,9 @@ def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, 
     texts.append(runtime(options))
     columns = []
     for column_name, letter in ((_F, "f"), (_P, "p"), (_R, "r")):
-        signature = Signature(column_name, letter, *model, f"rescale={baseline}", *texts)
+        signature = Signature(
+            column_name, letter, *model, f"rescale={baseline}", *texts
+        )
         # Cosines have no lower end.
         columns.append(Column(column_name, "metric", signature, high=1.0))
     low = format_number(options.low)

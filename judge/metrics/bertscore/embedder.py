@@ -75,7 +75,9 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
         boundaries.append(n_prefix + middle)
     boundaries.append(n_prefix + count + n_suffix)
     all_windows: list[Window] = []
-    for start, (first_vector, last_vector) in zip(starts, pairwise(boundaries), strict=True):
+    for start, (first_vector, last_vector) in zip(
+        starts, pairwise(boundaries), strict=True
+    ):
         stop = min(start + size, count)
         all_windows.append(Window(start, stop, first_vector, last_vector))
     return all_windows
@@ -152,15 +154,23 @@ class Embedder:
         windows_left = Counter(text for text, _ in pieces)  # not embedded yet
         vectors_by_text: dict[str, Vectors] = {}
         for batch in self._batches(pieces):
-            batch_ids = [self._window_ids(ids_by_text[text], window) for text, window in batch]
+            batch_ids = [
+                self._window_ids(ids_by_text[text], window) for text, window in batch
+            ]
             batch_vectors = self._encoder.hidden(batch_ids)
-            for (text, window), window_vectors in zip(batch, batch_vectors, strict=True):
+            for (text, window), window_vectors in zip(
+                batch, batch_vectors, strict=True
+            ):
                 if text not in vectors_by_text:
                     n_tokens = len(ids_by_text[text])
                     _, dimensions = window_vectors.shape
-                    vectors_by_text[text] = np.empty((n_tokens, dimensions), dtype=np.float32)
+                    vectors_by_text[text] = np.empty(
+                        (n_tokens, dimensions), dtype=np.float32
+                    )
                 vectors = vectors_by_text[text]
-                vectors[window.first : window.last] = _unit_vectors(window_vectors, window)
+                vectors[window.first : window.last] = _unit_vectors(
+                    window_vectors, window
+                )
                 windows_left[text] -= 1
             finished = [text for text, _ in batch if not windows_left[text]]
             self._count(finished)

@@ -137,7 +137,9 @@ def resolve(options: Options, cache: Path | None) -> Model:
     layer, MissingExtra for a package.
     """
     if options.model is not None:
-        files = huggingface.resolve(options.model, who="bertscore", role="model", cache=cache)
+        files = huggingface.resolve(
+            options.model, who="bertscore", role="model", cache=cache
+        )
     else:
         folder = default_folder()
         if folder is None:
@@ -152,7 +154,9 @@ def resolve(options: Options, cache: Path | None) -> Model:
     last_layer = _layer_count(files.config())
     layer = options.layer
     if layer is None:
-        layer = last_layer if options.model is None else default_layers().get(options.model)
+        layer = (
+            last_layer if options.model is None else default_layers().get(options.model)
+        )
     if layer is None:
         last = last_layer or "its last"
         raise ConfigError(
@@ -160,7 +164,9 @@ def resolve(options: Options, cache: Path | None) -> Model:
         )
     if last_layer is not None and layer > last_layer:
         model = options.model or DEFAULT
-        raise ConfigError(f"bertscore: layer must be 0 to {last_layer} for {model}, not {layer}")
+        raise ConfigError(
+            f"bertscore: layer must be 0 to {last_layer} for {model}, not {layer}"
+        )
     return Model(**asdict(files), layer=layer)
 
 
@@ -202,13 +208,16 @@ def _package_table(table: str) -> dict[str, Any]:
     for node in tree.body:
         match node:
             # model2layers = {"bert-base-uncased": 9, …}
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Dict() as entries) if (
-                name == table
-            ):
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Dict() as entries
+            ) if name == table:
                 return dict(ast.literal_eval(entries))
             # lang2model.update({"en": "roberta-large", …})
             case ast.Expr(
-                ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="update"), args=[entries])
+                ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="update"),
+                    args=[entries],
+                )
             ) if name == table:
                 return dict(ast.literal_eval(entries))
     return {}
@@ -241,7 +250,9 @@ def baseline(options: Options, layer: int) -> Baseline | None:
     try:
         table = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"bertscore: baseline {path} cannot be read: {error}") from error
+        raise ConfigError(
+            f"bertscore: baseline {path} cannot be read: {error}"
+        ) from error
     for row in csv.DictReader(table.splitlines()):
         if (row.get("LAYER") or "").strip() == str(layer):
             subject = f"bertscore: baseline {path}, layer {row['LAYER']}: P, R, F"
@@ -271,7 +282,9 @@ def _package_baseline(options: Options) -> Path:
     return path
 
 
-def _baseline_values(row: Mapping[str, str], subject: str) -> tuple[float, float, float]:
+def _baseline_values(
+    row: Mapping[str, str], subject: str
+) -> tuple[float, float, float]:
     """Return precision, recall and F of a row. Raise ConfigError about the `subject`."""
     try:
         values = (float(row["P"]), float(row["R"]), float(row["F"]))

@@ -22,7 +22,12 @@ from judge.core.signature import Signature
 from judge.core.version import __version__
 from judge.metrics import MetricResult, Note, prompts
 from judge.metrics.base import Ask, BaseMetric, ModelError, no_progress, setting
-from judge.metrics.claims.cross_encoder import WINDOW, CrossEncoder, label_option, locate
+from judge.metrics.claims.cross_encoder import (
+    WINDOW,
+    CrossEncoder,
+    label_option,
+    locate,
+)
 from judge.metrics.claims.judge_model import ModelVerifier, Part, Splitter
 from judge.metrics.claims.verifier import Job, Verifier
 from judge.metrics.common import (
@@ -246,9 +251,7 @@ class Claims(BaseMetric):
             f"have more than {self.most} claims, of which {self.most} count, spread evenly: "
             "raise claims.most"
         )
-        unplaced = (
-            "lack words that a claim quotes from them; such claims are not marked in the text"
-        )
+        unplaced = "lack words that a claim quotes from them; such claims are not marked in the text"
         text_count = len(claims_of_texts)
         return (
             Note("claims", with_too_many, text_count, too_many),

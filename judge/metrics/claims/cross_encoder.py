@@ -36,7 +36,9 @@ WINDOW = 350
 _BLOCK = 256  # pairs that are tokenized together
 
 
-def entailment_label(labels: Mapping[int, str], label: str | int | None = None) -> int | None:
+def entailment_label(
+    labels: Mapping[int, str], label: str | int | None = None
+) -> int | None:
     """Return the number of the class that means entailment, or None if that is unclear.
 
     It is the class that `label` names, otherwise the one with a usual name. If the classes are
@@ -45,10 +47,14 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
     if label is not None:
         matches = _classes_called(str(label), labels)
     else:
-        plain_names = {number: _plain_name(class_name) for number, class_name in labels.items()}
+        plain_names = {
+            number: _plain_name(class_name) for number, class_name in labels.items()
+        }
         if len(labels) == 1 or plain_names == {0: "0", 1: "1"}:
             return max(labels)
-        matches = [number for number, name in plain_names.items() if name in _ENTAILMENT]
+        matches = [
+            number for number, name in plain_names.items() if name in _ENTAILMENT
+        ]
     # A wrong guess would reverse every score unnoticed, so several matches are none (decision 88).
     return matches[0] if len(matches) == 1 else None
 
@@ -56,7 +62,9 @@ def entailment_label(labels: Mapping[int, str], label: str | int | None = None) 
 def _classes_called(label: str, labels: Mapping[int, str]) -> list[int]:
     """Return the numbers of the classes with a name, or else the class with this number."""
     lowered = label.lower()
-    matches = [number for number, class_name in labels.items() if class_name.lower() == lowered]
+    matches = [
+        number for number, class_name in labels.items() if class_name.lower() == lowered
+    ]
     return matches or [number for number in labels if str(number) == label]
 
 
@@ -90,7 +98,9 @@ class CrossEncoder:
         index = entailment_label(labels, self.label)
         if index is None:
             in_order = sorted(labels.items())
-            listed = ", ".join(f"{number} {class_name!r}" for number, class_name in in_order)
+            listed = ", ".join(
+                f"{number} {class_name!r}" for number, class_name in in_order
+            )
             raise self.files.error(
                 f"its labels are {listed}: set {self.files.who}.label to the one that means that "
                 "the text entails the claim"
@@ -109,7 +119,9 @@ class CrossEncoder:
             count = config.get("num_labels") or 2
             numbered = {number: f"LABEL_{number}" for number in range(count)}
             names = config.get("id2label") or numbered
-            return {int(number): str(class_name) for number, class_name in names.items()}
+            return {
+                int(number): str(class_name) for number, class_name in names.items()
+            }
         except (AttributeError, TypeError, ValueError) as error:
             raise self.files.error(
                 "its id2label in config.json is no mapping of numbers to names"
@@ -118,9 +130,13 @@ class CrossEncoder:
     @cached_property
     def model(self) -> huggingface.LoadedModel:
         """The loaded model. Raises ConfigError."""
-        return huggingface.load_on(self.files, "AutoModelForSequenceClassification", self.device)
+        return huggingface.load_on(
+            self.files, "AutoModelForSequenceClassification", self.device
+        )
 
-    def verify(self, jobs: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[float] | ModelError]:
+    def verify(
+        self, jobs: Sequence[tuple[str, tuple[str, ...]]]
+    ) -> list[list[float] | ModelError]:
         """Return the probability, 0–1, that the text entails each claim, for each (text, claims).
 
         It is the softmax of the logits or, for a model with one logit, the sigmoid; the maximum
@@ -147,14 +163,20 @@ class CrossEncoder:
                 replies.append(probabilities)
         return replies
 
-    def _probabilities(self, pairs: Sequence[tuple[str, str]]) -> list[float | ModelError]:
+    def _probabilities(
+        self, pairs: Sequence[tuple[str, str]]
+    ) -> list[float | ModelError]:
         """Return the probability that the text entails the claim, for each (text, claim)."""
         values: list[float | ModelError] = []
         for start in range(0, len(pairs), _BLOCK):
             block = pairs[start : start + _BLOCK]
             windows_of_pairs = [self._windows(*pair) for pair in block]
-            readable = [windows for windows in windows_of_pairs if isinstance(windows, list)]
-            logits = iter(self.model.window_outputs(readable, self.batch_tokens, "logits"))
+            readable = [
+                windows for windows in windows_of_pairs if isinstance(windows, list)
+            ]
+            logits = iter(
+                self.model.window_outputs(readable, self.batch_tokens, "logits")
+            )
             for windows in windows_of_pairs:
                 if isinstance(windows, ModelError):
                     values.append(windows)
@@ -175,7 +197,8 @@ class CrossEncoder:
         claim_size = len(pair_tokenizer.ids(claim))
         if claim_size > room // 2:
             return ModelError(
-                "ClaimTooLong", f"a claim has {claim_size} tokens, the model takes {room // 2}"
+                "ClaimTooLong",
+                f"a claim has {claim_size} tokens, the model takes {room // 2}",
             )
         text_size = min(self.window, room - claim_size)
         # A third overlaps, so that no sentence is only read in two halves (decision 88).
@@ -184,7 +207,9 @@ class CrossEncoder:
         both = (text, claim)
         windows = list(pair_tokenizer.windows(both, 0, size=size, overlap=overlap))
         for index, text_kind in enumerate(("text", "claim")):
-            unreadable = self._why_unreadable(text_kind, _ids_of_sequence(windows, index))
+            unreadable = self._why_unreadable(
+                text_kind, _ids_of_sequence(windows, index)
+            )
             if unreadable:
                 return unreadable
         return windows
@@ -193,13 +218,16 @@ class CrossEncoder:
         """Return why the model cannot read the tokens of a text or a claim, None if it can."""
         if not ids:
             return ModelError(
-                "NoTokens", f"a {text_kind} has no words that the model's tokenizer knows"
+                "NoTokens",
+                f"a {text_kind} has no words that the model's tokenizer knows",
             )
         unknown = huggingface.unknown_share(ids, self.model.tokenizer.unk_token_id)
         if unknown <= huggingface.MOST_UNKNOWN:
             return None
         advice = "use a model of the language"
-        message = f"{self.files.name} does not know the words of a {text_kind}: {advice}"
+        message = (
+            f"{self.files.name} does not know the words of a {text_kind}: {advice}"
+        )
         return ModelError("UnknownText", message)
 
     def _probability(
@@ -211,7 +239,9 @@ class CrossEncoder:
 
         logits = np.array([row for (row,) in windows])  # windows × classes
         index = self._index
-        if logits.shape[1] == 1:  # the sigmoid of a single logit is its softmax beside a logit of 0
+        if (
+            logits.shape[1] == 1
+        ):  # the sigmoid of a single logit is its softmax beside a logit of 0
             logits = np.hstack([np.zeros_like(logits), logits])
             index = 1
         # Softmax; without the maximum, large logits would overflow.
@@ -219,7 +249,9 @@ class CrossEncoder:
         powers = np.exp(logits - largest)
         probabilities = powers[:, index] / powers.sum(axis=1)
         if not np.isfinite(probabilities).all():
-            return ModelError("NotFinite", "a probability is no number: use another model")
+            return ModelError(
+                "NotFinite", "a probability is no number: use another model"
+            )
         return float(probabilities.max())
 
 

@@ -164,7 +164,8 @@ def read_probabilities(reply: str, count: int) -> str:
     missing = [number for number in expected if number not in probabilities]
     if missing:
         raise ParseError(
-            f"the reply rates {len(probabilities)} of {count} claims, not claim {missing[0]}", reply
+            f"the reply rates {len(probabilities)} of {count} claims, not claim {missing[0]}",
+            reply,
         )
     return json.dumps([probabilities[number] for number in expected])
 

@@ -70,7 +70,9 @@ def _orders_option(option: str, value: Any) -> tuple[int, ...]:
     for number in numbers:
         whole_number(option, number, 1, HIGHEST_ORDER)
     if not numbers or len(set(numbers)) < len(numbers):
-        raise ConfigError(f"{option} must be one or more different numbers, not {value!r}")
+        raise ConfigError(
+            f"{option} must be one or more different numbers, not {value!r}"
+        )
     return numbers
 
 
@@ -169,7 +171,9 @@ def _share(texts: Corpus, distinct_counts: Sequence[int], n: int, per: str) -> f
     ngrams.check_texts(texts)
     total = int(totals(texts.lengths, n).sum())
     if not total:
-        raise CannotScore("NoNgram", f"no text has {n} tokens: there is no {n}-gram to count")
+        raise CannotScore(
+            "NoNgram", f"no text has {n} tokens: there is no {n}-gram to count"
+        )
     divisor = total if per == "ngrams" else len(texts.ids)
     return distinct_counts[n - 1] / divisor
 
@@ -212,21 +216,27 @@ class SelfBleu(DiversitySettings):
                 rows.append(ngrams.failure(system, _SELF_BLEU, error))
                 continue
             count = grouped.text_count
-            rows.append(ngrams.value(system, _SELF_BLEU, mean, n=count, note=grouped.note))
+            rows.append(
+                ngrams.value(system, _SELF_BLEU, mean, n=count, note=grouped.note)
+            )
         parts = ["system"]
         if self.groups == "source":
             parts.append("groups=source")
         tokenizers = [system_cut.name for system_cut in cuts.values()]
         parts += self.signed_options(tokenizers)
         signature = Signature(_SELF_BLEU, *parts)
-        column = Column(_SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower")
+        column = Column(
+            _SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower"
+        )
         effect = "each counts 0, which makes the system look more diverse"
         notes = ngrams.notes(_SELF_BLEU, cuts, effect)
         notes += ngrams.unequal_counts_note(_SELF_BLEU, rows)
         return MetricResult((column,), tuple(rows), notes)
 
 
-def self_bleu(texts: Sequence[str] | Sequence[Sequence[str]], **opts: Unpack[BleuOptions]) -> float:
+def self_bleu(
+    texts: Sequence[str] | Sequence[Sequence[str]], **opts: Unpack[BleuOptions]
+) -> float:
     """Return Self-BLEU (0–100, the lower the more diverse) of two or more texts: the mean of `self_bleu_each`.
 
     For groups of texts, such as the texts of each source, return the mean over groups. It grows
@@ -285,7 +295,9 @@ def _closest_lengths(lengths: Ints) -> Ints:
     """Return for each text the closest length among the other texts; of two, the shorter one."""
     import numpy as np
 
-    distinct_lengths, index, count = np.unique(lengths, return_inverse=True, return_counts=True)
+    distinct_lengths, index, count = np.unique(
+        lengths, return_inverse=True, return_counts=True
+    )
     padded = np.concatenate(([-_FAR], distinct_lengths, [_FAR]))
     # A length's own place in `padded` is index + 1.
     shorter = padded[index]
@@ -347,21 +359,29 @@ class SourceBleu(DiversitySettings):
         tokenizers: set[str] = set()
         for sample in samples:
             if sample.source is None or not sample.source.strip():
-                rows.append(failure(sample, _SOURCE_BLEU, "NoSource", lacks_source(sample)))
+                rows.append(
+                    failure(sample, _SOURCE_BLEU, "NoSource", lacks_source(sample))
+                )
                 continue
             tokenizer = self.tokenizer_for([sample.source])
             tokenizers.add(tokenizer)
             counts = self.counts(sample.output, [sample.source], tokenizer)
             bleu = self.bleu(counts)
             provenance = Provenance("metric")
-            rows.append(Score(sample.item, sample.system, _SOURCE_BLEU, bleu, provenance))
+            rows.append(
+                Score(sample.item, sample.system, _SOURCE_BLEU, bleu, provenance)
+            )
         signed_options = self.signed_options(sorted(tokenizers))
         signature = Signature(_SOURCE_BLEU, "sentence", *signed_options)
         # Neither end is better: a paraphrase should be low, a correction high.
-        column = Column(_SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better="")
+        column = Column(
+            _SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better=""
+        )
         return MetricResult((column,), tuple(rows), self._notes(samples, tokenizers))
 
-    def _notes(self, samples: Sequence[Sample], tokenizers: set[str]) -> tuple[str | Note, ...]:
+    def _notes(
+        self, samples: Sequence[Sample], tokenizers: set[str]
+    ) -> tuple[str | Note, ...]:
         """Return notes about texts that are not split into words, and about Unicode forms."""
         compared: list[tuple[str, list[str]]] = []
         all_texts: list[str] = []
@@ -442,7 +462,9 @@ class PairwiseBleu(DiversitySettings):
                 continue
             count = grouped.text_count
             for column, bleu in zip(_NAMES, values_of_system, strict=True):
-                rows.append(ngrams.value(system, column, bleu, n=count, note=grouped.note))
+                rows.append(
+                    ngrams.value(system, column, bleu, n=count, note=grouped.note)
+                )
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         # Each system's data choose its groups, unless the option `groups` does.
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
@@ -450,9 +472,18 @@ class PairwiseBleu(DiversitySettings):
         signed_options = self.signed_options(tokenizers)
         columns: list[Column] = []
         for column_name, form in zip(_NAMES, ("mean", "pooled"), strict=True):
-            signature = Signature(column_name, form, f"groups={grouping}", *signed_options)
+            signature = Signature(
+                column_name, form, f"groups={grouping}", *signed_options
+            )
             columns.append(
-                Column(column_name, "metric", signature, low=0.0, high=100.0, better="lower"),
+                Column(
+                    column_name,
+                    "metric",
+                    signature,
+                    low=0.0,
+                    high=100.0,
+                    better="lower",
+                ),
             )
         return MetricResult(tuple(columns), tuple(rows), notes)
 
@@ -503,14 +534,18 @@ class _GroupedTexts:
             grouping = f"within {sources} of two or more texts"
         parts = [grouping]
         if self.left_out:
-            parts.append(f"{self.left_out:,} left out, because no other text has their source")
+            parts.append(
+                f"{self.left_out:,} left out, because no other text has their source"
+            )
         blanks = ngrams.blank(self.cut.corpus)
         if blanks:
             parts.append(f"{blanks:,} without any token")
         return "; ".join(parts)
 
 
-def _group_texts(tokens: Tokens, samples: Sequence[Sample], kind: str | None) -> _GroupedTexts:
+def _group_texts(
+    tokens: Tokens, samples: Sequence[Sample], kind: str | None
+) -> _GroupedTexts:
     """Tokenize a system's texts in their groups; without a `kind`, the texts' sources choose it."""
     chosen_kind, groups = _groups(samples, kind)
     grouped_texts = list(chain.from_iterable(groups))
@@ -525,7 +560,8 @@ def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:
     """
     if not groups:
         raise CannotScore(
-            "NoSharedSource", "no two texts share a source: leave out groups, or set it to system"
+            "NoSharedSource",
+            "no two texts share a source: leave out groups, or set it to system",
         )
     ngrams.check_texts(texts, least=2)
     parts: list[Corpus] = []
@@ -546,7 +582,11 @@ def _as_groups(texts: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]
 
     Raise DataError for a group of fewer than two texts.
     """
-    single = isinstance(texts, str) or not texts or any(isinstance(text, str) for text in texts)
+    single = (
+        isinstance(texts, str)
+        or not texts
+        or any(isinstance(text, str) for text in texts)
+    )
     if single:
         return [text_list("texts", texts)]
     groups = [text_list("a group", group) for group in texts]
@@ -623,7 +663,10 @@ def _compare_pairs(group: Corpus, settings: Settings) -> tuple[float, Ints]:
     import numpy as np
 
     text_count = len(group.lengths)
-    features = [_feature_matrix(grams, text_count) for grams in orders(group, settings.max_order)]
+    features = [
+        _feature_matrix(grams, text_count)
+        for grams in orders(group, settings.max_order)
+    ]
     sum_of_bleu = 0.0
     total_matches = np.zeros(settings.max_order, dtype=np.int64)
     # Compare blocks of outputs with all texts, because all pairs at once may exceed the memory.

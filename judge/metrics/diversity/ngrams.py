@@ -125,7 +125,9 @@ def cut(tokens: Tokens, texts: Sequence[str]) -> Cut:
     return Cut(corpus(tokenized), tokenizer_name, note, tuple(missing))
 
 
-def value(system: str, column: str, number: float, *, n: int, note: str | None = None) -> Score:
+def value(
+    system: str, column: str, number: float, *, n: int, note: str | None = None
+) -> Score:
     """Return the row of a value of `n` texts of a system."""
     provenance = Provenance("metric", n=n, note=note)
     return Score("", system, column, float(number), provenance)
@@ -135,7 +137,9 @@ def failure(system: str, column: str, error: CannotScore) -> Failure:
     """Return the failure of a system's value."""
     label = f"system {system}" if system else "the system"
     message = f"{label}: {error}"
-    return Failure("", system, column, stage="metric", error=error.error, message=message)
+    return Failure(
+        "", system, column, stage="metric", error=error.error, message=message
+    )
 
 
 def check_texts(texts: Corpus, least: int = 1) -> None:
@@ -155,7 +159,9 @@ def blank(texts: Corpus) -> int:
     return int((texts.lengths == 0).sum())
 
 
-def notes(metric_name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str | Note, ...]:
+def notes(
+    metric_name: str, cuts: Mapping[str, Cut], effect: str
+) -> tuple[str | Note, ...]:
     """Return notes about texts without any token, and texts that are not split into words."""
     total_empty = 0
     counts: list[str] = []
@@ -174,13 +180,17 @@ def notes(metric_name: str, cuts: Mapping[str, Cut], effect: str) -> tuple[str |
     if counts:
         texts = plural(total_empty, "text")
         by_system = ", ".join(counts)
-        lines.append(f"{metric_name}: {texts} without any token ({by_system}); {effect}")
+        lines.append(
+            f"{metric_name}: {texts} without any token ({by_system}); {effect}"
+        )
     lines += uncut
     lines += missing
     return tuple(lines)
 
 
-def unequal_counts_note(metric_name: str, rows: Sequence[Score | Failure]) -> tuple[str, ...]:
+def unequal_counts_note(
+    metric_name: str, rows: Sequence[Score | Failure]
+) -> tuple[str, ...]:
     """Return a note if systems have different numbers of texts and the metric depends on them."""
     scores = [row for row in rows if isinstance(row, Score)]
     sizes = {row.system: row.provenance.n for row in scores}

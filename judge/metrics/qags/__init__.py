@@ -57,7 +57,14 @@ __all__ = ["TEMPLATE", "Qags", "QagsValue", "score", "similarities"]
 
 BACKENDS = ("llm", "models")
 LLM = "llm"
-_MODEL_OPTIONS = ("template", "null", "beams", "question_tokens", "input_tokens", "batch_tokens")
+_MODEL_OPTIONS = (
+    "template",
+    "null",
+    "beams",
+    "question_tokens",
+    "input_tokens",
+    "batch_tokens",
+)
 _BERTSCORE_OPTIONS = ("bertscore_model", "bertscore_layer")
 _NO_OUTPUT = "has an empty output, which has no themes to ask about: it is not measured"
 _SIZE = (whole_number, 1, 1_000_000)
@@ -233,7 +240,9 @@ class Qags(BaseMetric):
             notes.append(f"qags: {share}: {kinds(lines)}")
         return MetricResult(columns, tuple(rows), tuple(notes))
 
-    def _measure(self, samples: Sequence[Sample]) -> tuple[list[Outcome], tuple[Column, ...]]:
+    def _measure(
+        self, samples: Sequence[Sample]
+    ) -> tuple[list[Outcome], tuple[Column, ...]]:
         """Return the outcome of each sample, and the columns."""
         jobs: dict[int, Job] = {}
         for index, sample in enumerate(samples):
@@ -264,7 +273,9 @@ class Qags(BaseMetric):
         # The signatures name what the answers needed, so they are read last.
         return outcomes, self._columns(stages, similarities_of_answers)
 
-    def _columns(self, stages: Stages, similarities_of_answers: Similarities) -> tuple[Column, ...]:
+    def _columns(
+        self, stages: Stages, similarities_of_answers: Similarities
+    ) -> tuple[Column, ...]:
         """Return the columns, whose signatures name what the stages and similarities used."""
         columns: list[Column] = []
         for similarity in self.similarity:
@@ -275,7 +286,9 @@ class Qags(BaseMetric):
             signed_similarity = similarities_of_answers.signature(similarity)
             parts += [f"similarity={signed_similarity}", f"judge {__version__}"]
             signature = Signature(column, *parts)
-            low = None if similarity == "bertscore" else 0.0  # a cosine has no lower end
+            low = (
+                None if similarity == "bertscore" else 0.0
+            )  # a cosine has no lower end
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
         return tuple(columns)
 
@@ -351,7 +364,9 @@ def score(
     return results
 
 
-def _rows(sample: Sample, outcome: Outcome, names: Sequence[str]) -> list[Score | Failure]:
+def _rows(
+    sample: Sample, outcome: Outcome, names: Sequence[str]
+) -> list[Score | Failure]:
     """Return the sample's row in each column; the first also carries the questions and answers."""
     rows: list[Score | Failure] = []
     for similarity in names:
@@ -381,13 +396,17 @@ def _questions_and_answers(lines: Sequence[QagsLine]) -> str | None:
     entries: list[list[Any]] = []
     for line in lines:
         answers = [line.from_source, line.from_output]
-        entries.append([line.theme, line.question, *answers, line.similarity, line.left_out])
+        entries.append(
+            [line.theme, line.question, *answers, line.similarity, line.left_out]
+        )
     return json.dumps({"qags": entries}, ensure_ascii=False)
 
 
 def _not_compared(similarity_name: str, counted: Sequence[QagsLine]) -> ModelError:
     """Return the error of an output with answers that have no similarity of this name."""
-    uncompared = next(line for line in counted if similarity_name not in line.similarity)
+    uncompared = next(
+        line for line in counted if similarity_name not in line.similarity
+    )
     answers = f"{uncompared.from_source!r}, {uncompared.from_output!r}"
     problem = f"has answers that {similarity_name} cannot compare: {answers}"
     return ModelError("NotCompared", f"{problem}; if not English, {UNKNOWN_ADVICE}")
@@ -400,14 +419,18 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
     are ignored except for its special tokens. Raise ConfigError for an unusable setting or model,
     MissingExtra for a missing package.
     """
-    huggingface.runtime("qags")  # reports missing packages before anything is downloaded
+    huggingface.runtime(
+        "qags"
+    )  # reports missing packages before anything is downloaded
     cache = options.context.cache
     generator_files = locate(GENERATOR, options.stages.questions, cache)
     reader_files = locate(READER, options.stages.answers, cache)
     # Options that are None have the defaults of the two classes.
     shared = _set_options(options, "device", "batch_tokens")
     shared["progress"] = options.context.progress
-    settings = _set_options(options, "template", "beams", "question_tokens", "input_tokens")
+    settings = _set_options(
+        options, "template", "beams", "question_tokens", "input_tokens"
+    )
     generator = Generator(generator_files, **settings, **shared)
     reader = ExtractiveReader(reader_files, null=options.null is not False, **shared)
     return generator, reader

@@ -21,7 +21,14 @@ from judge.core.messages import option
 from judge.core.normalization import fold, whole
 from judge.core.plugins import unknown_name_message
 from judge.metrics.base import ModelError
-from judge.metrics.qags.word_roles import TAGGERS, Role, Span, Words, tag_words, tagger_tool
+from judge.metrics.qags.word_roles import (
+    TAGGERS,
+    Role,
+    Span,
+    Words,
+    tag_words,
+    tagger_tool,
+)
 from judge.text.tokenizers import LOCK
 
 NOUNS = ("nouns", *TAGGERS)
@@ -32,7 +39,9 @@ NOUNS = ("nouns", *TAGGERS)
 SPACY = "spacy:"
 _ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 _SPACED = ("ko", "kiwi")  # taggers for text with white space inside compounds
-_SHORT = 20  # longest text, in characters, whose language may follow from the other texts
+_SHORT = (
+    20  # longest text, in characters, whose language may follow from the other texts
+)
 
 
 class Nouns:
@@ -46,7 +55,9 @@ class Nouns:
 
     def __init__(self, tool: str = "nouns", *, compounds: bool = True) -> None:
         if tool not in NOUNS and not tool.startswith(SPACY):
-            raise ConfigError(unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"]))
+            raise ConfigError(
+                unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"])
+            )
         self._tool = None if tool == "nouns" else tool
         self._english = _installed_english_finder()
         self._compounds = compounds
@@ -64,7 +75,9 @@ class Nouns:
             if not output.strip() or language != "en":
                 continue
             # A text that `themes` refuses needs no model.
-            if not text.is_mostly_beyond_ascii(output) and not is_other_language(output):
+            if not text.is_mostly_beyond_ascii(output) and not is_other_language(
+                output
+            ):
                 raise MissingExtra(_no_english())
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
@@ -199,7 +212,9 @@ def is_other_language(passage: str) -> bool:
     words = [match[0].lower() for match in _WORD.finditer(passage)]
     if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
         return False
-    foreign = {word for word in words if word in _COMMON_ELSEWHERE or not word.isascii()}
+    foreign = {
+        word for word in words if word in _COMMON_ELSEWHERE or not word.isascii()
+    }
     return len(foreign) > 1
 
 
@@ -280,7 +295,9 @@ def _continues_compound(
     if role_before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
         if role in ("time", "suffix"):
             return True
-        return role in ("number", "amount") and bool(_NUMBERED_TIME.match(cleaned, start))
+        return role in ("number", "amount") and bool(
+            _NUMBERED_TIME.match(cleaned, start)
+        )
     if role in ("unit", "time"):  # 12月末; not 村民昨天
         return role_before in ("number", "amount", "unit", "prefix")
     return not (role in ("noun", "prefix") and role_before in ("unit", "amount"))

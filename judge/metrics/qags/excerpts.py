@@ -57,7 +57,9 @@ class _ThemedText:
         last_index = _span_at(spans, max(start, stop - 1))
         return first_index, max(first_index, last_index)
 
-    def grown(self, spans: Sequence[Span], fits: Callable[[Excerpt], bool]) -> Excerpt | None:
+    def grown(
+        self, spans: Sequence[Span], fits: Callable[[Excerpt], bool]
+    ) -> Excerpt | None:
         """Return the theme's spans, with as many neighbours on both sides as fit.
 
         They are added in turn after and before the theme, on each side until one does not fit. None
@@ -87,7 +89,9 @@ class _ThemedText:
                 sides.append(side)
         return largest
 
-    def excerpt_between(self, spans: Sequence[Span], first_index: int, last_index: int) -> Excerpt:
+    def excerpt_between(
+        self, spans: Sequence[Span], first_index: int, last_index: int
+    ) -> Excerpt:
         """Return the part from one of the spans to another, split around the theme."""
         return self.excerpt(self.extent(spans, first_index, last_index))
 

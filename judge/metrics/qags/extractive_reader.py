@@ -86,13 +86,17 @@ class ExtractiveReader:
                 "start_logits",
                 "end_logits",
             )
-            for (pair, windows), logits in zip(windows_by_pair.items(), outputs, strict=True):
+            for (pair, windows), logits in zip(
+                windows_by_pair.items(), outputs, strict=True
+            ):
                 _, text = pair
                 answers[pair] = self._answer(text, windows, logits)
             self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
-    def _answer_without_reading(self, question: str, text: str) -> str | ModelError | None:
+    def _answer_without_reading(
+        self, question: str, text: str
+    ) -> str | ModelError | None:
         """Return the answer for a pair that the model cannot read, None if it can."""
         if not question.strip():
             return ModelError("NoQuestion", "the question is empty")
@@ -102,7 +106,8 @@ class ExtractiveReader:
         limit = self._room // 2
         if size > limit:
             return ModelError(
-                "QuestionTooLong", f"the question has {size} tokens, the reader takes {limit}"
+                "QuestionTooLong",
+                f"the question has {size} tokens, the reader takes {limit}",
             )
         return None
 
@@ -170,7 +175,9 @@ class ExtractiveReader:
 def _allowed_tokens(text: str, window: Any) -> list[bool]:
     """Return which tokens may begin or end an answer: the text's, except white space."""
     allowed: list[bool] = []
-    for sequence, (start, stop) in zip(window.sequence_ids, window.offsets, strict=True):
+    for sequence, (start, stop) in zip(
+        window.sequence_ids, window.offsets, strict=True
+    ):
         # The question is sequence 0, the text sequence 1; special tokens have none.
         is_of_text = sequence == 1
         allowed.append(is_of_text and bool(text[start:stop].strip()))

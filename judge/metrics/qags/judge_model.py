@@ -52,7 +52,8 @@ _REMARK = re.compile(r"(?<!\s)(?:\s++[-–—]++\s|\s*+[:：(（])")
 _STOPS = ".。．,，;；、"
 # "The answer is: Snow", "答えは、雪", "답은 눈", "答案是：大雪"
 _OPENING = re.compile(
-    r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*", re.IGNORECASE
+    r"(?:the )?answer is:?\s+|答えは[、：:]?\s*|답은[:：]?\s+|答案是[：:]?\s*",
+    re.IGNORECASE,
 )
 # "not stated" of "(not stated)."
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
@@ -158,7 +159,9 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
         for theme in _themes_of(entry, folded_output):
             spelling_by_theme.setdefault(_folded(theme), _spelling(theme, output))
     if not spelling_by_theme:
-        raise ParseError(f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply)
+        raise ParseError(
+            f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply
+        )
     in_order = sorted(spelling_by_theme, key=folded_output.find)
     return "\n".join(spelling_by_theme[theme] for theme in in_order)
 
@@ -168,7 +171,9 @@ def _themes_of(entry: str, folded_output: str) -> list[str]:
     whole = next(_occurring(entry, folded_output), "")
     if whole:
         return [whole]
-    parts = [next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)]
+    parts = [
+        next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)
+    ]
     return [part for part in parts if part]
 
 
@@ -365,14 +370,18 @@ class _Stage(prompts.Stage):
     task = "qags"
     most_tokens = 256
 
-    def _replies(self, requests: Sequence[ModelQuestion | None]) -> list[str | ModelError]:
+    def _replies(
+        self, requests: Sequence[ModelQuestion | None]
+    ) -> list[str | ModelError]:
         """Return the reply to each request, an empty text for None."""
         sent = [request for request in requests if request]
         replies = iter(self.ask(sent))
         return [next(replies) if request else "" for request in requests]
 
 
-_NO_THEMES = ModelError("NoThemes", "is not measured: the judge listed no themes to ask about")
+_NO_THEMES = ModelError(
+    "NoThemes", "is not measured: the judge listed no themes to ask about"
+)
 
 
 class ModelThemes(_Stage):

@@ -21,5 +21,7 @@ def locate(role: str, model: str, cache: Path | None = None) -> huggingface.Mode
     # Checked now, because a reader is loaded only after all questions have been generated.
     if role == READER:
         advice = "name a model trained for extractive question answering (SQuAD)"
-        files.check_head("QuestionAnswering", f"which was not made to answer questions: {advice}")
+        files.check_head(
+            "QuestionAnswering", f"which was not made to answer questions: {advice}"
+        )
     return files

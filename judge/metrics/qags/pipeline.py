@@ -109,7 +109,9 @@ class Similarities:
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError if BERTScore's model knows the words of no output and its source."""
         if self._bert:
-            compared = [replace(sample, references=(sample.source or "",)) for sample in samples]
+            compared = [
+                replace(sample, references=(sample.source or "",)) for sample in samples
+            ]
             self._bert.check(compared)
 
     def compare(
@@ -300,7 +302,9 @@ def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> 
 
 def chrf1(pairs: Sequence[Pair]) -> list[float]:
     """Return chrF1, 0–1, of normalised answers; if one is empty then, 1 if both are, else 0."""
-    normalised_pairs = [(normalised(source), normalised(output)) for source, output in pairs]
+    normalised_pairs = [
+        (normalised(source), normalised(output)) for source, output in pairs
+    ]
     with_both = [pair for pair in normalised_pairs if all(pair)]
     distinct = list(dict.fromkeys(with_both))
     sources = [source for source, _ in distinct]
@@ -454,7 +458,9 @@ def ask(
     outcomes: list[Outcome] = []
     for job in jobs:
         job_themes = themes[job.output]
-        attempts = [_attempt(theme, job, questions, answers, consistent) for theme in job_themes]
+        attempts = [
+            _attempt(theme, job, questions, answers, consistent) for theme in job_themes
+        ]
         outcomes.append(_outcome(all_themes[job.output], attempts))
     _compare_answers(jobs, outcomes, alike)
     tell(4, 4)
@@ -477,7 +483,9 @@ def _question_requests(
     return requests
 
 
-def _compare_answers(jobs: Sequence[Job], outcomes: Sequence[Outcome], alike: Similarities) -> None:
+def _compare_answers(
+    jobs: Sequence[Job], outcomes: Sequence[Outcome], alike: Similarities
+) -> None:
     """Add the similarities to the lines that count. Each distinct pair is compared once."""
     counted: list[QagsLine] = []
     counted_languages: list[str] = []
@@ -558,7 +566,9 @@ def _outcome(
     if isinstance(themes, ModelError):
         return Outcome(trouble=themes)
     if not themes:
-        message = "has no themes (nouns, names, amounts) to ask about: it is not measured"
+        message = (
+            "has no themes (nouns, names, amounts) to ask about: it is not measured"
+        )
         return Outcome(trouble=ModelError("NoThemes", message))
     lines = tuple(line for line, _ in attempts)
     parts: list[str] = []
@@ -577,7 +587,9 @@ def _outcome(
     return Outcome(lines, trouble, note)
 
 
-def _judge_failure(failures: Sequence[ModelError], asked_themes: int) -> ModelError | None:
+def _judge_failure(
+    failures: Sequence[ModelError], asked_themes: int
+) -> ModelError | None:
     """Return the error of an output for which the judge failed to give a question or an answer."""
     if not failures:
         return None

@@ -65,7 +65,9 @@ class Generator:
             template_id = digest[:8]
         sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
         packages = huggingface.runtime("qags")
-        self.signature = f"{self.weights.signed}|{sizes}|template={template_id}|{packages}"
+        self.signature = (
+            f"{self.weights.signed}|{sizes}|template={template_id}|{packages}"
+        )
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
@@ -108,7 +110,9 @@ class Generator:
         usable = [prompt for prompt in prompt_by_pair.values() if prompt is not None]
         distinct_prompts = list(dict.fromkeys(usable))
         reply_by_prompt = self._generate(distinct_prompts)
-        too_long = ModelError("NoQuestion", "the theme is too long for the generator's input")
+        too_long = ModelError(
+            "NoQuestion", "the theme is too long for the generator's input"
+        )
         no_reply = ModelError("NoQuestion", "the generator wrote nothing")
         questions: dict[tuple[str, str], str | ModelError] = {}
         for pair, prompt in prompt_by_pair.items():
@@ -124,7 +128,9 @@ class Generator:
         theme = self._split_special_tokens(theme)
         output = self._split_special_tokens(output)
         config = self._model.network.config
-        model_limit = huggingface.limit(self._model.tokenizer, config, usual=self.input_tokens)
+        model_limit = huggingface.limit(
+            self._model.tokenizer, config, usual=self.input_tokens
+        )
         limit = min(self.input_tokens, model_limit)
 
         def fits(part: Excerpt) -> bool:
@@ -169,7 +175,9 @@ class Generator:
             return {}
         prompt_ids = [self._ids(prompt) for prompt in prompts]
         lengths = [len(ids) for ids in prompt_ids]
-        batch_tokens = self.batch_tokens or max(self._model.batch_tokens, _MIN_BATCH_TOKENS)
+        batch_tokens = self.batch_tokens or max(
+            self._model.batch_tokens, _MIN_BATCH_TOKENS
+        )
         batch_size = batch_tokens // self.beams
         replies: dict[str, str] = {}
         # Prompts of different lengths may share a batch: padding costs little, because the prompt is
@@ -192,5 +200,9 @@ class Generator:
         ):
             input_ids = torch.from_numpy(rows).to(model.device)
             attention_mask = torch.from_numpy(mask).to(model.device)
-            token_ids = model.network.generate(input_ids=input_ids, attention_mask=attention_mask)
-            return list(model.tokenizer.batch_decode(token_ids, skip_special_tokens=True))
+            token_ids = model.network.generate(
+                input_ids=input_ids, attention_mask=attention_mask
+            )
+            return list(
+                model.tokenizer.batch_decode(token_ids, skip_special_tokens=True)
+            )

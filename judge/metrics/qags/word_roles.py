@@ -65,7 +65,9 @@ def _tagged_words(tagger_name: str, clean: str) -> Words:
     tagged: Words = []
     position = 0
     with LOCK:
-        analyse = import_module("rjieba").tag if tagger_name == "zh" else load(tagger.tool)
+        analyse = (
+            import_module("rjieba").tag if tagger_name == "zh" else load(tagger.tool)
+        )
         for piece in _PIECES.findall(clean):
             for surface, tags in analyse(piece):
                 role = tagger.role(surface, tags)
@@ -102,12 +104,25 @@ def _role_of_number(clean: str, span: Span) -> Role:
 # Japanese: MeCab with IPADIC, and Sudachi
 
 # `今朝`, `月曜`, `昨年`, `未明`
-_JAPANESE_TIME = re.compile("[曜日月年週朝昼夕夜晩午旬春夏秋冬]|未明|きのう|きょう|あした|あす")
+_JAPANESE_TIME = re.compile(
+    "[曜日月年週朝昼夕夜晩午旬春夏秋冬]|未明|きのう|きょう|あした|あす"
+)
 _AFTER_A_TIME = {"前", "後", "末", "以前", "以降"}
 _NOUNS_OF_IPADIC = {"一般", "サ変接続", "形容動詞語幹", "固有名詞"}
 _SUFFIXES_OF_IPADIC = {"一般", "人名", "地域", "サ変接続", "副詞可能"}
 # Nouns without a meaning of their own, such as the nominalizer `こと`
-_EMPTY_NOUNS = {"こと", "もの", "とき", "ところ", "ため", "よう", "わけ", "はず", "つもり", "うち"}
+_EMPTY_NOUNS = {
+    "こと",
+    "もの",
+    "とき",
+    "ところ",
+    "ため",
+    "よう",
+    "わけ",
+    "はず",
+    "つもり",
+    "うち",
+}
 _ROLES_OF_SUDACHI_NOUNS: dict[str, Role] = {
     "普通名詞": "noun",
     "固有名詞": "noun",

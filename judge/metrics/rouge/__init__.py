@@ -65,7 +65,14 @@ from judge.metrics.common import (
     tokenizer_note,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
-from judge.metrics.rouge.sequences import PLTRDY, SCRIPT, Rules, Text, Vocabulary, vocabulary
+from judge.metrics.rouge.sequences import (
+    PLTRDY,
+    SCRIPT,
+    Rules,
+    Text,
+    Vocabulary,
+    vocabulary,
+)
 from judge.metrics.rouge.variants import (
     DEFAULTS,
     MULTI,
@@ -153,7 +160,11 @@ class Rouge(BaseMetric):
                 f"rouge.preset {self.preset} has its own tokenizer: omit rouge.tokenizer or the "
                 "preset"
             )
-        if self.preset == PLTRDY and (self.stopwords, self.alpha, self.beta) != (None, None, None):
+        if self.preset == PLTRDY and (self.stopwords, self.alpha, self.beta) != (
+            None,
+            None,
+            None,
+        ):
             raise ConfigError(
                 f"rouge.preset {PLTRDY} has no stopwords, alpha or beta: omit them or the preset"
             )
@@ -169,7 +180,9 @@ class Rouge(BaseMetric):
         unsupported = [f"rouge.{name}" for name in set_options]
         if self.multi not in (None, "best_f"):
             unsupported.append("rouge.multi")
-        other_kinds = [kind for kind in self.kinds if kind.family not in ("n", "l", "lsum")]
+        other_kinds = [
+            kind for kind in self.kinds if kind.family not in ("n", "l", "lsum")
+        ]
         unsupported += [f"the type {kind.name}" for kind in other_kinds]
         if unsupported:
             listed = ", ".join(unsupported)
@@ -219,7 +232,9 @@ class Rouge(BaseMetric):
         words: Any = self.stopwords
         if isinstance(self.stopwords, str | Path):
             words = _lines(self.stopwords, "stopwords")
-        if not isinstance(words, Collection) or not all(isinstance(word, str) for word in words):
+        if not isinstance(words, Collection) or not all(
+            isinstance(word, str) for word in words
+        ):
             raise ConfigError(
                 "rouge.stopwords must be a file with one word per line, or a list of words (in "
                 "YAML, quote no and on)"
@@ -236,7 +251,11 @@ class Rouge(BaseMetric):
                 f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or "
                 "omit them"
             )
-        files = [self.exceptions] if isinstance(self.exceptions, str | Path) else self.exceptions
+        files = (
+            [self.exceptions]
+            if isinstance(self.exceptions, str | Path)
+            else self.exceptions
+        )
         is_sequence = isinstance(files, Sequence)
         are_files = is_sequence and all(isinstance(file, str | Path) for file in files)
         if not are_files:
@@ -312,7 +331,9 @@ class Rouge(BaseMetric):
         references = [words.read(target) for target in targets]
         with_words = [reference for reference in references if reference.whole]
         if not with_words and not empty:
-            raise CannotScore("NoTokens", self._no_tokens(targets, words.rules.tokenizer))
+            raise CannotScore(
+                "NoTokens", self._no_tokens(targets, words.rules.tokenizer)
+            )
         return references if self.script else with_words
 
     def _no_tokens(self, targets: Sequence[str], tokenizer: str) -> str:
@@ -323,14 +344,18 @@ class Rouge(BaseMetric):
             rules += " and the stopwords"
         has_any_token = any(map(text.tokens, targets))
         if tokenizer == "char" or not has_any_token:
-            advice = "there is nothing to compare; chrf compares punctuation and emoji too"
+            advice = (
+                "there is nothing to compare; chrf compares punctuation and emoji too"
+            )
         elif self.preset:
             advice = "leave out the preset"
         else:
             advice = "set rouge.tokenizer=char"
         return f"has {subject} without any token by {rules}: {advice}"
 
-    def _by_package(self, output: str, targets: Sequence[str]) -> list[RougeScore | CannotScore]:
+    def _by_package(
+        self, output: str, targets: Sequence[str]
+    ) -> list[RougeScore | CannotScore]:
         """Return the scores by rouge-score, which expects one sentence per line."""
         names = tuple(kind.name for kind in self.kinds)
         candidate = "\n".join(text.sentences(output))
@@ -351,7 +376,10 @@ class Rouge(BaseMetric):
     ) -> RougeScore | CannotScore:
         """Return the score of a type, or why it has none: a text may be too long for one type."""
         try:
-            tallies = [self._variant.tally(kind, reference, candidate) for reference in references]
+            tallies = [
+                self._variant.tally(kind, reference, candidate)
+                for reference in references
+            ]
         except CannotScore as error:
             return error
         # The jackknife takes the best of the references that remain: by recall as ROUGE-1.5.5's
@@ -402,7 +430,9 @@ class Rouge(BaseMetric):
                 rows.append(failure(sample, column.name, scored.error, reason))
             else:
                 value = getattr(scored, _VALUES[column.value])
-                rows.append(Score(sample.item, sample.system, column.name, value, _METRIC))
+                rows.append(
+                    Score(sample.item, sample.system, column.name, value, _METRIC)
+                )
         return rows
 
     def _note(self, compared: Collection[str]) -> Note:
@@ -412,13 +442,19 @@ class Rouge(BaseMetric):
         if self.script or self.package:
             some = sum(map(text.has_letter_beyond_ascii, compared))
             reader = f"the preset {SCRIPT}" if self.script else f"the package {PACKAGE}"
-            return replace(note, some=some, text=f"have letters beyond a-z, which {reader} drops")
+            return replace(
+                note, some=some, text=f"have letters beyond a-z, which {reader} drops"
+            )
         if self.preset:
-            problem = f"are in a script that the preset {PLTRDY} does not split into words"
+            problem = (
+                f"are in a script that the preset {PLTRDY} does not split into words"
+            )
             return replace(note, text=problem)
         return note
 
-    def _column(self, column: _ValueColumn, used: Collection[str], nrefs: str) -> Column:
+    def _column(
+        self, column: _ValueColumn, used: Collection[str], nrefs: str
+    ) -> Column:
         """Return a column; its signature names all that its values depend on."""
         kind = column.kind
         signed_stem = self._signed_stem(used)
@@ -520,7 +556,9 @@ def score(
 def _failure(index: int, column_name: str, reason: CannotScore) -> Failure:
     """Return the failure of an output in a list."""
     message = f"output {index} {reason}"
-    return Failure(str(index), "", column_name, stage="metric", error=reason.error, message=message)
+    return Failure(
+        str(index), "", column_name, stage="metric", error=reason.error, message=message
+    )
 
 
 def _digest(lines: Iterable[str]) -> str:
@@ -543,4 +581,6 @@ def _lines(file: str | Path, option: str) -> list[str]:
         # Some editors on Windows begin a file with a byte order mark.
         return Path(file).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, ValueError) as error:
-        raise ConfigError(f"rouge.{option}: cannot read {file} as text: {error}") from error
+        raise ConfigError(
+            f"rouge.{option}: cannot read {file} as text: {error}"
+        ) from error

@@ -30,8 +30,12 @@ PLTRDY = "pltrdy"
 _WORD = re.compile("[A-Za-z0-9]+")
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
-_LONGEST_UNSTEMMED = 3  # characters; longer words are stemmed, as in rouge-score and ROUGE-1.5.5
-_MOST_WORDS = 200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
+_LONGEST_UNSTEMMED = (
+    3  # characters; longer words are stemmed, as in rouge-score and ROUGE-1.5.5
+)
+_MOST_WORDS = (
+    200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
+)
 _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
 
 
@@ -239,7 +243,8 @@ def length(first: str, second: str) -> int:
 def too_long(computation: str) -> CannotScore:
     """Return the error of texts for which a computation would take too long."""
     return CannotScore(
-        "TextTooLong", f"has texts too long for {computation}: shorten them or leave this type out"
+        "TextTooLong",
+        f"has texts too long for {computation}: shorten them or leave this type out",
     )
 
 
@@ -269,8 +274,12 @@ def union_words(reference: Text, candidate: Text) -> list[str]:
     in_union: list[str] = []
     for line in reference.lines:
         union = 0  # words of the sentence on its LCS with any sentence of the candidate, as bits
-        for candidate_line, positions in zip(candidate.lines, candidate.positions, strict=True):
-            shared = [(index, word) for index, word in enumerate(line) if word in positions]
+        for candidate_line, positions in zip(
+            candidate.lines, candidate.positions, strict=True
+        ):
+            shared = [
+                (index, word) for index, word in enumerate(line) if word in positions
+            ]
             rows = [(positions[word], 1 << index) for index, word in shared]
             # Words that are in the union already cannot add to it.
             new_words = sum(bit for _, bit in rows) & ~union

@@ -213,7 +213,9 @@ class Rouge155(Variant):
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
         exact_recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
-        exact_precision = _share(tally.precision_hits, tally.precision_base, kind.weight)
+        exact_precision = _share(
+            tally.precision_hits, tally.precision_base, kind.weight
+        )
         recall = round(exact_recall, _DECIMALS)
         precision = round(exact_precision, _DECIMALS)
         alpha = 0.5 if self.alpha is None else self.alpha
@@ -247,7 +249,9 @@ def _count_weighted_runs(weight: float, reference: Text, output: Text) -> MatchC
     weighted_length = sum(len(line) ** weight for line in reference.lines)
     recall_base = weighted_length**weight
     precision_base = len(output) ** weight
-    return MatchCounts(hits, recall_base, hits, precision_base, choice_base=weighted_length)
+    return MatchCounts(
+        hits, recall_base, hits, precision_base, choice_base=weighted_length
+    )
 
 
 @dataclass(frozen=True)
@@ -408,10 +412,14 @@ def _skip_bigrams(whole: str, gap: int | None) -> Mapping[str, int]:
 
 def _shared_count(counts: Mapping[str, int], others: Mapping[str, int]) -> int:
     """Return the size of the multiset intersection."""
-    return sum(min(count, others[word]) for word, count in counts.items() if word in others)
+    return sum(
+        min(count, others[word]) for word, count in counts.items() if word in others
+    )
 
 
-def _weigh_runs(line: str, marks: int, weight: float, budgets: Sequence[Counter[str]]) -> float:
+def _weigh_runs(
+    line: str, marks: int, weight: float, budgets: Sequence[Counter[str]]
+) -> float:
     """Return the sum of length^weight over the runs of marked words, and reduce the `budgets`.
 
     Bit i of `marks` is set if word i of the line is marked. A budget counts how often a text has a

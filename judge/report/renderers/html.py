@@ -31,7 +31,12 @@ from judge.report.document import Document
 from judge.report.format import is_rtl, isolate
 from judge.report.renderers import csv
 from judge.report.renderers.csv import with_byte_order_mark
-from judge.text.languages import DEFAULT_LANGUAGE, LANGUAGES, detect_language_or_none, html_language
+from judge.text.languages import (
+    DEFAULT_LANGUAGE,
+    LANGUAGES,
+    detect_language_or_none,
+    html_language,
+)
 
 ASSETS = Path(__file__).parents[1] / "html"
 _MAX_START = 400  # characters of a text; they are enough to detect its language
@@ -118,7 +123,9 @@ def page_environment(folder: Path = ASSETS) -> Environment:
 
 def _compact_json(value: Any, **_options: Any) -> str:
     """Return JSON without blanks; Jinja's options for `json.dumps` do not count."""
-    return json.dumps(_cleaned(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        _cleaned(value), separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
 
 
 def _cleaned(value: Any) -> Any:
@@ -191,12 +198,16 @@ def _usual_language(beginning: str, usual: str) -> str:
     return usual if 2 * of_script > all_letters else ""
 
 
-def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, list[blocks.Block]]]:
+def _rows_of_blocks(
+    summary: Sequence[blocks.Block],
+) -> Iterator[tuple[bool, list[blocks.Block]]]:
     """Yield the rows of a summary: neighbouring halves in one row, any other block alone.
 
     The first value says whether the row is one of halves.
     """
-    for are_halves, group in groupby(summary, key=lambda block: isinstance(block, _HALVES)):
+    for are_halves, group in groupby(
+        summary, key=lambda block: isinstance(block, _HALVES)
+    ):
         if are_halves:
             yield True, list(group)
             continue
@@ -204,7 +215,9 @@ def _rows_of_blocks(summary: Sequence[blocks.Block]) -> Iterator[tuple[bool, lis
             yield False, [block]
 
 
-def _heads(columns: Sequence[blocks.Column]) -> list[tuple[str, list[tuple[int, blocks.Column]]]]:
+def _heads(
+    columns: Sequence[blocks.Column],
+) -> list[tuple[str, list[tuple[int, blocks.Column]]]]:
     """Return the headings above the columns, each with its columns and their indices.
 
     A column without a heading is alone.

@@ -12,7 +12,12 @@ from judge.core.messages import command, option
 from judge.report.document import Document, TestCase, TestSuite
 
 _NAME = 80  # characters
-_TAGS = {"passed": "system-out", "failed": "failure", "error": "error", "skipped": "skipped"}
+_TAGS = {
+    "passed": "system-out",
+    "failed": "failure",
+    "error": "error",
+    "skipped": "skipped",
+}
 # XML 1.0 forbids these two, escaped or not (section 2.2). It forbids others too, which
 # `escape_controls` escapes.
 _FORBIDDEN = re.compile("[\ufffe\uffff]")

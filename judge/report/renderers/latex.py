@@ -113,7 +113,9 @@ def render(document: Document, *, full: bool = False) -> str:
         names_of_others = [table.name for table in tables if table.name != main.name]
         comments += _note_on_others(names_of_others)
     labels = _labels(chosen)
-    floats = [_floats(table, label) for table, label in zip(chosen, labels, strict=True)]
+    floats = [
+        _floats(table, label) for table, label in zip(chosen, labels, strict=True)
+    ]
     text = "\n".join(chain.from_iterable(floats))
     other_scripts = _OTHER_SCRIPTS if max(text, default="") > _LAST_LATIN else ""
     return f"{_HEAD}{other_scripts}{comments}{text}"
@@ -262,7 +264,9 @@ def _tabular(table: blocks.Table) -> Iterator[str]:
     yield _row(_row_name(title.head) if title.head else "", heads)
     yield "\\midrule"
     for name_cell, *cells in table.rows:
-        values = [_value(cell, column) for cell, column in zip(cells, columns, strict=True)]
+        values = [
+            _value(cell, column) for cell, column in zip(cells, columns, strict=True)
+        ]
         yield _row(_row_name(name_cell.text), values)
         if any(cell.small_text for cell in cells):
             yield _row("", map(_small_note, cells))

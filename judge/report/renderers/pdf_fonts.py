@@ -21,7 +21,13 @@ if TYPE_CHECKING:
     from fontTools.ttLib import TTFont
 
 # File names in lower case. Linux comes first, then macOS and Windows. reportlab brings Vera along.
-_WESTERN = ("vera.ttf", "dejavusans.ttf", "notosans-regular.ttf", "arial.ttf", "segoeui.ttf")
+_WESTERN = (
+    "vera.ttf",
+    "dejavusans.ttf",
+    "notosans-regular.ttf",
+    "arial.ttf",
+    "segoeui.ttf",
+)
 _ALL_ASIAN = "notosanscjk-regular.ttc"
 _ASIAN = {
     "ja": (
@@ -35,7 +41,12 @@ _ASIAN = {
     ),
     "zh": (
         *(_ALL_ASIAN, "notosanscjksc-regular.otf", "notosanssc-regular.otf"),
-        *("wqy-microhei.ttc", "wqy-zenhei.ttc", "hiragino sans gb.ttc", "stheiti light.ttc"),
+        *(
+            "wqy-microhei.ttc",
+            "wqy-zenhei.ttc",
+            "hiragino sans gb.ttc",
+            "stheiti light.ttc",
+        ),
         *("msyh.ttc", "simhei.ttf", "simsun.ttc"),
     ),
 }
@@ -107,7 +118,11 @@ def font_folders() -> list[Path]:
         Path(reportlab.__file__).parent / "fonts",
         *(Path("/usr/share/fonts"), Path("/usr/local/share/fonts")),
         *(home / ".local/share/fonts", home / ".fonts"),
-        *(Path("/System/Library/Fonts"), Path("/Library/Fonts"), home / "Library/Fonts"),
+        *(
+            Path("/System/Library/Fonts"),
+            Path("/Library/Fonts"),
+            home / "Library/Fonts",
+        ),
     ]
     if "WINDIR" in os.environ:
         folders.append(Path(os.environ["WINDIR"]) / "Fonts")
@@ -163,7 +178,9 @@ def _face(path: Path, language: str) -> TTFont:
     suffix = _FACES.get(language, "")
     with TTCollection(path, lazy=True) as faces:
         families = [str(face["name"].getDebugName(1)) for face in faces]
-    matching = [number for number, family in enumerate(families) if family.endswith(suffix)]
+    matching = [
+        number for number, family in enumerate(families) if family.endswith(suffix)
+    ]
     number = matching[0] if matching else 0
     return TTFont(path, fontNumber=number, lazy=True, recalcTimestamp=False)
 

@@ -104,7 +104,9 @@ def usable_level(rated: Rated, level: Level) -> Level:
     """Return the level, or "all-texts" if only that has values."""
     candidates: tuple[Level, ...] = (level, "all-texts")
     for candidate in candidates:
-        if any((candidate, "spearman") in row.correlation.estimates for row in rated.rows):
+        if any(
+            (candidate, "spearman") in row.correlation.estimates for row in rated.rows
+        ):
             return candidate
     return level
 
@@ -218,7 +220,8 @@ def best_judge(criteria: Sequence[Rated], level: Level) -> str:
 def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]:
     """Yield the verdict on the best judge, then a line for each criterion with more to say."""
     verdicts = {
-        rated.criterion: verdict(rated, best, usable_level(rated, level)) for rated in criteria
+        rated.criterion: verdict(rated, best, usable_level(rated, level))
+        for rated in criteria
     }
     yield _headline(criteria, verdicts, best, level)
 
@@ -233,7 +236,9 @@ def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]
     for rated in sorted(criteria, key=urgency):
         if rated.criterion in explained:
             continue
-        texts = _line(rated, verdicts[rated.criterion], best, usable_level(rated, level))
+        texts = _line(
+            rated, verdicts[rated.criterion], best, usable_level(rated, level)
+        )
         if texts:
             line = "; ".join(texts)
             lines.append(f"{rated.criterion}: {line}.")
@@ -297,7 +302,9 @@ def _explained_in_headline(
     """
     if Verdict.BEST in verdicts.values():
         return []
-    untested = [rated for rated in criteria if verdicts[rated.criterion] is Verdict.UNTESTED]
+    untested = [
+        rated for rated in criteria if verdicts[rated.criterion] is Verdict.UNTESTED
+    ]
     if any(usable_level(rated, level) != "systems" for rated in untested):
         return []
     return [rated.criterion for rated in untested]
@@ -328,7 +335,9 @@ def _clause(
     baselines = _compared_baselines(rated, best, level)
     if len(baselines) == 1:
         # "Every" would promise more than one comparison.
-        words = words.replace("every baseline", f"{baselines.pop()}, the only baseline,")
+        words = words.replace(
+            "every baseline", f"{baselines.pop()}, the only baseline,"
+        )
     elif group is Verdict.BEST:
         for criterion in rated:
             if not_compared(criterion, usable_level(criterion, level)):
@@ -343,7 +352,9 @@ def _clause(
     return words
 
 
-def _compared_baselines(criteria: Sequence[Rated], judge: str, level: Level) -> set[str]:
+def _compared_baselines(
+    criteria: Sequence[Rated], judge: str, level: Level
+) -> set[str]:
     """Return the names of the baselines that a judge is compared with on these criteria."""
     names = set()
     for rated in criteria:
@@ -361,7 +372,9 @@ def _not_beaten(criteria: Sequence[Rated], best: str, level: Level) -> str:
         for lead in leads_over_baselines(rated, best, usable_level(rated, level)):
             if lead.side is not Side.ABOVE:
                 criteria_by_baseline.setdefault(lead.name, []).append(rated.criterion)
-    most_first = sorted(criteria_by_baseline, key=lambda name: -len(criteria_by_baseline[name]))
+    most_first = sorted(
+        criteria_by_baseline, key=lambda name: -len(criteria_by_baseline[name])
+    )
     if len(criteria) == 1:
         return first_names(most_first, _MAX_NAMED)
     descriptions = []
@@ -494,7 +507,9 @@ def leads_text(leads: Iterable[Lead]) -> str:
     reason = ""
     for lead in leads:
         if lead.side is Side.UNTESTED:
-            reason = f"an interval needs {INTERVAL_ITEMS_OF_DIFFERENCES[lead.level]} items"
+            reason = (
+                f"an interval needs {INTERVAL_ITEMS_OF_DIFFERENCES[lead.level]} items"
+            )
         numbers = change_text(lead.difference, places(lead.difference))
         leads_by_side.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
     texts = []

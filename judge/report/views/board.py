@@ -150,7 +150,9 @@ def _tested_columns(
     return tested
 
 
-def _marks(comparison: Comparison | Calibrated | None, column: Column) -> dict[str, Mark]:
+def _marks(
+    comparison: Comparison | Calibrated | None, column: Column
+) -> dict[str, Mark]:
     """Return the marks of the systems that differ significantly, or that share the top."""
     if comparison is None:
         return {}
@@ -200,7 +202,9 @@ def _mean_rows(
     return rows
 
 
-def _shown_estimates(result: Result, shown_columns: Shown) -> dict[tuple[str, str], Estimate]:
+def _shown_estimates(
+    result: Result, shown_columns: Shown
+) -> dict[tuple[str, str], Estimate]:
     """Return the means by system and column, with those of pass rates and on people's scale."""
     estimates = dict(result.estimates)
     for (system, criterion_name), estimate in result.pass_rates.items():

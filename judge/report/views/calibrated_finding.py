@@ -21,7 +21,9 @@ _PLACES = 2
 def calibrated_finding(result: Result, calibrated: Calibrated) -> list[str]:
     """Return the headline and one or two sentences."""
     tested = [
-        difference for difference in calibrated.differences if difference.adjusted is not None
+        difference
+        for difference in calibrated.differences
+        if difference.adjusted is not None
     ]
     if calibrated.against:
         sentences = [*_against(calibrated)]
@@ -77,7 +79,9 @@ def _no_difference(result: Result, calibrated: Calibrated) -> Iterator[str]:
 
 def _against(calibrated: Calibrated) -> Iterator[str]:
     """Name the systems that differ significantly from the one that all are compared with."""
-    apart = [difference.system for difference in calibrated.differences if difference.apart]
+    apart = [
+        difference.system for difference in calibrated.differences if difference.apart
+    ]
     opponent = short_name(calibrated.against)
     if not apart:
         yield f"{_SCALE}, no system differs significantly from {opponent}"
@@ -128,9 +132,7 @@ def _size(calibrated: Calibrated, difference: Powered) -> str:
     rated = plural(estimate.n, "rated item")
     value = number(estimate.value, _PLACES)
     size = f"{value} {interval}".rstrip()
-    return (
-        f"{size}{p_value_text}, from {rated} and {difference.judged:,} that only the judge scored"
-    )
+    return f"{size}{p_value_text}, from {rated} and {difference.judged:,} that only the judge scored"
 
 
 def _difference(calibrated: Calibrated, system: str, opponent: str) -> Powered | None:

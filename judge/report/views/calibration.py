@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from judge.core.format import decimals, format_interval, number, one_line, percent, plural, signed
+from judge.core.format import (
+    decimals,
+    format_interval,
+    number,
+    one_line,
+    percent,
+    plural,
+    signed,
+)
 from judge.report import charts
 from judge.report.document import (
     STAR,
@@ -51,9 +59,13 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
                 cells = _cells(criteria, calibrated, difference)
                 rows.append((*cells, p_cell(difference.adjusted)))
     if rows:
-        caption = "Differences on people's scale; of many, only those from the best system."
+        caption = (
+            "Differences on people's scale; of many, only those from the best system."
+        )
         table_name = "calibrated-differences"
-        blocks.append(table((*_HEADS, "p"), rows, star=_STAR, caption=caption, name=table_name))
+        blocks.append(
+            table((*_HEADS, "p"), rows, star=_STAR, caption=caption, name=table_name)
+        )
     for calibrated in criteria:
         if calibrated.note:
             text = one_line(f"{calibrated.column}: {calibrated.note}", NOTE)
@@ -69,14 +81,20 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
     for calibrated in criteria:
         for difference in calibrated.differences[:1]:
             size = change_text(difference.estimate, _places(calibrated))
-            verb = "differ significantly" if difference.apart else "do not differ significantly"
+            verb = (
+                "differ significantly"
+                if difference.apart
+                else "do not differ significantly"
+            )
             names = f"{difference.system} and {difference.other}"
             rated_items = plural(difference.estimate.n, "rated item")
             result = f"{names} {verb} on {calibrated.column}"
             yield f"On people's scale, {result}: {size}, {rated_items}."
 
 
-def calibration_summary(criteria: Sequence[Calibrated], *, short: bool = True) -> tuple[Table, ...]:
+def calibration_summary(
+    criteria: Sequence[Calibrated], *, short: bool = True
+) -> tuple[Table, ...]:
     """Tabulate the means on people's scale: a row per criterion and system."""
     rows: list[Sequence[Content]] = []
     for calibrated in criteria:
@@ -147,7 +165,9 @@ def calibration_curve(
         rating = number(people.value, places)
         texts = plural(people.n, "text")
         note = f"judge {mean}, people {rating}, {texts}"
-        point = charts.Bin(bin.value, people.value, people.low, people.high, people.n, note)
+        point = charts.Bin(
+            bin.value, people.value, people.low, people.high, people.n, note
+        )
         points.append(point)
         lowest = number(bin.low, 1)
         highest = number(bin.high, 1)
@@ -155,7 +175,11 @@ def calibration_curve(
         rows.append((f"{lowest}–{highest}", people.n, mean, rating_cell))
     block_name = f"calibration-{criterion}-{judge}"
     caption = f"{criterion}: mean score and rating by {judge}'s score."
-    bins = table(("scores", "texts", "judge", "people"), rows, caption=caption, name=block_name)
+    bins = table(
+        ("scores", "texts", "judge", "people"), rows, caption=caption, name=block_name
+    )
     ends = (calibration.low, calibration.high)
-    chart = charts.calibration(block_name, f"Calibration: {criterion}, {judge}", points, ends)
+    chart = charts.calibration(
+        block_name, f"Calibration: {criterion}, {judge}", points, ends
+    )
     yield Details(f"Calibration bins of {judge}", (chart, bins))

@@ -74,7 +74,9 @@ def means_charts(result: Result) -> Iterator[Chart]:
             drawn_bars,
             label=title_by_column[column.name],
         )
-        chart = intervals(column.name, title, _row_labels(systems), [panel], caption=caption)
+        chart = intervals(
+            column.name, title, _row_labels(systems), [panel], caption=caption
+        )
         yield replace(chart, tabled=True)
 
 
@@ -152,7 +154,9 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
             # A column that an older version stored may have labels without values.
             labels = dict(zip(column.labels, column.values, strict=False))
             ends = (column.low, column.high)
-            yield histograms(f"scores-{column.name}", title, values_by_label, labels, ends)
+            yield histograms(
+                f"scores-{column.name}", title, values_by_label, labels, ends
+            )
 
 
 def _row_labels(systems: Sequence[str]) -> list[str]:
@@ -223,14 +227,18 @@ def metric_chart(result: Result) -> Iterator[Chart]:
     """
     kinds = {column.name: column.kind for column in result.table.columns}
     matrices = {
-        matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
+        matrix.level: matrix
+        for matrix in result.matrices
+        if matrix.coefficient == "spearman"
     }
     for level in dict.fromkeys((usual_level(result.table.samples), "all-texts")):
         if level not in matrices:
             continue
         matrix = matrices[level]
         judged = [
-            column_name for column_name in matrix.names if kinds.get(column_name) == "criterion"
+            column_name
+            for column_name in matrix.names
+            if kinds.get(column_name) == "criterion"
         ]
         if not judged:
             continue
@@ -265,7 +273,9 @@ def _metric_bars(
     """Draw the strongest correlations of metrics with a judge's column."""
     by_strength = sorted(bar_by_title.items(), key=lambda pair: -abs(pair[1].value))
     strongest = dict(by_strength[:_MAX_METRICS])
-    caption = f"Spearman's correlation of each metric with the judge's {judged}, {over}."
+    caption = (
+        f"Spearman's correlation of each metric with the judge's {judged}, {over}."
+    )
     if len(bar_by_title) > _MAX_METRICS:
         caption = (
             f"Spearman's correlation of the metrics with the judge's {judged}, {over}: the "

@@ -20,14 +20,18 @@ def checklist_blocks(result: Result) -> Iterator[Block]:
     for checklist in result.checklists:
         if len(result.checklists) > 1:
             yield Heading(column_title(checklist.column))
-        yield _table(result, checklist, checklist.questions, name=f"checklist-{checklist.column}")
+        yield _table(
+            result, checklist, checklist.questions, name=f"checklist-{checklist.column}"
+        )
 
 
 def checklist_summary(result: Result) -> Iterator[Table]:
     """Yield a table of the questions that fail most, for each criterion."""
     judges = {column.name: column.judge for column in result.table.columns}
     for checklist in result.checklists:
-        failing = [question for question in checklist.questions if question.lowest[0] < 1]
+        failing = [
+            question for question in checklist.questions if question.lowest[0] < 1
+        ]
         if failing and not judges[checklist.column]:
             title = column_title(checklist.column)
             yield _table(

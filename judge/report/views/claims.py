@@ -60,13 +60,17 @@ def claims_summary(result: Result) -> Iterator[Table]:
         if len(columns) > 1:
             sentence = f"{column.name}: {sentence}"
         caption = _title("Least supported claims", column, columns)
-        yield _table(rows, f"{sentence}.", name=_name(column), caption=caption, short=True)
+        yield _table(
+            rows, f"{sentence}.", name=_name(column), caption=caption, short=True
+        )
 
 
 def has_unsupported_claims(result: Result) -> bool:
     """Return whether an output has a claim that its source does not support."""
     columns = _columns_of_claims(result)
-    return any(unsupported_claims(claims_of(result.table, column)) for column in columns)
+    return any(
+        unsupported_claims(claims_of(result.table, column)) for column in columns
+    )
 
 
 def claim_blocks(
@@ -170,7 +174,9 @@ def _table(
 ) -> Table:
     names = ("system", "item", *CLAIM_HEADS)
     heads = [Column(heading, numeric=False, optional=True) for heading in names]
-    return table(heads, rows, table_key, caption=caption, name=name, sorts=sorts, short=short)
+    return table(
+        heads, rows, table_key, caption=caption, name=name, sorts=sorts, short=short
+    )
 
 
 def _row(entry: ClaimOfText) -> list[Content]:

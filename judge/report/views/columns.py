@@ -10,7 +10,12 @@ from judge.core.format import format_interval, format_p, number, signed
 from judge.core.records import Column, Estimate
 from judge.core.scale_words import pass_text
 from judge.report.document import Cell, Tone
-from judge.report.format import decimal_places, interval_text, mean_text, shortest_places
+from judge.report.format import (
+    decimal_places,
+    interval_text,
+    mean_text,
+    shortest_places,
+)
 from judge.results.result import Result
 from judge.stats.calibration import Calibrated
 from judge.stats.derived_columns import pass_columns
@@ -91,7 +96,11 @@ def shown_pass_rates(result: Result) -> dict[str, Column]:
             differ.add(column_name)
     whole = [column for column in result.table.columns if not column.judge]
     columns = pass_columns(whole)
-    return {column_name: column for column_name, column in columns.items() if column_name in differ}
+    return {
+        column_name: column
+        for column_name, column in columns.items()
+        if column_name in differ
+    }
 
 
 def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
@@ -166,13 +175,19 @@ def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
     column = calibrated.get(mean.name)
     if column is None:
         return group
-    part_by_column = {**group.parts, column.name: "people's scale", mean.name: "judge's mean"}
+    part_by_column = {
+        **group.parts,
+        column.name: "people's scale",
+        mean.name: "judge's mean",
+    }
     return Group(group.name, (column, mean, *others), part_by_column)
 
 
 def _is_tested_against(comparison: Comparison) -> bool:
     """Return whether some system was tested against the one that all are compared with."""
-    was_tested = any(difference.adjusted is not None for difference in comparison.differences)
+    was_tested = any(
+        difference.adjusted is not None for difference in comparison.differences
+    )
     return was_tested and comparison.against != ""
 
 

@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from judge.core.format import first_names, format_interval, format_p, plural, rough_count, signed
+from judge.core.format import (
+    first_names,
+    format_interval,
+    format_p,
+    plural,
+    rough_count,
+    signed,
+)
 from judge.core.format import listed as sentence_list
 from judge.core.records import Column
 from judge.report.format import column_title, mean_text, share_label
@@ -36,7 +43,15 @@ from judge.stats.paired_differences import MOST
 from judge.stats.power import MIN_ITEMS
 from judge.stats.system_differences import TOO_FEW, Comparison, Difference
 
-REFERENCE_METRICS = ("rougeL", "rouge1", "rougeLsum", "rouge2", "bertscore_f1", "chrf", "bleu")
+REFERENCE_METRICS = (
+    "rougeL",
+    "rouge1",
+    "rougeLsum",
+    "rouge2",
+    "bertscore_f1",
+    "chrf",
+    "bleu",
+)
 """Metrics to show beside the judge, in the order of preference."""
 _MAX_ITEMS = 100_000  # a larger number of items is given as "more than"
 _MAX_CONTRADICTING = 2  # criteria that are named because they contradict the finding
@@ -112,7 +127,9 @@ def _read(result: Result, comparison: Comparison) -> _Tests:
 
 
 def _wins(column: Column, comparison: Comparison) -> frozenset[Win]:
-    significant = [difference for difference in comparison.differences if difference.apart]
+    significant = [
+        difference for difference in comparison.differences if difference.apart
+    ]
     return frozenset(_in_order(column, difference) for difference in significant)
 
 
@@ -199,7 +216,9 @@ def _tie_behind(comparison: Comparison, tests: _Tests) -> Iterator[str]:
         yield f"No significant difference between {listed(neighbours[0])}."
 
 
-def _leader_by_mean(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+def _leader_by_mean(
+    result: Result, comparison: Comparison, tests: _Tests
+) -> Iterator[str]:
     """Say why the system with the best mean is not the leader."""
     top = _first_by_mean(comparison)
     if len(top) > 1 or top[0] == tests.leader:
@@ -230,7 +249,9 @@ def _some_differences(
 
     pairs = sorted(tests.wins, key=position)
     if len(pairs) > MAX_NAMED:
-        n_tested = sum(difference.adjusted is not None for difference in comparison.differences)
+        n_tested = sum(
+            difference.adjusted is not None for difference in comparison.differences
+        )
         yield f"{len(pairs)} of {n_tested:,} pairs of systems differ significantly on {title}"
     else:
         clauses = []
@@ -264,7 +285,9 @@ def _first_by_mean(comparison: Comparison) -> list[str]:
     return [rank.system for rank in comparison.ranks if rank.rank == 1]
 
 
-def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[str]:
+def _no_difference(
+    result: Result, comparison: Comparison, tests: _Tests
+) -> Iterator[str]:
     """Say that no two systems differ significantly, and how many items it takes."""
     order = tests.order
     yield _no_difference_headline(result, comparison, tests)
@@ -306,7 +329,9 @@ def _no_difference(result: Result, comparison: Comparison, tests: _Tests) -> Ite
     yield f"{comparison_with_next}{_needed(result, n_items)}"
 
 
-def _no_difference_headline(result: Result, comparison: Comparison, tests: _Tests) -> str:
+def _no_difference_headline(
+    result: Result, comparison: Comparison, tests: _Tests
+) -> str:
     title = _title(result, comparison)
     n_systems = len(tests.order)
     if n_systems > MOST:  # only the leader was tested
@@ -317,7 +342,9 @@ def _no_difference_headline(result: Result, comparison: Comparison, tests: _Test
     return f"No significant difference between {systems} on {title}"
 
 
-def _highest_mean(result: Result, comparison: Comparison, systems: Sequence[str]) -> str:
+def _highest_mean(
+    result: Result, comparison: Comparison, systems: Sequence[str]
+) -> str:
     """Say who has the best mean: `a has the highest mean (3.50)`."""
     column = _column(result, comparison)
     decimals = places(result, column)
@@ -397,7 +424,9 @@ def _with_reversed_wins(
     """Return the comparisons in which the loser of a `claimed` win beats its winner."""
     contradicting = []
     for further, wins in by_criterion:
-        reversed_wins = [(winner, loser) for winner, loser in wins if (loser, winner) in claimed]
+        reversed_wins = [
+            (winner, loser) for winner, loser in wins if (loser, winner) in claimed
+        ]
         if reversed_wins:
             contradicting.append((further, reversed_wins))
     return contradicting
@@ -517,7 +546,9 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
         texts[difference.system] = _difference_text(column, difference, decimals)
     marks = marks_against(comparison, column.better)
     n_opponents = len(comparison.ranks) - 1
-    sentences = [*split_against(marks, texts, opponent_name, title, opponents=n_opponents)]
+    sentences = [
+        *split_against(marks, texts, opponent_name, title, opponents=n_opponents)
+    ]
     n_items = max(difference.estimate.n for difference in tested)
     (scatter,) = result.scatters(comparison.column)
     if n_items < max(MIN_ITEMS, scatter.least):
@@ -626,7 +657,11 @@ def _too_few(
 
 
 def _tested_differences(comparison: Comparison) -> list[Difference]:
-    return [difference for difference in comparison.differences if difference.adjusted is not None]
+    return [
+        difference
+        for difference in comparison.differences
+        if difference.adjusted is not None
+    ]
 
 
 def _in_order(column: Column, difference: Difference) -> Win:
@@ -668,7 +703,9 @@ def _column(result: Result, comparison: Comparison) -> Column:
 
 
 def _title(result: Result, comparison: Comparison) -> str:
-    overall = result.overall is not None and comparison.column == result.overall.column.name
+    overall = (
+        result.overall is not None and comparison.column == result.overall.column.name
+    )
     return "the overall score" if overall else column_title(comparison.column)
 
 

@@ -12,7 +12,9 @@ from judge.stats.system_differences import Comparison, Difference
 
 _MAX_ITEMS = 3
 _MAX_NAME = 40  # characters of a name
-_MAX_SHARE_OF_ITEMS = 0.25  # three of six items carry more than half of any difference that varies
+_MAX_SHARE_OF_ITEMS = (
+    0.25  # three of six items carry more than half of any difference that varies
+)
 
 
 def few_items_notice(result: Result, comparison: Comparison) -> str:
@@ -37,7 +39,9 @@ def few_items_notice(result: Result, comparison: Comparison) -> str:
         carrying = _carrying_items(by_item)
         if carrying and len(carrying) < fewest:
             fewest = len(carrying)
-            sentence = _sentence(difference, by_item, carrying, table.items, comparison.column)
+            sentence = _sentence(
+                difference, by_item, carrying, table.items, comparison.column
+            )
     return sentence
 
 

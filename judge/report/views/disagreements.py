@@ -24,7 +24,13 @@ from judge.report.document import (
     Tone,
     table,
 )
-from judge.report.format import column_title, mean_text, score_text, share_label, shortest_places
+from judge.report.format import (
+    column_title,
+    mean_text,
+    score_text,
+    share_label,
+    shortest_places,
+)
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
 from judge.results.result import Result
@@ -62,7 +68,9 @@ def blocks(
     names = dict.fromkeys(disagreement.judge for disagreement in compared)
     judges = sorted(names, key=lambda judge: judge != best)
     for judge in judges:
-        of_judge = [disagreement for disagreement in compared if disagreement.judge == judge]
+        of_judge = [
+            disagreement for disagreement in compared if disagreement.judge == judge
+        ]
         suffix = f" of {judge}" if len(of_judge) < len(compared) else ""
         inner = tuple(_blocks_of_judge(of_judge, suffix, level, linked=linked))
         if judge == best:
@@ -120,7 +128,13 @@ def _rater_table(compared: Sequence[Disagreements], level: Level) -> Table:
             difference = estimate_cell(rater.difference, 2, signed)
             row = (comparison.criterion, rater.rater, spearman, difference, rater.texts)
             rows.append(row)
-    heads = ("criterion", Column("rater", numeric=False), "Spearman", "judge − rater", "texts")
+    heads = (
+        "criterion",
+        Column("rater", numeric=False),
+        "Spearman",
+        "judge − rater",
+        "texts",
+    )
     levels = "; or ".join(correlations)
     return table(
         heads,
@@ -167,7 +181,9 @@ class _ShownGap:
         Each side has the same number of decimals in all texts that are `listed` together.
         """
         column = self.compared.column
-        in_points = [entry.gap for entry in listed if not share_label(entry.compared.column)]
+        in_points = [
+            entry.gap for entry in listed if not share_label(entry.compared.column)
+        ]
         judge_places = shortest_places(gap.judge for gap in in_points)
         people_places = shortest_places(gap.people for gap in in_points)
         judge = mean_text(column, self.gap.judge, judge_places)
@@ -204,7 +220,9 @@ def _excerpts(
     return Excerpts("", tuple(excerpts), n_more)
 
 
-def _excerpt(text: _ShownGap, listed: Sequence[_ShownGap], order: str | None) -> Excerpt:
+def _excerpt(
+    text: _ShownGap, listed: Sequence[_ShownGap], order: str | None
+) -> Excerpt:
     gap = text.gap
     criterion = text.compared.criterion
     link = ""

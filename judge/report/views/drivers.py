@@ -36,10 +36,14 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     correlations: dict[str, _Correlations] = {}
     measured: set[str] = set()
     for title, drivers in rows.items():
-        correlations[title] = {driver.name: driver.correlation for driver in drivers.each}
+        correlations[title] = {
+            driver.name: driver.correlation for driver in drivers.each
+        }
         measured.update(correlations[title])
     # Scores that are all equal have a row with their note, but no bars.
-    correlations_by_row = {title: by_name for title, by_name in correlations.items() if by_name}
+    correlations_by_row = {
+        title: by_name for title, by_name in correlations.items() if by_name
+    }
     names = [driver_name for driver_name in NAMES if driver_name in measured]
     yield _chart(names, correlations_by_row)
     lines = []
@@ -61,7 +65,11 @@ def _rows(result: Result) -> dict[str, Drivers]:
             drivers_of_judge[drivers.column] = drivers
     rows: dict[str, Drivers] = {}
     for group in groups(result):
-        judged = [column_name for column_name in group.parts if column_name in drivers_of_judge]
+        judged = [
+            column_name
+            for column_name in group.parts
+            if column_name in drivers_of_judge
+        ]
         for column_name in judged:
             parts = filter(None, (group.name, group.parts[column_name]))
             title = ", ".join(parts)
@@ -71,7 +79,9 @@ def _rows(result: Result) -> dict[str, Drivers]:
     return rows
 
 
-def _chart(names: Sequence[str], correlations_by_row: Mapping[str, _Correlations]) -> Chart:
+def _chart(
+    names: Sequence[str], correlations_by_row: Mapping[str, _Correlations]
+) -> Chart:
     """Draw a panel of correlations for each driver, all on the same symmetric axis."""
     values_and_ends: list[float | None] = []
     for by_name in correlations_by_row.values():
@@ -110,7 +120,9 @@ def _line(
     tone: Tone = "muted" if drivers.people else ""
     scores = Cell(title, drivers.note, tone)
     explained = share_cell(drivers.together)
-    cells = [estimate_cell(correlations.get(driver_name), 2, signed) for driver_name in names]
+    cells = [
+        estimate_cell(correlations.get(driver_name), 2, signed) for driver_name in names
+    ]
     level = "within items" if drivers.within else "pooled"
     texts = Cell(f"{drivers.texts:,}", level, value=drivers.texts)
     return [scores, explained, chance, *cells, texts]

@@ -74,7 +74,9 @@ def failed_criteria_notice(result: Result) -> str:
 
 def _failed_items(result: Result) -> Counter[str]:
     """Return on how many items at least one judgment of a criterion failed, by system."""
-    criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
+    criteria = {
+        column.name for column in result.table.columns if column.kind == "criterion"
+    }
     failed_texts = set()
     for failure in result.failures:
         if failure.column in criteria:
@@ -92,7 +94,9 @@ def _counts(failed: Mapping[str, int], systems: list[str], n_items: int) -> str:
     first_system, *others = with_failures[:_MAX_NAMED]
     n_failed = failed[first_system]
     items = plural(n_items, "item")
-    phrases = [f"judgments failed for {short_name(first_system)} on {n_failed:,} of {items}"]
+    phrases = [
+        f"judgments failed for {short_name(first_system)} on {n_failed:,} of {items}"
+    ]
     for system in others:
         n_failed = failed[system]
         phrases.append(f"for {short_name(system)} on {n_failed:,}")

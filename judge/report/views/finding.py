@@ -36,7 +36,9 @@ def finding(result: Result) -> tuple[str, ...]:
     """
     judged = [column for column in result.table.columns if column.kind == "criterion"]
     if judged and not any(column.weight for column in judged):
-        return ("No judge compared these systems; the columns are those of an offline baseline.",)
+        return (
+            "No judge compared these systems; the columns are those of an offline baseline.",
+        )
     if result.rankings:
         sentences = ranking_finding(result)
     else:

@@ -104,7 +104,9 @@ def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
             note = f"{rated.criterion}: {failed.n:,} of {values} of the {row.name} are missing."
         else:
             judgments = plural(failed.of, "judgment")
-            note = f"{rated.criterion}: {failed.n:,} of {judgments} by {row.name} failed."
+            note = (
+                f"{rated.criterion}: {failed.n:,} of {judgments} by {row.name} failed."
+            )
         if failed.scored_ratings is not None:
             ratings = number(failed.ratings, SHORT)
             scored = number(failed.scored_ratings, SHORT)
@@ -147,7 +149,9 @@ def _validate_measures_rouge(result: Result) -> bool:
     """Return whether `judge validate` has further baselines: ROUGE, if the run has no metric."""
     table = result.table
     for column in table.columns:
-        is_of_texts = column.kind == "metric" and column.name not in table.corpus_columns
+        is_of_texts = (
+            column.kind == "metric" and column.name not in table.corpus_columns
+        )
         if is_of_texts and not column.signature.is_external:
             return False
     return any(sample.references for sample in table.samples)
@@ -220,7 +224,8 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
     rows: list[tuple[Content, ...]] = []
     for row in rated.rows:
         estimates = [
-            row.correlation.estimates.get((level, coefficient)) for coefficient in COEFFICIENTS
+            row.correlation.estimates.get((level, coefficient))
+            for coefficient in COEFFICIENTS
         ]
         title = row.name
         if row.kind == "rater":
@@ -229,7 +234,10 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
             title = f"{column_title(row.name)} (baseline)"
         tone: Tone = "" if row.kind == "judge" else "muted"
         title_cell = Cell(title, tone=tone)
-        cells = [estimate_cell(estimate, places(estimate), tone=tone) for estimate in estimates]
+        cells = [
+            estimate_cell(estimate, places(estimate), tone=tone)
+            for estimate in estimates
+        ]
         sizes = [estimate.n for estimate in estimates if estimate]
         n = sizes[0] if sizes else None
         # At level all-texts, n is the number of texts.
@@ -255,7 +263,9 @@ def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
         if lacking:
             names_by_note.setdefault(("No value for", lacking), []).append(row.name)
         elif few:
-            names_by_note.setdefault(("Not compared with the judges:", few), []).append(row.name)
+            names_by_note.setdefault(("Not compared with the judges:", few), []).append(
+                row.name
+            )
         if row.kind == "judge" and row.no_calibration and row.correlation.texts:
             note = ("No agreement and calibration for", row.no_calibration)
             names_by_note.setdefault(note, []).append(row.name)
@@ -279,7 +289,9 @@ def other_level_note(rated: Rated, level: Level) -> str:
 
 def _missing_level_note(rated: Rated, level: Level, usable: Level) -> str:
     """Say why a level has no values, and which one is shown."""
-    lacking = [row.correlation for row in rated.rows if level in row.correlation.lacking]
+    lacking = [
+        row.correlation for row in rated.rows if level in row.correlation.lacking
+    ]
     # A row that has texts gives the better reason.
     lacking.sort(key=lambda correlation: not correlation.texts)
     reason = lacking[0].lacking[level] if lacking else ""
@@ -292,7 +304,9 @@ def _agreement_table(rated: Rated) -> Table | None:
     if rated.rater:
         rows.append((rated.rater.signature, rated.rater.agreement))
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
-    known_measures = {measure for _, agreement in rows for measure in agreement.estimates}
+    known_measures = {
+        measure for _, agreement in rows for measure in agreement.estimates
+    }
     measures = [measure for measure in MEASURES if measure in known_measures]
     if not measures:
         return None
@@ -355,7 +369,11 @@ def _agreements(result: Result) -> list[tuple[Rated, float]]:
     agreements = []
     for rated in result.rated:
         level = usable_level(rated, rated.usual_level)
-        judges = [estimate for row, estimate in charted_rows(rated, level) if row.kind == "judge"]
+        judges = [
+            estimate
+            for row, estimate in charted_rows(rated, level)
+            if row.kind == "judge"
+        ]
         if judges:
             agreements.append((rated, judges[0].value))
     return agreements

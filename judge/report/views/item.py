@@ -94,7 +94,9 @@ def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
         yield Section("source", "Source", partial(_source_blocks, item))
     shared = _shared_messages(item)
     if shared:
-        yield Section("conversation", "Conversation", partial(_single_block, Facts(shared)))
+        yield Section(
+            "conversation", "Conversation", partial(_single_block, Facts(shared))
+        )
     for index, sample in enumerate(item.samples):
         title = one_line(item.name(sample))
         make_blocks = partial(_output_blocks, item, sample, columns)
@@ -198,7 +200,9 @@ def _messages_record(sample: Sample) -> dict[str, Any]:
     return {"messages": messages} if messages else {}
 
 
-def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterator[Block]:
+def _output_blocks(
+    item: ResultItem, sample: Sample, columns: Columns
+) -> Iterator[Block]:
     """Yield a text with its scores, metrics, ratings, answers, questions and claims."""
     messages = messages_before(sample)
     if messages and not _shared_messages(item):
@@ -208,8 +212,14 @@ def _output_blocks(item: ResultItem, sample: Sample, columns: Columns) -> Iterat
     rows = item.rows[sample.key]
     text_name = item.name(sample)
     # The scores of metrics have no reason, so they are facts and not rows of the table.
-    metric_names = {column.name for column in columns.values() if column.kind == "metric"}
-    table_rows = [row for row in rows if isinstance(row, Failure) or row.column not in metric_names]
+    metric_names = {
+        column.name for column in columns.values() if column.kind == "metric"
+    }
+    table_rows = [
+        row
+        for row in rows
+        if isinstance(row, Failure) or row.column not in metric_names
+    ]
     if table_rows:
         yield _score_table(item, table_rows, columns)
     facts = _metrics_and_ratings(item, sample, columns)
@@ -268,7 +278,9 @@ def _prompt_blocks(item: ResultItem) -> Iterator[Block]:
     """Yield what the judges were asked about the item's first text."""
     if len(item.samples) > 1:
         first_text = item.name(item.samples[0])
-        about = f"As sent for {first_text}; --system NAME shows those of another system."
+        about = (
+            f"As sent for {first_text}; --system NAME shows those of another system."
+        )
         yield Paragraph(about, "muted")
     for prompt in item.prompts:
         titles = map(column_title, prompt.columns)

@@ -38,7 +38,12 @@ from judge.report.views.item_scores import (
 )
 from judge.report.views.provenance import abstained, failed
 from judge.report.views.replies import Replies
-from judge.results.checked_claims import CLAIMS, REFERENCE_CLAIMS, CheckedClaim, checked_claims
+from judge.results.checked_claims import (
+    CLAIMS,
+    REFERENCE_CLAIMS,
+    CheckedClaim,
+    checked_claims,
+)
 from judge.results.result import Result
 from judge.stats.compared_pairs import tie_label
 from judge.stats.disagreements import on_same_scale
@@ -252,7 +257,10 @@ class Item:
         """The starts of what was asked and of the worst output, for the item's closed row."""
         worst = self.outputs[0]
         for output in self.outputs:
-            if self.lowest is not None and output.sample.system == self.lowest.worst_system:
+            if (
+                self.lowest is not None
+                and output.sample.system == self.lowest.worst_system
+            ):
                 worst = output
         sample = worst.sample
         column = first_column(sample, REQUEST_COLUMNS)
@@ -287,7 +295,9 @@ class Items:
 
     @property
     def sources(self) -> bool:
-        return any(output.sample.source for item in self.items for output in item.outputs)
+        return any(
+            output.sample.source for item in self.items for output in item.outputs
+        )
 
     @property
     def data(self) -> dict[str, Any]:
@@ -358,7 +368,9 @@ def _measures_of_columns(result: Result, rows: _TextRows) -> dict[str, Measure]:
             judge = group.parts[column.name] if column.judge else ""
             title = column_title(group.name)
             decimals = score_places(result, column)
-            measures[column.name] = Measure(title, column, decimals, values, judge=judge)
+            measures[column.name] = Measure(
+                title, column, decimals, values, judge=judge
+            )
     return measures
 
 
@@ -455,7 +467,9 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
     measures_by_criterion: dict[str, list[Measure]] = {}
     for measure in measures:
         if measure.column.judge:
-            of_criterion = measures_by_criterion.setdefault(measure.column.criterion, [])
+            of_criterion = measures_by_criterion.setdefault(
+                measure.column.criterion, []
+            )
             of_criterion.append(measure)
     spreads = []
     for criterion, judged in measures_by_criterion.items():
@@ -468,7 +482,9 @@ def _spreads(measures: Sequence[Measure]) -> list[Measure]:
             values[text] = None
             if len(numbers) == len(judged):
                 values[text] = max(numbers) - min(numbers)
-        column = Column(spread_name(criterion), "metric", Signature(), 0.0, width, better="lower")
+        column = Column(
+            spread_name(criterion), "metric", Signature(), 0.0, width, better="lower"
+        )
         title = f"{column_title(criterion)}: judges apart"
         spreads.append(_difference_measure(title, column, values))
     return spreads
@@ -479,7 +495,9 @@ def gap_name(criterion_name: str) -> str:
     return f"{criterion_name}: judge − people"
 
 
-def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iterator[Measure]:
+def _people_gaps(
+    measures: Sequence[Measure], samples: Sequence[Sample]
+) -> Iterator[Measure]:
     """Yield the judge's score minus people's mean, for each criterion rated on its own scale."""
     for measure in measures:
         column = measure.column
@@ -493,7 +511,9 @@ def _people_gaps(measures: Sequence[Measure], samples: Sequence[Sample]) -> Iter
             if text in rating_by_text:
                 values[text] = score - rating_by_text[text]
         width = (column.high or 0.0) - (column.low or 0.0)
-        gaps = Column(gap_name(criterion_name), "metric", Signature(), -width, width, better="")
+        gaps = Column(
+            gap_name(criterion_name), "metric", Signature(), -width, width, better=""
+        )
         yield _difference_measure(gap_name(measure.name), gaps, values)
 
 
@@ -511,7 +531,9 @@ def _ranked(result: Result) -> Items:
         rows_by_item.setdefault(row.item, []).append(row)
     all_texts = _texts_by_item(result)
     texts = {
-        item_name: all_texts[item_name] for item_name in all_texts if item_name in rows_by_item
+        item_name: all_texts[item_name]
+        for item_name in all_texts
+        if item_name in rows_by_item
     }
     labels = _ranking_labels(result)
     tie_labels = {column.name: tie_label(column) for column in result.table.columns}
@@ -575,8 +597,12 @@ def _ranking_measures(
         wins = replace(PREFERENCE, name=f"{column}: preferred")
         preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
         scale_name = f"{column}: flips"
-        scale = Column(scale_name, "criterion", Signature(), 0.0, most_flips, better="lower")
-        measure = Measure(f"{label}: flips", scale, 0, counts, leads=True, per_item=True)
+        scale = Column(
+            scale_name, "criterion", Signature(), 0.0, most_flips, better="lower"
+        )
+        measure = Measure(
+            f"{label}: flips", scale, 0, counts, leads=True, per_item=True
+        )
         flips.append(measure)
     return [*preferences, *flips]
 
@@ -594,7 +620,9 @@ class _TextScore:
     text: Text
 
 
-def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, Lowest | None]]:
+def _worst_first(
+    texts: _Texts, measures: Sequence[Measure]
+) -> list[tuple[str, Lowest | None]]:
     """Return the worst items that fit on the page.
 
     They are ordered by their lowest score, then by the mean of that text's scores.
@@ -606,7 +634,9 @@ def _worst_first(texts: _Texts, measures: Sequence[Measure]) -> list[tuple[str, 
         for output in outputs:
             scores += _text_scores((item_name, output.sample.system), leads)
         if scores:
-            worst_by_item[item_name] = min(scores, key=lambda score: (score.share, score.mean))
+            worst_by_item[item_name] = min(
+                scores, key=lambda score: (score.share, score.mean)
+            )
 
     def badness(item_name: str) -> tuple[float, float]:
         worst = worst_by_item.get(item_name)
@@ -635,7 +665,9 @@ def _text_scores(text: Text, leads: Sequence[Measure]) -> list[_TextScore]:
     if 0 < len(share_by_measure) == len(leads):
         total = sum(share for _, share in share_by_measure)
         mean = total / len(leads)
-    return [_TextScore(share, mean, measure, text) for measure, share in share_by_measure]
+    return [
+        _TextScore(share, mean, measure, text) for measure, share in share_by_measure
+    ]
 
 
 def _lowest(worst: _TextScore | None) -> Lowest | None:
@@ -689,7 +721,15 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
     for criterion in result.info.criteria.values():
         names.update(criterion.needs)
     # The browser has these in places of their own.
-    names -= {"source", "output", "reference", "references", "first", "second", MESSAGES}
+    names -= {
+        "source",
+        "output",
+        "reference",
+        "references",
+        "first",
+        "second",
+        MESSAGES,
+    }
     by_item: dict[str, list[Output]] = {}
     for sample in result.table.samples:
         # By column, because two criteria may read one under different names.
@@ -710,7 +750,9 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
 
 def _request_first(column_names: Collection[str]) -> list[str]:
     """Return the names in order; the request says what the other columns are about."""
-    return sorted(column_names, key=lambda column_name: (column_name != "request", column_name))
+    return sorted(
+        column_names, key=lambda column_name: (column_name != "request", column_name)
+    )
 
 
 def _shown_value(value: Any, *, is_list: bool) -> str:
@@ -748,7 +790,9 @@ def _item(
     is_shared = len({*conversations}) == 1
     own_outputs: list[Output] = []
     for output, messages in zip(outputs, conversations, strict=True):
-        own_columns = tuple(pair for pair in output.others if pair not in shared_columns)
+        own_columns = tuple(
+            pair for pair in output.others if pair not in shared_columns
+        )
         own_tags = tuple(pair for pair in output.tags if pair not in shared_tags)
         own_output = replace(output, others=own_columns, tags=own_tags)
         if not is_shared:

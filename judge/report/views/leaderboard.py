@@ -27,11 +27,20 @@ from judge.report.format import (
     scale_text,
 )
 from judge.report.views import items, panel, provenance
-from judge.report.views.board import Leaderboard, build_leaderboard, count_texts, mean_cell
+from judge.report.views.board import (
+    Leaderboard,
+    build_leaderboard,
+    count_texts,
+    mean_cell,
+)
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.charts import distribution_blocks, means_charts, metric_chart
 from judge.report.views.checklists import checklist_blocks, checklist_summary
-from judge.report.views.claims import claims_sections, claims_summary, has_unsupported_claims
+from judge.report.views.claims import (
+    claims_sections,
+    claims_summary,
+    has_unsupported_claims,
+)
 from judge.report.views.columns import (
     TEST_NAME,
     compared_columns,
@@ -68,9 +77,7 @@ from judge.stats.system_differences import Comparison
 _EXCERPTS = 5  # of texts with the lowest scores
 _MAX_WORST = 10  # texts that a suggested command lists
 _WORST_SHARE = 0.25  # of the texts; beyond it, even a run with few texts has good ones
-_UNEVEN = (
-    "Not every system has a text for every item: means over different items do not compare well."
-)
+_UNEVEN = "Not every system has a text for every item: means over different items do not compare well."
 
 
 def view(result: Result) -> Document:
@@ -83,7 +90,9 @@ def view(result: Result) -> Document:
     rows = tuple(board.rows.values())
     notices = (*about.banners, *_notices(result))
     failures = about.failures
-    data = means_data(result, board.systems, board.columns, rows, failures, notices=notices)
+    data = means_data(
+        result, board.systems, board.columns, rows, failures, notices=notices
+    )
     return Document(
         title=about.title,
         finding=sentences,
@@ -113,7 +122,11 @@ def _facts(result: Result, n_lost: int) -> Iterator[str]:
         yield "a judge's scores from the data"
     else:
         yield "no judge"
-    judged = [group for group in in_display_order(result) if group.columns[0].kind == "criterion"]
+    judged = [
+        group
+        for group in in_display_order(result)
+        if group.columns[0].kind == "criterion"
+    ]
     n_criteria = len(judged)
     if result.overall is not None:  # the overall score is shown like a criterion
         n_criteria -= 1
@@ -235,7 +248,9 @@ def _on_peoples_scale(result: Result) -> tuple[Block, ...]:
 
 
 def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
-    yield Section("scores", "All scores", lambda: _all_scores(result, board), folded=True)
+    yield Section(
+        "scores", "All scores", lambda: _all_scores(result, board), folded=True
+    )
     if result.checklists:
         yield Section("checklists", "Checklists", lambda: checklist_blocks(result))
     yield from claims_sections(result)
@@ -253,7 +268,9 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
             folded=True,
         )
     if result.rated:
-        yield Section("people", "Against people", lambda: people_blocks(result), folded=True)
+        yield Section(
+            "people", "Against people", lambda: people_blocks(result), folded=True
+        )
     if result.calibrated:
         yield Section(
             "calibrated",
@@ -270,7 +287,9 @@ def _sections(result: Result, board: Leaderboard) -> Iterator[Section]:
         )
     yield Section("charts", "Charts", lambda: _chart_blocks(result), folded=True)
     yield from panel.sections(result, folded=True)
-    yield Section("method", "Method", lambda: provenance.method_blocks(result), folded=True)
+    yield Section(
+        "method", "Method", lambda: provenance.method_blocks(result), folded=True
+    )
 
 
 def _chart_blocks(result: Result) -> Iterator[Block]:
@@ -294,11 +313,15 @@ class _ValueCounts:
 
 def _count_values(result: Result, n_lost: int) -> _ValueCounts:
     """Count judgments or values; a failed judgment that counts as the worst score has failed."""
-    criteria = {column.name for column in result.table.columns if column.kind == "criterion"}
+    criteria = {
+        column.name for column in result.table.columns if column.kind == "criterion"
+    }
     criteria -= panel_columns(result.table.columns)
     if not criteria:
         return _ValueCounts("values", len(result.table.scores), n_lost)
-    methods = [row.provenance.method for row in result.table.scores if row.column in criteria]
+    methods = [
+        row.provenance.method for row in result.table.scores if row.column in criteria
+    ]
     n_worst = methods.count(WORST)
     n_without_score = 0
     for (_, _, _, column), count in failure_counts(result).items():
@@ -398,7 +421,9 @@ def _about_ranks(board: Leaderboard) -> str:
 def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
     """Say of each column what its counts mean, and how its values were computed."""
     corpus = result.table.corpus_columns
-    corpus_names = [column.name for column in result.table.columns if column.name in corpus]
+    corpus_names = [
+        column.name for column in result.table.columns if column.name in corpus
+    ]
     of_all_texts = ", ".join(corpus_names)
     # A single system needs no note that there is nothing to compare it with.
     notes = _comparison_notes(result) if len(board.systems) > 1 else {}
@@ -407,7 +432,9 @@ def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
         rows = [board.rows[system, column.name] for system in board.systems]
         about = abouts.setdefault(column.name, [])
         if column.name in corpus:
-            about.append(f"Computed over all texts of a system together: {of_all_texts}.")
+            about.append(
+                f"Computed over all texts of a system together: {of_all_texts}."
+            )
         if any(row.coverage for row in rows):
             about.append("(a/b): a of b texts have a score.")
         if column.name in notes:

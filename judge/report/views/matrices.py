@@ -71,7 +71,9 @@ def _pairs(
         sides = "first minus second, pairs with the first system"
         first_system = comparison.ranks[0].system
         differences = tuple(
-            difference for difference in differences if difference.system == first_system
+            difference
+            for difference in differences
+            if difference.system == first_system
         )
     rows: list[list[Content]] = []
     for difference in differences:
@@ -121,7 +123,9 @@ def _excludes_zero(difference: Difference) -> bool:
 def correlation_blocks(result: Result) -> Iterator[Chart]:
     """Yield the correlations between all columns: a matrix per level that has values."""
     matrices = {
-        matrix.level: matrix for matrix in result.matrices if matrix.coefficient == "spearman"
+        matrix.level: matrix
+        for matrix in result.matrices
+        if matrix.coefficient == "spearman"
     }
     title_by_column = titles(result)
     for level in LEVELS:
@@ -131,7 +135,9 @@ def correlation_blocks(result: Result) -> Iterator[Chart]:
         indices = range(len(matrix.names))
         cells = []
         for row in indices:
-            line: list[Cell | None] = [_correlation(matrix, row, column) for column in indices]
+            line: list[Cell | None] = [
+                _correlation(matrix, row, column) for column in indices
+            ]
             line[row] = None
             cells.append(line)
         # The diagonal has values even if no two columns can be compared.

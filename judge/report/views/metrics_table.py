@@ -43,7 +43,9 @@ def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
 
     Rows are sorted by their mean over the criteria. None if there is only one row.
     """
-    columns = [_criterion_column(rated, usable_level(rated, level)) for rated in criteria]
+    columns = [
+        _criterion_column(rated, usable_level(rated, level)) for rated in criteria
+    ]
     values_by_name: dict[str, list[float]] = {}
     for column in columns:
         for row_name, correlation in column.correlations.items():

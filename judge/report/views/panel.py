@@ -26,7 +26,9 @@ _ALPHA = (
     "than by chance."
 )
 _SPLIT = "Split: the judges' values differ by half of the scale or more."
-_NO_MAJORITY = "Without a majority, the value is the mean of the labels with the most votes."
+_NO_MAJORITY = (
+    "Without a majority, the value is the mean of the labels with the most votes."
+)
 
 
 def sections(result: Result, *, folded: bool = False) -> Iterator[Section]:
@@ -72,7 +74,9 @@ def _blocks(result: Result) -> Iterator[Block]:
     no_majority_head = Head("no majority", optional=True, about=(_NO_MAJORITY,))
     heads = ("criterion", "alpha", "texts", "split", no_majority_head)
     yield table(heads, rows, f"{_ALPHA} {_SPLIT}", name="agreement")
-    columns = {column.criterion: column for column in result.table.columns if column.judge}
+    columns = {
+        column.criterion: column for column in result.table.columns if column.judge
+    }
     widest = []
     for row in splits:
         column = columns[row.criterion]

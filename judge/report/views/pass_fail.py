@@ -60,7 +60,9 @@ def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
             judge_name = one_line(row.name)
             subject = f"On {rated.criterion}, {judge_name}"
             texts_failed = plural(n_failed, "text")
-            on_failed = f"passes {passes.judge_only:,} of the {texts_failed} that people fail"
+            on_failed = (
+                f"passes {passes.judge_only:,} of the {texts_failed} that people fail"
+            )
             if not n_failed:
                 texts = plural(n_passed, "text")
                 on_all = f"fails {passes.people_only:,} of the {texts}, all of which people pass"
@@ -68,7 +70,9 @@ def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
             elif not n_passed:
                 yield f"{subject} {on_failed}. People pass none."
             else:
-                on_passed = f"fails {passes.people_only:,} of the {n_passed:,} that they pass"
+                on_passed = (
+                    f"fails {passes.people_only:,} of the {n_passed:,} that they pass"
+                )
                 yield f"{subject} {on_failed}, and {on_passed}."
 
 
@@ -81,7 +85,9 @@ def pass_fail_blocks(rated: Rated) -> Iterator[Block]:
             rows.append((row.name, *_cells(row.passes)))
     if rows:
         caption = f"{rated.criterion}: pass and fail, judge against people."
-        yield _rates_table(rows, "", name=f"pass-fail-{rated.criterion}", caption=caption)
+        yield _rates_table(
+            rows, "", name=f"pass-fail-{rated.criterion}", caption=caption
+        )
     yield from map(Notice, pass_fail_notes(rated))
 
 
@@ -93,7 +99,11 @@ def pass_fail_notes(rated: Rated) -> Iterator[str]:
         if row.passes is None:
             continue
         lacking = row.passes.lacking
-        titles = {"true_positive_rate": "TPR", "true_negative_rate": "TNR", "kappa": "kappa"}
+        titles = {
+            "true_positive_rate": "TPR",
+            "true_negative_rate": "TNR",
+            "kappa": "kappa",
+        }
         for measure, title in titles.items():
             reason = lacking.get(measure)  # type: ignore[call-overload]
             if reason:
@@ -182,8 +192,12 @@ def _rate_cell(rate: Estimate | None) -> Cell:
     return share_cell(rate)
 
 
-def _rates_table(rows: Sequence[Sequence[Content]], table_key: str, **fields: Any) -> Table:
-    heads = [Column(head, better="higher") for head in ("accuracy", "TPR", "TNR", "kappa")]
+def _rates_table(
+    rows: Sequence[Sequence[Content]], table_key: str, **fields: Any
+) -> Table:
+    heads = [
+        Column(head, better="higher") for head in ("accuracy", "TPR", "TNR", "kappa")
+    ]
     return table(("", *heads, "texts"), rows, table_key, **fields)
 
 

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from judge.core.format import format_p, minus, plural, rough_count
-from judge.report.document import Bullets, Column, Content, Document, Section, Table, table
+from judge.report.document import (
+    Bullets,
+    Column,
+    Content,
+    Document,
+    Section,
+    Table,
+    table,
+)
 from judge.results.power import PairPower, RunPower
 from judge.stats.power import POWER
 
@@ -147,7 +155,9 @@ def _power_table(power: RunPower) -> Table:
                 detectable = f"{pair.detectable:.3g}"
             items_for_observed: Content = None
             if power.pair:
-                items_for_observed = "significant" if pair.significant else pair.items_for_observed
+                items_for_observed = (
+                    "significant" if pair.significant else pair.items_for_observed
+                )
             difference = "0"
             if abs(pair.difference) > _NEAR:
                 difference = minus(f"{pair.difference:+.3g}")
@@ -162,13 +172,18 @@ def _power_table(power: RunPower) -> Table:
                 pair.items_needed,
             )
             rows.append(row)
-    pairs_shown = "Pairs: the one with the median SD, and the one that needs most items."
+    pairs_shown = (
+        "Pairs: the one with the median SD, and the one that needs most items."
+    )
     heads = (
         "column",
         Column("pair", numeric=False, optional=True, about=(pairs_shown,)),
         "items",
         "difference",
-        Column("SD", about=("SD: of the differences between the two systems, item by item.",)),
+        Column(
+            "SD",
+            about=("SD: of the differences between the two systems, item by item.",),
+        ),
         "detectable",
         Column("items for it", optional=True),
         Column(f"items for {power.difference or 0:g}", optional=True),

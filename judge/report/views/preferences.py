@@ -17,7 +17,9 @@ _KEY = (
     "Same: share of pairs on which both prefer the same text; a tie against a preference counts "
     "half."
 )
-_DERIVED = "People rated single texts: they prefer the text with the higher mean rating."
+_DERIVED = (
+    "People rated single texts: they prefer the text with the higher mean rating."
+)
 
 
 def sentences(compared: Sequence[PreferenceAgreement]) -> Iterator[str]:
@@ -110,4 +112,6 @@ def preference_table(compared: Sequence[PreferenceAgreement], *, short: bool) ->
             same = share_cell(row.same)
             kappa = estimate_cell(row.kappa, 2)
             rows.append((f"{criterion}{sides}", same, kappa, row.same.n))
-    return table(("", "same", "kappa", "pairs"), rows, _KEY, name="preferences", short=short)
+    return table(
+        ("", "same", "kappa", "pairs"), rows, _KEY, name="preferences", short=short
+    )

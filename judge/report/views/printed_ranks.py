@@ -28,6 +28,10 @@ def printed_ranks(comparison: Comparison | Calibrated) -> dict[str, int]:
     Systems share a rank if none of them differs significantly from another one.
     """
     systems = [rank.system for rank in in_printed_order(comparison)]
-    significant = [difference for difference in comparison.differences if difference.apart]
-    apart = {frozenset((difference.system, difference.other)) for difference in significant}
+    significant = [
+        difference for difference in comparison.differences if difference.apart
+    ]
+    apart = {
+        frozenset((difference.system, difference.other)) for difference in significant
+    }
     return shared_ranks(systems, apart)

@@ -48,7 +48,9 @@ from judge.scoring.checklist import split
 
 _MANY_REPAIRED = 0.1  # share of the scores; more of them are a warning
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
-_ROUNDING = 1e-9  # a mass of exactly 90% must not be counted because of a rounding error
+_ROUNDING = (
+    1e-9  # a mass of exactly 90% must not be counted because of a rounding error
+)
 UNFINISHED = {
     "interrupted": (
         "This run was interrupted. "
@@ -196,7 +198,9 @@ def _signatures(result: Result) -> Iterator[tuple[str, str]]:
     """Yield the signature of each column, criteria first, with the counts of the methods."""
     methods = methods_by_column(result)
     # The sort is stable, so that both kinds keep the order of the table.
-    columns = sorted(result.table.columns, key=lambda column: column.kind != "criterion")
+    columns = sorted(
+        result.table.columns, key=lambda column: column.kind != "criterion"
+    )
     for column in columns:
         signature = str(column.signature)
         if not signature:
@@ -305,7 +309,9 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     failures_by_kind: dict[tuple[str, str], list[Failure]] = {}
     for failure in result.failures:
         if failed(failure):
-            failures_by_kind.setdefault((failure.stage, failure.error), []).append(failure)
+            failures_by_kind.setdefault((failure.stage, failure.error), []).append(
+                failure
+            )
     # By kind, the number of failures in each column.
     counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
     for (stage, error, _, column), count in single_failure_counts(result).items():
@@ -317,7 +323,9 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
         failures = failures_by_kind[stage, error]
         messages = Counter(failure.message for failure in failures)
         ((commonest, alike),) = messages.most_common(1)
-        first_failure = next(failure for failure in failures if failure.message == commonest)
+        first_failure = next(
+            failure for failure in failures if failure.message == commonest
+        )
         kind_of_failure = FailureKind(
             stage,
             error,
@@ -400,7 +408,9 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
         "Started": _started_fact(info),
         "Status": _status_fact(result, n_lost),
         "Budget": _budget_fact(info),
-        "Version": f"judge {one_line(info.judge_version)}" if info.judge_version else "",
+        "Version": f"judge {one_line(info.judge_version)}"
+        if info.judge_version
+        else "",
     }
     return tuple((fact_name, text) for fact_name, text in facts.items() if text)
 
@@ -529,11 +539,15 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
             number = getattr(requests, kind)
             if number:
                 counts[kind] = number
-        counts_in_words = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+        counts_in_words = ", ".join(
+            f"{count:,} {kind}" for kind, count in counts.items()
+        )
         phrases.append(f"requests: {counts_in_words}")
     if usage != Usage():
         cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        thought = f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+        thought = (
+            f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+        )
         tokens_in = f"{usage.prompt_tokens:,} in{cached}"
         tokens_out = f"{usage.completion_tokens:,} out{thought}"
         phrases.append(f"tokens: {tokens_in}, {tokens_out}")
@@ -577,7 +591,9 @@ def reading_section(result: Result) -> Iterator[Section]:
         column_name = one_line(column_counts.column, 60)
         rows.append((column_name, *(f"{number:,}" for number in numbers)))
     if any(counted.prose or counted.repaired for counted in counts):
-        table_key = "Where judge read the scores. Judgments without a score have failed."
+        table_key = (
+            "Where judge read the scores. Judgments without a score have failed."
+        )
         yield Section(
             "readings",
             "How replies were read",

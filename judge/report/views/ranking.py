@@ -47,7 +47,11 @@ from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.power import ALPHA
 
-_EQUAL_LENGTH = {"equal_length": "value", "equal_length_low": "low", "equal_length_high": "high"}
+_EQUAL_LENGTH = {
+    "equal_length": "value",
+    "equal_length_low": "low",
+    "equal_length_high": "high",
+}
 _WIN_RATE = (
     "Win rate: the mean preference for a system over its pairs; 50% is even. Strength: "
     "Bradley-Terry, which takes the opponents into account; the difference of two strengths is the "
@@ -61,9 +65,7 @@ _AT_EQUAL_LENGTH = (
     "95% intervals over items, from 30 items on. AlpacaEval's length-controlled win rate is "
     "another estimate: 1.6 to 5.6 points lower for five models of its own data."
 )
-_BY_STRENGTH = (
-    "Ordered by strength: the systems met different opponents, so win rates cannot be compared."
-)
+_BY_STRENGTH = "Ordered by strength: the systems met different opponents, so win rates cannot be compared."
 
 
 def view(result: Result) -> Document:
@@ -81,7 +83,12 @@ def view(result: Result) -> Document:
     systems = plural(len(result.table.systems), "system")
     notices = tuple(
         filter(
-            None, (*about.banners, ranking_failure_notice(result), *ranking_flip_notices(result))
+            None,
+            (
+                *about.banners,
+                ranking_failure_notice(result),
+                *ranking_flip_notices(result),
+            ),
         )
     )
     pairs = plural(n_pairs, "pair")
@@ -109,7 +116,9 @@ def view(result: Result) -> Document:
     )
 
 
-_STANDING_FIELDS = [field.name for field in fields(Standing) if field.name != "equal_length"]
+_STANDING_FIELDS = [
+    field.name for field in fields(Standing) if field.name != "equal_length"
+]
 
 
 def _records(result: Result) -> Iterator[dict[str, Any]]:
@@ -137,7 +146,9 @@ def _summary(rankings: list[Ranking], n_pairs: int, n_failed: int) -> Iterator[B
         if ranking.flip_rate is not None:
             title = column_title(ranking.column)
             flip_rate = percent(ranking.flip_rate)
-            tiles.append(Tile(flip_rate, f"of verdicts changed with the order ({title})"))
+            tiles.append(
+                Tile(flip_rate, f"of verdicts changed with the order ({title})")
+            )
     yield Tiles(tuple(tiles))
     if len(rankings) == 1:
         yield _standings(rankings[0], short=True)
@@ -175,7 +186,9 @@ def _win_rates_by_criterion(rankings: Sequence[Ranking]) -> Table:
     )
 
 
-def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Iterator[Section]:
+def _sections(
+    result: Result, agreement: Sequence[PreferenceAgreement]
+) -> Iterator[Section]:
     rankings = {ranking.column: ranking for ranking in result.rankings}
     for group in groups(result):
         for column in group.columns:
@@ -201,7 +214,9 @@ def _sections(result: Result, agreement: Sequence[PreferenceAgreement]) -> Itera
 
 def _method_blocks(result: Result) -> Iterator[Block]:
     yield Paragraph(_WIN_RATE)
-    standings = [standing for ranking in result.rankings for standing in ranking.standings]
+    standings = [
+        standing for ranking in result.rankings for standing in ranking.standings
+    ]
     if any(standing.equal_length for standing in standings):
         yield Paragraph(_AT_EQUAL_LENGTH)
     methods = dict.fromkeys(ranking.method for ranking in result.rankings)
@@ -260,21 +275,32 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         ]
         rows.append(row)
     met = {standing.system for standing in ranking.standings}
-    star = f"* significantly different from {ranking.against}." if ranking.against else ""
+    star = (
+        f"* significantly different from {ranking.against}." if ranking.against else ""
+    )
     undecided: tuple[str, ...] = ()
     if any(standing.undecided for standing in ranking.standings):
-        undecided = ("Pairs whose two orders prefer different texts are neither won nor lost.",)
+        undecided = (
+            "Pairs whose two orders prefer different texts are neither won nor lost.",
+        )
     equal_length = "Equal length: estimated win rate if both texts were equally long."
     heads = (
         "system",
-        Head("group", optional=True, about=("Group: systems of two groups were never compared.",)),
+        Head(
+            "group",
+            optional=True,
+            about=("Group: systems of two groups were never compared.",),
+        ),
         Head("win rate", about=(_MEAN_PREFERENCE,)),
         Head("equal length", optional=True, about=(equal_length,)),
         "strength",
         Head("won-lost-tied", about=undecided),
         "pairs",
         "items",
-        Head("flips", about=("Flips: share of pairs whose verdict changed with the order.",)),
+        Head(
+            "flips",
+            about=("Flips: share of pairs whose verdict changed with the order.",),
+        ),
     )
     # A system without comparisons has a row with its name alone.
     blank: list[Content] = [None] * (len(heads) - 1)

@@ -44,7 +44,9 @@ def ranking_failure_notice(result: Result) -> str:
     return f"{comparisons} of {names} failed on {title}. With each as a loss, {verb} not lead."
 
 
-def _ranking_with_losses(result: Result, ranking: Ranking, leaders: set[str]) -> Ranking:
+def _ranking_with_losses(
+    result: Result, ranking: Ranking, leaders: set[str]
+) -> Ranking:
     """Return the ranking with each failed comparison of a leader as a loss."""
     table = failures_as_losses(result, ranking.column, leaders).table
     source_items = {sample.item: sample.source_item for sample in table.samples}

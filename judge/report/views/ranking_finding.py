@@ -115,7 +115,9 @@ def _nothing_won(ranking: Ranking) -> Iterator[str]:
 
 def _finding_against(ranking: Ranking) -> Iterator[str]:
     """Say which systems win against the one that all met, which lose, and what is undecided."""
-    opponents = [standing for standing in ranking.standings if standing.system != ranking.against]
+    opponents = [
+        standing for standing in ranking.standings if standing.system != ranking.against
+    ]
     marks = {}
     rates = {}
     for opponent in opponents:
@@ -127,7 +129,9 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
     title = column_title(ranking.column)
     opponent_of_all = short_name(ranking.against)
     n_opponents = len(opponents)
-    yield from split_against(marks, rates, opponent_of_all, title, opponents=n_opponents)
+    yield from split_against(
+        marks, rates, opponent_of_all, title, opponents=n_opponents
+    )
     n_items = max(opponent.items for opponent in opponents)
     least = min_items(ALPHA / len(opponents))
     if n_items < least:
@@ -303,7 +307,11 @@ def _elsewhere(result: Result, others: Sequence[Ranking]) -> Iterator[str]:
     """Name the system with the highest win rate or strength on further criteria."""
     clear = []
     for ranking in others:
-        if is_void(result, ranking) or not _has_wins(ranking) or len(ranking.groups) != 1:
+        if (
+            is_void(result, ranking)
+            or not _has_wins(ranking)
+            or len(ranking.groups) != 1
+        ):
             continue
         winners = _winners_of(ranking.standings, ranking)
         if len(winners) == 1:

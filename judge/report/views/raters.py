@@ -76,7 +76,14 @@ def _rater_table(rated: Rated) -> Table:
             same,
         )
         rows.append(row)
-    heads = ("rater", "ratings", "mean", "Spearman", "alpha", Column("same", optional=True))
+    heads = (
+        "rater",
+        "ratings",
+        "mean",
+        "Spearman",
+        "alpha",
+        Column("same", optional=True),
+    )
     return table(
         heads,
         rows,
@@ -94,7 +101,9 @@ def _alt_test_blocks(judge: str, test: AltTest, criterion: str) -> Iterator[Bloc
     Without a test, yield the reason alone.
     """
     if test.winning_rate is None:
-        yield Paragraph(f"Whether {judge} may replace a rater is not tested: {test.reason}.")
+        yield Paragraph(
+            f"Whether {judge} may replace a rater is not tested: {test.reason}."
+        )
         return
     tested = [rater for rater in test.raters if rater.p is not None]
     n_won = sum(rater.won for rater in tested)
@@ -151,7 +160,9 @@ def rater_records(rated: Rated) -> Iterator[dict[str, Any]]:
         for estimate in (rater.spearman, rater.alpha):
             if estimate is None:
                 continue
-            record = _record(rater.rater, "rater", estimate.name, estimate.value, estimate.n)
+            record = _record(
+                rater.rater, "rater", estimate.name, estimate.value, estimate.n
+            )
             ends = {"low": estimate.low, "high": estimate.high}
             yield {**record, **ends, "method": estimate.method}
         yield _record(rater.rater, "rater", "mean", rater.mean, rater.ratings)

@@ -44,7 +44,9 @@ def _short_columns(board: Leaderboard) -> list[Column]:
     calibrated = {column.name for column in board.calibrated.values()}
     first_columns = []
     for group in board.groups:
-        uncalibrated = [column for column in group.columns if column.name not in calibrated]
+        uncalibrated = [
+            column for column in group.columns if column.name not in calibrated
+        ]
         first_columns.append(uncalibrated[0])
     judged = [column for column in first_columns if column.kind == "criterion"]
     columns = judged[:_MAX_CRITERIA]
@@ -71,7 +73,9 @@ def _preferred_metric(board: Leaderboard) -> list[Column]:
         first_column = group.columns[0]
         if first_column.kind == "metric":
             metrics[group.name] = first_column
-    external = [name for name, column in metrics.items() if column.signature.is_external]
+    external = [
+        name for name, column in metrics.items() if column.signature.is_external
+    ]
     for metric_name in (*external, *REFERENCE_METRICS):
         if metric_name in metrics:
             return [metrics[metric_name]]
@@ -171,7 +175,9 @@ def _heads(
     for column_name, column in board.calibrated.items():
         title_by_name[column.name] = column_title(column_name)
         title_by_name[column_name] = "judge"
-    abouts = _about_columns(board, columns, limit_by_rate, has_overall=result.overall is not None)
+    abouts = _about_columns(
+        board, columns, limit_by_rate, has_overall=result.overall is not None
+    )
     heads = []
     for column in columns:
         about = tuple(abouts[column.name])
@@ -289,7 +295,9 @@ def _bar(column: Column, row: Row, share: float) -> Bar:
     return Bar(share, min(lower_bound, upper_bound), max(lower_bound, upper_bound))
 
 
-def _names_by_scale(board: Leaderboard, columns: Sequence[Column]) -> dict[str, list[str]]:
+def _names_by_scale(
+    board: Leaderboard, columns: Sequence[Column]
+) -> dict[str, list[str]]:
     """Return the criteria on each scale; "" is a scale without whole ends.
 
     Criteria in percent are left out, and so is the overall score.

@@ -49,7 +49,9 @@ def is_score(table: Table, name: str) -> bool:
     plain_name = unicodedata.normalize("NFKC", name)
     names = {name, _SCALE_IN_HEADER.sub("", plain_name)}
     imported = [column.name for column in table.columns if column.signature.is_external]
-    return any(unicodedata.normalize("NFKC", column_name) in names for column_name in imported)
+    return any(
+        unicodedata.normalize("NFKC", column_name) in names for column_name in imported
+    )
 
 
 def _value_by_item(samples: Sequence[Sample], name: str) -> dict[str, str]:

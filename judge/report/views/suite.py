@@ -346,7 +346,9 @@ def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
     blocks: list[Block] = [Paragraph(sentence) for sentence in compared.finding]
     blocks += [Notice(notice) for notice in compared.notices]
     for block in compared.summary:
-        is_short = isinstance(block, Table) and block.short  # the sections have it in full
+        is_short = (
+            isinstance(block, Table) and block.short
+        )  # the sections have it in full
         if not is_short:
             blocks.append(block)
     for section in compared.sections:
@@ -445,7 +447,9 @@ def _test_suite(outcome: Outcome) -> TestSuite:
                 lines.append(f"and {more_texts}")
             message = "\n".join(filter(None, lines))
         test_name = _test_name(verdict)
-        case = TestCase(test_name, status, message, kind=verdict.status, line=verdict.line)
+        case = TestCase(
+            test_name, status, message, kind=verdict.status, line=verdict.line
+        )
         cases.append(case)
     return TestSuite(outcome.suite.name, tuple(cases), path, outcome.seconds)
 

@@ -20,7 +20,16 @@ from judge.results.worst_list import WorstList
 from judge.results.worst_texts import LowScore, worst_texts
 
 _MAX_TEXT = 1_200  # characters of a text; JSON has the whole one
-_KEYS = ("item", "system", "column", "score", "same_score", "reason", "source", "output")
+_KEYS = (
+    "item",
+    "system",
+    "column",
+    "score",
+    "same_score",
+    "reason",
+    "source",
+    "output",
+)
 """Keys of a text in JSON and CSV; the data's own columns follow."""
 Texts = tuple[tuple[str, str], ...]
 """Names and texts."""

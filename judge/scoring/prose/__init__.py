@@ -80,7 +80,8 @@ _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])(?:[.)]\s|、)", re.IGNORECASE)
 # "1.", "b)"
 _NUMBERED = re.compile(r"\s*+(?:[0-9]+|[a-z])[.)]\s*+", re.IGNORECASE)
 _BUT = re.compile(
-    r"\W*(?:and|but|however|though|although|ただし|しかし|하지만|그러나|但是?)", re.IGNORECASE
+    r"\W*(?:and|but|however|though|although|ただし|しかし|하지만|그러나|但是?)",
+    re.IGNORECASE,
 )
 # "Tie, but A is better.", "差不多，但A更好"
 _TURNS_TO_A_TEXT = re.compile(
@@ -98,10 +99,13 @@ _NUMBER_START = re.compile(r"[\n.;。；][\s*_(\[]*\Z")
 _NUMBER_END = re.compile(r"[ *_)\]]*[,;、]")
 # "4, five" and "4, five or so", but not the count of "4, five names"
 _NO_COUNT = re.compile(
-    r"\s*+(?:\Z|[^\w\s]|(?:or|out|of|to|and|would|is|if|on|at|as|in|for)\b)", re.IGNORECASE
+    r"\s*+(?:\Z|[^\w\s]|(?:or|out|of|to|and|would|is|if|on|at|as|in|for)\b)",
+    re.IGNORECASE,
 )
 # "lowered to three", "now two points": another score in words, but not "two errors", "two of them"
-_NO_COUNT_INSIDE = re.compile(r"\s*+(?:\Z|[^\w\s-]|(?:or|out|for|instead|now)\b)", re.IGNORECASE)
+_NO_COUNT_INSIDE = re.compile(
+    r"\s*+(?:\Z|[^\w\s-]|(?:or|out|for|instead|now)\b)", re.IGNORECASE
+)
 # "ten" in "often", "n" in "clean"
 _ENDS_WORD = re.compile(r"(?<=[^\W\d_])[a-z]", re.IGNORECASE)
 # These may also be a pronoun or mean a little: "a good one", "有一点长".
@@ -166,7 +170,9 @@ _GIVES = re.compile(
 # "给它打", "評価"
 _GIVES_CJK = re.compile(r"[给給打评評得][^\s。.,，]{0,6}\Z")
 # "[[", "boxed{", "<score>", "<|begin_of_box|>" right before a number
-_GIVES_BY_MARK = re.compile(r"\[\[|boxed\{|begin_of_box\|>|<\w*(?:score|answer|rating)>\s*\Z")
+_GIVES_BY_MARK = re.compile(
+    r"\[\[|boxed\{|begin_of_box\|>|<\w*(?:score|answer|rating)>\s*\Z"
+)
 # "4점", "4点" and "4分"
 _UNIT_AT_END = re.compile(r"[점点分]\s*\Z")
 _TOP_GROUPS = (
@@ -199,7 +205,9 @@ class Patterns:
 
     @property
     def is_yes_or_no(self) -> bool:
-        return {self.spellings.label("yes"), self.spellings.label("no")}.isdisjoint({None})
+        return {self.spellings.label("yes"), self.spellings.label("no")}.isdisjoint(
+            {None}
+        )
 
     def readers(self, text: str) -> Iterator[Reader]:
         """Yield the readers of the languages whose letters a sentence has."""
@@ -267,7 +275,9 @@ def compile_patterns(
     )
 
 
-def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bool) -> Candidate:
+def find_score(
+    text: str, patterns: Patterns, judged: str, *, words_may_open: bool
+) -> Candidate:
     """Return the only score of a folded reply; it may be off the scale.
 
     `words_may_open`: the reply may open with a label that is a sentence ("Good. It is short.").
@@ -277,14 +287,20 @@ def find_score(text: str, patterns: Patterns, judged: str, *, words_may_open: bo
         message = f"a reply of {len(text):,} characters is too long to read a score from a sentence"
         raise ParseError(message, text)
     mentions = list(candidates(text, patterns, words_may_open=words_may_open))
-    labels = {patterns.spellings.label(mention.written) or mention.written for mention in mentions}
+    labels = {
+        patterns.spellings.label(mention.written) or mention.written
+        for mention in mentions
+    }
     scores = [mention for mention in mentions if mention.evidence != "mentioned"]
     if len(labels) > 1:
         raise ParseError("two different scores", text)
     if not scores:
         raise NoScore("no score", text)
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
-    is_tie = patterns.is_pair and patterns.spellings.label(best.written) not in ("A", "B")
+    is_tie = patterns.is_pair and patterns.spellings.label(best.written) not in (
+        "A",
+        "B",
+    )
     if is_tie and _TURNS_TO_A_TEXT.search(text, best.end):
         raise ParseError("two different scores", text)
     if takes_back(text[best.end :]):
@@ -346,7 +362,9 @@ class _Reply:
         if number == 0:
             return False
         start, end = self.spans[number - 1]
-        return _is_line(self.text, start, end) and _is_heading(self.text[start:end], forms)
+        return _is_line(self.text, start, end) and _is_heading(
+            self.text[start:end], forms
+        )
 
     def is_supposed(self, number: int) -> bool:
         """Return whether the sentence before this one only imagines something."""
@@ -365,11 +383,15 @@ class _Reply:
     def describes_labels(self, opening: re.Match[str], patterns: Patterns) -> bool:
         """Return whether another label is described after this one: "A: short. B: clear."."""
         label = patterns.spellings.label(opening["value"])
-        for match in patterns.value.finditer(self.text, self.spans[0][0] + opening.end()):
+        for match in patterns.value.finditer(
+            self.text, self.spans[0][0] + opening.end()
+        ):
             if patterns.spellings.label(match["value"]) in (None, label):
                 continue
             text_before = self.text[max(0, match.start() - 10) : match.start()]
-            if _ENTRY_START.search(text_before) and _ENTRY_END.match(self.text, match.end()):
+            if _ENTRY_START.search(text_before) and _ENTRY_END.match(
+                self.text, match.end()
+            ):
                 return True
             is_number = match["value"].isdecimal() and _NUMBER_START.search(text_before)
             if is_number and _NUMBER_END.match(self.text, match.end()):
@@ -383,7 +405,9 @@ class _Reply:
 _Evidences = list[tuple[re.Match[str], Evidence]]
 
 
-def _read_sentence(sentence: str, number: int, reply: _Reply, patterns: Patterns) -> _Evidences:
+def _read_sentence(
+    sentence: str, number: int, reply: _Reply, patterns: Patterns
+) -> _Evidences:
     """Return what gives a score in the sentence with this number, counted from 0."""
     edge = reply.is_edge(number)
     supposed = reply.is_supposed(number)
@@ -419,7 +443,11 @@ def _gives_opening_score(
     if is_word and next_character in _FULL_STOPS and not reply.words_may_open:
         return False
     # On a scale of yes and no, "No: no source." repeats its label.
-    if is_word and _DENIED.match(sentence, value_end) and not patterns.spellings.label("no"):
+    if (
+        is_word
+        and _DENIED.match(sentence, value_end)
+        and not patterns.spellings.label("no")
+    ):
         return False
     if reply.describes_labels(opening, patterns):
         return False
@@ -436,7 +464,10 @@ def _gives_opening_score(
 
 def _is_word(match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether a score is written as a label that is no number."""
-    return patterns.spellings.label(match["value"]) not in patterns.spellings.numbers.values()
+    return (
+        patterns.spellings.label(match["value"])
+        not in patterns.spellings.numbers.values()
+    )
 
 
 def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
@@ -450,7 +481,10 @@ def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> b
     label = patterns.spellings.label(match["value"])
     reason = without_scale(sentence[match.end("comma") :])
     for another in patterns.value.finditer(reason):
-        is_another_label = patterns.spellings.label(another["value"]) not in (None, label)
+        is_another_label = patterns.spellings.label(another["value"]) not in (
+            None,
+            label,
+        )
         if is_another_label and _is_no_count(reason, another):
             return False
     return True
@@ -473,7 +507,9 @@ def _is_no_count(reason: str, number: re.Match[str]) -> bool:
     return has_unit or _NO_COUNT_INSIDE.match(reason, number.end()) is not None
 
 
-def _turns_to_another(sentence: str, opening: re.Match[str], patterns: Patterns) -> bool:
+def _turns_to_another(
+    sentence: str, opening: re.Match[str], patterns: Patterns
+) -> bool:
     """Return whether a sentence ends with another label after "but": "Yes, but no."."""
     rest = sentence[opening.end("value") :].rstrip(_NO_WORDS)
     last_word = _LAST_WORD.search(rest)
@@ -523,12 +559,16 @@ def _in_sentence(
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             if patterns.is_pair and _compares_with_itself(match):
                 continue
-            if not mentions_another(sentence, match, patterns.spellings, patterns.title):
+            if not mentions_another(
+                sentence, match, patterns.spellings, patterns.title
+            ):
                 yield match, "asserted"
     for form in patterns.label_readers(sentence):
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             # In the middle of a reply, a label may describe anything, but also be another score.
-            if not mentions_another(sentence, match, patterns.spellings, patterns.title):
+            if not mentions_another(
+                sentence, match, patterns.spellings, patterns.title
+            ):
                 yield match, "asserted" if edge else "mentioned"
 
 
@@ -573,7 +613,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in spans if text[start:end].strip()]
 
 
-def gives(judged: str, label: str, patterns: Patterns, *, fractions: bool = False) -> bool:
+def gives(
+    judged: str, label: str, patterns: Patterns, *, fractions: bool = False
+) -> bool:
     """Return whether a judged text seems to give itself a label as its score.
 
     `fractions`: also in "4/5" and "4점".
@@ -662,13 +704,19 @@ def _check_own(
     else:
         label = patterns.spellings.label(score.written)
         fractions = score.evidence != "named"
-        is_given = label is not None and gives(judged, label, patterns, fractions=fractions)
-        is_repeated = is_given and (not _is_set_apart(text, score) or repeats(ending, judged))
+        is_given = label is not None and gives(
+            judged, label, patterns, fractions=fractions
+        )
+        is_repeated = is_given and (
+            not _is_set_apart(text, score) or repeats(ending, judged)
+        )
     if is_repeated:
         raise ParseError("a score that the judged text contains as well", text)
 
 
-def _continues_judged(text: str, score: Candidate, patterns: Patterns, judged: str) -> bool:
+def _continues_judged(
+    text: str, score: Candidate, patterns: Patterns, judged: str
+) -> bool:
     """Return whether a score alone may be the end of a sentence about the judged texts.
 
     "The text ends with\\n5" continues with a number of the text. Which of the scale's numbers it is
@@ -683,7 +731,9 @@ def _continues_judged(text: str, score: Candidate, patterns: Patterns, judged: s
     if text_before.endswith("\n") and _is_heading(last_line, patterns.forms):
         return False
     values_in_judged = [match["value"] for match in patterns.value.finditer(judged)]
-    return any(patterns.spellings.label(value) is not None for value in values_in_judged)
+    return any(
+        patterns.spellings.label(value) is not None for value in values_in_judged
+    )
 
 
 def _is_heading(line: str, forms: Forms) -> bool:

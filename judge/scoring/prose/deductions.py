@@ -33,7 +33,8 @@ _OTHERS = (
     r"|\b(?:menos|resto|descuento|quito)\s+(?:un|dos|[1-9])\s+puntos?\b"
 )
 _DEDUCTION = re.compile(
-    "|".join((_IN_BRACKETS, _ENGLISH, _CHINESE, _JAPANESE, _KOREAN, _OTHERS)), re.IGNORECASE
+    "|".join((_IN_BRACKETS, _ENGLISH, _CHINESE, _JAPANESE, _KOREAN, _OTHERS)),
+    re.IGNORECASE,
 )
 
 

@@ -17,9 +17,7 @@ _TEXT_NOUN = (
     r"|headline|rewrite|completion|generation|submission|caption|poem|email|message|code"
     r"|argument|explanation|title)"
 )
-_TEXT_ADJECTIVE = (
-    r"(?:generated|given|present|candidate|entire|whole|overall|final|provided|submitted)"
-)
+_TEXT_ADJECTIVE = r"(?:generated|given|present|candidate|entire|whole|overall|final|provided|submitted)"
 # "the summary", "this generated text"
 _THE_TEXT = rf"(?:the|this) (?:{_TEXT_ADJECTIVE} )?{_TEXT_NOUN}"
 _THIS_TEXT = rf"(?:{_THE_TEXT}|it|this)\b"
@@ -87,7 +85,9 @@ _SCORE_IS = (
     r"\s*+)"
 )
 # "A score of 4 is appropriate"; the words after the score are in _DESERVED.
-_SCORE_OF = rf"(?P<fair>\b(?:an?|the|my) (?:{_SCORE_ADJECTIVE} )*(?:TITLE )?{_SCORE_NOUN} of )"
+_SCORE_OF = (
+    rf"(?P<fair>\b(?:an?|the|my) (?:{_SCORE_ADJECTIVE} )*(?:TITLE )?{_SCORE_NOUN} of )"
+)
 # "is appropriate", "seems fair", "would be most fitting"
 _DESERVED = (
     r"(?: (?:is|seems|would be|feels) (?:therefore |thus |most |quite |only )?"
@@ -173,7 +173,9 @@ _FOR_A_QUALITY = (
     rf"|on|in|as regards) (?:the |its )?{_OTHER_QUALITY}\W*\Z"
 )
 # "4 for fluency", "4 - style, not coherence"
-FOR_ANOTHER_QUALITY = rf"\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
+FOR_ANOTHER_QUALITY = (
+    rf"\A\W*(?:for )?(?:its |the )?{_OTHER_QUALITY}(?:\W*\Z|\s*+, not\b)"
+)
 # What somebody else says or asks for: "the text says that it deserves a 5".
 _REPORTED = (
     r"\b"
@@ -216,9 +218,7 @@ _THEREFORE = (
     r"|that is why|this is why|for (?:this|that|these) reasons?)"
 )
 # "I think that", "I am confident"
-_THINK = (
-    r"(?:(?:in conclusion )?I (?:think|believe|feel|find|conclude|judge|am confident)(?: that)?)"
-)
+_THINK = r"(?:(?:in conclusion )?I (?:think|believe|feel|find|conclude|judge|am confident)(?: that)?)"
 # "on a scale from 1 to 5", "on this scale", "out of 5"
 _ON_A_SCALE = (
     r"(?:on|using) (?:a|the) scale (?:of|from) (?P<low_lead>[0-9]++)\s*+(?:to|-|–)\s*+"
@@ -404,9 +404,7 @@ GRAMMARS = (
 )
 
 # For scales whose labels are two texts, "A" and "B": "the summary "
-_CANDIDATE = (
-    r"(?:(?:the )?(?:text|summary|response|output|answer|option|assistant|candidate|version) )?"
-)
+_CANDIDATE = r"(?:(?:the )?(?:text|summary|response|output|answer|option|assistant|candidate|version) )?"
 # "clearly ", "still slightly "
 _BY_HOW_MUCH = (
     r"(?:(?:clearly|slightly|much|overall|definitely|significantly|marginally|still|therefore"

@@ -149,7 +149,9 @@ class Forms:
     tags: tuple[re.Pattern[str], ...]
 
 
-def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool) -> Forms:
+def forms(
+    score_pattern: str, mark: str, title_pattern: str, *, has_words: bool
+) -> Forms:
     """Return the forms of a score, given the patterns of a score, marks around it and a title.
 
     `has_words`: the labels are words, and "good" may be one of them.
@@ -159,9 +161,7 @@ def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool)
         r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
     )
     # "Overall: 4" needs no noun.
-    name = (
-        rf"(?:{_BEFORE}(?:{nouns}){_AFTER}|(?:my\s++)?(?:overall|final)|総合|종합|综合|總體|总体)"
-    )
+    name = rf"(?:{_BEFORE}(?:{nouns}){_AFTER}|(?:my\s++)?(?:overall|final)|総合|종합|综合|總體|总体)"
     here = r"(?:(?:sure|okay|ok|certainly|of\s++course)[,!.]?\s++)?(?:here(?:['’]s|\s++is)\s++)?"
     boxed = rf"[(\[【〔〈<「*]*+\s*+{name}\s*+[)\]】〕〉>」*]*+"
     label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
@@ -172,7 +172,9 @@ def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool)
     if has_words:
         quality = ""
         copula = rf"(?:{korean.LABEL_VERB}|{japanese.LABEL_VERB}|{_COPULA})"
-    name_and_score = rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}{quality}SCORE"
+    name_and_score = (
+        rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}{quality}SCORE"
+    )
     # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
     named = rf"{name_and_score}{_CLOSES}{copula}(?={_REASON})"
     # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
@@ -184,7 +186,9 @@ def forms(score_pattern: str, mark: str, title_pattern: str, *, has_words: bool)
     tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"
 
     def compiled(pattern: str) -> re.Pattern[str]:
-        pattern = pattern.replace("TITLE", title_pattern).replace("SCORE", score_pattern)
+        pattern = pattern.replace("TITLE", title_pattern).replace(
+            "SCORE", score_pattern
+        )
         return re.compile(pattern, re.IGNORECASE)
 
     return Forms(

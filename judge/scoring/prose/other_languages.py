@@ -22,9 +22,7 @@ _SPANISH = (
     r"|no\s+(?:aplica|aplicable|procede)"
 )
 # "se fosse più corto": not "se" alone, which is also Spanish for "itself"
-_ITALIAN_AND_PORTUGUESE = (
-    r"se\s+(?:fosse|il|lo|o|a|tivesse)|non\s+applicabile|não\s+(?:se\s+aplica|aplicável)"
-)
+_ITALIAN_AND_PORTUGUESE = r"se\s+(?:fosse|il|lo|o|a|tivesse)|non\s+applicabile|não\s+(?:se\s+aplica|aplicável)"
 DOUBT_AFTER = rf"\b(?:{_GERMAN}|{_FRENCH}|{_SPANISH}|{_ITALIAN_AND_PORTUGUESE})\b"
 """What casts doubt on a score anywhere in its reason."""
 # "4, serait trop", but not "4 - le texte serait plus clair avec un exemple"

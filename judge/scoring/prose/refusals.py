@@ -28,7 +28,9 @@ _SCORE_EN = (
     r"(?:an?\s+|any\s+)?(?:(?:final|fair|reliable|meaningful|numeric(?:al)?|valid|overall)\s+)?"
     rf"(?:score|rating|grade|evaluation|assessment|judge?ment)(?:\s+(?:for|to|of)\s+{_TEXT_EN})?"
 )
-_ADVERB_EN = r"(?:(?:properly|fairly|reliably|really|accurately|actually|meaningfully)\s+)?"
+_ADVERB_EN = (
+    r"(?:(?:properly|fairly|reliably|really|accurately|actually|meaningfully)\s+)?"
+)
 _VERB_EN = (
     rf"(?:(?:evaluate|rate|score|judge|assess|grade)(?:\s+{_TEXT_EN})?"
     rf"|(?:give|provide|assign|offer|make)\s+(?:{_TEXT_EN}\s+)?{_SCORE_EN}"
@@ -37,7 +39,9 @@ _VERB_EN = (
     r"(?:evaluation|assessment|rating|task|request)"
     r"|answer|say|tell)"
 )
-_UNABLE_EN = r"(?:cannot|can['’]t|can\s+not|unable\s+to|not\s+able\s+to|impossible\s+to)"
+_UNABLE_EN = (
+    r"(?:cannot|can['’]t|can\s+not|unable\s+to|not\s+able\s+to|impossible\s+to)"
+)
 # The end of the clause, or why: not "I cannot rate it higher", "I cannot give it a score of 5"
 _END_EN = (
     r"(?=[^\S\n]*+(?:[.!,;:)\n—–-]|\Z)"
@@ -108,7 +112,9 @@ _REPORTED = re.compile(
 _LONGEST_REPORT = 30
 """Characters before a refusal that may say whose words it is."""
 _SPACE = re.compile(r"\s++")
-_REFUSAL = re.compile("|".join((_ENGLISH, _JAPANESE, _KOREAN, _CHINESE, _OTHERS)), re.IGNORECASE)
+_REFUSAL = re.compile(
+    "|".join((_ENGLISH, _JAPANESE, _KOREAN, _CHINESE, _OTHERS)), re.IGNORECASE
+)
 
 
 def may_refuse(text: str) -> bool:
@@ -122,7 +128,9 @@ def refuses(text: str) -> bool:
     # The patterns take white space in many ways: a long run of line breaks would need hours.
     spaced = _SPACE.sub(_shortest_space, text)
     for refusal in _REFUSAL.finditer(spaced):
-        text_before = spaced[max(0, refusal.start() - _LONGEST_REPORT) : refusal.start()]
+        text_before = spaced[
+            max(0, refusal.start() - _LONGEST_REPORT) : refusal.start()
+        ]
         if not _REPORTED.search(text_before):
             return True
     return False

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _STARS = r"(?<![★⭐🌟☆✩])(?P<full>[★⭐🌟]++)(?P<empty>[☆✩]*+)(?![.0-9★⭐🌟])"
-_NUMBER = r"(?<![0-9.,/])(?P<number>[0-9]{1,3})(?:\s*+/\s*+(?P<top>[0-9]{1,3}))?(?![0-9.,/])"
+_NUMBER = (
+    r"(?<![0-9.,/])(?P<number>[0-9]{1,3})(?:\s*+/\s*+(?P<top>[0-9]{1,3}))?(?![0-9.,/])"
+)
 _BETWEEN = r"[ *_()\[\]:–-]{0,8}"
 _STARS_AND_NUMBER = re.compile(rf"(?P<head>){_STARS}{_BETWEEN}(?={_NUMBER})")
 _NUMBER_AND_STARS = re.compile(rf"(?P<head>{_NUMBER}){_BETWEEN}{_STARS}")
