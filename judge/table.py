@@ -210,10 +210,13 @@ class Table:
 
     def __repr__(self) -> str:
         # A run may have thousands of texts.
-        size = f"{plural(len(self.samples), 'text')}, {plural(len(self.columns), 'column')}"
-        return (
-            f"<Table: {size}, {len(self.scores)} scores, {len(self.failures)} failures>"
-        )
+        parts = [
+            plural(len(self.samples), "text"),
+            plural(len(self.columns), "column"),
+            f"{len(self.scores)} scores",
+            f"{len(self.failures)} failures",
+        ]
+        return f"<Table: {', '.join(parts)}>"
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -368,13 +371,10 @@ class Table:
     def files(self) -> dict[str, bytes]:
         """Return the contents of `scores.parquet` and `samples.parquet` by file name."""
         rows = list(self.rows())
-        metadata_of_samples = _metadata_of_samples(self.columns)
-        return {
-            SCORES: _parquet(_SCORE_SCHEMA, _score_row, rows, {}),
-            SAMPLES: _parquet(
-                _SAMPLE_SCHEMA, to_row, self.samples, metadata_of_samples
-            ),
-        }
+        scores = _parquet(_SCORE_SCHEMA, _score_row, rows, {})
+        metadata = _metadata_of_samples(self.columns)
+        samples = _parquet(_SAMPLE_SCHEMA, to_row, self.samples, metadata)
+        return {SCORES: scores, SAMPLES: samples}
 
     @classmethod
     def load(cls, folder: Path) -> Table:

@@ -99,16 +99,15 @@ def claim_counts(table: Table, claims: Sequence[ClaimOfText]) -> tuple[ClaimCoun
     claims_by_column: dict[str, dict[str, list[ClaimOfText]]] = {}
     for entry in claims:
         if entry.column.name in CLAIMS:
-            by_system = claims_by_column.setdefault(
+            of_column = claims_by_column.setdefault(
                 entry.column.name, defaultdict(list)
             )
-            by_system[entry.sample.system].append(entry)
+            of_column[entry.sample.system].append(entry)
     counts: list[ClaimCount] = []
     for column_name, claims_by_system in claims_by_column.items():
-        counts += [
-            _count(system, column_name, claims_by_system[system])
-            for system in table.systems
-        ]
+        for system in table.systems:
+            count = _count(system, column_name, claims_by_system[system])
+            counts.append(count)
     return tuple(counts)
 
 

@@ -108,9 +108,8 @@ class _Spans:
             span["parentSpanId"] = parent_id
         events: list[dict[str, Any]] = []
         for row in rows:
-            attributes = _attributes(
-                _event(row, self.columns, extra.get("response_id"))
-            )
+            event = _event(row, self.columns, extra.get("response_id"))
+            attributes = _attributes(event)
             # A score has no time of its own, so the event has the end of the run.
             events.append(
                 {"timeUnixNano": end_time, "name": EVENT, "attributes": attributes}
@@ -159,12 +158,13 @@ def _attributes(values: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the values that exist, as OTLP's list of keys and typed values."""
     attributes: list[dict[str, Any]] = []
     for attribute_name, value in values.items():
+        typed_value: dict[str, Any] = {}
         if isinstance(value, float):
-            attributes.append({"key": attribute_name, "value": {"doubleValue": value}})
+            typed_value = {"doubleValue": value}
         elif value:
-            attributes.append(
-                {"key": attribute_name, "value": {"stringValue": whole(value)}}
-            )
+            typed_value = {"stringValue": whole(value)}
+        if typed_value:
+            attributes.append({"key": attribute_name, "value": typed_value})
     return attributes
 
 

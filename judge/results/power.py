@@ -153,9 +153,9 @@ def _check_request(difference: float | None, items: int | None) -> None:
     """Raise ConfigError for a difference or a number of items that no test can have."""
     if difference is not None and not (difference > 0 and isfinite(difference)):
         # The option has another name than the argument.
-        argument = (
-            f"difference={difference:g}" if in_python() else f"--detect {difference:g}"
-        )
+        argument = f"--detect {difference:g}"
+        if in_python():
+            argument = f"difference={difference:g}"
         raise ConfigError(f"{argument}: must be a number above 0")
     if items is not None and items < 2:
         raise ConfigError(f"{option('items', items)}: must be 2 or more")

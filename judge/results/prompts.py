@@ -104,9 +104,8 @@ class _Archive:
         try:
             prompt = renderer.render(sample, opponent)
         except (CriterionError, DataError) as error:
-            return TextPrompt(
-                columns=(), opponent=opponent_name, problem=f"No prompt: {error}."
-            )
+            problem = f"No prompt: {error}."
+            return TextPrompt(columns=(), opponent=opponent_name, problem=problem)
         system_message = str(judge.settings.get("system_message", ""))
         messages = messages_of(prompt, system_message)
         return TextPrompt(columns=(), opponent=opponent_name, messages=messages)
@@ -115,9 +114,8 @@ class _Archive:
         """Return the renderer of a criterion of the run, or the reason why there is none."""
         renderer_key = (criterion_name, decides)
         if renderer_key not in self._renderers:
-            self._renderers[renderer_key] = self._make_renderer(
-                criterion_name, decides=decides
-            )
+            renderer = self._make_renderer(criterion_name, decides=decides)
+            self._renderers[renderer_key] = renderer
         return self._renderers[renderer_key]
 
     def _make_renderer(

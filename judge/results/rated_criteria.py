@@ -235,9 +235,8 @@ def _from_baselines(
     records: list[BaselineDifference] = []
     for (judge, baseline, level), estimate in differences.items():
         numbers = _numbers(estimate)
-        records.append(
-            BaselineDifference(judge, baseline, level, "spearman", **numbers)
-        )
+        record = BaselineDifference(judge, baseline, level, "spearman", **numbers)
+        records.append(record)
     return tuple(records)
 
 
@@ -255,13 +254,10 @@ def _by_baseline(
 def _numbers(estimate: Estimate) -> dict[str, Any]:
     """Return the fields of an estimate that every record has."""
     # A record has a name of its own, and `p` and `test` only if it has a test.
-    unused = ("name", "p", "test")
     numbers = asdict(estimate)
-    return {
-        field_name: value
-        for field_name, value in numbers.items()
-        if field_name not in unused
-    }
+    for unused in ("name", "p", "test"):
+        del numbers[unused]
+    return numbers
 
 
 def read(stored: Any) -> Rated:
@@ -310,12 +306,11 @@ def _read_versus(records: Iterable[JudgeDifference]) -> tuple[Versus, ...]:
 def _read_row(record: Compared) -> Row:
     correlations: dict[Key, Estimate] = {}
     for entry in record.correlations:
-        correlations[entry.level, entry.coefficient] = _estimate(
-            entry.coefficient, entry
-        )
-    agreement = {
-        entry.measure: _estimate(entry.measure, entry) for entry in record.agreement
-    }
+        correlation_key = (entry.level, entry.coefficient)
+        correlations[correlation_key] = _estimate(entry.coefficient, entry)
+    agreement: dict[Measure, Estimate] = {}
+    for measured in record.agreement:
+        agreement[measured.measure] = _estimate(measured.measure, measured)
     correlation = Correlation(record.texts, correlations, record.lacking)
     return Row(
         record.name,

@@ -427,10 +427,8 @@ class Result(Outlets, plugins.Viewed):
         """
         folder = Path(folder)
         content = _run_content(self)
-        run_json = (
-            json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-        )
-        files = {**self.table.files(), RUN: run_json.encode()}
+        run_json = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
+        files = {**self.table.files(), RUN: f"{run_json}\n".encode()}
         if not overwrite and (folder / RUN).exists():
             refuse_other_content(folder, files, "run")
         if not pages:
@@ -442,12 +440,9 @@ class Result(Outlets, plugins.Viewed):
                 files[file_name] = self.report(format).encode()
         except BaseException:
             # Also for Ctrl-C: the scores are paid for, and a page can be made again.
-            data = {
-                file_name: file
-                for file_name, file in files.items()
-                if file_name not in PAGES
-            }
-            store(folder, data, drop=PAGES)
+            for file_name in PAGES:
+                files.pop(file_name, None)
+            store(folder, files, drop=PAGES)
             raise
         store(folder, files)
 
@@ -578,7 +573,10 @@ def load(folder: str | Path) -> Result:
 
 
 def _run_bytes(folder: Path) -> bytes:
-    """Return the contents of run.json, which differ if another run replaced this one; b"" if none."""
+    """Return the contents of run.json, or b"" if there is none.
+
+    They differ if another run replaced this one.
+    """
     try:
         return (folder / RUN).read_bytes()
     except OSError:

@@ -71,9 +71,10 @@ class Outlets:
         in `log_to_mlflow`. Raises MissingExtra.
         """
         wandb = _package("wandb")
-        with (
-            nullcontext(wandb.run) if wandb.run else wandb.init(job_type="judge") as run
-        ):
+        open_run = nullcontext(wandb.run)
+        if not wandb.run:
+            open_run = wandb.init(job_type="judge")
+        with open_run as run:
             run.config.update(dict(parameters(self, prefix)), allow_val_change=True)
             run.summary.update(dict(metrics(self, prefix)))
             columns = ["item", "system", "opponent", "column", "value"]

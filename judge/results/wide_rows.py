@@ -90,11 +90,8 @@ def _rows(table: Table, keys: _Keys) -> list[dict[str, Any]]:
     overall_scores = weighted.table.scores if weighted is not None else ()
     for score in chain(table.scores, overall_scores):
         # A value of all texts together and a comparison of two texts have no row.
-        if (
-            score.key in row_of_text
-            and score.column in keys.scores
-            and not score.opponent
-        ):
+        has_row = score.key in row_of_text and not score.opponent
+        if has_row and score.column in keys.scores:
             _add_score(row_of_text[score.key], score, keys)
     for failure in table.failures:
         # A failure of all texts of a system together has no row.

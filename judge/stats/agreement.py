@@ -54,9 +54,8 @@ def alpha(
     """
     values_by_judge = [_values_by_text(table, column) for column in columns]
     votes = _votes_of_judges(values_by_judge)
-    estimate = agree(votes, ("alpha_interval",), bootstrap).estimates.get(
-        "alpha_interval"
-    )
+    agreement = agree(votes, ("alpha_interval",), bootstrap)
+    estimate = agreement.estimates.get("alpha_interval")
     if estimate is None:
         return None
     raters = f"{len(columns)} raters"
@@ -361,6 +360,7 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
     among all pairable ratings.
     """
     counted = _counted_categories(votes)
+    disagreements = _ordinal_disagreements if ordinal else _nominal_disagreements
 
     def statistic(counts: Floats) -> Floats:
         """Return alpha of each draw (rows of `counts`: how often the draw has each item)."""
@@ -369,9 +369,7 @@ def _alpha_of_categories(votes: Floats, ordinal: bool) -> Statistic:
             coincidences=counts @ counted.coincidences,
             frequencies=counts @ counted.frequencies,
         )
-        distances = (
-            _ordinal_disagreements(drawn) if ordinal else _nominal_disagreements(drawn)
-        )
+        distances = disagreements(drawn)
         n = drawn.frequencies.sum(axis=1)
         # If all values agree, the expected disagreement consists of rounding errors.
         is_varying = distances.expected > _ROUNDING * n**4

@@ -147,11 +147,9 @@ def _reason_without_test(votes: Floats, tested: int) -> str:
     rated = sum(not np.isnan(votes_of_rater).all() for votes_of_rater in votes)
     if rated < MIN_RATERS:
         # A single rating of a text has no rater's name.
-        shortage = (
-            f"the ratings have {rated}"
-            if rated
-            else "the data have one rating per text"
-        )
+        shortage = "the data have one rating per text"
+        if rated:
+            shortage = f"the ratings have {rated}"
         return f"the alt-test needs {MIN_RATERS} raters, and {shortage}"
     texts = f"{MIN_TEXTS} texts of {MIN_ITEMS} items that the judge and another rater scored too"
     raters = plural(rated, "rater")

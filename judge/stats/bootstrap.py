@@ -76,9 +76,8 @@ def item_means(table: Table) -> dict[tuple[str, str], Estimate]:
     for column in table.columns:
         if column.name in table.corpus_columns:
             continue
-        for system, values in zip(
-            table.systems, table.matrix(column.name), strict=True
-        ):
+        values_by_system = table.matrix(column.name)
+        for system, values in zip(table.systems, values_by_system, strict=True):
             known_values = without_nan(values)
             if len(known_values):
                 mean = mean_estimate(known_values, column.low, column.high)

@@ -26,9 +26,8 @@ from judge.table import Table, Text, matrix
 MIN_RATED_ITEMS = 10
 """Fewer rated items give no estimate: λ comes from them, and the intervals would be too narrow."""
 _VERDICTS = "people gave verdicts, 0 or 1, and no points of its scale"
-_UNLIKELY = (
-    0.001  # p of a warning: .05 would warn in every twentieth run with a random sample
-)
+# p of a warning: .05 would warn in every twentieth run with a random sample.
+_UNLIKELY = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +71,8 @@ def calibrate(table: Table, against: str = "") -> tuple[Calibrated, ...]:
         if _are_other_verdicts(table, column):
             calibrated.append(Calibrated(column.name, note=_VERDICTS))
             continue
-        calibrated.append(
-            calibrate_column(table, column, rating_name, ratings, against)
-        )
+        on_ratings = calibrate_column(table, column, rating_name, ratings, against)
+        calibrated.append(on_ratings)
     return tuple(calibrated)
 
 
@@ -179,15 +177,13 @@ class _RatedScores:
         """Return the first system's mean minus the second's, or None if too few items are rated."""
         ratings = self.ratings[first_index] - self.ratings[second_index]
         scores = self.scores[first_index] - self.scores[second_index]
-        estimate = _powered_if_enough(
-            ratings, scores, partial(powered, name="difference")
-        )
+        estimator = partial(powered, name="difference")
+        estimate = _powered_if_enough(ratings, scores, estimator)
         if estimate is None:
             return None
-        systems = self.systems
-        return replace(
-            estimate, system=systems[first_index], other=systems[second_index]
-        )
+        first_system = self.systems[first_index]
+        second_system = self.systems[second_index]
+        return replace(estimate, system=first_system, other=second_system)
 
 
 def _powered_if_enough(
@@ -306,10 +302,7 @@ def _tested_differences(
     n_tests: int,
 ) -> tuple[Powered, ...]:
     """Return the differences of these pairs that have an estimate, with Holm's correction."""
-    estimates = [
-        data.difference(first_index, second_index)
-        for first_index, second_index in tested
-    ]
+    estimates = [data.difference(*pair) for pair in tested]
     compared = [difference for difference in estimates if difference is not None]
     p_values = [difference.estimate.p for difference in compared]
     adjusted = holm(p_values, n_tests)

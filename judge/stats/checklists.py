@@ -100,9 +100,7 @@ class _AnswersOfColumn:
 
 def checklists(table: Table) -> tuple[Checklist, ...]:
     """Return the checklists of a table. A failed text counts with the answers that it has."""
-    answers_by_column: defaultdict[str, _AnswersOfColumn] = defaultdict(
-        _AnswersOfColumn
-    )
+    answers_by_column = defaultdict[str, _AnswersOfColumn](_AnswersOfColumn)
     for row in table.rows():
         answers_by_column[row.column].add(row)
     columns: list[Checklist] = []

@@ -113,12 +113,10 @@ def between(columns: Floats, coefficient: Coefficient) -> Floats:
     chunks: list[Floats] = []
     for first_row in range(0, n_rows, step):
         some_rows = columns[:, first_row : first_row + step]
-        features = np.moveaxis(
-            features_of(some_rows), 0, 1
-        )  # rows × columns × features
-        products = features @ np.swapaxes(
-            features, 1, 2
-        )  # Σ a b, rows × columns × columns
+        # rows × columns × features
+        features = np.moveaxis(features_of(some_rows), 0, 1)
+        # Σ a b, rows × columns × columns
+        products = features @ np.swapaxes(features, 1, 2)
         squares = np.diagonal(products, axis1=1, axis2=2)  # Σ a², rows × columns
         squares_of_pair = squares[:, :, None] * squares[:, None, :]
         norms = np.sqrt(squares_of_pair)
@@ -297,8 +295,9 @@ def _weighted_ranks(values: Floats, item: Ints, n_items: int) -> _ProductsOfResa
     groups: list[_Groups] = []
     for column in values:
         order = np.argsort(column, kind="stable")
+        ascending = column[order]
         _, starts, position = np.unique(
-            column[order], return_index=True, return_inverse=True
+            ascending, return_index=True, return_inverse=True
         )
         group_of_text = position[np.argsort(order)]
         groups.append(_Groups(order, starts, group_of_text))
@@ -403,9 +402,10 @@ def _rank_terms(values: Floats) -> Callable[[int, int], _Terms]:
 
     def terms(first: int, second: int) -> _Terms:
         products = [(first, second), (first, first), (second, second)]
-        sums = np.array(
-            [ranks[column] @ ranks[partner] for column, partner in products]
-        )
+        scalar_products = [
+            ranks[column] @ ranks[partner] for column, partner in products
+        ]
+        sums = np.array(scalar_products)
         slopes = [slope_of_product(column, partner) for column, partner in products]
         return _Terms(_ratio(sums), sums, np.stack(slopes))
 

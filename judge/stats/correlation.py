@@ -222,21 +222,18 @@ class CorrelationWithRatings:
         key = (level, coefficient)
         first = self._drawn(values, compared.known, key)
         second = self._drawn(other_values, compared.known, key)
+        value = first.value - second.value
         drawn_differences = first.resampled - second.resampled
-        difference = Resampled(
-            first.value - second.value, drawn_differences, first.items
-        )
-        if np.isnan(difference.value):
+        difference = Resampled(value, drawn_differences, first.items)
+        if np.isnan(value):
             return None
         estimate: Estimate | None
         if level == "all-texts" and n_intervals is not None:
             without_each = compared.without_each_item(key)
-            interval = jackknife_interval(
-                difference.value, without_each, bootstrap.confidence
-            )
+            interval = jackknife_interval(value, without_each, bootstrap.confidence)
             estimate = Estimate(
                 "difference",
-                difference.value,
+                value,
                 interval.low,
                 interval.high,
                 n,
@@ -359,9 +356,8 @@ def _draw(
     """Return a statistic of the known texts, with resamples if its level has intervals."""
     level, _ = key
     n_items = int(is_known.any(axis=1).sum())
-    if (
-        level == "systems"
-    ):  # without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples
+    if level == "systems":
+        # Without an interval (NO_SYSTEM_INTERVAL), nobody reads the resamples.
         return bootstrap.observed(statistic, len(is_known), n_items)
     return bootstrap.resampled(statistic, len(is_known), n_items)
 

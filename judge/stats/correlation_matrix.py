@@ -35,12 +35,10 @@ from judge.table import Table
 
 MOST = 24
 """The most columns of a matrix."""
-_MATRIX_EXACT = (
-    200  # with more texts, Spearman over all is not ranked in every resample
-)
-_MAX_TAU_SYSTEMS = (
-    64  # for tau-b within items and between systems: k (k − 1) / 2 signs per row
-)
+# With more texts, Spearman over all texts is not ranked in every resample.
+_MATRIX_EXACT = 200
+# For tau-b within items and between systems, which takes k (k − 1) / 2 signs per row.
+_MAX_TAU_SYSTEMS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +117,13 @@ def _pairs_on_same_texts(present: Bools) -> list[_PairsOfColumns]:
     `present` is True for cells (columns × items × systems) with a value.
     """
     groups: dict[bytes, _PairsOfColumns] = {}
-    for first_column, second_column in combinations_with_replacement(
-        range(len(present)), 2
-    ):
+    columns = range(len(present))
+    for pair in combinations_with_replacement(columns, 2):
+        first_column, second_column = pair
         both = present[first_column] & present[second_column]
         # As bytes, which can be the key of a dict.
         texts = np.packbits(both).tobytes()
-        groups.setdefault(texts, []).append((first_column, second_column))
+        groups.setdefault(texts, []).append(pair)
     return list(groups.values())
 
 
@@ -260,13 +258,10 @@ def _within_items(
     upper_bounds = np.full(len(pairs), np.nan)
     for index in off_diagonal:
         estimate = mean_over_items("", by_item[:, index], "", bootstrap.confidence)
-        if (
-            estimate is not None
-            and estimate.low is not None
-            and estimate.high is not None
-        ):
-            lower_bounds[index] = estimate.low
-            upper_bounds[index] = estimate.high
+        if estimate is None or estimate.low is None or estimate.high is None:
+            continue
+        lower_bounds[index] = estimate.low
+        upper_bounds[index] = estimate.high
     n_items = (~np.isnan(by_item)).sum(axis=0)
     return _CellsOfPairs(average(by_item), lower_bounds, upper_bounds, n_items)
 
@@ -301,10 +296,7 @@ def _over_texts(
 def _reason_empty(is_known: Bools, level: Level, coefficient: Coefficient) -> str:
     """Return why a matrix is empty, from which texts have values; nothing if it is not."""
     n_systems = is_known.any(axis=0).sum()
-    if (
-        level != "all-texts"
-        and coefficient == "kendall"
-        and n_systems > _MAX_TAU_SYSTEMS
-    ):
+    compares_systems = level != "all-texts" and coefficient == "kendall"
+    if compares_systems and n_systems > _MAX_TAU_SYSTEMS:
         return f"tau-b of more than {_MAX_TAU_SYSTEMS} systems is not computed"
     return too_few_for_level(is_known, level)

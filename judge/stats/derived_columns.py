@@ -118,11 +118,8 @@ def _shares_of_scale(table: Table, column: Column) -> dict[Text, float]:
 
 def pass_columns(columns: Iterable[Column]) -> dict[str, Column]:
     """Return the columns of pass rates by the names of their criteria's columns."""
-    return {
-        column.name: _pass_column(column)
-        for column in columns
-        if column.pass_at is not None
-    }
+    with_mark = [column for column in columns if column.pass_at is not None]
+    return {column.name: _pass_column(column) for column in with_mark}
 
 
 def _pass_column(column: Column) -> Column:

@@ -18,9 +18,8 @@ from judge.core.records import Estimate
 from judge.stats.bootstrap import CONFIDENCE, Floats, Ints, resample_weights
 
 _RESAMPLES = 1_000
-_MIN_ITEMS = (
-    30  # with 10 or 20 items, percentile intervals cover only 85% in simulations
-)
+# With 10 or 20 items, percentile intervals cover only 85% in simulations.
+_MIN_ITEMS = 30
 _MAX_STEPS = 100  # of Newton's method
 _TOLERANCE = 1e-8  # in log-odds: Newton's method ends with a smaller step
 _LARGEST_STEP = 2.0  # in log-odds: without a limit, Newton's method may diverge

@@ -298,9 +298,8 @@ def _rated(
     judge_rows: list[Row] = []
     for column, values in judged:
         row = rated.row(column, "judge", values)
-        judge_rows.append(
-            _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
-        )
+        row = _with_agreement(column, row, values, texts, bootstrap, epsilon=epsilon)
+        judge_rows.append(row)
     judge_values = [values for _, values in judged]
     baseline_rows = _baseline_rows(measured, judge_values, rated)
 
@@ -309,9 +308,8 @@ def _rated(
     differences = _differences(judged, measured, baseline_rows, rated.against, n_others)
     behind: dict[tuple[str, Level], Estimate] = {}
     if compare_all:
-        behind = _behind_the_best(
-            [*judged, *measured], all_rows, rated.against, n_others
-        )
+        columns = [*judged, *measured]
+        behind = _behind_the_best(columns, all_rows, rated.against, n_others)
     versus = _compare_judges(judged, judge_rows, rated.against)
 
     rater, no_rater = _rater_row(votes_of(texts, rating_name), bootstrap)
@@ -544,9 +542,8 @@ def _compare_judges(
                 pearson = against.difference(
                     values, other_values, level, "pearson", n_pairs
                 )
-                at_level.append(
-                    Versus(judge.name, other_judge.name, level, spearman, pearson)
-                )
+                versus = Versus(judge.name, other_judge.name, level, spearman, pearson)
+                at_level.append(versus)
         compared += _holm_of_williams(at_level)
     return tuple(compared)
 
@@ -730,11 +727,8 @@ def _agreement(
     both = np.stack([values, ratings])
     alpha = agree(both, ("alpha_interval",), bootstrap)
     if not points:
-        lacking = {
-            **alpha.lacking,
-            **dict.fromkeys(_KAPPA, "the scores are not on a few levels"),
-        }
-        return Agreement(alpha.estimates, lacking)
+        without_kappa = dict.fromkeys(_KAPPA, "the scores are not on a few levels")
+        return Agreement(alpha.estimates, {**alpha.lacking, **without_kappa})
     rounded_up = _nearest(both, points)
     rounded_down = _nearest(both, points, halfway_up=False)
     on_label_or_halfway = (rounded_up + rounded_down) / 2
@@ -779,11 +773,9 @@ def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:
     """Return the correlation of one rater with the others, or why it is unknown."""
     ratings_of_text = (~np.isnan(votes.values)).sum(axis=0)
     if not (ratings_of_text > 1).any():
-        shortage = (
-            "no text with ratings by two raters"
-            if votes.names
-            else "one rating per text"
-        )
+        shortage = "one rating per text"
+        if votes.names:
+            shortage = "no text with ratings by two raters"
         example = '"human": {"relevance": [4, 5, 3]}'
         return None, f"the data have {shortage}; write every rating, as in {example}"
     correlation = rater_correlation(votes.values, bootstrap)

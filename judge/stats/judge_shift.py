@@ -28,7 +28,10 @@ from judge.stats.power import MIN_ITEMS
 
 MIN_SYSTEMS = 3
 """Systems with anchors that a shift for another system needs for an interval."""
-_NO_INTERVAL = f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: no interval"
+_NO_INTERVAL = (
+    f"the judge's shift was measured on fewer than {MIN_SYSTEMS} other systems: "
+    "no interval"
+)
 _ROUNDING = 1e-9
 _TINY = 1e-300  # a divisor that is not 0
 

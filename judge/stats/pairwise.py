@@ -111,7 +111,10 @@ class Ranking:
     groups: tuple[tuple[str, ...], ...] = ()
 
 
-_METHOD = "95% over items, with Student's t: Wilson's score for win rates, sandwich errors for strengths"
+_METHOD = (
+    "95% over items, with Student's t: Wilson's score for win rates, "
+    "sandwich errors for strengths"
+)
 
 
 def rankings(
@@ -260,9 +263,8 @@ def _standings(
     for index, system in enumerate(sides.systems):
         standing = _standing(sides, index, column, strengths)
         p_value = p_values.get(system)
-        standings.append(
-            replace(standing, p=p_value, equal_length=equal_length.get(system))
-        )
+        standing = replace(standing, p=p_value, equal_length=equal_length.get(system))
+        standings.append(standing)
     return standings
 
 

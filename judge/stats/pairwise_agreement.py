@@ -98,9 +98,9 @@ def preference_agreement(
             preferences = _derived(table, judge.criterion)
         judged = _preferences_of_judge(table, judge, orders)
         rows = _rows(judged, preferences, bootstrap)
-        if all(
-            row.kind == "raters" for row in rows
-        ):  # the judge has no pair in common with people
+        compares_judge = any(row.kind != "raters" for row in rows)
+        # The judge has no pair in common with people.
+        if not compares_judge:
             continue
         no_majority = 0
         if not derived:
@@ -247,10 +247,8 @@ def _preferences_from(ratings: Mapping[Text, float], table: Table) -> dict[Pair,
         for item in table.items:
             if (item, first_system) in ratings and (item, second_system) in ratings:
                 gap = ratings[item, first_system] - ratings[item, second_system]
-                difference = round(gap, _DECIMALS)
-                preferences[item, first_system, second_system] = float(
-                    np.sign(difference)
-                )
+                preference = float(np.sign(round(gap, _DECIMALS)))
+                preferences[item, first_system, second_system] = preference
     return preferences
 
 

@@ -82,9 +82,8 @@ def translate_pass_marks(
         if old_scale != new_scale:
             continue
         scored = _Scored.of(before, after, column, sources)
-        if scored.n_items >= MIN_ITEMS_OF_MARK and not np.array_equal(
-            scored.old, scored.new
-        ):
+        scores_differ = not np.array_equal(scored.old, scored.new)
+        if scores_differ and scored.n_items >= MIN_ITEMS_OF_MARK:
             marks.append(_translate(scored, column, seed))
     return tuple(marks)
 

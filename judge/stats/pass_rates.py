@@ -78,9 +78,8 @@ def calibrated_pass_rates(table: Table) -> tuple[CalibratedPassRates, ...]:
             raw_rate = raw_rates[mean.system, rate_column.name]
             rates.append(SystemPassRate(mean.system, raw_rate, mean))
         mark = pass_mark(column)
-        calibrated.append(
-            CalibratedPassRates(column.name, mark, tuple(rates), estimated.note)
-        )
+        of_column = CalibratedPassRates(column.name, mark, tuple(rates), estimated.note)
+        calibrated.append(of_column)
     return tuple(calibrated)
 
 

@@ -71,9 +71,9 @@ def items_needed(
         return None
     tail = ALPHA / 2
     half_width = (upper_bound - lower_bound) / 2
-    quantile = (
-        t_quantile(tail, estimate.n - 1) if over_items else NORMAL.inv_cdf(1 - tail)
-    )
+    quantile = NORMAL.inv_cdf(1 - tail)
+    if over_items:
+        quantile = t_quantile(tail, estimate.n - 1)
     deviation = half_width / quantile * sqrt(estimate.n)
     # The smallest p-value has the strictest level of Holm's procedure.
     spread = Spread(estimate.n, estimate.value, deviation, ALPHA / tests)
@@ -140,9 +140,9 @@ class Spread:
         """Return the power of Student's t test, by Johnson and Welch's (1940) approximation."""
         freedom = items - 1
         tail = self.level / 2
-        critical = (
-            t_quantile(tail, freedom) if items < _MANY else NORMAL.inv_cdf(1 - tail)
-        )
+        critical = NORMAL.inv_cdf(1 - tail)
+        if items < _MANY:
+            critical = t_quantile(tail, freedom)
         detectable_part = max(0.0, difference - self.step / items)
         shift = detectable_part * sqrt(items) / self.sd
         middle = critical * (1 - 1 / (4 * freedom))
@@ -328,9 +328,8 @@ def scatter_of_pairs(
     level = ALPHA / max(1, n_tests)
     known_differences = [without_nan(row) for row in rows]
     spreads: list[Spread] = []
-    for (first_index, second_index), row in zip(
-        compared, known_differences, strict=True
-    ):
+    for pair, row in zip(compared, known_differences, strict=True):
+        first_index, second_index = pair
         if len(row) >= MIN_ITEMS and np.ptp(row) != 0:
             systems_of_pair = (names[first_index], names[second_index])
             spreads.append(_spread(row, level, systems_of_pair))

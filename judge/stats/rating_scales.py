@@ -106,9 +106,9 @@ def out_of_scale(
                     outside.append((sample, vote))
         scale = f"its scale is {lowest:g} to {highest:g}"
         if outside and criterion in marked and are_verdicts(votes, lowest, highest):
-            meaning = (
-                "pass and fail" if criterion in lower_is_better else "fail and pass"
-            )
+            meaning = "fail and pass"
+            if criterion in lower_is_better:
+                meaning = "pass and fail"
             labels = f"People rated {criterion} with 0 and 1, which count as {meaning}"
             yield f"{labels}; {scale}: there is no calibration or list of disagreements."
         elif another_scale(len(outside), len(votes)):

@@ -176,7 +176,8 @@ def compare_runs(
     )
     columns = [both.column for both in stored]
     corpus_rows = _corpus_rows(before, after, columns, systems)
-    # Derived columns repeat the changes of the stored ones, and a panel's judges those of the panel.
+    # Derived columns repeat the changes of the stored ones, and a panel's judges those of the
+    # panel.
     columns_of_items = [both for both in stored if not both.column.judge]
     changed_items, n_changed_items = _most_changed(columns_of_items, systems, items)
 
@@ -436,9 +437,8 @@ def _add_pass_rates(comparable: _Comparable, before: Table, after: Table) -> Non
             continue
         pass_at_before = columns_before[column.name].pass_at
         if pass_at_before == column.pass_at:
-            comparable.derived.append(
-                _ComparableColumn(rates_before, rates_after, rate)
-            )
+            pass_rates = _ComparableColumn(rates_before, rates_after, rate)
+            comparable.derived.append(pass_rates)
         # A criterion that only now has a mark is no change of its pass rate.
         elif pass_at_before is not None:
             reason = f"its pass_at was {pass_at_before:g} and is {column.pass_at:g}"

@@ -214,14 +214,10 @@ def _comparison(
         systems=len(data.order),
         against=data.against,
     )
-    sizes = [
-        difference.estimate.n
-        for difference in tested
-        if difference.adjusted is not None
-    ]
-    decided = [
-        _loser_and_winner(data, difference) for difference in tested if difference.apart
-    ]
+    with_p = [difference for difference in tested if difference.adjusted is not None]
+    sizes = [difference.estimate.n for difference in with_p]
+    significant = [difference for difference in tested if difference.apart]
+    decided = [_loser_and_winner(data, difference) for difference in significant]
     best: tuple[str, ...] = ()
     if sizes and not data.constant and not data.against:
         best = _best(data, decided)
@@ -333,9 +329,9 @@ def _note(data: _ColumnValues, compared: Sequence[Difference], *, too_few: bool)
     if data.pairs and not compared:
         return "no two systems share an item"
     if data.pairs and max(difference.estimate.n for difference in compared) == 1:
-        systems = (
-            "the systems share" if len(data.pairs) == 1 else "two systems share at most"
-        )
+        systems = "two systems share at most"
+        if len(data.pairs) == 1:
+            systems = "the systems share"
         return f"{systems} one item, which is too few for a test"
     remarks: list[str] = []
     if len(data.order) > MOST and not data.against:
