@@ -83,12 +83,15 @@ def checked_claims(
         span = claim.span if is_of_output else None
         if span is not None and span.end > len(sample.output):
             span = None  # a damaged record
+        evidence = ""
+        if claim.evidence:
+            evidence = against[slice(*claim.evidence)]
         checked_claim = CheckedClaim(
             claim.text,
             claim.probability,
             supported=claim.probability >= threshold,
             span=span,
-            evidence=against[slice(*claim.evidence)] if claim.evidence else "",
+            evidence=evidence,
         )
         checked.append(checked_claim)
     return tuple(checked)

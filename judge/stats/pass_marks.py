@@ -65,12 +65,11 @@ def translate_pass_marks(
     another scale in the second run is left out.
     """
     text_before = {sample.key: text_of(sample) for sample in before.samples}
-    unedited = [
-        sample
-        for sample in after.samples
-        if text_before.get(sample.key) == text_of(sample)
-    ]
-    sources = {sample.key: sample.source_item for sample in unedited}
+    # The items of the texts that are the same in both runs.
+    sources: dict[Text, str] = {}
+    for sample in after.samples:
+        if text_before.get(sample.key) == text_of(sample):
+            sources[sample.key] = sample.source_item
     new_columns = {column.name: column for column in after.columns}
     marks: list[PassMark] = []
     for column in before.columns:

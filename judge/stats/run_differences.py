@@ -584,9 +584,8 @@ def _corrected(changes: Sequence[MeanChange]) -> dict[tuple[str, str], MeanChang
     adjusted = holm(p_values)
     system_adjusted = holm(system_p_values)
     corrected: dict[tuple[str, str], MeanChange] = {}
-    for change, p_value, system_p in zip(
-        changes, adjusted, system_adjusted, strict=True
-    ):
+    changes_with_p = zip(changes, adjusted, system_adjusted, strict=True)
+    for change, p_value, system_p in changes_with_p:
         if p_value is None and change.estimate.p is not None:
             # No value differs, so the row was left out of the correction.
             p_value = 1.0

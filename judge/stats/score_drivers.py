@@ -266,11 +266,10 @@ def _estimates(
     interval = f"{n_items} items: too few for an interval"
     if n_items >= _MIN_ITEMS:
         ends = bootstrap.interval(drawn, n_items)
-        ends[:, n_drivers:] = _unbiased_ends(
-            ends[:, n_drivers:],
-            observed[n_drivers:],
-            drawn[:, n_drivers:],
-        )
+        ends_of_shares = ends[:, n_drivers:]
+        drawn_shares = drawn[:, n_drivers:]
+        unbiased = _unbiased_ends(ends_of_shares, observed[n_drivers:], drawn_shares)
+        ends[:, n_drivers:] = unbiased
         lower_bounds, upper_bounds = ends.tolist()
         interval = str(bootstrap)
 

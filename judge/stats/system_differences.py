@@ -270,13 +270,8 @@ def _test_differences(
     adjusted_p = holm(p_values, n_tests)
     # Values that differ by rounding only are ties for Cliff's delta.
     values = np.round(data.values, PLACES)
-    for (first_index, second_index), row, estimate, adjusted in zip(
-        data.pairs,
-        rows,
-        estimates,
-        adjusted_p,
-        strict=True,
-    ):
+    compared = zip(data.pairs, rows, estimates, adjusted_p, strict=True)
+    for (first_index, second_index), row, estimate, adjusted in compared:
         if estimate is None:
             continue
         shared = ~np.isnan(row)
