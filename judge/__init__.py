@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from judge.commands.loaders import load_samples as load_samples
     from judge.commands.loaders import render as render
     from judge.commands.plan.command import plan as plan
-    from judge.commands.plan.record import Forecast as Forecast
+    from judge.commands.plan.record import Plan as Plan
     from judge.commands.slices.command import slices as slices
     from judge.commands.slices.record import Slices as Slices
     from judge.commands.test import test as test
@@ -104,7 +104,7 @@ _NAMES_BY_MODULE: dict[str, tuple[str, ...]] = {
         "render",
     ),
     "judge.commands.plan.command": ("plan",),
-    "judge.commands.plan.record": ("Forecast",),
+    "judge.commands.plan.record": ("Plan",),
     "judge.commands.slices.command": ("slices",),
     "judge.commands.slices.record": ("Slices",),
     "judge.commands.test": ("test", "test_async"),
@@ -154,7 +154,11 @@ _NAMES_BY_MODULE: dict[str, tuple[str, ...]] = {
 _MODULE_BY_NAME = {
     name: module for module, names in _NAMES_BY_MODULE.items() for name in names
 }
-_FORMER = {"audit": "judge.card", "audit_async": "judge.card_async"}
+_FORMER = {
+    "Forecast": "judge.Plan",
+    "audit": "judge.card",
+    "audit_async": "judge.card_async",
+}
 """The replacement of each public name of an earlier version."""
 __all__ = ["__version__", *sorted([*_MODULE_BY_NAME, "metrics"])]
 

@@ -68,9 +68,10 @@ def test_the_public_face_is_this_and_no_more() -> None:
     assert set(judge.__all__) == {
         "BudgetReached", "ConfigError", "CriterionError", "DataError", "DeadlineReached", "JudgeError", "MissingExtra",
         "ParseError", "ProviderError", "Reached", "Refused", "StorageError", "Transient",
-        "Column", "Comparison", "Criterion", "CriterionDiff", "Estimate", "Example", "Failure", "Forecast", "Improvement",
+        "Column", "Comparison", "Criterion", "CriterionDiff", "Estimate", "Example", "Failure", "Improvement",
         "JudgeCard",
-        "Outcomes", "Outputs", "Progress", "Provenance", "Provider", "Ranking", "Result", "RunComparison", "RunInfo", "RunPower",
+        "Outcomes", "Outputs", "Plan", "Progress", "Provenance", "Provider", "Ranking", "Result",
+        "RunComparison", "RunInfo", "RunPower",
         "Sample", "Scale", "Score", "ScriptedProvider", "Signature", "Slices", "Table", "Validation", "__version__",
         "card", "card_async", "compare", "diff", "evaluate", "evaluate_async", "generate", "improve", "label",
         "load_criterion", "load_result", "load_samples", "metrics", "plan", "rank", "rank_async", "render", "slices",
@@ -83,7 +84,9 @@ def test_a_name_that_is_not_there() -> None:
         judge.nonsense  # noqa: B018
 
 
-@pytest.mark.parametrize(("former", "now"), [("audit", "card"), ("audit_async", "card_async")])
+@pytest.mark.parametrize(
+    ("former", "now"), [("audit", "card"), ("audit_async", "card_async"), ("Forecast", "Plan")]
+)
 def test_a_former_name_says_the_new_one(former: str, now: str) -> None:
     with pytest.raises(AttributeError, match=rf"use judge\.{now}$"):
         getattr(judge, former)

@@ -264,11 +264,11 @@ def plan_command(
     config_class = RankConfig if rank else RunConfig
     config, _ = to_config(data, options, config_class)
     if card:
-        card_forecast = plan_judge_card(config, items=items, probes=probes)
-        print_report(card_forecast, format, full=True)
+        card_plan = plan_judge_card(config, items=items, probes=probes)
+        print_report(card_plan, format, full=True)
         return
-    run_forecast = plan_run(config, items=items)
-    print_report(run_forecast, format, full=True)
+    run_plan = plan_run(config, items=items)
+    print_report(run_plan, format, full=True)
 
 
 def _check_options_of_card(*, rank: bool) -> None:

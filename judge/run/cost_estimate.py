@@ -23,7 +23,7 @@ from judge.run.request_estimates import (
     CostEstimate,
     Duration,
     JudgeEstimate,
-    JudgeForecast,
+    JudgePlan,
     LineEstimate,
     Price,
     price_text,
@@ -65,7 +65,7 @@ def estimate_cost(
             f"{items_option} with {pairs_option}: the number of pairs is fixed; leave one out"
         )
     estimates = count_requests(prepared, most, items)
-    judging = _forecasts(prepared, estimates)
+    judging = _judge_plans(prepared, estimates)
     # Systems write one after the other, then all judges score at the same time.
     steps = _known_seconds(prepared.writing)
     judging_seconds = _known_seconds(judging)
@@ -83,20 +83,20 @@ def estimate_cost(
     )
 
 
-def _forecasts(
+def _judge_plans(
     prepared: PreparedRun, estimates: Iterable[JudgeEstimate]
-) -> list[JudgeForecast]:
+) -> list[JudgePlan]:
     """Return the price and the time of each judge's requests."""
-    forecasts: list[JudgeForecast] = []
+    plans: list[JudgePlan] = []
     for estimate in estimates:
         judge = estimate.judge
         config = prepared.opened[judge].config
         provider = prepared.judges[judge]
-        forecasts.append(judge_forecast(config, provider, estimate))
-    return forecasts
+        plans.append(judge_plan(config, provider, estimate))
+    return plans
 
 
-def _known_seconds(judges: Iterable[JudgeForecast]) -> list[float]:
+def _known_seconds(judges: Iterable[JudgePlan]) -> list[float]:
     """Return the times of the judges whose time is known."""
     times = [judge.time for judge in judges]
     return [time.seconds for time in times if time.seconds is not None]
@@ -104,7 +104,7 @@ def _known_seconds(judges: Iterable[JudgeForecast]) -> list[float]:
 
 def requests_in_budget(
     config: RunConfig,
-    judges: Sequence[JudgeForecast],
+    judges: Sequence[JudgePlan],
     price: float | None,
 ) -> int | None:
     """Return about how many requests fit.
@@ -151,15 +151,15 @@ def cost_summary(runs: Iterable[PreparedRun]) -> str:
     return f"about {number_of_requests}, {price_text(price)}"
 
 
-def judge_forecast(
+def judge_plan(
     config: RunConfig,
     provider: Provider,
     estimate: JudgeEstimate,
-) -> JudgeForecast:
+) -> JudgePlan:
     """Return the price and the time of one judge's requests."""
     price = _price(config, provider, estimate)
     duration_of_requests = _duration(config, provider, estimate.total)
-    return JudgeForecast(
+    return JudgePlan(
         estimate=estimate,
         model=provider.model,
         endpoint=provider.endpoint,
@@ -331,7 +331,7 @@ def _size_of_run(prepared: PreparedRun) -> str:
 
 def _cost_line(prepared: PreparedRun, estimates: Sequence[JudgeEstimate]) -> str:
     """Return `about 120 requests, 84k tokens to read, 2,400 to write, $0.02, about 10 s`."""
-    judges = _forecasts(prepared, estimates)
+    judges = _judge_plans(prepared, estimates)
     requests = sum(estimate.total.requests for estimate in estimates)
     usage = sum((judge.usage for judge in judges), Usage())
     price = sum_prices(judge.money.price for judge in judges)

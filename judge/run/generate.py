@@ -45,7 +45,7 @@ from judge.run.preparation import (
     engine_context,
 )
 from judge.run.reply_cache import open_replies, open_reply_cache
-from judge.run.request_estimates import JudgeForecast
+from judge.run.request_estimates import JudgePlan
 from judge.run.system_writer import SystemWriter, TextsByItem, WriterTools
 
 if TYPE_CHECKING:
@@ -311,7 +311,7 @@ class PlannedOutputs(NamedTuple):
 
     config: RunConfig
     data: Any
-    forecasts: list[JudgeForecast]
+    plans: list[JudgePlan]
 
 
 async def with_outputs(
@@ -383,22 +383,22 @@ def plan_outputs(config: RunConfig, data: Any) -> PlannedOutputs:
     source = config.data if data is None else data
     items = _items(config, source)
     planned: list[Sample] = []
-    forecasts = []
+    plans = []
     notes: list[str] = []
     cache = open_reply_cache(config, notes)
     try:
         for system, spec in config.systems.items():
             if isinstance(spec, GeneratedSystem):
                 writer = SystemWriter(system, spec, config, items, sends=False)
-                outputs, forecast = writer.plan(config, cache)
-                forecasts.append(forecast)
+                outputs, plan = writer.plan(config, cache)
+                plans.append(plan)
                 planned += outputs
             else:
                 for rows_of_item in _from_file(system, spec, items, config):
                     planned += [row for row in rows_of_item if isinstance(row, Sample)]
     finally:
         cache.close()
-    return PlannedOutputs(_without_systems(config), planned, forecasts)
+    return PlannedOutputs(_without_systems(config), planned, plans)
 
 
 def _without_systems(config: RunConfig) -> RunConfig:

@@ -57,7 +57,7 @@ from judge.run.given_scores import GivenScores
 from judge.run.judge_preferences import read_preferences
 from judge.run.mapped_fields import require_known_fields
 from judge.run.pairing import PairPlan, choose_pairs
-from judge.run.request_estimates import JudgeForecast
+from judge.run.request_estimates import JudgePlan
 from judge.scoring import strategies
 from judge.scoring.checklist import parts
 from judge.scoring.multi_criteria import make_renderers
@@ -101,7 +101,7 @@ class PreparedRun:
     wanted_texts: WantedTexts | None = None
     unwritten: Sequence[Failure] = ()
     generated: Mapping[str, SystemInfo] = field(default_factory=dict)
-    writing: Sequence[JudgeForecast] = ()
+    writing: Sequence[JudgePlan] = ()
     preferences: Sequence[PairRating] = ()
     default_criteria: bool = False
     given_scores: GivenScores = field(default_factory=GivenScores)

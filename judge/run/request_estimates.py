@@ -114,7 +114,7 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeForecast:
+class JudgePlan:
     """One judge: its requests, their cost and time; `method` says how the judge is asked."""
 
     estimate: JudgeEstimate
@@ -139,7 +139,7 @@ class CostEstimate:
     budget; None if there is none, if the price is unknown, or for batches.
     """
 
-    judges: tuple[JudgeForecast, ...]
+    judges: tuple[JudgePlan, ...]
     price: float | None
     seconds: float | None
     budget: Budget | None

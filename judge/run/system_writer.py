@@ -26,10 +26,10 @@ from judge.execution.token_estimates import estimate_tokens
 from judge.metrics.base import ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.results.run_info import SystemInfo
-from judge.run.cost_estimate import judge_forecast
+from judge.run.cost_estimate import judge_plan
 from judge.run.judge_models import open_judge, open_judges
 from judge.run.model_clients import SharedLimits, open_client
-from judge.run.request_estimates import JudgeEstimate, JudgeForecast, LineEstimate
+from judge.run.request_estimates import JudgeEstimate, JudgePlan, LineEstimate
 from judge.run.run_metadata import model_use
 from judge.scoring.strategies import SamplingOptions
 
@@ -175,9 +175,7 @@ class SystemWriter:
             raise next(iter(without.values()))
         return without, prompts
 
-    def plan(
-        self, config: RunConfig, cache: Cache
-    ) -> tuple[list[Sample], JudgeForecast]:
+    def plan(self, config: RunConfig, cache: Cache) -> tuple[list[Sample], JudgePlan]:
         """Return outputs that are stored or assumed, and what writing the others takes."""
         requests = [
             to_request(question, self.provider, self._settings)
@@ -203,8 +201,8 @@ class SystemWriter:
                 generation = _generation(item, position % generations + 1, generations)
                 outputs.append(replace(generation, system=self._name, output=reply))
         estimate = self._estimate(new)
-        forecast = judge_forecast(self._model.config, self.provider, estimate)
-        return outputs, forecast
+        plan = judge_plan(self._model.config, self.provider, estimate)
+        return outputs, plan
 
     def _estimate(self, new: Sequence[ModelQuestion]) -> JudgeEstimate:
         """Return what asking the `new` questions takes; the others are in the cache."""

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from judge.cache import open_cache
-from judge.commands.plan.command import make_forecast
-from judge.commands.plan.record import Forecast
+from judge.commands.plan.command import make_plan
+from judge.commands.plan.record import Plan
 from judge.config import RankConfig, load_config
 from judge.core.budget import Budget, parse_budget
 from judge.core.errors import ConfigError
@@ -104,20 +104,20 @@ def run(ready: PreparedRun) -> dict[str, int]:
     return asdict(asyncio.run(run_pipeline(ready)).info.requests)
 
 
-def totals(forecast: Forecast) -> dict[str, int]:
-    total = forecast.judges[0].estimate.total
+def totals(plan: Plan) -> dict[str, int]:
+    total = plan.judges[0].estimate.total
     return {name: getattr(total, name) for name in ("judgments", "equal", "cached", "requests")}
 
 
 @pytest.mark.parametrize("about", [{}, {"logprobs": False}, {"decides": True}])
 def test_planned_requests_equal_sent_requests(about: dict[str, Any]) -> None:
     """With an empty cache, a cache with the first two items, and a full cache."""
-    assert totals(make_forecast(prepared(UsageReportingJudge(**about))))["cached"] == 0
+    assert totals(make_plan(prepared(UsageReportingJudge(**about))))["cached"] == 0
     run(prepared(UsageReportingJudge(**about), ROWS[:6]))
-    counted = totals(make_forecast(prepared(UsageReportingJudge(**about))))
+    counted = totals(make_plan(prepared(UsageReportingJudge(**about))))
     assert (counted["judgments"], counted["cached"]) == (24, 12)
     assert run(prepared(UsageReportingJudge(**about)))["sent"] == counted["requests"]
-    assert totals(make_forecast(prepared(UsageReportingJudge(**about)))) == {
+    assert totals(make_plan(prepared(UsageReportingJudge(**about)))) == {
         "judgments": 24,
         "equal": 0,
         "cached": 24,
@@ -138,19 +138,19 @@ def test_each_draw_is_a_request_if_the_server_gives_one_choice(
     options: dict[str, Any], rows: list[dict[str, Any]]
 ) -> None:
     """Both the vendor table and any cached reply can show this."""
-    first = totals(make_forecast(prepared(OneByOne(announced=True), rows, **options)))["requests"]
+    first = totals(make_plan(prepared(OneByOne(announced=True), rows, **options)))["requests"]
     assert run(prepared(OneByOne(), rows, **options))["sent"] == first
-    forecast = make_forecast(prepared(OneByOne(), **options))
+    plan = make_plan(prepared(OneByOne(), **options))
     assert (
-        totals(forecast)["requests"]
-        == totals(make_forecast(prepared(OneByOne(announced=True), **options)))["requests"]
+        totals(plan)["requests"]
+        == totals(make_plan(prepared(OneByOne(announced=True), **options)))["requests"]
     )
     result = asyncio.run(run_pipeline(prepared(OneByOne(), **options)))
-    assert result.info.requests.sent == totals(forecast)["requests"]
-    assert forecast.judges[0].usage.prompt_tokens == pytest.approx(
+    assert result.info.requests.sent == totals(plan)["requests"]
+    assert plan.judges[0].usage.prompt_tokens == pytest.approx(
         result.info.usage.prompt_tokens, abs=2
     )
-    assert forecast.judges[0].usage.completion_tokens == pytest.approx(
+    assert plan.judges[0].usage.completion_tokens == pytest.approx(
         result.info.usage.completion_tokens, abs=2
     )
 
@@ -159,7 +159,7 @@ def test_more_draws_are_more_requests_if_the_server_gives_one_choice() -> None:
     class Hoping(UsageReportingJudge):
         learned = {"n": 1}  # noqa: RUF012
 
-    few, many = (make_forecast(prepared(kind())) for kind in (Hoping, UsageReportingJudge))
+    few, many = (make_plan(prepared(kind())) for kind in (Hoping, UsageReportingJudge))
     assert has_line(few.notes, "20 draws", "20 requests")
     assert not any("in 20 requests" in note for note in many.notes)
     assert few.judges[0].money.more is not None
@@ -185,11 +185,11 @@ def test_the_plan_counts_stored_replies_without_a_score_as_the_run_does(
     options = options | {"repair": "off"}
     keep(stored_replies, **options)
     judge = UsageReportingJudge()
-    counted = totals(make_forecast(prepared(UsageReportingJudge(), **options)))
+    counted = totals(make_plan(prepared(UsageReportingJudge(), **options)))
     result = asyncio.run(run_pipeline(prepared(judge, **options)))
     assert len(judge.seen) == counted["requests"]
     assert len(result.table.failures) == failed
-    assert totals(make_forecast(prepared(UsageReportingJudge(), **options)))["requests"] == 0
+    assert totals(make_plan(prepared(UsageReportingJudge(), **options)))["requests"] == 0
 
 
 def keep(reply: Any, **options: Any) -> None:
@@ -207,19 +207,17 @@ def keep(reply: Any, **options: Any) -> None:
 
 
 def test_equal_prompts_are_asked_once() -> None:
-    counted = totals(make_forecast(prepared(UsageReportingJudge())))
+    counted = totals(make_plan(prepared(UsageReportingJudge())))
     assert counted == {"judgments": 24, "equal": 4, "cached": 0, "requests": 20}
     sent = run(prepared(UsageReportingJudge()))
     assert (sent["sent"], sent["shared"] + sent["cached"]) == (20, 4)
 
 
 def test_typed_questions_have_their_own_price_and_no_output() -> None:
-    (forecast,) = make_forecast(
-        prepared(UsageReportingJudge(decides=True, model="gpt-6-luna"))
-    ).judges
-    assert forecast.estimate.total.requests == 20
-    assert forecast.estimate.total.written == 0
-    assert forecast.money.price == pytest.approx(forecast.estimate.total.read * 0.10e-6)
+    (plan,) = make_plan(prepared(UsageReportingJudge(decides=True, model="gpt-6-luna"))).judges
+    assert plan.estimate.total.requests == 20
+    assert plan.estimate.total.written == 0
+    assert plan.money.price == pytest.approx(plan.estimate.total.read * 0.10e-6)
 
 
 def test_the_usage_of_cached_replies_corrects_the_estimate() -> None:
@@ -227,10 +225,10 @@ def test_the_usage_of_cached_replies_corrects_the_estimate() -> None:
         return 2 * estimated
 
     run(prepared(UsageReportingJudge(real), ROWS[:6]))
-    (forecast,) = make_forecast(prepared(UsageReportingJudge(real))).judges
+    (plan,) = make_plan(prepared(UsageReportingJudge(real))).judges
     judge = UsageReportingJudge(real)
     result = asyncio.run(run_pipeline(prepared(judge)))
-    assert (forecast.usage.prompt_tokens, forecast.usage.completion_tokens) == pytest.approx(
+    assert (plan.usage.prompt_tokens, plan.usage.completion_tokens) == pytest.approx(
         (result.info.usage.prompt_tokens, result.info.usage.completion_tokens), abs=2
     )
 
@@ -248,11 +246,11 @@ def test_a_shared_document_at_the_start_of_prompts_can_be_cached(
     rows = [{"item": "1", "system": s, "source": source, "output": f"{s}"} for s in "xyz"]
     judge = UsageReportingJudge()
     run_plan = load_config(options={"metrics": [], "criteria": [str(file)]})
-    (forecast,) = make_forecast(prepare(run_plan, rows, providers=[judge])).judges
+    (plan,) = make_plan(prepare(run_plan, rows, providers=[judge])).judges
     common = token_estimates.estimate_tokens(source) // 128 * 128
     expected = (2 * common, common) if common >= 1024 else (0, 0)
-    assert (forecast.estimate.total.shared, forecast.estimate.total.stored) == expected
-    total, money = forecast.estimate.total, forecast.money
+    assert (plan.estimate.total.shared, plan.estimate.total.stored) == expected
+    total, money = plan.estimate.total, plan.money
     usage = Usage(
         int(total.read),
         int(total.written),
@@ -268,9 +266,9 @@ def test_an_unknown_price_is_not_zero() -> None:
         ({"model": "no-such-model"}, "genai-prices"),
         ({"decides": True, "model": "gpt-5.4-mini"}, "has no price"),
     ):
-        forecast = make_forecast(prepared(UsageReportingJudge(**about), budget="5usd"))
-        assert (forecast.price, forecast.judges[0].money.price, forecast.fits) == (None, None, None)
-        assert why in forecast.judges[0].money.why
+        plan = make_plan(prepared(UsageReportingJudge(**about), budget="5usd"))
+        assert (plan.price, plan.judges[0].money.price, plan.fits) == (None, None, None)
+        assert why in plan.judges[0].money.why
         assert "price unknown" in one_line_estimate(prepared(UsageReportingJudge(**about)))
 
 
@@ -278,7 +276,7 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-not-used-here")
     options = {"criteria": WORDS, "metrics": [], "model": "gpt-5.4-mini"}
     plans = (load_config(options=options | {"engine": engine}) for engine in ("local", "batch"))
-    whole, half = (make_forecast(prepare(run_plan, ROWS)) for run_plan in plans)
+    whole, half = (make_plan(prepare(run_plan, ROWS)) for run_plan in plans)
     assert whole.price is not None
     assert half.price == pytest.approx(whole.price / 2)
     assert half.seconds is None
@@ -289,7 +287,7 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
             "model": f"{vendor}/{model}",
             "key_env": "OPENAI_API_KEY",
         }
-        (judge,) = make_forecast(prepare(load_config(options=batch_options), ROWS)).judges
+        (judge,) = make_plan(prepare(load_config(options=batch_options), ROWS)).judges
         whole = cost_usd(model, judge.endpoint, judge.usage)
         assert whole
         assert judge.money.price == pytest.approx(whole / 2)
@@ -297,7 +295,7 @@ def test_a_batch_is_half_the_price(monkeypatch: pytest.MonkeyPatch) -> None:
         options=options
         | {"engine": "batch", "model": "groq/llama-3.3-70b-versatile", "key_env": "OPENAI_API_KEY"}
     )
-    (elsewhere,) = make_forecast(prepare(plans, ROWS)).judges
+    (elsewhere,) = make_plan(prepare(plans, ROWS)).judges
     assert elsewhere.money.price == pytest.approx(
         cost_usd("llama-3.3-70b-versatile", elsewhere.endpoint, elsewhere.usage)
     )
@@ -313,24 +311,24 @@ def test_a_budget_shows_how_many_requests_fit(unit: str, about: dict[str, Any]) 
         for s in "xy"
     ]
 
-    def forecast(budget: str) -> Forecast:
-        return make_forecast(
+    def plan(budget: str) -> Plan:
+        return make_plan(
             prepared(
                 UsageReportingJudge(**about), rows, budget=budget, criteria=WORDS[:1], cache=False
             )
         )
 
-    whole = forecast("5usd" if unit == "usd" else "5mtokens")
+    whole = plan("5usd" if unit == "usd" else "5mtokens")
     assert whole.fits == whole.requests
     usage = whole.judges[0].usage
     amount = whole.price if unit == "usd" else usage.prompt_tokens + usage.completion_tokens
     assert amount is not None
-    assert forecast(f"{amount / 2:.10f}{unit}").fits == pytest.approx(whole.requests / 2, abs=1)
+    assert plan(f"{amount / 2:.10f}{unit}").fits == pytest.approx(whole.requests / 2, abs=1)
 
 
 def test_the_slowest_limit_sets_the_time() -> None:
     free, slow = (
-        make_forecast(prepared(UsageReportingJudge(), **limits)).judges[0].time
+        make_plan(prepared(UsageReportingJudge(), **limits)).judges[0].time
         for limits in ({}, {"rpm": 2})
     )
     assert slow.seconds == pytest.approx(10 * 60, abs=5)
@@ -338,7 +336,7 @@ def test_the_slowest_limit_sets_the_time() -> None:
     assert free.seconds is not None
     assert "64 at once" in free.why
     assert (
-        make_forecast(prepared(UsageReportingJudge(), tpm=100))
+        make_plan(prepared(UsageReportingJudge(), tpm=100))
         .judges[0]
         .time.why.startswith("--tpm 100")
     )
@@ -346,13 +344,13 @@ def test_the_slowest_limit_sets_the_time() -> None:
 
 def test_possible_extra_draws_are_noted_but_not_counted() -> None:
     hoping, sure = (
-        make_forecast(prepared(UsageReportingJudge(), weighting=w)) for w in ("auto", "single")
+        make_plan(prepared(UsageReportingJudge(), weighting=w)) for w in ("auto", "single")
     )
     assert totals(hoping) == totals(sure)
     assert any("20 draws" in note for note in hoping.notes)
     assert not any("draws" in note for note in sure.notes)
     run(prepared(UsageReportingJudge(logprobs=False), ROWS[:6]))
-    learned = make_forecast(prepared(UsageReportingJudge(logprobs=False)))
+    learned = make_plan(prepared(UsageReportingJudge(logprobs=False)))
     assert learned.judges[0].estimate.strategies == ("samples",)
     assert not any("draws" in note for note in learned.notes)
 
@@ -364,14 +362,14 @@ def test_cost_of_a_model_without_logprobs_equals_the_noted_extra(
     class Hoping(judge):  # type: ignore[misc, valid-type]
         learned = {"n": 1} if judge is OneByOne else {}
 
-    forecast = make_forecast(prepared(Hoping())).judges[0]
+    plan = make_plan(prepared(Hoping())).judges[0]
     asker = OneByOne() if judge is OneByOne else UsageReportingJudge(logprobs=False)
     spent = asyncio.run(run_pipeline(prepared(asker))).info.usage
     written = spent.completion_tokens // 3 * 4  # a reply has 3 tokens, the estimate is 4
     paid = cost_usd("gpt-5.4-mini", DEFAULT_URL, Usage(spent.prompt_tokens, written))
-    assert forecast.money.price is not None
-    assert forecast.money.more is not None
-    assert forecast.money.price + forecast.money.more == pytest.approx(paid, rel=0.01)
+    assert plan.money.price is not None
+    assert plan.money.more is not None
+    assert plan.money.price + plan.money.more == pytest.approx(paid, rel=0.01)
 
 
 def test_plan_from_a_sample_of_items_is_scaled() -> None:
@@ -396,42 +394,42 @@ def test_plan_from_a_sample_of_items_is_scaled() -> None:
 def test_the_plan_of_more_items_is_scaled_and_assumes_no_cached_replies(warm: bool) -> None:
     if warm:
         run(prepared(UsageReportingJudge()))
-    forecast = make_forecast(prepared(UsageReportingJudge()), items=40)
-    now = totals(make_forecast(prepared(UsageReportingJudge(), cache=False)))
-    assert totals(forecast) == {name: 10 * many for name, many in now.items()}
-    assert has_line([forecast.notes[0]], "4 items", "40 similar ones")
+    plan = make_plan(prepared(UsageReportingJudge()), items=40)
+    now = totals(make_plan(prepared(UsageReportingJudge(), cache=False)))
+    assert totals(plan) == {name: 10 * many for name, many in now.items()}
+    assert has_line([plan.notes[0]], "4 items", "40 similar ones")
     for options, items in (({}, 0), ({"pairwise": True, "criteria": ["overall"], "pairs": 3}, 5)):
         with pytest.raises(ConfigError, match="items"):
-            make_forecast(prepared(UsageReportingJudge(), **options), items=items)
+            make_plan(prepared(UsageReportingJudge(), **options), items=items)
 
 
 @pytest.mark.parametrize("judge", [UsageReportingJudge(), OneByOne(announced=True), OneByOne()])
 def test_the_method_is_explained(judge: UsageReportingJudge) -> None:
-    (forecast,) = make_forecast(prepared(judge)).judges
+    (plan,) = make_plan(prepared(judge)).judges
     strategy = "samples: the mean" if judge.learned else "logprobs: "
-    assert forecast.method.startswith(strategy)
-    assert has_line(forecast.method, "20 draws") == bool(judge.learned)
-    assert ("one extra request checks" in forecast.method) == bool(judge.learned)
-    (alone,) = make_forecast(prepared(judge, weighting="single")).judges
+    assert plan.method.startswith(strategy)
+    assert has_line(plan.method, "20 draws") == bool(judge.learned)
+    assert ("one extra request checks" in plan.method) == bool(judge.learned)
+    (alone,) = make_plan(prepared(judge, weighting="single")).judges
     assert alone.method == "single: one reply per judgment"
 
 
 def test_cost_estimate_uses_the_price_per_token() -> None:
-    (forecast,) = make_forecast(prepared(UsageReportingJudge())).judges
-    assert forecast.money.rate == pytest.approx((0.75, 4.5))
-    assert forecast.money.price == pytest.approx(
-        (forecast.usage.prompt_tokens * 0.75 + forecast.usage.completion_tokens * 4.5) / 1e6
+    (plan,) = make_plan(prepared(UsageReportingJudge())).judges
+    assert plan.money.rate == pytest.approx((0.75, 4.5))
+    assert plan.money.price == pytest.approx(
+        (plan.usage.prompt_tokens * 0.75 + plan.usage.completion_tokens * 4.5) / 1e6
     )
 
 
 def test_plan_names_default_criteria() -> None:
     run_plan = load_config(options={"metrics": []})
     rows = [{**row, "source": "The source, and what it says of it."} for row in ROWS]
-    (first, *_) = make_forecast(prepare(run_plan, rows, providers=[UsageReportingJudge()])).notes
+    (first, *_) = make_plan(prepare(run_plan, rows, providers=[UsageReportingJudge()])).notes
     assert has_line(first, "relevance, coherence, consistency, fluency", "--criteria")
     assert not any(
         note.startswith("Default criteria")
-        for note in make_forecast(prepared(UsageReportingJudge())).notes
+        for note in make_plan(prepared(UsageReportingJudge())).notes
     )
 
 
@@ -439,7 +437,7 @@ def test_plan_names_default_criteria() -> None:
 def test_a_long_prompt_is_noted_with_its_text(n_words: int, is_noted: bool) -> None:
     rows = [*ROWS, {"item": "long", "system": "x", "source": "word " * n_words, "output": "short"}]
     run_plan = load_config(options={"metrics": [], "criteria": ["relevance"]})
-    notes = make_forecast(prepare(run_plan, rows, providers=[UsageReportingJudge()])).notes
+    notes = make_plan(prepare(run_plan, rows, providers=[UsageReportingJudge()])).notes
     long_notes = [note for note in notes if note.startswith("The longest prompt")]
     assert len(long_notes) == is_noted
     assert all("'long'" in note for note in long_notes)
@@ -447,7 +445,7 @@ def test_a_long_prompt_is_noted_with_its_text(n_words: int, is_noted: bool) -> N
 
 def test_a_ranking_has_an_estimate() -> None:
     ready = prepared(UsageReportingJudge(reply={"A": 1.0}), pairwise=True, criteria=["overall"])
-    assert totals(make_forecast(ready))["requests"] == run(ready)["sent"] == 18
+    assert totals(make_plan(ready))["requests"] == run(ready)["sent"] == 18
 
 
 def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
@@ -456,9 +454,9 @@ def test_a_prompt_that_cannot_be_rendered_is_counted(tmp_path: Path) -> None:
         "---\nscale: [1, 5]\n---\n{{ output }} {{ 1 // (output | length - 4) }}\nFrom 1 to 5.\n"
     )
     run_plan = load_config(options={"metrics": [], "criteria": [str(file)]})
-    forecast = make_forecast(prepare(run_plan, ROWS, providers=[UsageReportingJudge()]))
-    assert forecast.judges[0].estimate.total.broken == 3
-    assert any("3 judgments will fail" in note for note in forecast.notes)
+    plan = make_plan(prepare(run_plan, ROWS, providers=[UsageReportingJudge()]))
+    assert plan.judges[0].estimate.total.broken == 3
+    assert any("3 judgments will fail" in note for note in plan.notes)
 
 
 def test_a_run_shows_a_one_line_estimate() -> None:
@@ -479,9 +477,9 @@ def test_failed_judgments_that_are_asked_again_are_in_the_estimate() -> None:
         return prepared(judge, weighting="single", repair="off", **options)
 
     sent = run(unreadable())["sent"]
-    assert totals(make_forecast(unreadable()))["requests"] == 0
+    assert totals(make_plan(unreadable()))["requests"] == 0
     again = unreadable(retry_failed=True)
-    assert totals(make_forecast(again))["requests"] == sent
+    assert totals(make_plan(again))["requests"] == sent
     assert run(again)["sent"] == sent
 
 
@@ -489,7 +487,7 @@ def test_the_estimate_is_plain_json() -> None:
     import json
 
     data = json.loads(
-        json.dumps(make_forecast(prepared(UsageReportingJudge(), budget="5usd")).to_dict())
+        json.dumps(make_plan(prepared(UsageReportingJudge(), budget="5usd")).to_dict())
     )
     assert (data["requests"], data["fits"], data["budget"]) == (20, 20, "$5.00")
     (judge_data,) = data["judges"]

@@ -55,7 +55,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "Validation": lambda: judge.validate(run()),
     "JudgeCard": lambda: judge.card(ROWS, POLITE, model=graded, cache=False),
     "CriterionDiff": lambda: judge.diff(POLITE, "polite: Is this text polite?"),
-    "Forecast": lambda: judge.plan(ROWS, POLITE, model="gpt-5.4-mini", metrics=[], cache=False),
+    "Plan": lambda: judge.plan(ROWS, POLITE, model="gpt-5.4-mini", metrics=[], cache=False),
     "Outcomes": lambda: judge.test("examples/regression/grounded.judge.yaml"),
 }
 

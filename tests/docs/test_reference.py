@@ -28,7 +28,7 @@ the format junit.
 TASKS = {
     "Score and rank": ("evaluate", "rank", "load_result", "Result"),
     "Numbers of a result": ("Estimate", "Comparison", "Ranking", "RunPower"),
-    "Before a run": ("plan", "Forecast", "render", "generate", "Outputs"),
+    "Before a run": ("plan", "Plan", "render", "generate", "Outputs"),
     "Compare runs and parts": ("compare", "RunComparison", "slices", "Slices"),
     "Validate, test": (
         "label",

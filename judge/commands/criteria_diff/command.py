@@ -462,17 +462,17 @@ def _prices(runs: tuple[PreparedRun, PreparedRun]) -> _Prices:
         cost_of_judges = 0.0
         without_cache = run.config.model_copy(update={"cache": False})
         uncached = replace(run, config=without_cache)
-        for forecast in estimate_cost(uncached, SAMPLED_JUDGMENTS).judges:
-            source = forecast.money.why
+        for plan in estimate_cost(uncached, SAMPLED_JUDGMENTS).judges:
+            source = plan.money.why
             # A recording or a script answers instead of a model.
-            if run.judges[forecast.estimate.judge].notice:
+            if run.judges[plan.estimate.judge].notice:
                 return _Prices(None, "")
-            if forecast.money.price is None:
+            if plan.money.price is None:
                 return _Prices(None, source)
-            total = forecast.estimate.total
+            total = plan.estimate.total
             # Equal judgments share a reply, and one judgment may take a request for each draw.
             n_paid = max(1, total.judgments - total.broken - total.equal)
-            cost_of_judges += 1000 * forecast.money.price / n_paid
+            cost_of_judges += 1000 * plan.money.price / n_paid
         costs.append(cost_of_judges)
     old_cost, new_cost = costs
     return _Prices((old_cost, new_cost), source)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from judge.commands.evaluate import Criteria, Model, reject_unsupported, to_config
 from judge.commands.options import RankOptions
-from judge.commands.plan.card_forecast import forecast_card
+from judge.commands.plan.card_estimate import estimate_card
 from judge.commands.plan.explanations import estimate_notes, with_method
-from judge.commands.plan.record import Forecast
+from judge.commands.plan.record import Plan
 from judge.commands.public import public_api
 from judge.config import RankConfig, RunConfig
 from judge.core.errors import ConfigError
@@ -38,7 +38,7 @@ def plan(
     items: int | None = None,
     probes: str | Sequence[str] | None = None,
     **options: Unpack[RankOptions],
-) -> Forecast:
+) -> Plan:
     """Estimate the requests, cost and time of `judge.evaluate` with the same arguments.
 
     Sends nothing and needs no key. Requests that the cache answers are not counted.
@@ -81,10 +81,10 @@ def plan_judge_card(
     *,
     items: int | None = None,
     probes: str | Sequence[str] | None = None,
-) -> Forecast:
+) -> Plan:
     """Estimate the card of a configuration's judge. Raises JudgeError."""
     config = _that_writes_nothing(config)
-    return forecast_card(
+    return estimate_card(
         config,
         data,
         providers=_offline_judges(config, judges),
@@ -100,7 +100,7 @@ def plan_run(
     judges: Sequence[Judge | Provider] | None = None,
     loaded_criteria: Mapping[str, Criterion] | None = None,
     items: int | None = None,
-) -> Forecast:
+) -> Plan:
     """Estimate a run of a configuration. The other arguments are documented at `prepare`.
 
     Raises JudgeError.
@@ -112,7 +112,7 @@ def plan_run(
     prepared = prepare(
         config, data, providers=providers, loaded_criteria=loaded_criteria
     )
-    return make_forecast(replace(prepared, writing=writing), items)
+    return make_plan(replace(prepared, writing=writing), items)
 
 
 def _that_writes_nothing(config: RunConfig) -> RunConfig:
@@ -136,7 +136,7 @@ def _offline_judges(
     return [next(named) if isinstance(judge, Judge) else judge for judge in judges]
 
 
-def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
+def make_plan(prepared: PreparedRun, items: int | None = None) -> Plan:
     """Estimate a run and explain the estimate. Raises ConfigError."""
     if prepared.writing and items is not None:
         raise ConfigError(
@@ -148,7 +148,7 @@ def make_forecast(prepared: PreparedRun, items: int | None = None) -> Forecast:
     judges = tuple(with_method(judge, prepared) for judge in scoring_judges)
     notes = [OUTPUTS_NOTE] if prepared.writing else []
     notes += estimate_notes(prepared, judges, items)
-    return Forecast(
+    return Plan(
         judges=(*prepared.writing, *judges),
         price=estimate.price,
         seconds=estimate.seconds,

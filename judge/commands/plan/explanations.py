@@ -10,14 +10,14 @@ from judge.core.messages import Remark, option
 from judge.run.cost_estimate import pending_batches
 from judge.run.judge_models import UNKNOWN
 from judge.run.preparation import PreparedRun
-from judge.run.request_estimates import JudgeEstimate, JudgeForecast, sum_prices
+from judge.run.request_estimates import JudgeEstimate, JudgePlan, sum_prices
 
 # In tokens. Ollama has room for 4,096 on a graphics card of less than 24 GB.
 _LONG_PROMPT = 4_000
 
 
-def with_method(judge: JudgeForecast, prepared: PreparedRun) -> JudgeForecast:
-    """Return the forecast of a judge with the description of how it produces a score."""
+def with_method(judge: JudgePlan, prepared: PreparedRun) -> JudgePlan:
+    """Return the plan of a judge with the description of how it produces a score."""
     return replace(judge, method=_describe_strategy(prepared, judge.estimate))
 
 
@@ -54,7 +54,7 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
 
 def estimate_notes(
     prepared: PreparedRun,
-    judges: Sequence[JudgeForecast],
+    judges: Sequence[JudgePlan],
     items: int | None = None,
 ) -> list[str]:
     """Name the run's warnings, the defaults that were used, and what the numbers do not include."""
@@ -124,9 +124,7 @@ def _not_included() -> str:
     )
 
 
-def _draws_note(
-    judges: Sequence[JudgeForecast], uncertain: Sequence[JudgeForecast]
-) -> str:
+def _draws_note(judges: Sequence[JudgePlan], uncertain: Sequence[JudgePlan]) -> str:
     """Say what is added if the `uncertain` judges give no token probabilities."""
     n_draws = uncertain[0].estimate.fallback_draws
     requests_per_judgment = max(judge.estimate.fallback_requests for judge in judges)

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Literal
 from judge.core import plugins
 from judge.core.budget import Budget
 from judge.core.messages import speaking_to
-from judge.run.request_estimates import JudgeForecast, LineEstimate, price_text
+from judge.run.request_estimates import JudgePlan, LineEstimate, price_text
 
 
 @dataclass(frozen=True, repr=False)
-class Forecast(plugins.Viewed):
+class Plan(plugins.Viewed):
     """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
 
     - `price`: the sum over the judges, None if one is unknown.
@@ -25,7 +25,7 @@ class Forecast(plugins.Viewed):
 
     VIEW: ClassVar[str] = "judge.commands.plan.view:view"
 
-    judges: tuple[JudgeForecast, ...]
+    judges: tuple[JudgePlan, ...]
     price: float | None
     seconds: float | None
     budget: Budget | None
@@ -40,17 +40,17 @@ class Forecast(plugins.Viewed):
         return sum(judge.estimate.total.requests for judge in self.judges)
 
     def __repr__(self) -> str:
-        return f"<Forecast: {self.requests:,} requests, {price_text(self.price)}>"
+        return f"<Plan: {self.requests:,} requests, {price_text(self.price)}>"
 
     def report(self, format: str = "console") -> str:
-        """Return the forecast as console, markdown, html, latex, csv or json. Raises ConfigError
+        """Return the plan as console, markdown, html, latex, csv or json. Raises ConfigError
         for another format.
         """
         with speaking_to("python"):
             return plugins.write(plugins.document(self), format, full=True)
 
     def _repr_html_(self) -> str:
-        """Return the forecast for notebooks."""
+        """Return the plan for notebooks."""
         return f"<pre>{html.escape(self.report())}</pre>"
 
     def to_dict(self) -> dict[str, Any]:

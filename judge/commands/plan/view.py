@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from judge.commands.plan.record import Forecast
+from judge.commands.plan.record import Plan
 from judge.core.format import dollars, plural, rough_duration
 from judge.core.messages import option
 from judge.report.document import (
@@ -19,41 +19,39 @@ from judge.report.document import (
     Section,
     table,
 )
-from judge.run.request_estimates import JudgeForecast, price_text
+from judge.run.request_estimates import JudgePlan, price_text
 
 _PREFIX = "prefix: share of input tokens the provider can serve from its prompt cache."
 
 
-def view(forecast: Forecast) -> Document:
-    """Lay out a forecast."""
-    judgments = _judgments(forecast)
+def view(plan: Plan) -> Document:
+    """Lay out a plan."""
+    judgments = _judgments(plan)
     sections = []
-    for number, judge in enumerate(forecast.judges):
+    for number, judge in enumerate(plan.judges):
         judge_title = f"{judge.estimate.judge} · {judge.endpoint}".rstrip(" ·")
-        blocks = partial(_blocks, judge, forecast.by)
+        blocks = partial(_blocks, judge, plan.by)
         sections.append(Section(f"judge-{number}", judge_title, blocks))
-    if forecast.notes:
-        notes = Bullets(forecast.notes)
+    if plan.notes:
+        notes = Bullets(plan.notes)
         sections.append(Section("notes", "Notes", lambda: [notes]))
-    judge_names = (
-        ", ".join(judge.estimate.judge for judge in forecast.judges) or "a run"
-    )
-    subject = f"a card of {judge_names}" if forecast.by == "run" else judge_names
+    judge_names = ", ".join(judge.estimate.judge for judge in plan.judges) or "a run"
+    subject = f"a card of {judge_names}" if plan.by == "run" else judge_names
     return Document(
         title=f"Estimate for {subject}",
-        finding=(_headline(forecast, judgments),),
+        finding=(_headline(plan, judgments),),
         scope=judgments,
-        notices=tuple(_budget_notice(forecast)),
+        notices=tuple(_budget_notice(plan)),
         sections=tuple(sections),
-        data=forecast.to_dict(),
-        records=tuple(_records(forecast)),
+        data=plan.to_dict(),
+        records=tuple(_records(plan)),
     )
 
 
-def _judgments(forecast: Forecast) -> str:
+def _judgments(plan: Plan) -> str:
     """Return what the judges are asked, by unit: `12 judgments and 40 questions`."""
     count_by_unit: Counter[str] = Counter()
-    for judge in forecast.judges:
+    for judge in plan.judges:
         count_by_unit[judge.estimate.unit] += judge.estimate.total.judgments
     if count_by_unit["question"]:
         # Another judge may answer a whole checklist in one judgment.
@@ -62,54 +60,54 @@ def _judgments(forecast: Forecast) -> str:
     return " and ".join(counts)
 
 
-def _headline(forecast: Forecast, judgments: str) -> str:
+def _headline(plan: Plan, judgments: str) -> str:
     """Return the requests, price and time, or why no request is sent."""
-    if forecast.requests:
-        is_exact = all(judge.estimate.exact for judge in forecast.judges)
-        requests = plural(forecast.requests, "request")
+    if plan.requests:
+        is_exact = all(judge.estimate.exact for judge in plan.judges)
+        requests = plural(plan.requests, "request")
         headline_parts = [requests if is_exact else f"About {requests}"]
-        headline_parts.append(price_text(forecast.price))
-        if forecast.seconds is not None:
-            headline_parts.append(f"about {rough_duration(forecast.seconds)}")
+        headline_parts.append(price_text(plan.price))
+        if plan.seconds is not None:
+            headline_parts.append(f"about {rough_duration(plan.seconds)}")
         return ", ".join(headline_parts)
-    if forecast.uncounted:
-        metric_names = ", ".join(forecast.uncounted)
+    if plan.uncounted:
+        metric_names = ", ".join(plan.uncounted)
         return f"Only metrics send requests, which are not counted: {metric_names}."
-    if any(judge.estimate.total.cached for judge in forecast.judges):
+    if any(judge.estimate.total.cached for judge in plan.judges):
         return f"No requests: the cache answers all {judgments}."
     return "No requests: no judge scores anything."
 
 
-def _budget_notice(forecast: Forecast) -> Iterator[str]:
+def _budget_notice(plan: Plan) -> Iterator[str]:
     """Yield how far the budget reaches, if there is one."""
-    if forecast.budget is None or not forecast.requests:
+    if plan.budget is None or not plan.requests:
         return
-    is_comparable = forecast.price is not None or forecast.budget.unit == "tokens"
+    is_comparable = plan.price is not None or plan.budget.unit == "tokens"
     # `requests_in_budget` gives no number for a batch, whose maximum cost is reserved at once.
-    if forecast.fits is None and is_comparable:
+    if plan.fits is None and is_comparable:
         budget_reach = (
             "a batch reserves the maximum cost of all its requests, one token per byte and the "
             "longest reply; the run stops if that does not fit, and the same command resumes it"
         )
-    elif forecast.fits is None:
+    elif plan.fits is None:
         budget_reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
-    elif forecast.fits >= forecast.requests:
-        budget_reach = f"all {forecast.requests:,} requests fit"
+    elif plan.fits >= plan.requests:
+        budget_reach = f"all {plan.requests:,} requests fit"
     else:
         budget_reach = (
-            f"about {forecast.fits:,} of {forecast.requests:,} requests fit; the run then stops, "
+            f"about {plan.fits:,} of {plan.requests:,} requests fit; the run then stops, "
             "and the same command resumes it"
         )
-    yield f"{option('budget', str(forecast.budget))}: {budget_reach}"
+    yield f"{option('budget', str(plan.budget))}: {budget_reach}"
 
 
-def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
+def _records(plan: Plan) -> Iterator[dict[str, Any]]:
     """Yield a record per judge and criterion."""
-    for judge in forecast.judges:
+    for judge in plan.judges:
         for estimate_line in judge.estimate.lines:
             yield {
                 "judge": judge.estimate.judge,
-                forecast.by: estimate_line.name,
+                plan.by: estimate_line.name,
                 "judgments": estimate_line.judgments,
                 "duplicates": estimate_line.equal,
                 "cached": estimate_line.cached,
@@ -121,7 +119,7 @@ def _records(forecast: Forecast) -> Iterator[dict[str, Any]]:
             }
 
 
-def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
+def _blocks(judge: JudgePlan, by: str) -> Iterator[Block]:
     """Yield the table of a judge's requests, and the facts that explain it."""
     estimate = judge.estimate
     total = estimate.total
@@ -169,7 +167,7 @@ def _blocks(judge: JudgeForecast, by: str) -> Iterator[Block]:
     yield Facts(tuple(known_facts))
 
 
-def _price_fact(judge: JudgeForecast) -> str:
+def _price_fact(judge: JudgePlan) -> str:
     """Return the price of a judge's requests with its source, or why it is unknown or nothing."""
     money = judge.money
     if money.price is None:

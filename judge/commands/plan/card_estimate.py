@@ -11,7 +11,7 @@ from judge.commands.card.card import PROBES
 from judge.commands.card.card_plan import TEXTS, CardPlan, plan_card, writing_requests
 from judge.commands.card.finished import ITEMS, is_run
 from judge.commands.plan.explanations import estimate_notes, with_method
-from judge.commands.plan.record import Forecast
+from judge.commands.plan.record import Plan
 from judge.config import RunConfig
 from judge.core.errors import ConfigError
 from judge.core.format import plural
@@ -20,10 +20,10 @@ from judge.core.records import Criterion
 from judge.core.request_options import Judge
 from judge.providers import Provider
 from judge.run.cost_estimate import estimate_cost, requests_in_budget
-from judge.run.request_estimates import Duration, JudgeForecast, sum_prices
+from judge.run.request_estimates import Duration, JudgePlan, sum_prices
 
 
-def forecast_card(
+def estimate_card(
     config: RunConfig,
     data: Any = None,
     *,
@@ -31,7 +31,7 @@ def forecast_card(
     loaded_criteria: Mapping[str, Criterion] | None = None,
     items: int | None = None,
     probes: str | Sequence[str] | None = None,
-) -> Forecast:
+) -> Plan:
     """Estimate the card of one judge. Each line of the estimate is one of its runs.
 
     `config` writes nothing, and `providers` send nothing. Raises JudgeError.
@@ -58,7 +58,7 @@ def forecast_card(
     # `plan_card` names the default criteria, so only the given configuration lacks them.
     main_run = replace(card_plan.runs[TEXTS], default_criteria=config.criteria is None)
     notes = [*_notes(card_plan), *estimate_notes(main_run, [judge])]
-    return Forecast(
+    return Plan(
         judges=(judge,),
         price=price,
         seconds=judge.time.seconds,
@@ -69,44 +69,42 @@ def forecast_card(
     )
 
 
-def _sum_of_runs(card_plan: CardPlan) -> JudgeForecast:
-    """Return the forecast of the card's judge, with a line for each run."""
-    forecasts: dict[str, JudgeForecast] = {}
+def _sum_of_runs(card_plan: CardPlan) -> JudgePlan:
+    """Return the plan of the card's judge, with a line for each run."""
+    plans: dict[str, JudgePlan] = {}
     for run_name, prepared in card_plan.runs.items():
-        (forecast,) = estimate_cost(prepared).judges
-        forecasts[run_name] = forecast
+        (plan,) = estimate_cost(prepared).judges
+        plans[run_name] = plan
     # The method is that of the run on the unchanged texts, the main one of a card.
-    main_forecast = with_method(forecasts[TEXTS], card_plan.runs[TEXTS])
+    main_plan = with_method(plans[TEXTS], card_plan.runs[TEXTS])
     lines = []
-    for run_name, forecast in forecasts.items():
-        total = forecast.estimate.total
+    for run_name, plan in plans.items():
+        total = plan.estimate.total
         lines.append(replace(total, name=run_name))
-    estimates = [forecast.estimate for forecast in forecasts.values()]
+    estimates = [plan.estimate for plan in plans.values()]
     longest_estimate = max(estimates, key=lambda estimate: estimate.longest)
     estimate = replace(
-        main_forecast.estimate,
+        main_plan.estimate,
         lines=lines,
         longest=longest_estimate.longest,
         longest_text=longest_estimate.longest_text,
     )
-    money_of_runs = [forecast.money for forecast in forecasts.values()]
+    money_of_runs = [plan.money for plan in plans.values()]
     money = replace(
-        main_forecast.money,
+        main_plan.money,
         price=sum_prices(run.price for run in money_of_runs),
         cached=sum_prices(run.cached for run in money_of_runs),
         more=sum_prices(run.more for run in money_of_runs),
     )
-    time = _sum_of_times(forecasts.values())
-    return replace(main_forecast, estimate=estimate, money=money, time=time)
+    time = _sum_of_times(plans.values())
+    return replace(main_plan, estimate=estimate, money=money, time=time)
 
 
-def _sum_of_times(forecasts: Collection[JudgeForecast]) -> Duration:
+def _sum_of_times(plans: Collection[JudgePlan]) -> Duration:
     """Add up the times of runs that follow each other; None if none of them is known."""
-    known_times = [
-        forecast.time for forecast in forecasts if forecast.time.seconds is not None
-    ]
+    known_times = [plan.time for plan in plans if plan.time.seconds is not None]
     if not known_times:
-        return next(forecast.time for forecast in forecasts)
+        return next(plan.time for plan in plans)
     seconds = sum(time_of_run.seconds or 0.0 for time_of_run in known_times)
     runs = plural(len(known_times), "run")
     return Duration(seconds, f"{runs} one after the other, {known_times[0].why}")
