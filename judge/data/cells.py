@@ -11,6 +11,7 @@ import io
 import json
 import tokenize
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 _OPENING = ("[", "(", "{")
@@ -19,6 +20,14 @@ _VALUE_TOKENS = (tokenize.STRING, tokenize.NUMBER, tokenize.NAME)
 # Names that stand for a missing value: those of pandas, and `null` of JSON.
 _EMPTY_NAMES = ("nan", "NaN", "NA", "NaT", "null")
 # Functions of numpy around a value: `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`.
+# What Python's tokenizer and parser raise, the last two for a text that is nested too deeply.
+_PARSE_ERRORS = (
+    SyntaxError,
+    ValueError,
+    tokenize.TokenError,
+    RecursionError,
+    MemoryError,
+)
 _WRAPPERS = ("array", "float64", "float32", "int64", "int32", "bool_", "str_")
 
 
@@ -38,13 +47,7 @@ def packed_value(text: str) -> Any:
         with_commas = _with_commas(text.strip())
         tree = ast.parse(with_commas, mode="eval")
         value = _value(tree.body)
-    except (
-        SyntaxError,
-        ValueError,
-        tokenize.TokenError,
-        RecursionError,
-        MemoryError,
-    ) as error:
+    except _PARSE_ERRORS as error:
         raise NoValue(f"not a list in JSON: {not_json}") from error
     if not isinstance(value, list | dict):  # such as ('a'), which is a text in brackets
         raise NoValue("it is neither a list nor a mapping")
@@ -75,15 +78,9 @@ def _with_commas(text: str) -> str:
     """
     lines = text.split("\n")
     gaps: list[tuple[int, int]] = []
-    previous: tokenize.TokenInfo | None = None
-    for token in _tokens(text):
-        if (
-            previous is not None
-            and _ends_value(previous)
-            and _starts_value(token, previous)
-        ):
+    for previous, token in pairwise(_tokens(text)):
+        if _ends_value(previous) and _starts_value(token, previous):
             gaps.append(previous.end)
-        previous = token
     # From the end, because a comma shifts all positions after it.
     for row, column in reversed(gaps):
         line = lines[row - 1]
@@ -130,15 +127,11 @@ def _value(node: ast.expr) -> Any:
         case ast.Dict(keys=keys, values=values):
             pairs = zip(keys, values, strict=True)
             return {_key(key): _value(value) for key, value in pairs}
-        case ast.UnaryOp(
-            op=ast.USub(), operand=ast.Constant(value=int() | float() as number)
-        ):
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as number)):
             return -number
         case ast.Name(id=name) if name in _EMPTY_NAMES:
             return None
-        case ast.Call(
-            func=ast.Name(id=name) | ast.Attribute(attr=name), args=[wrapped]
-        ):
+        case ast.Call(ast.Name(name) | ast.Attribute(attr=name), args=[wrapped]):
             if name in _WRAPPERS:
                 return _value(wrapped)
     raise NoValue("it computes something")

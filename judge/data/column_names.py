@@ -51,30 +51,16 @@ REFERENCE_COLUMNS = (
     *("参照訳", "参考訳", "正解訳", "参照要約", "正解要約"),
     *("참조 번역", "참조번역", "참고 번역", "참고번역", "참조 요약", "참조요약"),
     *("参考译文", "标准译文", "参考摘要", "參考譯文"),
-    *(
-        "정답",
-        "모범 답안",
-        "모범답안",
-        "모범 답변",
-        "모범답변",
-        "기준 답변",
-        "참고 답변",
-    ),
+    *("정답", "모범 답안", "모범답안", "모범 답변", "모범답변"),
+    *("기준 답변", "참고 답변"),
     *("参考答案", "标准答案", "正确答案", "答案"),
     *("參考答案", "標準答案", "正確答案", "參考"),
 )
 """Columns that probably have the reference answer. They count only if they are mapped."""
 USUAL_NAMES = {
     "output": (
-        *(
-            "summary",
-            "answer",
-            "response",
-            "reply",
-            "prediction",
-            "hypothesis",
-            "generated",
-        ),
+        *("summary", "answer", "response", "reply"),
+        *("prediction", "hypothesis", "generated"),
         *("回答", "応答", "返信", "返答", "要約"),
         *("답변", "응답", "답장", "요약"),
         *("回复", "答复", "摘要"),
@@ -91,16 +77,8 @@ USUAL_NAMES = {
 """Columns that fill a field, if nothing else does and the data have only one of them."""
 COLUMN_GUESSES = {
     "output": (
-        *(
-            "summary",
-            "prediction",
-            "response",
-            "answer",
-            "generated",
-            "hypothesis",
-            "candidate",
-        ),
-        "text",
+        *("summary", "prediction", "response", "answer"),
+        *("generated", "hypothesis", "candidate", "text"),
         *("回答", "応答", "返信", "返答", "出力", "要約", "訳文", "文章"),
         *("답변", "응답", "답장", "회신", "출력", "요약", "번역문", "글"),
         *("回复", "答复", "输出", "摘要", "译文", "文本", "答案"),

@@ -55,12 +55,8 @@ def unrated(sample: Sample) -> Sample:
     return replace(sample, human={}, ratings={}, raters={}, withheld=())
 
 
-def _without(values: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {
-        criterion: value
-        for criterion, value in values.items()
-        if criterion not in names
-    }
+def _without(values: Mapping[str, T], excluded: Collection[str]) -> dict[str, T]:
+    return {name: value for name, value in values.items() if name not in excluded}
 
 
 def check(samples: Iterable[Sample], seen: Seen) -> None:

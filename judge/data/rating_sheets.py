@@ -320,17 +320,15 @@ def _without(text: str, names: Sequence[str]) -> Iterator[tuple[str, str]]:
 
     `relevance_anna` without `relevance` is `anna`.
     """
-    folded_text = text.casefold()
+    folded = text.casefold()
     for known_name in dict.fromkeys(names):
         folded_name = known_name.casefold()
         n_characters = len(known_name)
-        if folded_text == folded_name:
+        if folded == folded_name:
             yield "", known_name
-        elif folded_text.startswith(folded_name) and text[n_characters] in _SEPARATORS:
+        elif folded.startswith(folded_name) and text[n_characters] in _SEPARATORS:
             yield text[n_characters + 1 :].strip(), known_name
-        elif (
-            folded_text.endswith(folded_name) and text[-n_characters - 1] in _SEPARATORS
-        ):
+        elif folded.endswith(folded_name) and text[-n_characters - 1] in _SEPARATORS:
             yield text[: -n_characters - 1].strip(), known_name
 
 

@@ -247,9 +247,7 @@ def join_ratings(
             human[criterion] = fmean(vote_by_rater.values())
             all_raters = raters_by_criterion[criterion]
             if all_raters != ("",):  # a rater without a name is not listed
-                votes[criterion] = tuple(
-                    vote_by_rater.get(rater) for rater in all_raters
-                )
+                votes[criterion] = tuple(map(vote_by_rater.get, all_raters))
                 raters[criterion] = all_raters
         joined.append(replace(sample, human=human, ratings=votes, raters=raters))
     # The remaining votes are of texts that are not in the data.
@@ -309,18 +307,16 @@ def _number(rating: Rating, value_by_label: Mapping[str, float]) -> float:
 
 def _problem_of_unknown_text(rating: Rating, samples: Sequence[Sample]) -> str:
     """Say that the text of a rating is not in the data, and suggest a similar system or item."""
-    wrong = (
-        f"{rating.where}: no text of item {rating.item!r} and system {rating.system!r}"
-    )
+    rated_text = f"item {rating.item!r} and system {rating.system!r}"
+    wrong = f"{rating.where}: no text of {rated_text}"
     systems = [sample.system for sample in samples if sample.item == rating.item]
     if systems and rating.system:
         similar = difflib.get_close_matches(rating.system, systems, n=1)
         hint = f"; did you mean system {similar[0]!r}?" if similar else ""
         names = first_names(map(repr, dict.fromkeys(systems)), _MOST_NAMED)
         return f"{wrong} is in the data (it has this item by {names}){hint}"
-    known_texts = first_names(
-        [text_name(*sample.key) for sample in samples], _MOST_NAMED
-    )
+    text_names = [text_name(*sample.key) for sample in samples]
+    known_texts = first_names(text_names, _MOST_NAMED)
     items = {sample.item for sample in samples}
     similar_items = [
         item for item in sorted(items) if _is_same_number(item, rating.item)
@@ -346,12 +342,10 @@ def _differs_in_form(item: str, rated_item: str) -> bool:
     return item != rated_item and composed == unicodedata.normalize("NFC", rated_item)
 
 
-def _without_criteria(ratings: Mapping[str, T], names: Collection[str]) -> dict[str, T]:
-    return {
-        criterion: value
-        for criterion, value in ratings.items()
-        if criterion not in names
-    }
+def _without_criteria(
+    values: Mapping[str, T], excluded: Collection[str]
+) -> dict[str, T]:
+    return {name: value for name, value in values.items() if name not in excluded}
 
 
 def base_name(criterion: str) -> str:
@@ -401,9 +395,8 @@ def _votes_by_name(samples: Sequence[Sample]) -> dict[str, list[float]]:
     votes_by_name: dict[str, list[float]] = {}
     for sample in samples:
         for rating_name, mean_rating in sample.human.items():
-            votes = [
-                vote for vote in sample.ratings.get(rating_name, ()) if vote is not None
-            ]
+            all_votes = sample.ratings.get(rating_name, ())
+            votes = [vote for vote in all_votes if vote is not None]
             votes_by_name.setdefault(rating_name, []).extend(votes or [mean_rating])
     return votes_by_name
 

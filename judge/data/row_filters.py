@@ -18,9 +18,8 @@ Values = Mapping[str, Value | Sequence[Value]]
 Mapped = Mapping[str, str | Sequence[str]]
 """The data's column for each of ours; of people's ratings also several, one for each rater."""
 _MOST_NAMED = 10  # values of a column in a message
-_MOST_REMEMBERED = (
-    1_000  # values of a column, so that a column of texts does not fill the memory
-)
+# Values of a column, so that a column of texts does not fill the memory.
+_MOST_REMEMBERED = 1_000
 
 
 class RowFilter:

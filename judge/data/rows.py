@@ -114,9 +114,12 @@ def _rows_of_files(data: str | PathLike[str]) -> Iterator[RawRow]:
         try:
             yield from read(path, file_name)
         except OSError as error:
-            raise DataError(
-                f"{file_name}: cannot be read: {error.strerror or error}"
-            ) from error
+            raise _unreadable(file_name, error) from error
+
+
+def _unreadable(path_name: str, error: OSError) -> DataError:
+    reason = error.strerror or error
+    return DataError(f"{path_name}: cannot be read: {reason}")
 
 
 def _rows_of_frame(frame: pd.DataFrame) -> Iterator[RawRow]:
@@ -156,9 +159,9 @@ def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
         elif isinstance(row, Sample | RawRow):
             yield row
         else:
-            advice = (
-                ': write {"output": TEXT} for each text' if isinstance(row, str) else ""
-            )
+            advice = ""
+            if isinstance(row, str):
+                advice = ': write {"output": TEXT} for each text'
             raise DataError(
                 f"{location} is {type_name(row)}, not a mapping or a Sample{advice}"
             )
@@ -167,9 +170,7 @@ def _rows_of_iterable(data: Iterable[Any]) -> Iterator[RawRow | Sample]:
 def _plain_cells(cells: Mapping[str, Any], location: str) -> dict[str, Any]:
     """Return the cells with Python's own values. Raises DataError for one nested too deeply."""
     try:
-        return {
-            column_name: _plain_value(value) for column_name, value in cells.items()
-        }
+        return {column: _plain_value(value) for column, value in cells.items()}
     except RecursionError:
         raise _too_deep(location) from None
 
@@ -204,10 +205,10 @@ def _lines(path: Path, file_name: str) -> Iterator[tuple[str, str]]:
             try:
                 yield location, line.decode(encoding)
             except UnicodeDecodeError as error:
+                in_excel = ""
                 # Excel's plain "CSV" is in the system's encoding, such as Shift_JIS.
-                in_excel = (
-                    " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
-                )
+                if path.suffix.lower() == ".csv":
+                    in_excel = " (in Excel: CSV UTF-8)"
                 raise DataError(
                     f"{location}: not UTF-8 at byte {error.start + 1}: save the file as UTF-8"
                     f"{in_excel}"
@@ -226,10 +227,8 @@ def parsed(text: str | bytes, location: str) -> Any:
         raise DataError(
             f"{location}: not JSON: {_problem(error)} at column {error.colno}"
         ) from error
-    except (
-        ValueError,
-        RecursionError,
-    ) as error:  # a number of 5,000 digits, a list 5,000 deep
+    # A number of 5,000 digits, a list 5,000 deep.
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{location}: not JSON: {error}") from error
 
 
@@ -526,9 +525,7 @@ def files(data: str | PathLike[str]) -> list[tuple[Path, str]]:
             return _files_of_pattern(path, path_name)
         raise DataError(f"{path_name}: no such file{nearby(path)}")
     except OSError as error:
-        raise DataError(
-            f"{path_name}: cannot be read: {error.strerror or error}"
-        ) from error
+        raise _unreadable(path_name, error) from error
 
 
 def _files_of_folder(folder: Path, folder_name: str) -> list[tuple[Path, str]]:
@@ -621,9 +618,7 @@ def content_hash(data: str | PathLike[str]) -> str:
             with path.open("rb") as file:
                 digests.append(hashlib.file_digest(file, "sha256").hexdigest())
         except OSError as error:
-            raise DataError(
-                f"{file_name}: cannot be read: {error.strerror or error}"
-            ) from error
+            raise _unreadable(file_name, error) from error
     if len(digests) == 1:
         # This is what sha256sum prints.
         return digests[0]

@@ -49,6 +49,9 @@ from judge.data.rows import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    DataRow = Mapping[str, Any] | RawRow | Sample
+    DataSource = str | PathLike[str] | pd.DataFrame | Iterable[DataRow]
+
 __all__ = [
     "FIELDS",
     "Mapped",
@@ -82,10 +85,7 @@ SYSTEM = "{system}"
 
 
 def load(
-    data: str
-    | PathLike[str]
-    | pd.DataFrame
-    | Iterable[Mapping[str, Any] | RawRow | Sample],
+    data: DataSource,
     *,
     mapping: Mapping[str, str | Sequence[str]] = {},
     systems: Sequence[str] = (),
@@ -102,10 +102,7 @@ def load(
 
 
 def stream(
-    data: str
-    | PathLike[str]
-    | pd.DataFrame
-    | Iterable[Mapping[str, Any] | RawRow | Sample],
+    data: DataSource,
     *,
     mapping: Mapping[str, str | Sequence[str]] = {},
     systems: Sequence[str] = (),
@@ -194,15 +191,13 @@ def _mappings_of_systems(mapping: Mapped, systems: Sequence[str]) -> list[Mapped
 
 def _mapping_of_system(mapping: Mapped, system: str) -> Mapped:
     """Return the mapping with the system's name for `{system}`."""
-    mapping_of_system: dict[str, str | Sequence[str]] = {}
+    renamed: dict[str, str | Sequence[str]] = {}
     for field, columns in mapping.items():
         if isinstance(columns, str):
-            mapping_of_system[field] = columns.replace(SYSTEM, system)
+            renamed[field] = columns.replace(SYSTEM, system)
         else:
-            mapping_of_system[field] = [
-                column.replace(SYSTEM, system) for column in columns
-            ]
-    return mapping_of_system
+            renamed[field] = [column.replace(SYSTEM, system) for column in columns]
+    return renamed
 
 
 def _raters_of_mapping(mapping: Mapped) -> dict[str, tuple[str, ...]]:
@@ -516,9 +511,8 @@ def _refuse_shared_scores(
         # Each system has a column of its own.
         if any(mapping.get(field, cell) != columns for mapping in mappings[1:]):
             continue
-        problem = _problem_of_shared_scores(
-            field, columns, systems, is_score=field in scores
-        )
+        is_score = field in scores
+        problem = _problem_of_shared_scores(field, columns, systems, is_score=is_score)
         raise DataError(f"{row.where}: {problem}")
 
 
@@ -583,9 +577,8 @@ def _check_complete(
             problems.append(f"{field!r} in the mapping: did you mean {intended!r}?")
     # A field under a misspelt name is not missing as well.
     mentioned = {*cells, *mapping, *intended_fields}
-    missing = [
-        field for field in _necessary_fields(cells, systems) if field not in mentioned
-    ]
+    necessary = _necessary_fields(cells, systems)
+    missing = [field for field in necessary if field not in mentioned]
     if missing:
         problems.append(_problem_of_missing(missing, cells))
     if problems:
@@ -620,9 +613,8 @@ def _required_columns(
 def _necessary_fields(
     cells: Mapping[str, Any], systems: Sequence[str]
 ) -> tuple[str, ...]:
-    if (
-        systems
-    ):  # in wide form the outputs are the systems' columns, and rows are numbered
+    # In wide form the outputs are the systems' columns, and rows are numbered.
+    if systems:
         return ()
     return ("item", "output") if "system" in cells else ("output",)
 
@@ -656,9 +648,8 @@ def _intended_field(key: str) -> str:
     if is_known or key.removesuffix("s") in FIELDS:
         return ""
     fields = (RATING,) if dot else FIELDS
-    cutoff = (
-        0.75 if dot else 0.85
-    )  # with a dot after it, a word is hardly anything else
+    # With a dot after it, a word is hardly anything else.
+    cutoff = 0.75 if dot else 0.85
     near = difflib.get_close_matches(word, fields, n=1, cutoff=cutoff)
     return near[0] + dot + criterion if near else ""
 
@@ -671,11 +662,8 @@ def _name(value: Any, field: str, location: str) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     # A bool is an int to Python, and no name.
-    if (
-        not isinstance(value, str | int)
-        or isinstance(value, bool)
-        or not str(value).strip()
-    ):
+    is_name = isinstance(value, str | int) and not isinstance(value, bool)
+    if not is_name or not str(value).strip():
         raise DataError(
             f"{location}: {field} is {type_name(value)}: give each {field} a name or a number"
         )

@@ -37,9 +37,7 @@ def split_sentences(
     pattern = re.compile(rf"[ \t]*(?:{any_mark})[ \t]*")  # "one <q> two"
     for sample in samples:
         source = None if sample.source is None else pattern.sub("\n", sample.source)
-        references = tuple(
-            pattern.sub("\n", reference) for reference in sample.references
-        )
+        references = tuple(pattern.sub("\n", text) for text in sample.references)
         output = pattern.sub("\n", sample.output)
         yield replace(sample, output=output, source=source, references=references)
 

@@ -62,13 +62,10 @@ def lower_is_better(texts: Sequence[JudgedText]) -> set[str]:
         for metric, value in text.scores.items():
             threshold = finite_number(text.own_columns.get(metric + _THRESHOLD))
             success = text.own_columns.get(metric + _SUCCESS)
+            if value is None or threshold is None or success is None:
+                continue
             # A score at the threshold passes either way, so it says nothing.
-            if (
-                value is None
-                or threshold is None
-                or value == threshold
-                or success is None
-            ):
+            if value == threshold:
                 continue
             group = higher if success == (value > threshold) else lower
             group.add(metric)

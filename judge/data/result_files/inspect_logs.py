@@ -35,11 +35,9 @@ def claims(opening: Opening) -> bool:
         return _HEADER in opening.members or _STARTED in opening.members
     log_object = opening.document
     evaluated = log_object.get("eval")
-    return (
-        isinstance(evaluated, Mapping)
-        and "task" in evaluated
-        and "version" in log_object
-    )
+    if not isinstance(evaluated, Mapping):
+        return False
+    return "task" in evaluated and "version" in log_object
 
 
 def read(opening: Opening) -> Iterator[JudgedText]:
@@ -124,10 +122,7 @@ def _resolved(value: Any, attachments: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [_resolved(part, attachments) for part in value]
     if isinstance(value, Mapping):
-        return {
-            field_name: _resolved(part, attachments)
-            for field_name, part in value.items()
-        }
+        return {key: _resolved(part, attachments) for key, part in value.items()}
     return value
 
 

@@ -114,11 +114,9 @@ def as_text(value: Any) -> str:
         return ""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(
-        isinstance(message, Mapping) for message in value
-    ):
+    if isinstance(value, list) and all(isinstance(part, Mapping) for part in value):
         with_role = len(value) > 1
-        return "\n\n".join(_message(message, with_role=with_role) for message in value)
+        return "\n\n".join(_message(part, with_role=with_role) for part in value)
     if isinstance(value, Mapping) and isinstance(value.get("content"), str | list):
         return as_text(value["content"])
     return str(value)
@@ -170,10 +168,9 @@ def rows_of_texts(
 def _column_name(criterion: str, texts: Sequence[JudgedText]) -> str:
     """Return the name of a criterion's column, with its scale if all scores are from 0 to 1."""
     values = [text.scores.get(criterion) for text in texts]
+    known_values = [value for value in values if value is not None]
     # A verdict has a scale of its own.
-    numbers = [
-        value for value in values if value is not None and not isinstance(value, bool)
-    ]
+    numbers = [value for value in known_values if not isinstance(value, bool)]
     is_from_0_to_1 = bool(numbers) and all(0 <= number <= 1 for number in numbers)
     return f"{criterion} (0-1)" if is_from_0_to_1 else criterion
 

@@ -27,11 +27,8 @@ def claims(opening: Opening) -> bool:
     """Return whether these are results."""
     summary = opening.document.get("results")
     if isinstance(summary, Mapping):
-        return (
-            "evalId" in opening.document
-            and "results" in summary
-            and "prompts" in summary
-        )
+        has_id = "evalId" in opening.document
+        return has_id and "results" in summary and "prompts" in summary
     return all(key in opening.first for key in _RESULT_KEYS)
 
 
