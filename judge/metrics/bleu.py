@@ -195,15 +195,11 @@ class CorpusBleu(Parts):
             if stats:
                 used.add(tokenizer)
                 left_out += len(system_samples) - len(stats)
+        lacking = "have no reference and are left out"
         notes: list[str | Note] = [
-            Note(
-                "bleu_corpus",
-                left_out,
-                len(samples),
-                "have no reference and are left out",
-            ),
+            Note("bleu_corpus", left_out, len(samples), lacking),
+            *self._notes_on_texts(samples, texts_by_tokenizer, used),
         ]
-        notes += self._notes_on_texts(samples, texts_by_tokenizer, used)
         parts = self._signature_parts(samples, used)
         return MetricResult(self._columns(parts), tuple(rows), tuple(notes))
 
@@ -294,10 +290,9 @@ class CorpusBleu(Parts):
         resampled: list[float] = []
         for _ in range(_RESAMPLES):
             drawn_texts = random.integers(text_count, size=text_count)
-            times_drawn = np.bincount(drawn_texts, minlength=text_count).astype(
-                np.float64
-            )
-            total_counts = times_drawn @ counts
+            times_drawn = np.bincount(drawn_texts, minlength=text_count)
+            # Shapes (texts) and (texts, counts). Floats, because BLAS multiplies only these.
+            total_counts = times_drawn.astype(np.float64) @ counts
             total = [int(count) for count in total_counts]
             if not _is_defined(total):
                 continue

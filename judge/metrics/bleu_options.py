@@ -78,9 +78,9 @@ def _scorer(tokenizer_name: str, *, lowercase: bool = False, max_order: int = 4)
             effective_order=True,
         )
     except (RuntimeError, ImportError) as error:
-        extra = (
-            "'textjudge[cjk]'" if tokenizer_name.endswith("-mecab") else "sentencepiece"
-        )
+        extra = "sentencepiece"
+        if tokenizer_name.endswith("-mecab"):
+            extra = "'textjudge[cjk]'"
         raise MissingExtra(
             f"the tokenizer {tokenizer_name} needs more packages: pip install {extra}"
         ) from error
@@ -178,9 +178,7 @@ class Settings(Tokens):
         """
         scorer = _scorer(tokenizer, lowercase=self.lowercase, max_order=self.max_order)
         readable_output = _readable(output, tokenizer)
-        readable_references = [
-            _readable(reference, tokenizer) for reference in references
-        ]
+        readable_references = [_readable(text, tokenizer) for text in references]
         score = scorer.sentence_score(readable_output, readable_references)
         return [score.sys_len, score.ref_len, *score.counts, *score.totals]
 

@@ -109,10 +109,8 @@ class Chrf(ReferenceMetric):
         words = [_words(text) for text in texts]
         character_matches = _matches(characters, group, rank, self.char_order)
         word_matches = _matches(words, group, rank, self.word_order)
-        shape = (
-            rank.max() + 1,
-            len(pairs),
-        )  # references × outputs, like all arrays here
+        # References × outputs, like all arrays here.
+        shape = (rank.max() + 1, len(pairs))
         precision = np.zeros(shape)
         recall = np.zeros(shape)
         used_orders = np.zeros(shape)

@@ -126,9 +126,10 @@ class Cider(WordMetric):
                 ngrams_of_item.update(self._counts(tokenizer_name, string))
             items_with_ngram.update(ngrams_of_item)
         items = len(references_by_item)
-        return {
-            ngram: math.log(items / count) for ngram, count in items_with_ngram.items()
-        }
+        idf: dict[Ngram, float] = {}
+        for ngram, count in items_with_ngram.items():
+            idf[ngram] = math.log(items / count)
+        return idf
 
     def _tokenizer_for(self, texts: Sequence[str]) -> str:
         return self.tokenizer or text.tokenizer_for(texts)

@@ -125,9 +125,7 @@ def missing_tokenizer_notes(used: Collection[str], strings: Iterable[str]) -> li
     ]
     if not lacking or "char" not in used:
         return []
-    beyond_ascii = [
-        string for string in {*strings} if text.is_mostly_beyond_ascii(string)
-    ]
+    beyond_ascii = list(filter(text.is_mostly_beyond_ascii, {*strings}))
     codes = {text.detect_language([string]) for string in beyond_ascii}
     notes: list[str] = []
     for language in lacking:
@@ -242,9 +240,8 @@ def by_references(
             rows[index] = failure(sample, column_name, reason.error, problem)
         else:
             provenance = Provenance(method="metric")
-            rows[index] = Score(
-                sample.item, sample.system, column_name, value, provenance
-            )
+            item, system = sample.key
+            rows[index] = Score(item, system, column_name, value, provenance)
     return tuple(rows[index] for index in range(len(samples)))
 
 
@@ -382,12 +379,15 @@ def values(metric: Metric, samples: Sequence[Sample]) -> Values:
 Parameters = ParamSpec("Parameters")
 
 
+Texts = Sequence[str]
+References = Sequence[str | Sequence[str]]
+"""One reference, or several, of each output."""
+
+
 def list_function(
     metric: Callable[Parameters, Metric],
     doc: str,
-) -> Callable[
-    Concatenate[Sequence[str], Sequence[str | Sequence[str]], Parameters], Values
-]:
+) -> Callable[Concatenate[Texts, References, Parameters], Values]:
     """Return the function of a one-column metric for lists of texts, with this docstring.
 
     The function takes the metric's options.
@@ -416,15 +416,12 @@ def list_function(
 
 def whole_number(option: str, value: Any, lowest: int, highest: int) -> int:
     """Return an option's value, an integer from `lowest` to `highest`, or raise ConfigError."""
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int)
-        or not lowest <= value <= highest
-    ):
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not lowest <= value <= highest:
         raise ConfigError(
             f"{option} must be a whole number from {lowest} to {highest}, not {value!r}"
         )
-    return value
+    return int(value)
 
 
 def number(option: str, value: Any, lowest: float, highest: float) -> float:
@@ -475,9 +472,7 @@ def choices_option(
     distinct = set(map(str, names))
     if len(distinct) < len(names):
         raise ConfigError(f"{expected}, not {value!r}")
-    return tuple(
-        choice_option(option, choice_name, known_choices) for choice_name in names
-    )
+    return tuple(choice_option(option, name, known_choices) for name in names)
 
 
 def tokenizer(option: str, value: Any) -> str | None:

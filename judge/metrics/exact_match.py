@@ -35,9 +35,7 @@ class ExactMatch(ReferenceMetric):
             def rate(output: str) -> float:
                 compared_output = self._compared(output)
                 if self.contains:
-                    matches = any(
-                        target in compared_output for target in compared_targets
-                    )
+                    matches = any(text in compared_output for text in compared_targets)
                 else:
                     matches = compared_output in compared_targets
                 return float(matches)

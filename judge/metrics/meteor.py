@@ -8,7 +8,7 @@ of the output matches the last one of the reference, as in NLTK; the papers mini
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -83,10 +83,8 @@ class Meteor(WordMetric):
                 words_of_targets = [words for words in map(tokenize, targets) if words]
                 if words_of_targets:
                     return words_of_targets
-                raise CannotScore(
-                    "NoTokens",
-                    f"its references have no words by the tokenizer {tokenizer}",
-                )
+                problem = f"its references have no words by the tokenizer {tokenizer}"
+                raise CannotScore("NoTokens", problem)
 
             def rate(output: str) -> float:
                 tokenizer = self.tokenizer or text.tokenizer_for([output, *targets])
@@ -164,17 +162,18 @@ def _align(
     output_words = dict(enumerate(words))
     reference_words = dict(enumerate(reference))
     pairs = _match_stage(output_words, reference_words, lambda word: (word,))
-    if (
-        stems
-    ):  # the remaining words are stems then, and NLTK looks up synonyms of the stems
-        output_words = {index: _stem(word) for index, word in output_words.items()}
-        reference_words = {
-            index: _stem(word) for index, word in reference_words.items()
-        }
+    # The remaining words are stems then, and NLTK looks up synonyms of the stems.
+    if stems:
+        output_words = _stemmed(output_words)
+        reference_words = _stemmed(reference_words)
         pairs += _match_stage(output_words, reference_words, lambda word: (word,))
     if synonyms:
         pairs += _match_stage(output_words, reference_words, _synonyms)
     return sorted(pairs)
+
+
+def _stemmed(words: Mapping[int, str]) -> dict[int, str]:
+    return {index: _stem(word) for index, word in words.items()}
 
 
 def _match_stage(

@@ -187,9 +187,8 @@ _metrics: Sequence[Metric]
 def _start_worker(metrics: Sequence[Metric]) -> None:
     global _metrics  # sent once, not with every part
     _metrics = metrics
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # the parent handles Ctrl-C and ends this process
+    # The parent handles Ctrl-C and ends this process.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def end_with_parent() -> None:
         from multiprocessing import parent_process

@@ -68,9 +68,8 @@ class Ter(ReferenceMetric):
             asian = self._has_asian_support(targets)
             used.add(_yes_or_no(asian))
             normalized = self._is_normalized(asian)
-            scorer = cached_scorer(
-                normalized, self.no_punct, asian, self.case_sensitive
-            )
+            no_punct = self.no_punct
+            scorer = cached_scorer(normalized, no_punct, asian, self.case_sensitive)
 
             def count_words(string: str) -> int:
                 tokenized = scorer.tokenizer(string.rstrip())
@@ -78,17 +77,13 @@ class Ter(ReferenceMetric):
 
             longest = max(map(count_words, targets))
             if not longest:
-                raise CannotScore(
-                    "NoReferenceWords",
-                    "its references have no words without punctuation",
-                )
+                problem = "its references have no words without punctuation"
+                raise CannotScore("NoReferenceWords", problem)
 
             def rate(output: str) -> float:
                 if count_words(output) * longest > _MOST_CELLS:
-                    raise CannotScore(
-                        "TextTooLong",
-                        "its texts have too many words for TER: shorten them",
-                    )
+                    problem = "its texts have too many words for TER: shorten them"
+                    raise CannotScore("TextTooLong", problem)
                 return float(scorer.sentence_score(output, targets).score)
 
             return rate

@@ -264,9 +264,9 @@ class IndexedSource:
                 continue
             longest = min(end - position, source_length - start)
             size = 2
-            while (
-                size < longest and words[position + size] == source_words[start + size]
-            ):
+            while size < longest:
+                if words[position + size] != source_words[start + size]:
+                    break
                 size += 1
             seen_end = start + size
             if size > best_size:
@@ -389,10 +389,8 @@ class Measure:
         doubled = doubled_words(output)
         cjk = _is_cjk(output)
         fragments: list[bool] = []
-        for raw, sentence_words in zip(
-            sentences.raw, sentences.word_lists, strict=True
-        ):
-            fragments.append(is_fragment(raw, sentence_words, cjk))
+        for raw, raw_words in zip(sentences.raw, sentences.word_lists, strict=True):
+            fragments.append(is_fragment(raw, raw_words, cjk))
         compared: dict[str, float | None] = {}
         if source:
             compared = _support(output, sentences, source)

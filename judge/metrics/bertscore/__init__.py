@@ -224,9 +224,9 @@ class Measured:
             trouble_by_text = {
                 text: troubles[text] or self.unfit.get(text) for text in job.texts
             }
-            usable_references = [
+            usable_references = tuple(
                 text for text in job.references if not trouble_by_text[text]
-            ]
+            )
             trouble = trouble_by_text[job.output]
             text_kind = "an output"
             if not usable_references and not trouble:
@@ -236,7 +236,7 @@ class Measured:
                 message = f"has {text_kind} {trouble.message}"
                 self.values[number] = replace(trouble, message=message)
                 continue
-            pair = Pair(job.output, tuple(usable_references))
+            pair = Pair(job.output, usable_references)
             usable[number] = pair
             longer = {text for text in pair.texts if lengths[text] > self.limit}
             if longer:
@@ -328,12 +328,12 @@ def _match_block(
     for number, pair in measured.usable(block, troubles, lengths).items():
         output = encoded_texts[pair.output]
         output_weights = weights_by_text[pair.output]
-        values = [
-            greedy_match(
-                output, output_weights, encoded_texts[text], weights_by_text[text]
-            )
-            for text in pair.references
-        ]
+        values: list[BertScoreValue] = []
+        for text in pair.references:
+            reference = encoded_texts[text]
+            reference_weights = weights_by_text[text]
+            value = greedy_match(output, output_weights, reference, reference_weights)
+            values.append(value)
         # A sum with NaN or infinity is not finite.
         is_finite = all(math.isfinite(sum(value)) for value in values)
         measured.values[number] = best_reference(values) if is_finite else _NOT_FINITE
@@ -358,11 +358,8 @@ def _trouble(
 
     The message follows `an output`.
     """
-    ids = [
-        token_id
-        for token_id in encoded.ids.tolist()
-        if token_id not in weights.weightless
-    ]
+    all_ids = encoded.ids.tolist()
+    ids = [token_id for token_id in all_ids if token_id not in weights.weightless]
     unknown_share = huggingface.unknown_share(ids, facts.unknown)
     unknown = languages.unknown_text(unknown_share, model)
     if unknown:
@@ -370,9 +367,8 @@ def _trouble(
     if total_weight > 0:
         return None
     if not ids or weights.frequencies is None:
-        return ModelError(
-            "NoTokens", "without words that the model's tokenizer knows: add words"
-        )
+        problem = "without words that the model's tokenizer knows: add words"
+        return ModelError("NoTokens", problem)
     documents = f"each of the {weights.documents:,} documents"
     if weights.documents == 1:
         documents = "the one document"
@@ -413,10 +409,10 @@ def _measure_with_package(
         tensors = scorer.score(outputs, references)
     precisions, recalls, fmeasures = (tensor.tolist() for tensor in tensors)
     for number, *parts in zip(usable, precisions, recalls, fmeasures, strict=True):
-        is_finite = all(map(math.isfinite, parts))
-        measured.values[number] = (
-            BertScoreValue(*parts) if is_finite else _NOT_FINITE_BY_PACKAGE
-        )
+        if all(map(math.isfinite, parts)):
+            measured.values[number] = BertScoreValue(*parts)
+        else:
+            measured.values[number] = _NOT_FINITE_BY_PACKAGE
 
 
 def _usable_by_tokenizer(
@@ -524,10 +520,8 @@ class BertScore(Options):
                 continue
             value = measured.values.get(number) or ModelError("EmptyOutput", _EMPTY)
             if isinstance(value, ModelError):
-                rows += [
-                    failure(sample, column, value.error, value.message)
-                    for column in COLUMNS
-                ]
+                for column in COLUMNS:
+                    rows.append(failure(sample, column, value.error, value.message))
             else:
                 is_long = number in measured.long
                 rows += self._scores(sample, value, measured, is_long)
@@ -640,9 +634,8 @@ def _columns(options: Options, measured: Measured, nrefs: str) -> tuple[Column, 
     texts.append(runtime(options))
     columns = []
     for column_name, letter in ((_F, "f"), (_P, "p"), (_R, "r")):
-        signature = Signature(
-            column_name, letter, *model, f"rescale={baseline}", *texts
-        )
+        parts = (letter, *model, f"rescale={baseline}", *texts)
+        signature = Signature(column_name, *parts)
         # Cosines have no lower end.
         columns.append(Column(column_name, "metric", signature, high=1.0))
     low = format_number(options.low)

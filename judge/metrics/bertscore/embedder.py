@@ -75,9 +75,8 @@ def windows(count: int, facts: TokenizerInfo) -> list[Window]:
         boundaries.append(n_prefix + middle)
     boundaries.append(n_prefix + count + n_suffix)
     all_windows: list[Window] = []
-    for start, (first_vector, last_vector) in zip(
-        starts, pairwise(boundaries), strict=True
-    ):
+    vector_ranges = pairwise(boundaries)
+    for start, (first_vector, last_vector) in zip(starts, vector_ranges, strict=True):
         stop = min(start + size, count)
         all_windows.append(Window(start, stop, first_vector, last_vector))
     return all_windows
@@ -158,19 +157,14 @@ class Embedder:
                 self._window_ids(ids_by_text[text], window) for text, window in batch
             ]
             batch_vectors = self._encoder.hidden(batch_ids)
-            for (text, window), window_vectors in zip(
-                batch, batch_vectors, strict=True
-            ):
+            for piece, window_vectors in zip(batch, batch_vectors, strict=True):
+                text, window = piece
                 if text not in vectors_by_text:
-                    n_tokens = len(ids_by_text[text])
                     _, dimensions = window_vectors.shape
-                    vectors_by_text[text] = np.empty(
-                        (n_tokens, dimensions), dtype=np.float32
-                    )
-                vectors = vectors_by_text[text]
-                vectors[window.first : window.last] = _unit_vectors(
-                    window_vectors, window
-                )
+                    shape = (len(ids_by_text[text]), dimensions)
+                    vectors_by_text[text] = np.empty(shape, dtype=np.float32)
+                unit_vectors = _unit_vectors(window_vectors, window)
+                vectors_by_text[text][window.first : window.last] = unit_vectors
                 windows_left[text] -= 1
             finished = [text for text, _ in batch if not windows_left[text]]
             self._count(finished)

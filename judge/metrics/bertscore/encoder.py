@@ -99,9 +99,8 @@ def facts(tokenizer: Any, config: Any) -> TokenizerInfo:
 
 def _needs_space(tokenizer: Any, config: Any) -> bool:
     """Return whether a model expects a space before the first word and its tokenizer adds none."""
-    class_names = [
-        tokenizer_class.__name__ for tokenizer_class in type(tokenizer).__mro__
-    ]
+    classes = type(tokenizer).__mro__
+    class_names = [tokenizer_class.__name__ for tokenizer_class in classes]
     by_class = not _SPACED.isdisjoint(class_names)
     if not by_class and config.model_type not in _SPACED_MODELS:
         return False
@@ -173,9 +172,8 @@ class TorchEncoder:
 
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[npt.NDArray[np.float32]]:
         """Return the layer's output for texts read together, each of shape (tokens, dimensions)."""
-        (vectors,) = self._loaded.outputs(
-            ids, "last_hidden_state"
-        )  # texts × tokens × dimensions
+        # Of shape (texts, tokens, dimensions).
+        (vectors,) = self._loaded.outputs(ids, "last_hidden_state")
         # Padding follows the tokens of a shorter text.
         return [vectors[index, : len(text_ids)] for index, text_ids in enumerate(ids)]
 

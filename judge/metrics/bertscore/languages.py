@@ -71,9 +71,8 @@ def languages_of(model: Model) -> Languages:
     if model.name == DEFAULT or is_named_english:
         # A model with such a name may be of another language, as klue/roberta-large is of Korean.
         # Its vocabulary shows that.
-        scripts = _vocabulary_scripts(
-            model.folder, model.digest, _LEAST_SHARE_DESPITE_NAME
-        )
+        least_share = _LEAST_SHARE_DESPITE_NAME
+        scripts = _vocabulary_scripts(model.folder, model.digest, least_share)
         if scripts is None or scripts <= {"LATIN"}:
             return Languages(frozenset(("LATIN",)), english_only=True)
     return Languages(_vocabulary_scripts(model.folder, model.digest, _LEAST_SHARE))
@@ -183,9 +182,7 @@ def _foreign_texts(latin: Sequence[str], pairs: Iterable[Texts]) -> set[str]:
         language_of_all = text.latin_language("\n".join(latin))
         if language_of_all == "other":
             return set(latin)
-    foreign = {
-        string for string, language in language_by_text.items() if language == "other"
-    }
+    foreign = {string for string in latin if language_by_text[string] == "other"}
     for output, references in pairs:
         texts_of_pair = (output, *references)
         latin_texts = [string for string in texts_of_pair if string in language_by_text]
@@ -202,9 +199,8 @@ def unknown_text(share: float, model: Model) -> ModelError | None:
     """Return why a text has no value if the model does not know this share (0–1) of its tokens."""
     if share <= huggingface.MOST_UNKNOWN:
         return None
-    return _unknown_text(
-        f"of which {share:.0%} of the tokens are unknown to {model.name}"
-    )
+    problem = f"of which {share:.0%} of the tokens are unknown to {model.name}"
+    return _unknown_text(problem)
 
 
 def check_words(model: Model, pairs: Iterable[Texts]) -> None:

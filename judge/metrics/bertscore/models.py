@@ -153,10 +153,10 @@ def resolve(options: Options, cache: Path | None) -> Model:
         )
     last_layer = _layer_count(files.config())
     layer = options.layer
-    if layer is None:
-        layer = (
-            last_layer if options.model is None else default_layers().get(options.model)
-        )
+    if layer is None and options.model is not None:
+        layer = default_layers().get(options.model)
+    elif layer is None:
+        layer = last_layer
     if layer is None:
         last = last_layer or "its last"
         raise ConfigError(
@@ -208,16 +208,11 @@ def _package_table(table: str) -> dict[str, Any]:
     for node in tree.body:
         match node:
             # model2layers = {"bert-base-uncased": 9, …}
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Dict() as entries
-            ) if name == table:
+            case ast.Assign([ast.Name(name)], ast.Dict() as entries) if name == table:
                 return dict(ast.literal_eval(entries))
             # lang2model.update({"en": "roberta-large", …})
             case ast.Expr(
-                ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=name), attr="update"),
-                    args=[entries],
-                )
+                ast.Call(ast.Attribute(ast.Name(name), "update"), [entries])
             ) if name == table:
                 return dict(ast.literal_eval(entries))
     return {}

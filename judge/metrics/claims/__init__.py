@@ -251,7 +251,10 @@ class Claims(BaseMetric):
             f"have more than {self.most} claims, of which {self.most} count, spread evenly: "
             "raise claims.most"
         )
-        unplaced = "lack words that a claim quotes from them; such claims are not marked in the text"
+        unplaced = (
+            "lack words that a claim quotes from them; "
+            "such claims are not marked in the text"
+        )
         text_count = len(claims_of_texts)
         return (
             Note("claims", with_too_many, text_count, too_many),

@@ -47,14 +47,10 @@ def entailment_label(
     if label is not None:
         matches = _classes_called(str(label), labels)
     else:
-        plain_names = {
-            number: _plain_name(class_name) for number, class_name in labels.items()
-        }
+        plain_names = {number: _plain_name(name) for number, name in labels.items()}
         if len(labels) == 1 or plain_names == {0: "0", 1: "1"}:
             return max(labels)
-        matches = [
-            number for number, name in plain_names.items() if name in _ENTAILMENT
-        ]
+        matches = [number for number in labels if plain_names[number] in _ENTAILMENT]
     # A wrong guess would reverse every score unnoticed, so several matches are none (decision 88).
     return matches[0] if len(matches) == 1 else None
 
@@ -62,9 +58,7 @@ def entailment_label(
 def _classes_called(label: str, labels: Mapping[int, str]) -> list[int]:
     """Return the numbers of the classes with a name, or else the class with this number."""
     lowered = label.lower()
-    matches = [
-        number for number, class_name in labels.items() if class_name.lower() == lowered
-    ]
+    matches = [number for number in labels if labels[number].lower() == lowered]
     return matches or [number for number in labels if str(number) == label]
 
 
@@ -98,9 +92,7 @@ class CrossEncoder:
         index = entailment_label(labels, self.label)
         if index is None:
             in_order = sorted(labels.items())
-            listed = ", ".join(
-                f"{number} {class_name!r}" for number, class_name in in_order
-            )
+            listed = ", ".join(f"{number} {name!r}" for number, name in in_order)
             raise self.files.error(
                 f"its labels are {listed}: set {self.files.who}.label to the one that means that "
                 "the text entails the claim"
@@ -119,9 +111,7 @@ class CrossEncoder:
             count = config.get("num_labels") or 2
             numbered = {number: f"LABEL_{number}" for number in range(count)}
             names = config.get("id2label") or numbered
-            return {
-                int(number): str(class_name) for number, class_name in names.items()
-            }
+            return {int(number): str(name) for number, name in names.items()}
         except (AttributeError, TypeError, ValueError) as error:
             raise self.files.error(
                 "its id2label in config.json is no mapping of numbers to names"
@@ -130,9 +120,8 @@ class CrossEncoder:
     @cached_property
     def model(self) -> huggingface.LoadedModel:
         """The loaded model. Raises ConfigError."""
-        return huggingface.load_on(
-            self.files, "AutoModelForSequenceClassification", self.device
-        )
+        model_class = "AutoModelForSequenceClassification"
+        return huggingface.load_on(self.files, model_class, self.device)
 
     def verify(
         self, jobs: Sequence[tuple[str, tuple[str, ...]]]
@@ -174,9 +163,8 @@ class CrossEncoder:
             readable = [
                 windows for windows in windows_of_pairs if isinstance(windows, list)
             ]
-            logits = iter(
-                self.model.window_outputs(readable, self.batch_tokens, "logits")
-            )
+            outputs = self.model.window_outputs(readable, self.batch_tokens, "logits")
+            logits = iter(outputs)
             for windows in windows_of_pairs:
                 if isinstance(windows, ModelError):
                     values.append(windows)
@@ -195,11 +183,10 @@ class CrossEncoder:
         text = normalization.whole(text).strip()
         claim = normalization.whole(claim).strip()
         claim_size = len(pair_tokenizer.ids(claim))
-        if claim_size > room // 2:
-            return ModelError(
-                "ClaimTooLong",
-                f"a claim has {claim_size} tokens, the model takes {room // 2}",
-            )
+        claim_limit = room // 2
+        if claim_size > claim_limit:
+            problem = f"a claim has {claim_size} tokens, the model takes {claim_limit}"
+            return ModelError("ClaimTooLong", problem)
         text_size = min(self.window, room - claim_size)
         # A third overlaps, so that no sentence is only read in two halves (decision 88).
         overlap = text_size // 3
@@ -207,9 +194,8 @@ class CrossEncoder:
         both = (text, claim)
         windows = list(pair_tokenizer.windows(both, 0, size=size, overlap=overlap))
         for index, text_kind in enumerate(("text", "claim")):
-            unreadable = self._why_unreadable(
-                text_kind, _ids_of_sequence(windows, index)
-            )
+            ids = _ids_of_sequence(windows, index)
+            unreadable = self._why_unreadable(text_kind, ids)
             if unreadable:
                 return unreadable
         return windows
@@ -217,18 +203,13 @@ class CrossEncoder:
     def _why_unreadable(self, text_kind: str, ids: Sequence[int]) -> ModelError | None:
         """Return why the model cannot read the tokens of a text or a claim, None if it can."""
         if not ids:
-            return ModelError(
-                "NoTokens",
-                f"a {text_kind} has no words that the model's tokenizer knows",
-            )
+            problem = f"a {text_kind} has no words that the model's tokenizer knows"
+            return ModelError("NoTokens", problem)
         unknown = huggingface.unknown_share(ids, self.model.tokenizer.unk_token_id)
         if unknown <= huggingface.MOST_UNKNOWN:
             return None
-        advice = "use a model of the language"
-        message = (
-            f"{self.files.name} does not know the words of a {text_kind}: {advice}"
-        )
-        return ModelError("UnknownText", message)
+        problem = f"{self.files.name} does not know the words of a {text_kind}"
+        return ModelError("UnknownText", f"{problem}: use a model of the language")
 
     def _probability(
         self,
@@ -239,9 +220,8 @@ class CrossEncoder:
 
         logits = np.array([row for (row,) in windows])  # windows × classes
         index = self._index
-        if (
-            logits.shape[1] == 1
-        ):  # the sigmoid of a single logit is its softmax beside a logit of 0
+        # The sigmoid of a single logit is its softmax beside a logit of 0.
+        if logits.shape[1] == 1:
             logits = np.hstack([np.zeros_like(logits), logits])
             index = 1
         # Softmax; without the maximum, large logits would overflow.

@@ -163,10 +163,8 @@ def read_probabilities(reply: str, count: int) -> str:
         probabilities[number] = float(value)
     missing = [number for number in expected if number not in probabilities]
     if missing:
-        raise ParseError(
-            f"the reply rates {len(probabilities)} of {count} claims, not claim {missing[0]}",
-            reply,
-        )
+        problem = f"{len(probabilities)} of {count} claims, not claim {missing[0]}"
+        raise ParseError(f"the reply rates {problem}", reply)
     return json.dumps([probabilities[number] for number in expected])
 
 

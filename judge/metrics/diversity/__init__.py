@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, Unpack
 
 from judge.core.errors import ConfigError, DataError
 from judge.core.format import plural
@@ -70,10 +70,16 @@ def _orders_option(option: str, value: Any) -> tuple[int, ...]:
     for number in numbers:
         whole_number(option, number, 1, HIGHEST_ORDER)
     if not numbers or len(set(numbers)) < len(numbers):
-        raise ConfigError(
-            f"{option} must be one or more different numbers, not {value!r}"
-        )
+        expected = "one or more different numbers"
+        raise ConfigError(f"{option} must be {expected}, not {value!r}")
     return numbers
+
+
+def _bleu_column(
+    column_name: str, *signed: str, better: Literal["lower", ""]
+) -> Column:
+    signature = Signature(column_name, *signed)
+    return Column(column_name, "metric", signature, low=0.0, high=100.0, better=better)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,9 +177,8 @@ def _share(texts: Corpus, distinct_counts: Sequence[int], n: int, per: str) -> f
     ngrams.check_texts(texts)
     total = int(totals(texts.lengths, n).sum())
     if not total:
-        raise CannotScore(
-            "NoNgram", f"no text has {n} tokens: there is no {n}-gram to count"
-        )
+        problem = f"no text has {n} tokens: there is no {n}-gram to count"
+        raise CannotScore("NoNgram", problem)
     divisor = total if per == "ngrams" else len(texts.ids)
     return distinct_counts[n - 1] / divisor
 
@@ -216,18 +221,14 @@ class SelfBleu(DiversitySettings):
                 rows.append(ngrams.failure(system, _SELF_BLEU, error))
                 continue
             count = grouped.text_count
-            rows.append(
-                ngrams.value(system, _SELF_BLEU, mean, n=count, note=grouped.note)
-            )
+            row = ngrams.value(system, _SELF_BLEU, mean, n=count, note=grouped.note)
+            rows.append(row)
         parts = ["system"]
         if self.groups == "source":
             parts.append("groups=source")
         tokenizers = [system_cut.name for system_cut in cuts.values()]
         parts += self.signed_options(tokenizers)
-        signature = Signature(_SELF_BLEU, *parts)
-        column = Column(
-            _SELF_BLEU, "metric", signature, low=0.0, high=100.0, better="lower"
-        )
+        column = _bleu_column(_SELF_BLEU, *parts, better="lower")
         effect = "each counts 0, which makes the system look more diverse"
         notes = ngrams.notes(_SELF_BLEU, cuts, effect)
         notes += ngrams.unequal_counts_note(_SELF_BLEU, rows)
@@ -359,24 +360,19 @@ class SourceBleu(DiversitySettings):
         tokenizers: set[str] = set()
         for sample in samples:
             if sample.source is None or not sample.source.strip():
-                rows.append(
-                    failure(sample, _SOURCE_BLEU, "NoSource", lacks_source(sample))
-                )
+                problem = lacks_source(sample)
+                rows.append(failure(sample, _SOURCE_BLEU, "NoSource", problem))
                 continue
             tokenizer = self.tokenizer_for([sample.source])
             tokenizers.add(tokenizer)
             counts = self.counts(sample.output, [sample.source], tokenizer)
             bleu = self.bleu(counts)
             provenance = Provenance("metric")
-            rows.append(
-                Score(sample.item, sample.system, _SOURCE_BLEU, bleu, provenance)
-            )
+            item, system = sample.key
+            rows.append(Score(item, system, _SOURCE_BLEU, bleu, provenance))
         signed_options = self.signed_options(sorted(tokenizers))
-        signature = Signature(_SOURCE_BLEU, "sentence", *signed_options)
         # Neither end is better: a paraphrase should be low, a correction high.
-        column = Column(
-            _SOURCE_BLEU, "metric", signature, low=0.0, high=100.0, better=""
-        )
+        column = _bleu_column(_SOURCE_BLEU, "sentence", *signed_options, better="")
         return MetricResult((column,), tuple(rows), self._notes(samples, tokenizers))
 
     def _notes(
@@ -461,10 +457,9 @@ class PairwiseBleu(DiversitySettings):
                 rows += [ngrams.failure(system, column, error) for column in _NAMES]
                 continue
             count = grouped.text_count
+            note = grouped.note
             for column, bleu in zip(_NAMES, values_of_system, strict=True):
-                rows.append(
-                    ngrams.value(system, column, bleu, n=count, note=grouped.note)
-                )
+                rows.append(ngrams.value(system, column, bleu, n=count, note=note))
         notes = ngrams.notes(_NAMES[0], cuts, "each of their pairs counts 0")
         # Each system's data choose its groups, unless the option `groups` does.
         grouping = "+".join(sorted(kinds)) or self.groups or "system"
@@ -472,19 +467,8 @@ class PairwiseBleu(DiversitySettings):
         signed_options = self.signed_options(tokenizers)
         columns: list[Column] = []
         for column_name, form in zip(_NAMES, ("mean", "pooled"), strict=True):
-            signature = Signature(
-                column_name, form, f"groups={grouping}", *signed_options
-            )
-            columns.append(
-                Column(
-                    column_name,
-                    "metric",
-                    signature,
-                    low=0.0,
-                    high=100.0,
-                    better="lower",
-                ),
-            )
+            parts = (form, f"groups={grouping}", *signed_options)
+            columns.append(_bleu_column(column_name, *parts, better="lower"))
         return MetricResult(tuple(columns), tuple(rows), notes)
 
 
@@ -534,9 +518,8 @@ class _GroupedTexts:
             grouping = f"within {sources} of two or more texts"
         parts = [grouping]
         if self.left_out:
-            parts.append(
-                f"{self.left_out:,} left out, because no other text has their source"
-            )
+            reason = "because no other text has their source"
+            parts.append(f"{self.left_out:,} left out, {reason}")
         blanks = ngrams.blank(self.cut.corpus)
         if blanks:
             parts.append(f"{blanks:,} without any token")
@@ -559,10 +542,8 @@ def _parts(texts: Corpus, groups: Sequence[Sequence[str]]) -> list[Corpus]:
     Raise CannotScore unless they can be compared.
     """
     if not groups:
-        raise CannotScore(
-            "NoSharedSource",
-            "no two texts share a source: leave out groups, or set it to system",
-        )
+        problem = "no two texts share a source: leave out groups, or set it to system"
+        raise CannotScore("NoSharedSource", problem)
     ngrams.check_texts(texts, least=2)
     parts: list[Corpus] = []
     first_text = 0
@@ -582,12 +563,8 @@ def _as_groups(texts: Sequence[str] | Sequence[Sequence[str]]) -> list[list[str]
 
     Raise DataError for a group of fewer than two texts.
     """
-    single = (
-        isinstance(texts, str)
-        or not texts
-        or any(isinstance(text, str) for text in texts)
-    )
-    if single:
+    has_texts = any(isinstance(entry, str) for entry in texts)
+    if not texts or isinstance(texts, str) or has_texts:
         return [text_list("texts", texts)]
     groups = [text_list("a group", group) for group in texts]
     for number, group in enumerate(groups, start=1):
@@ -663,10 +640,8 @@ def _compare_pairs(group: Corpus, settings: Settings) -> tuple[float, Ints]:
     import numpy as np
 
     text_count = len(group.lengths)
-    features = [
-        _feature_matrix(grams, text_count)
-        for grams in orders(group, settings.max_order)
-    ]
+    grams_by_order = orders(group, settings.max_order)
+    features = [_feature_matrix(grams, text_count) for grams in grams_by_order]
     sum_of_bleu = 0.0
     total_matches = np.zeros(settings.max_order, dtype=np.int64)
     # Compare blocks of outputs with all texts, because all pairs at once may exceed the memory.

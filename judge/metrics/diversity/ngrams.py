@@ -137,9 +137,8 @@ def failure(system: str, column: str, error: CannotScore) -> Failure:
     """Return the failure of a system's value."""
     label = f"system {system}" if system else "the system"
     message = f"{label}: {error}"
-    return Failure(
-        "", system, column, stage="metric", error=error.error, message=message
-    )
+    kind = error.error
+    return Failure("", system, column, stage="metric", error=kind, message=message)
 
 
 def check_texts(texts: Corpus, least: int = 1) -> None:
@@ -180,9 +179,8 @@ def notes(
     if counts:
         texts = plural(total_empty, "text")
         by_system = ", ".join(counts)
-        lines.append(
-            f"{metric_name}: {texts} without any token ({by_system}); {effect}"
-        )
+        problem = f"{texts} without any token ({by_system})"
+        lines.append(f"{metric_name}: {problem}; {effect}")
     lines += uncut
     lines += missing
     return tuple(lines)

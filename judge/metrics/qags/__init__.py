@@ -286,9 +286,8 @@ class Qags(BaseMetric):
             signed_similarity = similarities_of_answers.signature(similarity)
             parts += [f"similarity={signed_similarity}", f"judge {__version__}"]
             signature = Signature(column, *parts)
-            low = (
-                None if similarity == "bertscore" else 0.0
-            )  # a cosine has no lower end
+            # A cosine has no lower end.
+            low = None if similarity == "bertscore" else 0.0
             columns.append(Column(column, "metric", signature, low=low, high=1.0))
         return tuple(columns)
 
@@ -395,18 +394,16 @@ def _questions_and_answers(lines: Sequence[QagsLine]) -> str | None:
         return None
     entries: list[list[Any]] = []
     for line in lines:
+        asked = [line.theme, line.question]
         answers = [line.from_source, line.from_output]
-        entries.append(
-            [line.theme, line.question, *answers, line.similarity, line.left_out]
-        )
+        entries.append([*asked, *answers, line.similarity, line.left_out])
     return json.dumps({"qags": entries}, ensure_ascii=False)
 
 
 def _not_compared(similarity_name: str, counted: Sequence[QagsLine]) -> ModelError:
     """Return the error of an output with answers that have no similarity of this name."""
-    uncompared = next(
-        line for line in counted if similarity_name not in line.similarity
-    )
+    lacking = (line for line in counted if similarity_name not in line.similarity)
+    uncompared = next(lacking)
     answers = f"{uncompared.from_source!r}, {uncompared.from_output!r}"
     problem = f"has answers that {similarity_name} cannot compare: {answers}"
     return ModelError("NotCompared", f"{problem}; if not English, {UNKNOWN_ADVICE}")
@@ -419,18 +416,16 @@ def open_models(options: Qags) -> tuple[Questions, Answers]:
     are ignored except for its special tokens. Raise ConfigError for an unusable setting or model,
     MissingExtra for a missing package.
     """
-    huggingface.runtime(
-        "qags"
-    )  # reports missing packages before anything is downloaded
+    # Reports missing packages before anything is downloaded.
+    huggingface.runtime("qags")
     cache = options.context.cache
     generator_files = locate(GENERATOR, options.stages.questions, cache)
     reader_files = locate(READER, options.stages.answers, cache)
     # Options that are None have the defaults of the two classes.
     shared = _set_options(options, "device", "batch_tokens")
     shared["progress"] = options.context.progress
-    settings = _set_options(
-        options, "template", "beams", "question_tokens", "input_tokens"
-    )
+    names = ("template", "beams", "question_tokens", "input_tokens")
+    settings = _set_options(options, *names)
     generator = Generator(generator_files, **settings, **shared)
     reader = ExtractiveReader(reader_files, null=options.null is not False, **shared)
     return generator, reader

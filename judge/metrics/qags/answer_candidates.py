@@ -39,9 +39,8 @@ NOUNS = ("nouns", *TAGGERS)
 SPACY = "spacy:"
 _ENGLISH = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 _SPACED = ("ko", "kiwi")  # taggers for text with white space inside compounds
-_SHORT = (
-    20  # longest text, in characters, whose language may follow from the other texts
-)
+# The longest text, in characters, whose language may follow from the other texts.
+_SHORT = 20
 
 
 class Nouns:
@@ -55,9 +54,8 @@ class Nouns:
 
     def __init__(self, tool: str = "nouns", *, compounds: bool = True) -> None:
         if tool not in NOUNS and not tool.startswith(SPACY):
-            raise ConfigError(
-                unknown_name_message("themes", tool, [*NOUNS, f"{SPACY}MODEL"])
-            )
+            known = [*NOUNS, f"{SPACY}MODEL"]
+            raise ConfigError(unknown_name_message("themes", tool, known))
         self._tool = None if tool == "nouns" else tool
         self._english = _installed_english_finder()
         self._compounds = compounds
@@ -75,10 +73,9 @@ class Nouns:
             if not output.strip() or language != "en":
                 continue
             # A text that `themes` refuses needs no model.
-            if not text.is_mostly_beyond_ascii(output) and not is_other_language(
-                output
-            ):
-                raise MissingExtra(_no_english())
+            if text.is_mostly_beyond_ascii(output) or is_other_language(output):
+                continue
+            raise MissingExtra(_no_english())
 
     def themes(self, outputs: Sequence[str]) -> list[list[str] | ModelError]:
         """Return each text's themes in order of appearance, each once, ignoring case.
@@ -212,9 +209,9 @@ def is_other_language(passage: str) -> bool:
     words = [match[0].lower() for match in _WORD.finditer(passage)]
     if len(words) < _MIN_WORDS or not _COMMON_IN_ENGLISH.isdisjoint(words):
         return False
-    foreign = {
-        word for word in words if word in _COMMON_ELSEWHERE or not word.isascii()
-    }
+    distinct = set(words)
+    with_diacritic = {word for word in distinct if not word.isascii()}
+    foreign = with_diacritic | (distinct & _COMMON_ELSEWHERE)
     return len(foreign) > 1
 
 
@@ -295,9 +292,8 @@ def _continues_compound(
     if role_before == "time":  # 昨年七月, 午後3時; not 昨日東京, 今年3人
         if role in ("time", "suffix"):
             return True
-        return role in ("number", "amount") and bool(
-            _NUMBERED_TIME.match(cleaned, start)
-        )
+        is_numbered_time = _NUMBERED_TIME.match(cleaned, start) is not None
+        return role in ("number", "amount") and is_numbered_time
     if role in ("unit", "time"):  # 12月末; not 村民昨天
         return role_before in ("number", "amount", "unit", "prefix")
     return not (role in ("noun", "prefix") and role_before in ("unit", "amount"))

@@ -86,11 +86,9 @@ class ExtractiveReader:
                 "start_logits",
                 "end_logits",
             )
-            for (pair, windows), logits in zip(
-                windows_by_pair.items(), outputs, strict=True
-            ):
+            for pair, logits in zip(windows_by_pair, outputs, strict=True):
                 _, text = pair
-                answers[pair] = self._answer(text, windows, logits)
+                answers[pair] = self._answer(text, windows_by_pair[pair], logits)
             self.progress(len(answers), len(distinct))
         return [answers[pair] for pair in pairs]
 
@@ -105,10 +103,8 @@ class ExtractiveReader:
         size = self._question_size(question)
         limit = self._room // 2
         if size > limit:
-            return ModelError(
-                "QuestionTooLong",
-                f"the question has {size} tokens, the reader takes {limit}",
-            )
+            problem = f"the question has {size} tokens, the reader takes {limit}"
+            return ModelError("QuestionTooLong", problem)
         return None
 
     @cached_property
@@ -175,9 +171,8 @@ class ExtractiveReader:
 def _allowed_tokens(text: str, window: Any) -> list[bool]:
     """Return which tokens may begin or end an answer: the text's, except white space."""
     allowed: list[bool] = []
-    for sequence, (start, stop) in zip(
-        window.sequence_ids, window.offsets, strict=True
-    ):
+    tokens = zip(window.sequence_ids, window.offsets, strict=True)
+    for sequence, (start, stop) in tokens:
         # The question is sequence 0, the text sequence 1; special tokens have none.
         is_of_text = sequence == 1
         allowed.append(is_of_text and bool(text[start:stop].strip()))

@@ -159,9 +159,8 @@ def themes(reply: str, output: str, nothing: Sequence[str]) -> str:
         for theme in _themes_of(entry, folded_output):
             spelling_by_theme.setdefault(_folded(theme), _spelling(theme, output))
     if not spelling_by_theme:
-        raise ParseError(
-            f"nothing that the reply lists occurs in the text: {reply[:80]!r}", reply
-        )
+        problem = f"nothing that the reply lists occurs in the text: {reply[:80]!r}"
+        raise ParseError(problem, reply)
     in_order = sorted(spelling_by_theme, key=folded_output.find)
     return "\n".join(spelling_by_theme[theme] for theme in in_order)
 
@@ -171,10 +170,12 @@ def _themes_of(entry: str, folded_output: str) -> list[str]:
     whole = next(_occurring(entry, folded_output), "")
     if whole:
         return [whole]
-    parts = [
-        next(_occurring(part, folded_output), "") for part in _BETWEEN.split(entry)
-    ]
-    return [part for part in parts if part]
+    forms: list[str] = []
+    for part in _BETWEEN.split(entry):
+        fullest = next(_occurring(part, folded_output), "")
+        if fullest:
+            forms.append(fullest)
+    return forms
 
 
 def _spelling(theme: str, output: str) -> str:

@@ -109,9 +109,10 @@ class Similarities:
     def check(self, samples: Sequence[Sample]) -> None:
         """Raise ConfigError if BERTScore's model knows the words of no output and its source."""
         if self._bert:
-            compared = [
-                replace(sample, references=(sample.source or "",)) for sample in samples
-            ]
+            compared: list[Sample] = []
+            for sample in samples:
+                source = sample.source or ""
+                compared.append(replace(sample, references=(source,)))
             self._bert.check(compared)
 
     def compare(
@@ -302,9 +303,9 @@ def f1(first: str, second: str, cut: Callable[[str], list[str]] = str.split) -> 
 
 def chrf1(pairs: Sequence[Pair]) -> list[float]:
     """Return chrF1, 0–1, of normalised answers; if one is empty then, 1 if both are, else 0."""
-    normalised_pairs = [
-        (normalised(source), normalised(output)) for source, output in pairs
-    ]
+    normalised_pairs: list[Pair] = []
+    for source, output in pairs:
+        normalised_pairs.append((normalised(source), normalised(output)))
     with_both = [pair for pair in normalised_pairs if all(pair)]
     distinct = list(dict.fromkeys(with_both))
     sources = [source for source, _ in distinct]
@@ -566,10 +567,9 @@ def _outcome(
     if isinstance(themes, ModelError):
         return Outcome(trouble=themes)
     if not themes:
-        message = (
-            "has no themes (nouns, names, amounts) to ask about: it is not measured"
-        )
-        return Outcome(trouble=ModelError("NoThemes", message))
+        lacking = "has no themes (nouns, names, amounts) to ask about"
+        error = ModelError("NoThemes", f"{lacking}: it is not measured")
+        return Outcome(trouble=error)
     lines = tuple(line for line, _ in attempts)
     parts: list[str] = []
     if len(lines) < len(themes):

@@ -65,9 +65,8 @@ class Generator:
             template_id = digest[:8]
         sizes = f"beams={self.beams}|in={self.input_tokens}|out={self.question_tokens}"
         packages = huggingface.runtime("qags")
-        self.signature = (
-            f"{self.weights.signed}|{sizes}|template={template_id}|{packages}"
-        )
+        signed = self.weights.signed
+        self.signature = f"{signed}|{sizes}|template={template_id}|{packages}"
 
     @cached_property
     def _model(self) -> huggingface.LoadedModel:
@@ -110,9 +109,8 @@ class Generator:
         usable = [prompt for prompt in prompt_by_pair.values() if prompt is not None]
         distinct_prompts = list(dict.fromkeys(usable))
         reply_by_prompt = self._generate(distinct_prompts)
-        too_long = ModelError(
-            "NoQuestion", "the theme is too long for the generator's input"
-        )
+        problem = "the theme is too long for the generator's input"
+        too_long = ModelError("NoQuestion", problem)
         no_reply = ModelError("NoQuestion", "the generator wrote nothing")
         questions: dict[tuple[str, str], str | ModelError] = {}
         for pair, prompt in prompt_by_pair.items():
@@ -127,11 +125,10 @@ class Generator:
         """Return the model's input, cut around the theme; None if the theme alone is too long."""
         theme = self._split_special_tokens(theme)
         output = self._split_special_tokens(output)
-        config = self._model.network.config
-        model_limit = huggingface.limit(
-            self._model.tokenizer, config, usual=self.input_tokens
-        )
-        limit = min(self.input_tokens, model_limit)
+        model = self._model
+        config = model.network.config
+        usual = self.input_tokens
+        limit = min(usual, huggingface.limit(model.tokenizer, config, usual=usual))
 
         def fits(part: Excerpt) -> bool:
             filled = self._filled(theme, part)
@@ -175,13 +172,12 @@ class Generator:
             return {}
         prompt_ids = [self._ids(prompt) for prompt in prompts]
         lengths = [len(ids) for ids in prompt_ids]
-        batch_tokens = self.batch_tokens or max(
-            self._model.batch_tokens, _MIN_BATCH_TOKENS
-        )
+        default_tokens = max(self._model.batch_tokens, _MIN_BATCH_TOKENS)
+        batch_tokens = self.batch_tokens or default_tokens
         batch_size = batch_tokens // self.beams
         replies: dict[str, str] = {}
-        # Prompts of different lengths may share a batch: padding costs little, because the prompt is
-        # encoded once, and only the decoder runs for every token.
+        # Prompts of different lengths may share a batch: padding costs little, because the prompt
+        # is encoded once, and only the decoder runs for every token.
         for indices in huggingface.batches(lengths, batch_size, mixed=True):
             batch_prompts = [prompts[index] for index in indices]
             batch_ids = [prompt_ids[index] for index in indices]
@@ -203,6 +199,5 @@ class Generator:
             token_ids = model.network.generate(
                 input_ids=input_ids, attention_mask=attention_mask
             )
-            return list(
-                model.tokenizer.batch_decode(token_ids, skip_special_tokens=True)
-            )
+            replies = model.tokenizer.batch_decode(token_ids, skip_special_tokens=True)
+            return list(replies)

@@ -65,9 +65,8 @@ def _tagged_words(tagger_name: str, clean: str) -> Words:
     tagged: Words = []
     position = 0
     with LOCK:
-        analyse = (
-            import_module("rjieba").tag if tagger_name == "zh" else load(tagger.tool)
-        )
+        is_chinese = tagger_name == "zh"
+        analyse = import_module("rjieba").tag if is_chinese else load(tagger.tool)
         for piece in _PIECES.findall(clean):
             for surface, tags in analyse(piece):
                 role = tagger.role(surface, tags)
@@ -112,16 +111,8 @@ _NOUNS_OF_IPADIC = {"一般", "サ変接続", "形容動詞語幹", "固有名�
 _SUFFIXES_OF_IPADIC = {"一般", "人名", "地域", "サ変接続", "副詞可能"}
 # Nouns without a meaning of their own, such as the nominalizer `こと`
 _EMPTY_NOUNS = {
-    "こと",
-    "もの",
-    "とき",
-    "ところ",
-    "ため",
-    "よう",
-    "わけ",
-    "はず",
-    "つもり",
-    "うち",
+    *("こと", "もの", "とき", "ところ", "ため"),
+    *("よう", "わけ", "はず", "つもり", "うち"),
 }
 _ROLES_OF_SUDACHI_NOUNS: dict[str, Role] = {
     "普通名詞": "noun",

@@ -160,11 +160,8 @@ class Rouge(BaseMetric):
                 f"rouge.preset {self.preset} has its own tokenizer: omit rouge.tokenizer or the "
                 "preset"
             )
-        if self.preset == PLTRDY and (self.stopwords, self.alpha, self.beta) != (
-            None,
-            None,
-            None,
-        ):
+        without_preset = (self.stopwords, self.alpha, self.beta)
+        if self.preset == PLTRDY and without_preset != (None, None, None):
             raise ConfigError(
                 f"rouge.preset {PLTRDY} has no stopwords, alpha or beta: omit them or the preset"
             )
@@ -180,9 +177,8 @@ class Rouge(BaseMetric):
         unsupported = [f"rouge.{name}" for name in set_options]
         if self.multi not in (None, "best_f"):
             unsupported.append("rouge.multi")
-        other_kinds = [
-            kind for kind in self.kinds if kind.family not in ("n", "l", "lsum")
-        ]
+        families = ("n", "l", "lsum")
+        other_kinds = [kind for kind in self.kinds if kind.family not in families]
         unsupported += [f"the type {kind.name}" for kind in other_kinds]
         if unsupported:
             listed = ", ".join(unsupported)
@@ -232,9 +228,8 @@ class Rouge(BaseMetric):
         words: Any = self.stopwords
         if isinstance(self.stopwords, str | Path):
             words = _lines(self.stopwords, "stopwords")
-        if not isinstance(words, Collection) or not all(
-            isinstance(word, str) for word in words
-        ):
+        is_list = isinstance(words, Collection)
+        if not is_list or not all(isinstance(word, str) for word in words):
             raise ConfigError(
                 "rouge.stopwords must be a file with one word per line, or a list of words (in "
                 "YAML, quote no and on)"
@@ -251,11 +246,9 @@ class Rouge(BaseMetric):
                 f"rouge.exceptions need the stemmer of preset {SCRIPT}: set preset and stem, or "
                 "omit them"
             )
-        files = (
-            [self.exceptions]
-            if isinstance(self.exceptions, str | Path)
-            else self.exceptions
-        )
+        files = self.exceptions
+        if isinstance(files, str | Path):
+            files = [files]
         is_sequence = isinstance(files, Sequence)
         are_files = is_sequence and all(isinstance(file, str | Path) for file in files)
         if not are_files:
@@ -331,9 +324,8 @@ class Rouge(BaseMetric):
         references = [words.read(target) for target in targets]
         with_words = [reference for reference in references if reference.whole]
         if not with_words and not empty:
-            raise CannotScore(
-                "NoTokens", self._no_tokens(targets, words.rules.tokenizer)
-            )
+            problem = self._no_tokens(targets, words.rules.tokenizer)
+            raise CannotScore("NoTokens", problem)
         return references if self.script else with_words
 
     def _no_tokens(self, targets: Sequence[str], tokenizer: str) -> str:
@@ -344,9 +336,8 @@ class Rouge(BaseMetric):
             rules += " and the stopwords"
         has_any_token = any(map(text.tokens, targets))
         if tokenizer == "char" or not has_any_token:
-            advice = (
-                "there is nothing to compare; chrf compares punctuation and emoji too"
-            )
+            chrf_advice = "chrf compares punctuation and emoji too"
+            advice = f"there is nothing to compare; {chrf_advice}"
         elif self.preset:
             advice = "leave out the preset"
         else:
@@ -430,9 +421,8 @@ class Rouge(BaseMetric):
                 rows.append(failure(sample, column.name, scored.error, reason))
             else:
                 value = getattr(scored, _VALUES[column.value])
-                rows.append(
-                    Score(sample.item, sample.system, column.name, value, _METRIC)
-                )
+                item, system = sample.key
+                rows.append(Score(item, system, column.name, value, _METRIC))
         return rows
 
     def _note(self, compared: Collection[str]) -> Note:
@@ -442,14 +432,11 @@ class Rouge(BaseMetric):
         if self.script or self.package:
             some = sum(map(text.has_letter_beyond_ascii, compared))
             reader = f"the preset {SCRIPT}" if self.script else f"the package {PACKAGE}"
-            return replace(
-                note, some=some, text=f"have letters beyond a-z, which {reader} drops"
-            )
+            problem = f"have letters beyond a-z, which {reader} drops"
+            return replace(note, some=some, text=problem)
         if self.preset:
-            problem = (
-                f"are in a script that the preset {PLTRDY} does not split into words"
-            )
-            return replace(note, text=problem)
+            unsplit = f"the preset {PLTRDY} does not split into words"
+            return replace(note, text=f"are in a script that {unsplit}")
         return note
 
     def _column(
@@ -556,9 +543,9 @@ def score(
 def _failure(index: int, column_name: str, reason: CannotScore) -> Failure:
     """Return the failure of an output in a list."""
     message = f"output {index} {reason}"
-    return Failure(
-        str(index), "", column_name, stage="metric", error=reason.error, message=message
-    )
+    item = str(index)
+    kind = reason.error
+    return Failure(item, "", column_name, stage="metric", error=kind, message=message)
 
 
 def _digest(lines: Iterable[str]) -> str:

@@ -30,12 +30,10 @@ PLTRDY = "pltrdy"
 _WORD = re.compile("[A-Za-z0-9]+")
 _SURROGATES = range(0xD800, 0xE000)
 _CHARACTERS = 0x110000 - len(_SURROGATES)
-_LONGEST_UNSTEMMED = (
-    3  # characters; longer words are stemmed, as in rouge-score and ROUGE-1.5.5
-)
-_MOST_WORDS = (
-    200_000  # words of a vocabulary, then the next sample starts a new one: about 50 MB
-)
+# In characters. Longer words are stemmed, as in rouge-score and ROUGE-1.5.5.
+_LONGEST_UNSTEMMED = 3
+# Words of a vocabulary, about 50 MB. The next sample starts a new one then.
+_MOST_WORDS = 200_000
 _MOST_KEPT_TOKENS = 400_000  # tokens of cached texts and counts: about 100 MB
 
 
@@ -242,10 +240,8 @@ def length(first: str, second: str) -> int:
 
 def too_long(computation: str) -> CannotScore:
     """Return the error of texts for which a computation would take too long."""
-    return CannotScore(
-        "TextTooLong",
-        f"has texts too long for {computation}: shorten them or leave this type out",
-    )
+    advice = "shorten them or leave this type out"
+    return CannotScore("TextTooLong", f"has texts too long for {computation}: {advice}")
 
 
 def union_lcs(reference: Text, candidate: Text) -> int:
@@ -274,13 +270,12 @@ def union_words(reference: Text, candidate: Text) -> list[str]:
     in_union: list[str] = []
     for line in reference.lines:
         union = 0  # words of the sentence on its LCS with any sentence of the candidate, as bits
-        for candidate_line, positions in zip(
-            candidate.lines, candidate.positions, strict=True
-        ):
-            shared = [
-                (index, word) for index, word in enumerate(line) if word in positions
-            ]
-            rows = [(positions[word], 1 << index) for index, word in shared]
+        candidate_lines = zip(candidate.lines, candidate.positions, strict=True)
+        for candidate_line, positions in candidate_lines:
+            rows: list[tuple[int, int]] = []
+            for index, word in enumerate(line):
+                if word in positions:
+                    rows.append((positions[word], 1 << index))
             # Words that are in the union already cannot add to it.
             new_words = sum(bit for _, bit in rows) & ~union
             if new_words:

@@ -212,10 +212,9 @@ class Rouge155(Variant):
         return super().tally(kind, reference, output)
 
     def score(self, kind: Kind, tally: MatchCounts) -> RougeScore:
-        exact_recall = _share(tally.recall_hits, tally.recall_base, kind.weight)
-        exact_precision = _share(
-            tally.precision_hits, tally.precision_base, kind.weight
-        )
+        weight = kind.weight
+        exact_recall = _share(tally.recall_hits, tally.recall_base, weight)
+        exact_precision = _share(tally.precision_hits, tally.precision_base, weight)
         recall = round(exact_recall, _DECIMALS)
         precision = round(exact_precision, _DECIMALS)
         alpha = 0.5 if self.alpha is None else self.alpha
@@ -247,10 +246,12 @@ def _count_weighted_runs(weight: float, reference: Text, output: Text) -> MatchC
     hits = sum(hits_by_line, 0.0)
     # The printed recall has the weight twice, the choice of a reference has it once.
     weighted_length = sum(len(line) ** weight for line in reference.lines)
-    recall_base = weighted_length**weight
-    precision_base = len(output) ** weight
     return MatchCounts(
-        hits, recall_base, hits, precision_base, choice_base=weighted_length
+        recall_hits=hits,
+        recall_base=weighted_length**weight,
+        precision_hits=hits,
+        precision_base=len(output) ** weight,
+        choice_base=weighted_length,
     )
 
 
