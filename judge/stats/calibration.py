@@ -17,7 +17,14 @@ from judge.core.records import Column
 from judge.data import ledger
 from judge.stats.bootstrap import Bools, Floats
 from judge.stats.correlation import criterion
-from judge.stats.paired_differences import MOST, best_first, holm, pairs, row_of
+from judge.stats.paired_differences import (
+    MOST,
+    best_first,
+    holm,
+    pairs,
+    partly_scored,
+    row_of,
+)
 from judge.stats.powered_mean import MeanEstimator, Powered, powered, welch_test
 from judge.stats.ranks import Rank, leaders, rank_by_means
 from judge.stats.rating_scales import are_verdicts, votes_on
@@ -35,9 +42,8 @@ class Calibrated:
     """One judge's column on people's scale.
 
     `means` are by system, best first, and `differences` between systems, in the order of
-    `Comparison.differences`. The fields `ranks`, `best` and `against` are those of `Comparison`.
-    `partly_scored` is empty, because every system in `means` has enough rated items. `note`
-    explains what could not be estimated.
+    `Comparison.differences`. The fields `ranks`, `best`, `against` and `partly_scored` are those of
+    `Comparison`. `note` explains what could not be estimated.
     """
 
     column: str
@@ -252,7 +258,9 @@ def _estimated(
             values[system, 0] = mean.estimate.value
     order = best_first(values, column.better)
 
-    tested = pairs(order, row_of(table.systems, against))
+    # A mean over a few easy items must not lead (`Comparison.partly_scored`).
+    partly = partly_scored(data.scores)
+    tested = pairs(order, row_of(table.systems, against), partly=partly)
     # Beyond `MOST` systems only some pairs are tested, but the best was selected from all of them.
     n_tests = len(tested) if against else comb(len(order), 2)
     differences = _tested_differences(data, tested, n_tests)
@@ -263,9 +271,10 @@ def _estimated(
     ranks: tuple[Rank, ...] = ()
     if names:
         ranks = tuple(rank_by_means(names, values[order, 0], decided))
+    mostly_scored = [table.systems[row] for row in order if row not in partly]
     best: tuple[str, ...] = ()
     if differences and not against:
-        best = leaders(names, names, decided)
+        best = leaders(names, mostly_scored, decided)
     n_missing = len(tested) - len(differences)
     return Calibrated(
         column.name,
@@ -275,6 +284,7 @@ def _estimated(
         ranks=ranks,
         best=best,
         against=against,
+        partly_scored=tuple(table.systems[row] for row in order if row in partly),
     )
 
 

@@ -233,6 +233,22 @@ def test_the_bias_of_the_judge_is_removed() -> None:
         assert mean.estimate.method.endswith(", 270 more items judged")
 
 
+def test_a_calibrated_mean_of_few_items_leads_only_if_it_beats_the_others() -> None:
+    data = table(rated=20, items=60, systems=("few", "all"))
+    # `few` has scores for the first 20 items only, and on them people rate both systems alike.
+    ratings = {s.item: s.human for s in data.samples if s.system == "all"}
+    samples = tuple(replace(s, human=ratings[s.item]) for s in data.samples)
+    scores = tuple(
+        replace(score, value=score.value + (1.0 if int(score.item[1:]) < 20 else -1.0))
+        for score in data.scores
+        if score.system == "all" or int(score.item[1:]) < 20
+    )
+    result = only(calibrate(Table(samples, data.columns, scores)))
+    assert [each.system for each in result.means] == ["few", "all"]
+    assert result.partly_scored == ("few",)
+    assert result.best == ("all", "few")
+
+
 def test_several_differences_have_holms_correction() -> None:
     result = only(calibrate(table(systems=("x", "y", "z"))))
     assert [(each.system, each.other) for each in result.differences] == [
