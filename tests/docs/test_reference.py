@@ -67,7 +67,7 @@ ERRORS = "Errors"
 # Classes that users create. Of all other classes, users only read the fields.
 CREATED = {"Sample", "Scale", "ScriptedProvider"}
 
-# Names of which the reference has only the first paragraph of the docstring and a link to a page.
+# The reference has only the first paragraph of their docstring and a link to a page.
 SCORES = "[scores.parquet](results.md#scoresparquet) describes the fields."
 DESCRIBED = {
     "Criterion": "[Criteria](criteria.md#levels-examples-checklists) describes the fields.",
@@ -81,18 +81,6 @@ DESCRIBED = {
 
 # Members that only judge itself uses, or that users get more simply by another name.
 INTERNAL = {
-    "Criterion": {
-        "part",
-        "form",
-        "header_parts",
-        "prompt_parts",
-        "together",
-        "cites",
-        "layouts",
-        "needs",
-        "guarded",
-    },
-    "RunInfo": {"with_notes", "to_json", "provider", "base_url", "language_name"},
     "Result": {"scatters"},
     "Table": {"own_columns", "save", "files", "load", "rows", "column_scores", "to_frame"},
     "Signature": {"parse", "external", "is_external", "names", "without", "settings"},
@@ -100,8 +88,6 @@ INTERNAL = {
     "Column": {"share"},
     "Improvement": {"usable", "fails_more"},
     "Sample": {"source_item", "key", "texts", "digests"},
-    "Score": {"key"},
-    "Failure": {"key"},
     "ScriptedProvider": {"open", "complete"},
     "Progress": {"flying", "awaited", "unit", "measuring", "rate_limit"},
     "Estimate": {"times"},
@@ -187,6 +173,8 @@ def _entry(name: str, function: Any) -> Iterator[str]:
     if name in CREATED:
         yield f"```\n{_signature(f'judge.{name}', function, shared)}\n```"
     yield text
+    if name in DESCRIBED:
+        return
     if fields := [field for field in _fields(name, function) if f"`{field}`" not in text]:
         others = "Other fields: " if "`" in text else "Fields: "
         yield others + ", ".join(f"`{field}`" for field in fields) + "."
@@ -218,9 +206,8 @@ def _without_return(text: str) -> str:
 
 
 def _fields(name: str, function: type) -> list[str]:
-    """Return the fields of a class; an empty list if its signature or the linked page has them."""
-    described = {"Criterion", "Score", "Failure", "Provenance"}
-    if name in CREATED | described or not hasattr(function, "__match_args__"):
+    """Return the fields of a class; an empty list if its signature has them."""
+    if name in CREATED or not hasattr(function, "__match_args__"):
         return []
     internal = INTERNAL.get(name, set())
     return [field for field in inspect.signature(function).parameters if field not in internal]
