@@ -19,11 +19,15 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.format import first_names
-from judge.core.piece_spans import piece_spans
+from judge.core.pair_tokenizers import (
+    FastPairTokenizer,
+    PairTokenizer,
+    SlowPairTokenizer,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,9 +132,8 @@ class ModelFiles:
     def check_head(self, head: str, advice: str) -> None:
         """Raise ConfigError, with `advice`, for a model without this `head`."""
         architectures = self.config().get("architectures") or []
-        if architectures and not any(
-            head in str(architecture) for architecture in architectures
-        ):
+        has_head = any(head in str(architecture) for architecture in architectures)
+        if architectures and not has_head:
             raise self.error(f"it is a {architectures[0]}, {advice}")
 
     def error(self, why: str) -> ConfigError:
@@ -255,10 +258,8 @@ def cached_models() -> dict[str, Path]:
             snapshot_folder = model_folder / "snapshots" / revision
             if (snapshot_folder / "config.json").is_file():
                 # "models--facebook--bart-large" is facebook/bart-large.
-                model_name = model_folder.name.removeprefix("models--").replace(
-                    "--", "/"
-                )
-                models[model_name] = snapshot_folder
+                model_name = model_folder.name.removeprefix("models--")
+                models[model_name.replace("--", "/")] = snapshot_folder
     return models
 
 
@@ -331,9 +332,8 @@ def load_tokenizer(files: ModelFiles) -> Any:
         for package in _TOKENIZER_PACKAGES:
             if package in str(error):
                 raise missing(package.replace("_", "-"), files.who, "qags") from error
-        raise files.error(
-            f"its tokenizer cannot be loaded: {first_line(error)}"
-        ) from error
+        reason = first_line(error)
+        raise files.error(f"its tokenizer cannot be loaded: {reason}") from error
 
 
 def load(
@@ -365,9 +365,8 @@ def load(
             loaded = network_class.from_pretrained(str(files.folder), **load_options)
             network, loading_info = loaded
     except (*_LOAD_ERRORS, damaged_file) as error:
-        raise files.error(
-            f"its network cannot be loaded: {first_line(error)}"
-        ) from error
+        reason = first_line(error)
+        raise files.error(f"its network cannot be loaded: {reason}") from error
     tokenizer_size = len(tokenizer)
     network_size = getattr(network.config, "vocab_size", None) or 0
     # A network may have some spare rows, but a tokenizer of half its size lacks files.
@@ -463,9 +462,8 @@ class LoadedModel:
             ids = [window.ids for window in batch_windows]
             arrays = self.outputs(ids, *names, **more)
             for row, index in enumerate(batch):
-                outputs_by_window[index] = [
-                    array[row].astype(float) for array in arrays
-                ]
+                rows = [array[row].astype(float) for array in arrays]
+                outputs_by_window[index] = rows
         result = []
         first_row = 0
         for windows_of_pair in windows:
@@ -569,149 +567,6 @@ def backend(tokenizer: Any) -> Any:
     if not getattr(tokenizer, "is_fast", False):
         return None
     return getattr(tokenizer, "backend_tokenizer", None)
-
-
-class Window(Protocol):
-    """A pair of texts, or a part of one of them beside the other, as token ids with special tokens.
-
-    For each token, `type_ids` has the segment that the model sees, `sequence_ids` the text that the
-    token is from (0 or 1, None for a special token), and `offsets` its start and end in that text.
-    """
-
-    ids: list[int]
-    type_ids: list[int]
-    sequence_ids: list[int | None]
-    offsets: list[tuple[int, int]]
-
-
-class PairTokenizer(Protocol):
-    """Cuts texts into tokens. A [SEP] in a text is plain text, and no special token."""
-
-    def ids(self, text: str) -> list[int]:
-        """Return the token ids of one text, without special tokens."""
-
-    def windows(
-        self,
-        texts: tuple[str, str],
-        long: int,
-        *,
-        size: int,
-        overlap: int,
-    ) -> Sequence[Window]:
-        """Return a pair whose text of index `long` is read in overlapping windows.
-
-        `size` is the number of tokens of a window, including special tokens and the other text.
-        `overlap` is the number of tokens that neighbouring windows share.
-        """
-
-
-class FastPairTokenizer:
-    """A `PairTokenizer` by a tokenizer of the package `tokenizers`."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        tokenizer.encode_special_tokens = True
-
-    def ids(self, text: str) -> list[int]:
-        return list(self._tokenizer.encode(text, add_special_tokens=False).ids)
-
-    def windows(
-        self,
-        texts: tuple[str, str],
-        long: int,
-        *,
-        size: int,
-        overlap: int,
-    ) -> Sequence[Window]:
-        strategy = "only_second" if long else "only_first"
-        self._tokenizer.enable_truncation(size, stride=overlap, strategy=strategy)
-        first_window = self._tokenizer.encode(*texts)
-        self._tokenizer.no_truncation()
-        return [first_window, *first_window.overflowing]
-
-
-@dataclass(slots=True)
-class _SlowWindow:
-    ids: list[int]
-    type_ids: list[int]
-    sequence_ids: list[int | None]
-    offsets: list[tuple[int, int]]
-
-
-class SlowPairTokenizer:
-    """A `PairTokenizer` by a tokenizer in pure Python, such as BertJapaneseTokenizer with MeCab.
-
-    These do not return the positions of tokens, which `piece_spans` finds by the letters of pieces.
-    """
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-
-    def _pieces(self, text: str) -> list[str]:
-        pieces = self._tokenizer.tokenize(text, split_special_tokens=True)
-        # A piece of a text that looks like a special token must not become one.
-        special_tokens = {*self._tokenizer.all_special_tokens}
-        unknown = self._tokenizer.unk_token
-        return [unknown if piece in special_tokens else piece for piece in pieces]
-
-    def ids(self, text: str) -> list[int]:
-        return list(self._tokenizer.convert_tokens_to_ids(self._pieces(text)))
-
-    def windows(
-        self,
-        texts: tuple[str, str],
-        long: int,
-        *,
-        size: int,
-        overlap: int,
-    ) -> Sequence[Window]:
-        tokenizer = self._tokenizer
-        ids = [self.ids(text) for text in texts]
-        unknown = tokenizer.unk_token
-        spans = [piece_spans(text, self._pieces(text), unknown) for text in texts]
-        n_special = len(tokenizer.build_inputs_with_special_tokens([], []))
-        n_other = len(ids[1 - long])
-        room = max(1, size - n_special - n_other)
-        step = max(1, room - overlap)
-        windows = []
-        window_start = 0
-        while True:
-            cuts = [slice(None), slice(None)]
-            cuts[long] = slice(window_start, window_start + room)
-            windows.append(self._window(ids, spans, cuts))
-            if window_start + room >= len(ids[long]):
-                return windows
-            window_start += step
-
-    def _window(
-        self,
-        ids: Sequence[list[int]],
-        spans: Sequence[list[tuple[int, int]]],
-        cuts: Sequence[slice],
-    ) -> _SlowWindow:
-        first_ids = ids[0][cuts[0]]
-        second_ids = ids[1][cuts[1]]
-        type_ids = list(
-            self._tokenizer.create_token_type_ids_from_sequences(first_ids, second_ids)
-        )
-        window = _SlowWindow([], type_ids, [], [])
-        # -1 and -2 mark the positions of the two texts among the special tokens.
-        layout = self._tokenizer.build_inputs_with_special_tokens([-1], [-2])
-        for token in layout:
-            if token >= 0:
-                window.ids.append(token)
-                window.sequence_ids.append(None)
-                window.offsets.append((0, 0))
-                continue
-            sequence = -1 - token
-            ids_in_window = ids[sequence][cuts[sequence]]
-            window.ids.extend(ids_in_window)
-            window.sequence_ids.extend([sequence] * len(ids_in_window))
-            part_spans = spans[sequence][cuts[sequence]]
-            window.offsets.extend(part_spans)
-        return window
 
 
 MOST_UNKNOWN = 0.2

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import judge.metrics.qags as metric
-from judge.core import huggingface
+from judge.core import huggingface, pair_tokenizers
 from judge.core.errors import ConfigError, MissingExtra
 from judge.core.piece_spans import piece_spans
 from judge.metrics.base import MetricContext, ModelQuestion
@@ -663,7 +663,7 @@ def test_a_reader_without_token_offsets_answers_with_the_words_of_the_text(
 
 def test_windows_of_a_slow_tokenizer_contain_every_piece_in_order(japanese: str) -> None:
     tokenizer = transformers.AutoTokenizer.from_pretrained(japanese)
-    slow = huggingface.SlowPairTokenizer(tokenizer)
+    slow = pair_tokenizers.SlowPairTokenizer(tokenizer)
     windows = slow.windows((ASKED_IN_JAPANESE, JAPANESE), 1, size=24, overlap=4)
     assert len(windows) > 1
     read: list[int] = []
@@ -708,7 +708,7 @@ def test_pieces_are_aligned_with_the_text(
 def test_a_slow_tokenizer_cuts_the_same_windows_as_a_fast_one(bert: str) -> None:
     """The slow tokenizer has BERT's pieces without their offsets."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(bert)
-    fast = huggingface.FastPairTokenizer(tokenizer.backend_tokenizer)
+    fast = pair_tokenizers.FastPairTokenizer(tokenizer.backend_tokenizer)
 
     class Slow:
         unk_token, all_special_tokens = tokenizer.unk_token, tokenizer.all_special_tokens
@@ -726,7 +726,7 @@ def test_a_slow_tokenizer_cuts_the_same_windows_as_a_fast_one(bert: str) -> None
         def create_token_type_ids_from_sequences(a: list[int], b: list[int]) -> list[int]:
             return [0] * (len(a) + 2) + [1] * (len(b) + 1)
 
-    slow = huggingface.SlowPairTokenizer(Slow())
+    slow = pair_tokenizers.SlowPairTokenizer(Slow())
     for long in (0, 1):
         texts = (QUESTIONS[1], " ".join(TEXTS))[:: 1 if long else -1]
         by_slow, by_fast = (
