@@ -1,6 +1,7 @@
 """`RunConfig`: every option of a run, stated once, and the source of all interfaces."""
 
 from judge.config.option_list import Option, json_schema, run_options, run_schema
+from judge.config.option_types import Value, script_of, split
 from judge.config.run_config import (
     DEFAULT_CRITERIA,
     WITH_REASONS,
@@ -8,12 +9,9 @@ from judge.config.run_config import (
     Group,
     RankConfig,
     RunConfig,
-    Value,
     criterion_entries,
     load_config,
     resolve_value,
-    script_of,
-    split,
 )
 
 __all__ = [

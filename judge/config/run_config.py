@@ -19,6 +19,17 @@ from pydantic import (
     field_validator,
 )
 
+from judge.config.option_types import (
+    SCRIPTED,
+    ColumnMap,
+    Judges,
+    MetricOptions,
+    RowFilter,
+    ScoreColumns,
+    SentenceMarks,
+    script_of,
+    split,
+)
 from judge.config.refused_values import problem_of
 from judge.core import yaml_lines
 from judge.core.budget import LARGEST, Budget, parse_budget
@@ -27,7 +38,7 @@ from judge.core.errors import ConfigError
 from judge.core.generated_system import Systems, resolve_systems
 from judge.core.invalid_values import first_invalid_value
 from judge.core.messages import generate_command, option
-from judge.core.option_values import parse_assignments, parse_ends
+from judge.core.option_values import parse_ends
 from judge.core.records import ReplyKind
 from judge.core.request_options import (
     ExtraBody,
@@ -47,7 +58,6 @@ Other texts have no default.
 """
 WITH_REASONS: ReplyKind = "reason_then_score"
 """The reply that the option `reasons` asks for."""
-_SCRIPTED = "scripted/"
 _OPTION_PATHS = (
     "stopwords",
     "exceptions",
@@ -58,9 +68,6 @@ _OPTION_PATHS = (
     "answers",
 )
 """Options of metrics that may name a file or a folder."""
-
-
-Value = str | int | float | bool
 
 
 Command = Literal["run", "rank", "plan", "card", "diff", "test", "suite"]
@@ -102,7 +109,7 @@ class RunConfig(BaseModel):
     data: Path | None = _option(
         None, "Data", "Data file, folder of files, or pattern.", "DATA"
     )
-    map: dict[str, str | tuple[str, ...]] = _option(
+    map: ColumnMap = _option(
         {},
         "Data",
         "Columns of item, system, output, source, references or rating.NAME (one per rater).",
@@ -111,7 +118,7 @@ class RunConfig(BaseModel):
     systems: Systems = _option(
         (), "Data", "Columns that each hold the outputs of one system.", "COLUMN,..."
     )
-    where: dict[str, tuple[Value, ...]] = _option(
+    where: RowFilter = _option(
         {},
         "Data",
         "Only rows with one of these values in the column.",
@@ -140,7 +147,7 @@ class RunConfig(BaseModel):
         lacking=_UNRATED,
     )
     limit: int | None = _option(None, "Data", "Only the first N outputs.", "N", ge=1)
-    sentence_marks: tuple[str, ...] = _option(
+    sentence_marks: SentenceMarks = _option(
         (),
         "Data",
         "Sentence marks, such as <q>, to read as line breaks.",
@@ -148,7 +155,7 @@ class RunConfig(BaseModel):
         lacking=("test", "suite"),
     )
 
-    model: tuple[Judge, ...] = _option(
+    model: Judges = _option(
         (),
         "Judge",
         "Model that judges, such as gpt-5.4-mini; several are a panel.",
@@ -290,21 +297,21 @@ class RunConfig(BaseModel):
         "NAME,...",
         lacking=_RUNS_ONLY,
     )
-    set: dict[str, dict[str, Any]] = _option(
+    set: MetricOptions = _option(
         {},
         "Metrics",
         "Option of a metric, such as rouge.stem=false; repeatable.",
         "METRIC.OPTION=VALUE",
         lacking=("rank", *_RUNS_ONLY),
     )
-    score_columns: dict[str, Literal["higher", "lower"]] = _option(
+    score_columns: ScoreColumns = _option(
         {},
         "Metrics",
         "Columns with scores from elsewhere; COLUMN=lower if less is better.",
         "COLUMN,...",
         lacking=("rank", "card", "diff", "test"),
     )
-    judge_columns: dict[str, Literal["higher", "lower"]] = _option(
+    judge_columns: ScoreColumns = _option(
         {},
         "Scoring",
         "Columns with a judge's scores; COLUMN=lower if less is better.",
@@ -479,11 +486,9 @@ class RunConfig(BaseModel):
         refused = first_invalid_value(error)
         option_name, *inner = map(str, refused.path or ("",))
         in_file = option_name in location_by_key
-        location = (
-            f"{location_by_key[option_name]}{option_name}"
-            if in_file
-            else option(option_name)
-        )
+        location = option(option_name)
+        if in_file:
+            location = f"{location_by_key[option_name]}{option_name}"
         within = [path_part for path_part in inner if not path_part.isdigit()]
         message = problem_of(
             refused,
@@ -500,14 +505,11 @@ class RunConfig(BaseModel):
         # The name and the label are no settings of a run.
         names = judge.model_fields_set - {"name", "label"}
         shared_names = names & type(self).model_fields.keys()
-        all_settings = {
-            field_name: getattr(judge, field_name) for field_name in shared_names
-        }
-        own_settings = {
-            field_name: value
-            for field_name, value in all_settings.items()
-            if value is not None
-        }
+        own_settings: dict[str, Any] = {}
+        for setting_name in shared_names:
+            value = getattr(judge, setting_name)
+            if value is not None:
+                own_settings[setting_name] = value
         # A judge's own variable for its key replaces the run's command, too.
         if "key_env" in own_settings:
             own_settings.setdefault("key_command", None)
@@ -530,7 +532,7 @@ class RunConfig(BaseModel):
 
     @property
     def rating_source(self) -> Any:
-        """People's ratings: a file, in Python also a DataFrame or rows; None if the data has them."""
+        """People's ratings, in a file, a DataFrame or rows; None if the data has them."""
         return self.ratings if self._rating_rows is None else self._rating_rows
 
     def with_rating_rows(self, rows: Any) -> Self:
@@ -569,120 +571,14 @@ class RunConfig(BaseModel):
         return None if value == "auto" else value
 
     @field_validator(
-        "map", mode="before", json_schema_input_type=dict[str, str | list[str]]
-    )
-    @classmethod
-    def parse_map(cls, value: Any) -> Any:
-        """Accept `item=doc_id,output=summary`; a repeated field has several columns."""
-        if isinstance(value, str):
-            value = parse_assignments(value, "FIELD=COLUMN, such as output=summary")
-        if not isinstance(value, Mapping):
-            return value
-        mapping = {}
-        for field, names in value.items():
-            columns = tuple(names) if isinstance(names, list | tuple) else (names,)
-            if not columns or not all(
-                isinstance(column_name, str) and column_name for column_name in columns
-            ):
-                raise ValueError(f"{field!r}: write the name of a column")
-            if len({*columns}) < len(columns):
-                raise ValueError(f"{field!r}: a column is listed twice")
-            former, dot, criterion = str(field).partition(".")
-            if former == "human":
-                raise ValueError(
-                    f"{field!r}: people's ratings are called rating{dot}{criterion}"
-                )
-            if len(columns) > 1 and not str(field).startswith("rating."):
-                raise ValueError(
-                    f"{field!r}: name one column; only ratings (rating.CRITERION) may have "
-                    "several, one per rater"
-                )
-            mapping[field] = columns if len(columns) > 1 else columns[0]
-        return mapping
-
-    @field_validator(
-        "where", mode="before", json_schema_input_type=dict[str, Value | list[Value]]
-    )
-    @classmethod
-    def parse_where(cls, value: Any) -> Any:
-        """Accept `lang=ja,channel=email`; the values of a repeated column are alternatives."""
-        if isinstance(value, str):
-            value = parse_assignments(value, "COLUMN=VALUE, such as lang=ja")
-        if not isinstance(value, Mapping):
-            return value
-        alternatives: dict[Any, tuple[Any, ...]] = {}
-        for column, values in value.items():
-            several = isinstance(values, list | tuple | frozenset)
-            alternatives[column] = tuple(values) if several else (values,)
-        for column, values in alternatives.items():
-            if not values or not all(
-                isinstance(alternative, str | int | float) for alternative in values
-            ):
-                raise ValueError(
-                    f"{column!r}: write a value, such as lang: ja, or a list of values"
-                )
-        return alternatives
-
-    @field_validator(
-        "set", mode="before", json_schema_input_type=dict[str, dict[str, Any]]
-    )
-    @classmethod
-    def parse_metric_options(cls, value: Any) -> Any:
-        """Accept `rouge.stem=false`, whose value is YAML, and layers of options.
-
-        A later layer overrides single options.
-        """
-        merged: dict[str, Any] = {}
-        for layer in value if isinstance(value, list | tuple) else [value]:
-            options = layer
-            if isinstance(layer, str):
-                # `rouge.stem=false`
-                option_path, equals, text = layer.partition("=")
-                metric, dot, option_name = option_path.strip().partition(".")
-                if not (equals and dot and metric and option_name):
-                    raise ValueError(
-                        "write METRIC.OPTION=VALUE, such as rouge.stem=false"
-                    )
-                try:
-                    options = {metric: {option_name: yaml_lines.values(text)}}
-                except yaml_lines.Malformed:
-                    raise ValueError(
-                        "the value is not YAML; put quotes around a text"
-                    ) from None
-            if not isinstance(options, Mapping):
-                return layer
-            for metric, metric_options in options.items():
-                earlier_options = merged.get(metric)
-                if isinstance(earlier_options, dict) and isinstance(
-                    metric_options, dict
-                ):
-                    merged[metric] = {**earlier_options, **metric_options}
-                else:
-                    merged[metric] = metric_options
-        return merged
-
-    @field_validator(
         "criteria",
         mode="before",
         json_schema_input_type=str | dict[str, Any] | list[str | dict[str, Any]],
     )
     @classmethod
     def parse_criteria(cls, value: Any) -> Any:
-        """Accept names, files, sentences `NAME: QUESTION` and keys such as {name: ..., question: ...}."""
+        """Accept names, files, sentences `NAME: QUESTION`, and {name: ..., question: ...}."""
         return to_entries(value)
-
-    @field_validator(
-        "sentence_marks", mode="before", json_schema_input_type=str | list[str]
-    )
-    @classmethod
-    def parse_marks(cls, value: Any) -> Any:
-        """Accept `<q>,<n>`."""
-        marks = split(value) if isinstance(value, str) else value
-        if isinstance(marks, list | tuple) and not all(
-            isinstance(mark, str) and mark.strip() for mark in marks
-        ):
-            raise ValueError("write the marks, such as <q>")
-        return marks
 
     @field_validator("metrics", mode="before", json_schema_input_type=str | list[str])
     @classmethod
@@ -697,46 +593,6 @@ class RunConfig(BaseModel):
     def read_scale(cls, value: Any) -> Any:
         """Accept `1-5`, `0 to 1` and a list of two numbers."""
         return value if value is None else parse_ends(value)
-
-    @field_validator(
-        "score_columns",
-        "judge_columns",
-        mode="before",
-        json_schema_input_type=str | list[str] | dict[str, str],
-    )
-    @classmethod
-    def parse_score_columns(cls, value: Any) -> Any:
-        """Accept `comet,wer=lower` and a list of such columns; without =lower, higher is better."""
-        column_names = split(value) if isinstance(value, str) else value
-        if not isinstance(column_names, list | tuple):
-            return value
-        is_blank = isinstance(value, str) and not value.strip()
-        if is_blank or not all(
-            str(column_name).strip() for column_name in column_names
-        ):
-            raise ValueError("a name of a column is empty; write one such as helpful")
-        parts = [str(column_name).partition("=") for column_name in column_names]
-        better_by_name: dict[str, str] = {}
-        for column_name, equals, better in parts:
-            better_by_name[column_name.strip()] = better.strip() if equals else "higher"
-        return better_by_name
-
-    @field_validator(
-        "model", mode="before", json_schema_input_type=str | Judge | list[str | Judge]
-    )
-    @classmethod
-    def parse_model(cls, value: Any) -> Any:
-        """Accept one name, one mapping, or a list of either."""
-        judges = value if isinstance(value, list | tuple) else [value]
-        for judge in judges:
-            is_yaml = isinstance(judge, str) and Path(judge).suffix in (".yaml", ".yml")
-            if is_yaml and not judge.startswith(_SCRIPTED) and Path(judge).is_file():
-                raise ValueError(
-                    f"{judge} is a file; for replies that you wrote, write {_SCRIPTED}{judge}"
-                )
-        return tuple(
-            {"name": judge} if isinstance(judge, str) else judge for judge in judges
-        )
 
     @field_validator("budget", mode="before", json_schema_input_type=str)
     @classmethod
@@ -763,15 +619,13 @@ def _expand_reasons(options: dict[str, Any]) -> None:
     """Replace the option `reasons` by the `reply` that it is short for. Raises ConfigError."""
     reasons = options.pop("reasons", False)
     if not isinstance(reasons, bool):
-        raise ConfigError(
-            f"{option('reasons')}: write True or False, not {reasons!r:.100}"
-        )
+        problem = f"write True or False, not {reasons!r:.100}"
+        raise ConfigError(f"{option('reasons')}: {problem}")
     if not reasons:
         return
     if options.get("reply", WITH_REASONS) != WITH_REASONS:
-        raise ConfigError(
-            f"{option('reasons')} and {option('reply')}: give one of them"
-        )
+        both = f"{option('reasons')} and {option('reply')}"
+        raise ConfigError(f"{both}: give one of them")
     options["reply"] = WITH_REASONS
 
 
@@ -875,12 +729,7 @@ def _resolve_judge(model: Any, folder: Path) -> Any:
     if isinstance(model, dict) and isinstance(model.get("name"), str):
         return {**model, "name": _resolve_judge(model["name"], folder)}
     script = script_of(model) if isinstance(model, str) else None
-    return model if script is None else f"{_SCRIPTED}{folder / script}"
-
-
-def script_of(model: str) -> Path | None:
-    """Return the path of a scripted judge's replies, None for any other judge."""
-    return Path(model.removeprefix(_SCRIPTED)) if model.startswith(_SCRIPTED) else None
+    return model if script is None else f"{SCRIPTED}{folder / script}"
 
 
 def criterion_entries(*values: Any) -> list[str]:
@@ -893,9 +742,3 @@ def criterion_entries(*values: Any) -> list[str]:
         return [] if entries == ["none"] else entries
     except ValueError as error:
         raise ConfigError(f"{option('criteria')}: {error}") from None
-
-
-def split(text: str) -> list[str]:
-    """Split a comma-separated list; `none` is the empty list."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return [] if parts == ["none"] else parts
