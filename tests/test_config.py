@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import os
@@ -125,10 +126,11 @@ if TYPE_CHECKING:
 
 
 def test_typed_options_match_the_configuration() -> None:
-    """JUDGE_GOLDEN=write writes them."""
+    """JUDGE_GOLDEN=write writes them, and `ruff format` breaks their lines."""
     if os.environ.get("JUDGE_GOLDEN") == "write":
         TYPED.write_text(typed_options(), encoding="utf-8")
-    assert TYPED.read_text(encoding="utf-8") == typed_options()
+    typed = ast.parse(TYPED.read_text(encoding="utf-8"))
+    assert ast.unparse(typed) == ast.unparse(ast.parse(typed_options()))
 
 
 # Schemas
