@@ -54,11 +54,8 @@ def estimate_cost(
     config = prepared.config
     if items is not None and items < 1:
         raise ConfigError(f"{option('items', items)}: must be 1 or more")
-    if (
-        items is not None
-        and isinstance(config, RankConfig)
-        and config.pairs is not None
-    ):
+    has_fixed_pairs = isinstance(config, RankConfig) and config.pairs is not None
+    if items is not None and has_fixed_pairs:
         items_option = option("items")
         pairs_option = option("pairs")
         raise ConfigError(

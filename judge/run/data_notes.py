@@ -56,9 +56,9 @@ def _empty_texts(config: RunConfig, rows: Sequence[Sample]) -> Iterator[str]:
     if config.judge_columns and len(empty) == len(rows):
         return
     first_empty = empty[0]
-    first_location = first_empty.where or text_name(
-        first_empty.item, first_empty.system
-    )
+    first_location = first_empty.where
+    if not first_location:
+        first_location = text_name(first_empty.item, first_empty.system)
     counts = f"{len(empty):,} of {len(rows):,}"
     yield f"Empty texts are scored as such: {counts}, the first at {first_location}."
 

@@ -125,17 +125,14 @@ def _count(
     criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
     judgments: list[Judgment] = []
     for item in items:
-        of_item = []
+        judgments_of_item: list[Judgment] = []
         for sample, opponent in item:
-            judged_criteria = [
-                criterion
+            judgments_of_item += [
+                Judgment(sample, criterion, opponent)
                 for criterion in criteria
                 if is_wanted(prepared, sample, criterion)
             ]
-            of_item += [
-                Judgment(sample, criterion, opponent) for criterion in judged_criteria
-            ]
-        judgments += by_question(of_item)
+        judgments += by_question(judgments_of_item)
     settings = prepared.opened[name].settings
 
     def count(known: _KnownOfModel) -> _DryJudging:
@@ -393,10 +390,9 @@ class _DryJudging(Judging):
             line.stored *= correction
         strategies = tuple(strategy for strategy, _ in counts.most_common())
         settings = self.settings
-        draws_if_reasoning = (
-            settings.draws_if_reasoning if self.counts.reasons else None
-        )
-        drawn = draws_if_reasoning or settings.draws
+        drawn = settings.draws
+        if self.counts.reasons and settings.draws_if_reasoning:
+            drawn = settings.draws_if_reasoning
         # Token probabilities that nobody has seen yet may be refused. Then `auto` draws replies.
         settled = {*self.traits.proven, *self.traits.lacking}
         is_uncertain = "logprobs" in strategies and "logprobs" not in settled
@@ -428,11 +424,8 @@ class _DryJudging(Judging):
         prompts: list[_PromptOfLine] = []
         for message in self._nothing_sent.messages:
             # The key of the first draw: `n` is how many draws a message asks for.
-            params = {
-                parameter: value
-                for parameter, value in message.params.items()
-                if parameter != "n"
-            }
+            params = dict(message.params)
+            params.pop("n", None)
             first = replace(message, params=params)
             judgment = self.asked[first.key()].judgment
             line = self._line(judgment.criterion)

@@ -125,10 +125,8 @@ class Outputs:
             }
             if sample.cluster:
                 # The second generation of the item `doc-1` has the item `doc-1 (2)`.
-                number = sample.item.removeprefix(f"{sample.cluster} (").removesuffix(
-                    ")"
-                )
-                fields["generation"] = number
+                number_and_bracket = sample.item.removeprefix(f"{sample.cluster} (")
+                fields["generation"] = number_and_bracket.removesuffix(")")
             if sample.source:
                 fields["source"] = sample.source
             if sample.references:
@@ -143,9 +141,8 @@ class Outputs:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, self.lines().encode())
         except OSError as error:
-            raise StorageError(
-                f"{path}: cannot be written: {error.strerror or error}"
-            ) from error
+            reason = error.strerror or error
+            raise StorageError(f"{path}: cannot be written: {reason}") from error
 
 
 async def generate(
@@ -359,9 +356,8 @@ def require_criteria(config: RunConfig) -> None:
     systems: Iterable[Any] = ()
     if isinstance(config.systems, dict):
         systems = config.systems.values()
-    if config.criteria is None and any(
-        isinstance(spec, GeneratedSystem) for spec in systems
-    ):
+    any_unwritten = any(isinstance(spec, GeneratedSystem) for spec in systems)
+    if config.criteria is None and any_unwritten:
         raise criteria.no_default_of_unwritten()
 
 
@@ -452,12 +448,10 @@ def _without_output(row: Sample | RawRow) -> Sample | RawRow:
     """Return a row of the data without its system and with an empty output."""
     if isinstance(row, Sample):
         return replace(row, system="", output="")
-    cells = {
-        column_name: cell
-        for column_name, cell in row.cells.items()
-        if column_name != "system"
-    }
-    return row._replace(cells={**cells, "output": ""})
+    cells = dict(row.cells)
+    cells.pop("system", None)
+    cells["output"] = ""
+    return row._replace(cells=cells)
 
 
 def _from_file(

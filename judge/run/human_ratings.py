@@ -178,9 +178,8 @@ def join(
         )
         if sheet.pairs and not isinstance(config, RankConfig):
             preferences = plural(len(sheet.pairs), "preference")
-            notes.append(
-                f"{preferences} between two texts: only {command('rank')} uses them."
-            )
+            rank = command("rank")
+            notes.append(f"{preferences} between two texts: only {rank} uses them.")
     ends = {
         criterion_name: (scale.low, scale.high)
         for criterion_name, scale in scales.items()
@@ -309,11 +308,9 @@ def _sheet_notes(sheet: Ratings, source: str) -> Iterator[str]:
     if sheet.replaced:
         changed = plural(sheet.replaced, "rating")
         # One of these columns may have the raters under a name that judge does not know.
-        advice = (
-            " If one of these columns names the raters, call it rater."
-            if sheet.unread
-            else ""
-        )
+        advice = ""
+        if sheet.unread:
+            advice = " If one of these columns names the raters, call it rater."
         yield f"A later row of {source} changed {changed}; the last row counts.{advice}"
 
 
@@ -405,12 +402,10 @@ def check(
     if not config.calibrate:
         return
     if isinstance(config, RankConfig) or not names:
-        raise ConfigError(
-            f"{option('calibrate')}: this run has no judge scores to calibrate"
-        )
-    if any(
-        criterion_name in sample.human for sample in rows for criterion_name in names
-    ):
+        calibrate = option("calibrate")
+        raise ConfigError(f"{calibrate}: this run has no judge scores to calibrate")
+    rated_names = {rating_name for sample in rows for rating_name in sample.human}
+    if not rated_names.isdisjoint(names):
         return
     excluded = ledger.notes(rows)
     if excluded:

@@ -334,6 +334,5 @@ def name_ratings(
     if len(columns) != 1 or names != {UNNAMED_RATING}:
         return list(rows)
     (column,) = columns
-    return list(
-        rename_ratings(rows, {column.criterion: UNNAMED_RATING}, {column.criterion})
-    )
+    new_names = {column.criterion: UNNAMED_RATING}
+    return list(rename_ratings(rows, new_names, {column.criterion}))

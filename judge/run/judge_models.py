@@ -51,10 +51,8 @@ class OpenedJudge:
     def of(cls, provider: Provider, config: RunConfig, label: str = "") -> OpenedJudge:
         """Return the judge with the settings that its configuration and its provider give."""
         settings = sampling_options(config)
-        fewer = (
-            settings.draws_if_reasoning if Capabilities.of(provider).reasons else None
-        )
-        settings = replace(settings, draws=fewer or settings.draws)
+        if Capabilities.of(provider).reasons and settings.draws_if_reasoning:
+            settings = replace(settings, draws=settings.draws_if_reasoning)
         return cls(provider, config, settings, label)
 
     @property
@@ -211,14 +209,12 @@ def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provid
     is_vendor = provider_name not in plugins.names("providers")
     if "," in model and (provider_name in _KEY_REQUIRED or is_vendor):
         raise _several_models(judge)
-    if provider_name == "openai" and not (
-        config.base_url or os.environ.get("OPENAI_BASE_URL")
-    ):
+    has_address = config.base_url or os.environ.get("OPENAI_BASE_URL")
+    if provider_name == "openai" and not has_address:
         _check_vendor(model)
     if is_vendor:
-        return _with_price(
-            _open_vendor(config, provider_name, model, sends=sends), judge
-        )
+        vendor = _open_vendor(config, provider_name, model, sends=sends)
+        return _with_price(vendor, judge)
     provider_class = plugins.load("providers", provider_name)
     if provider_name in _KEY_REQUIRED and not sends:
         provider: Provider = provider_class(
@@ -297,9 +293,8 @@ def _with_price(provider: Provider, judge: Judge) -> Provider:
 def sampling_options(config: RunConfig) -> SamplingOptions:
     """Return how a judge with these settings is asked, and how its replies are read."""
     effort = config.reasoning_effort
-    draws_are_default = (
-        config.weighting == "auto" and "draws" not in config.model_fields_set
-    )
+    draws_are_set = "draws" in config.model_fields_set
+    draws_are_default = config.weighting == "auto" and not draws_are_set
     draws_if_reasoning = config.draws
     if draws_are_default:
         draws_if_reasoning = min(REASONING_DRAWS, config.draws)
@@ -402,9 +397,9 @@ def _provider_of(config: RunConfig, judge: Judge) -> tuple[str, str]:
 def _how_to_judge(*, may_measure: bool) -> str:
     """Return the ways to name a judge, a line each, and to do without one if a run may."""
     separator = ", " if in_python() else " "
-    model_on_server = separator.join(
-        [option("model", "NAME"), option("base_url", "URL")]
-    )
+    model_and_address = [option("model", "NAME"), option("base_url", "URL")]
+    model_on_server = separator.join(model_and_address)
+    recording = option("replay", "CALLS.jsonl")
     key_option = option("key_env", "NAME")
     record_option = option("record")
     meaning_by_option = {
@@ -415,9 +410,7 @@ def _how_to_judge(*, may_measure: bool) -> str:
             "anthropic, gemini, openrouter, ollama, ...: with that vendor's key"
         ),
         model_on_server: "a model on a server of your own: llama.cpp, vLLM, Ollama, ...",
-        option(
-            "replay", "CALLS.jsonl"
-        ): f"replies recorded by an earlier run with {record_option}",
+        recording: f"replies recorded by an earlier run with {record_option}",
         option("model", "scripted/REPLIES.yaml"): "a dry run on replies that you write",
     }
     if in_python():

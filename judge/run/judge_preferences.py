@@ -141,12 +141,15 @@ class _PairTable:
             )
         value = _result(cell, first_system, second_system)
         if value is None:
-            raise DataError(
-                f"{row.where}: {criterion} is {cell!r:.40}; {_NOT_A_RESULT}"
-            )
-        provenance = Provenance("metric", note="from the data")
+            problem = f"{criterion} is {cell!r:.40}"
+            raise DataError(f"{row.where}: {problem}; {_NOT_A_RESULT}")
         return Score(
-            item, first_system, criterion, value, provenance, opponent=second_system
+            item=item,
+            system=first_system,
+            column=criterion,
+            value=value,
+            provenance=Provenance("metric", note="from the data"),
+            opponent=second_system,
         )
 
     def _name(self, field_name: str, row: RawRow) -> str:

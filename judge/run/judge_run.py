@@ -173,11 +173,10 @@ def judgments(prepared: PreparedRun, judge: str) -> Sequence[Judgment]:
         ]
     single_judgments: list[Judgment] = []
     for sample in prepared.samples:
-        wanted_criteria = [
-            each for each in criteria if is_wanted(prepared, sample, each)
-        ]
         single_judgments += [
-            Judgment(sample, criterion) for criterion in wanted_criteria
+            Judgment(sample, criterion)
+            for criterion in criteria
+            if is_wanted(prepared, sample, criterion)
         ]
     return list(by_question(single_judgments))
 
@@ -202,9 +201,8 @@ async def let_metrics_ask(
     prepared: PreparedRun, clients: Mapping[str, ModelClient]
 ) -> AsyncIterator[None]:
     """Let metrics ask the first judge, from their own thread, while this context is open."""
-    if prepared.ask is None or not any(
-        metric.asks for metric in prepared.metrics.values()
-    ):
+    any_metric_asks = any(metric.asks for metric in prepared.metrics.values())
+    if prepared.ask is None or not any_metric_asks:
         yield
         return
     async with question_client(prepared, clients) as client:
@@ -242,9 +240,8 @@ def require_all_recorded(
             if failure.error == Unrecorded.__name__:
                 missing.append(failure)
                 criterion = criterion_of_column[failure.column]
-                cases |= dict.fromkeys(
-                    cases_of(criterion, (failure.item, failure.system))
-                )
+                text = (failure.item, failure.system)
+                cases |= dict.fromkeys(cases_of(criterion, text))
     if not missing:
         return
     n_changed = len({(failure.item, failure.system) for failure in missing})

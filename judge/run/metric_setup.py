@@ -37,18 +37,16 @@ def default_metrics(
     notes: list[str] = []
     if isinstance(config, RankConfig):
         if names:
-            notes.append(
-                Remark(f"A ranking has no metrics; {command('run')} has them.")
-            )
+            run = command("run")
+            notes.append(Remark(f"A ranking has no metrics; {run} has them."))
         return (), notes
     if names is None:
         has_references = any(sample.references for sample in rows)
         names = _DEFAULT if has_references else ()
         # A table of scores may have no texts at all.
         if not names and not config.judge_columns:
-            notes.append(
-                Remark("The data has no references, so no ROUGE, BLEU or chrF.")
-            )
+            remark = Remark("The data has no references, so no ROUGE, BLEU or chrF.")
+            notes.append(remark)
     if names:
         notes += _notes_on_texts(rows)
     return names, notes

@@ -94,9 +94,8 @@ def choose_pairs(
     for first_system, second_system in combinations(systems, 2):
         if against and against not in (first_system, second_system):
             continue
-        pairs_by_systems.append(
-            _pairs_of_systems(texts, items, first_system, second_system)
-        )
+        pairs = _pairs_of_systems(texts, items, first_system, second_system)
+        pairs_by_systems.append(pairs)
     all_pairs = _in_turn(pairs_by_systems)
     if not all_pairs:
         first_names = ", ".join(systems[:10])
@@ -174,9 +173,9 @@ def _in_one_order(first_sample: Sample, second_sample: Sample, seed: int) -> Pai
     # JSON may hold half of a surrogate pair, which UTF-8 alone refuses.
     digest = hashlib.sha256(description.encode("utf-8", "surrogatepass")).digest()
     is_swapped = digest[0] % 2 == 1
-    return (
-        (second_sample, first_sample) if is_swapped else (first_sample, second_sample)
-    )
+    if is_swapped:
+        return second_sample, first_sample
+    return first_sample, second_sample
 
 
 def _in_turn(lists: Sequence[Sequence[Pair]]) -> list[Pair]:

@@ -214,9 +214,9 @@ def add_resume_note(
             f"{done} Without a cache ({no_cache}), a new run pays for all of them again."
         )
     else:
-        again = (
-            "Make the same call again" if in_python() else "Run the same command again"
-        )
+        again = "Run the same command again"
+        if in_python():
+            again = "Make the same call again"
         advice = answered_again(config, progress.unstored)
         error.add_note(f"{done} {again} to resume. {advice}")
     if isinstance(error, BudgetReached):
@@ -287,17 +287,16 @@ class Runs:
         }
         with _closing_run(prepared, self._progress, self._ledger):
             limits = SharedLimits(self._ledger, deadline_of(prepared.config))
-            async with judge_run.open_judges(
-                prepared, self._progress, limits
-            ) as clients:
+            opened = judge_run.open_judges(prepared, self._progress, limits)
+            async with opened as clients:
                 client = judge_run.question_client(prepared, clients)
                 return await client.ask(questions)
 
     async def run_all(self, runs: Mapping[str, PreparedRun]) -> dict[str, Result]:
-        return {
-            run_name: await self.run(run_name, prepared)
-            for run_name, prepared in runs.items()
-        }
+        results: dict[str, Result] = {}
+        for run_name, prepared in runs.items():
+            results[run_name] = await self.run(run_name, prepared)
+        return results
 
     def _limited(self, prepared: PreparedRun) -> PreparedRun:
         """Return the run with what is left of the time."""

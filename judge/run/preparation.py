@@ -113,9 +113,8 @@ class PreparedRun:
 
     def with_deadline(self, seconds: float) -> PreparedRun:
         """Return the run with another time after which it stops."""
-        return replace(
-            self, config=self.config.model_copy(update={"deadline": seconds})
-        )
+        config = self.config.model_copy(update={"deadline": seconds})
+        return replace(self, config=config)
 
 
 def prepare(
@@ -201,13 +200,11 @@ def _with_recording(prepared: PreparedRun) -> PreparedRun:
 
 
 def _check_options(config: RunConfig, data: Any) -> None:
-    """Raise ConfigError without data, for options that contradict each other, and for a bad folder."""
+    """Raise ConfigError without data, for contradictory options, and for a bad folder."""
     if data is None and config.data is None:
-        example = (
-            "judge.evaluate('summaries.jsonl')"
-            if in_python()
-            else "judge run summaries.jsonl"
-        )
+        example = "judge run summaries.jsonl"
+        if in_python():
+            example = "judge.evaluate('summaries.jsonl')"
         raise ConfigError(f"no data: name a file, for example {example}")
     if config.retry_failed and not config.replies_kept_in:
         raise ConfigError(
@@ -372,13 +369,14 @@ def _lost_texts(
     """
     path = prepared.data.path
     same_file = path != "" and path == info.data.path
-    stored_texts = {
-        _TextIdentity.of(sample, with_output=not same_file) for sample in stored
-    }
-    samples_of_run = prepared.samples
-    texts = {
-        _TextIdentity.of(sample, with_output=not same_file) for sample in samples_of_run
-    }
+
+    def identities(samples: Iterable[Sample]) -> set[_TextIdentity]:
+        return {
+            _TextIdentity.of(sample, with_output=not same_file) for sample in samples
+        }
+
+    stored_texts = identities(stored)
+    texts = identities(prepared.samples)
     lost = stored_texts - texts
     if lost:
         first_lost = min(lost)
@@ -425,11 +423,8 @@ def _lost_columns(prepared: PreparedRun, info: RunInfo) -> Iterator[str]:
     for option_name in options_of_pairs:
         # Only rankings have all of these options.
         if getattr(config, option_name, None) != getattr(earlier, option_name, None):
-            yield (
-                "other pairs of texts"
-                if info.orders is not None
-                else "scores of single texts"
-            )
+            compares_pairs = info.orders is not None
+            yield "other pairs of texts" if compares_pairs else "scores of single texts"
             return
 
 
@@ -708,11 +703,8 @@ def _load_criteria(
             # Each question is a column in the results of one judge.
             column_names += [part.name for part in parts(criterion)]
     reject_duplicate_columns(column_names)
-    if (
-        config.pass_at is not None
-        and with_own_mark
-        and len(with_own_mark) == len(chosen)
-    ):
+    all_have_own_mark = len(chosen) > 0 and len(with_own_mark) == len(chosen)
+    if config.pass_at is not None and all_have_own_mark:
         pass_option = option("pass_at", config.pass_at)
         criteria = listed(with_own_mark)
         raise ConfigError(

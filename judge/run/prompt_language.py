@@ -20,21 +20,22 @@ _MAX_VALUES = 3  # of a column, that a message names
 _MAX_ITEMS = 2_000  # items whose languages are compared, evenly spread over the data
 _MAX_ROWS = 2_000  # first rows by which Chinese and English are recognized
 _MAX_CHARACTERS = 2_000  # of each of their texts
-_ENGLISH_WORDS = "the of and to that it with are this by from have has they which were been would can not an or"
+_ENGLISH_WORDS = (
+    "the of and to that it with are this by from have has they which were been "
+    "would can not an or"
+)
 _ENGLISH = frozenset(_ENGLISH_WORDS.split())
 """Words that are frequent in English and rare in its neighbours."""
 _ENGLISH_SHARE = 0.08  # English prose has about 0.2, German and Dutch less than 0.03
 _WORD = re.compile(r"[^\W\d_]+").findall  # letters only: `it` and `s` of `it's 2`
-_MIN_LETTERS = (
-    10  # of an item in another alphabet: a few Greek letters may be a formula
-)
+# Letters of an item in another alphabet. A few Greek letters may be a formula.
+_MIN_LETTERS = 10
 _MIXED_SHARE = 0.2  # of the words in a second script: fewer are names
 _KNOWN_ALPHABETS = ("LATIN", "CJK", "HIRAGANA", "KATAKANA", "HANGUL", "FULLWIDTH")
 TOO_SHORT = "too short to tell"
 """Stands for the language of items that are too short for detection."""
-_LANGUAGE_COLUMN = re.compile(
-    "lang|locale", re.IGNORECASE
-).match  # `Language`, `lang_code`
+# `Language`, `lang_code`
+_LANGUAGE_COLUMN = re.compile("lang|locale", re.IGNORECASE)
 
 
 def choose_prompt_language(
@@ -208,9 +209,9 @@ def _language_of_item(samples: Sequence[Sample]) -> str | None:
     """Return the language of an item's texts, or their alphabet; None if they are too short."""
     sources = [sample.source or "" for sample in samples]
     sources_with_words = filter(str.strip, sources)
-    item_text = next(sources_with_words, "") or "\n".join(
-        sample.output for sample in samples
-    )
+    item_text = next(sources_with_words, "")
+    if not item_text:
+        item_text = "\n".join(sample.output for sample in samples)
     language = text.detect_language_or_none(item_text)
     if language not in (None, text.DEFAULT_LANGUAGE) or item_text.isascii():
         return language
@@ -254,7 +255,7 @@ def _refusal(languages: Mapping[str, int], rows: Sequence[Sample]) -> str:
 def _how_to_separate(rows: Sequence[Sample]) -> str:
     """Say how to select one language, by the column `lang` or `locale` if the data has one."""
     columns = dict.fromkeys(column_name for row in rows for column_name in row.extra)
-    column = next(filter(_LANGUAGE_COLUMN, columns), None)
+    column = next(filter(_LANGUAGE_COLUMN.match, columns), None)
     if column is None:
         example = option("where", {"lang": "en"})
         return f"with a column that says the language, such as lang, and {example}"

@@ -51,12 +51,9 @@ if TYPE_CHECKING:
 
 _MAX_PROMPT_CHARACTERS = 1_000_000  # of all stored prompts together
 _MAX_MESSAGE = 20_000  # characters of a stored message
-_MIN_MESSAGE = (
-    200  # characters of a message that are stored even for thousands of columns
-)
-_MAX_ATTEMPTS = (
-    100  # texts; a criterion that cannot be rendered for these has no stored prompt
-)
+_MIN_MESSAGE = 200  # the same, even if a run has thousands of columns
+# Texts that are tried: a criterion that cannot be rendered for these has no stored prompt.
+_MAX_ATTEMPTS = 100
 
 
 def first_prompts(
@@ -94,9 +91,8 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
     """Yield for each criterion the first judgment that can be rendered, with its prompt."""
     by_criterion: dict[str, list[Judgment]] = {}
     for judgment in judgments:
-        if (
-            judgment.criterion.part > 1
-        ):  # the first question's prompt stands for the checklist
+        # The first question's prompt stands for the checklist.
+        if judgment.criterion.part > 1:
             continue
         attempts = by_criterion.setdefault(judgment.criterion.name, [])
         if len(attempts) < _MAX_ATTEMPTS:
@@ -104,11 +100,10 @@ def _first_prompts(judgments: Sequence[Judgment]) -> Iterator[tuple[Judgment, Pr
     firsts = [attempts[0].criterion for attempts in by_criterion.values()]
     renderers = make_renderers(firsts)
     for criterion_name, attempts in by_criterion.items():
+        renderer = renderers[criterion_name]
         for judgment in attempts:
             try:
-                prompt = renderers[criterion_name].render(
-                    judgment.sample, judgment.opponent
-                )
+                prompt = renderer.render(judgment.sample, judgment.opponent)
             # Such a judgment failed in the run, too; the next text may have a prompt.
             except (CriterionError, DataError):
                 continue

@@ -138,9 +138,8 @@ class SystemWriter:
         # The message names options of the judge. A system has options of the same meaning.
         own_limit = f"max_tokens of the system {self._name}"
         message = reply.message.replace(option("max_tokens"), own_limit)
-        message = message.replace(
-            option("reasoning_effort", "none"), "reasoning_effort: none"
-        )
+        no_reasoning = option("reasoning_effort", "none")
+        message = message.replace(no_reasoning, "reasoning_effort: none")
         return Failure(generation.item, self._name, "", UNWRITTEN, reply.error, message)
 
     def _unwritten(self, item: Sample) -> list[Sample | Failure]:
@@ -187,9 +186,8 @@ class SystemWriter:
         new: list[ModelQuestion] = []
         outputs: list[Sample] = []
         generations = self._spec.generations
-        for position, (key, question) in enumerate(
-            zip(keys, self._questions, strict=True)
-        ):
+        keys_and_questions = zip(keys, self._questions, strict=True)
+        for position, (key, question) in enumerate(keys_and_questions):
             item = self._items[position // generations]
             reply: MetricReply
             if key in stored:

@@ -43,9 +43,11 @@ def with_readable_verdicts(
         says_pass = all(map(says_whether_it_passes, values))
         if says_pass and criterion_name in lower_is_better:
             turned.add(criterion_name)
-    return [
-        _turned(rating) if rating.criterion in turned else rating for rating in ratings
-    ]
+    readable: list[Rating] = []
+    for rating in ratings:
+        is_turned = rating.criterion in turned
+        readable.append(_turned(rating) if is_turned else rating)
+    return readable
 
 
 def _with_base_names(scales: Mapping[str, Scale | Column]) -> dict[str, Scale | Column]:
