@@ -112,9 +112,10 @@ def to_entries(value: Any) -> Any:
                 keys = yaml_lines.values(written_entry)
             except yaml_lines.Malformed as error:
                 raise ValueError(f"{written_entry[:40]}...: {error}") from None
-        entries += (
-            _entries_of_keys(keys) if isinstance(keys, Mapping) else [written_entry]
-        )
+        if isinstance(keys, Mapping):
+            entries += _entries_of_keys(keys)
+        else:
+            entries.append(written_entry)
     return entries
 
 
@@ -140,9 +141,9 @@ def _entries_of_keys(keys: Mapping[Any, Any]) -> list[str]:
         if isinstance(value, Mapping):
             entries += _entries_of_keys({"name": criterion_name, **value})
             continue
-        sentence = (
-            f"{criterion_name}: {value.strip()}" if isinstance(value, str) else ""
-        )
+        sentence = ""
+        if isinstance(value, str):
+            sentence = f"{criterion_name}: {value.strip()}"
         if not _SENTENCE.fullmatch(sentence):
             raise ValueError(
                 f"{str(criterion_name)!r:.60}: write NAME: QUESTION, or the keys of a criterion "

@@ -49,7 +49,8 @@ def one_line(text: str, limit: int = 0) -> str:
 def cut_middle(text: str, longest: int) -> str:
     """Return the text, or only its start and end if it has more than `longest` characters.
 
-    A mark between them, which comes in addition, says how long the text was: `[… 960 of 1,000 characters left out …]`.
+    A mark between them, which comes in addition, says how long the text was:
+    `[… 960 of 1,000 characters left out …]`.
     """
     if len(text) <= longest:
         return text
@@ -126,11 +127,8 @@ def format_interval(
     lower_end = number(factor * lower_bound, places)
     upper_end = number(factor * upper_bound, places)
     more_places = places
-    while (
-        lower_end == upper_end
-        and lower_bound < upper_bound
-        and more_places < places + 3
-    ):
+    has_width = lower_bound < upper_bound
+    while has_width and lower_end == upper_end and more_places < places + 3:
         more_places += 1
         lower_end = number(factor * lower_bound, more_places)
         upper_end = number(factor * upper_bound, more_places)
@@ -213,9 +211,9 @@ def no_ansi() -> bool:
 
 def json_text(value: Any) -> str:
     """Write a document as strict JSON, indented."""
-    return (
-        json.dumps(to_json(value), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    )
+    document = to_json(value)
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1)
+    return f"{text}\n"
 
 
 def to_json(value: Any) -> Any:

@@ -50,7 +50,7 @@ is_number = re.compile(r"[-+]?[0-9]++(?:\.[0-9]++)?").fullmatch
 
 
 def fold(text: str) -> str:
-    """Apply `normalization.fold` and convert the decimal digits of every script to ASCII. Idempotent."""
+    """Apply `normalization.fold`, and convert the digits of every script to ASCII. Idempotent."""
     if text.isascii():
         return text
     folded = normalization.fold(text.translate(_FOLDED)).replace(_DECIMAL_SIGN, ".")
@@ -282,8 +282,9 @@ def spelled_out(scale: Scale) -> LabelIndex:
     """Return the spellings of a scale's labels in replies that are not in the requested form.
 
     They add these to the spellings of `label_index`: full marks, stars ("★★★★☆"), numbers to 100 in
-    words, labels of several words that are joined ("not_supported"), other forms of a verb ("failed"
-    for fail), "yes", "no" and "tie" in other languages, and "true" and "false" for two labels.
+    words, labels of several words that are joined ("not_supported"), other forms of a verb
+    ("failed" for fail), "yes", "no" and "tie" in other languages, and "true" and "false" for two
+    labels.
     """
     index = label_index(scale)
     extra_words: dict[str, str] = {}
@@ -382,10 +383,8 @@ def _spellings(number: int) -> _NumberSpellings:
         english = [word_for_tens]
         if ones:
             word_for_ones = _ONES[ones - 1]
-            english = [
-                f"{word_for_tens}-{word_for_ones}",
-                f"{word_for_tens} {word_for_ones}",
-            ]
+            hyphenated = f"{word_for_tens}-{word_for_ones}"
+            english = [hyphenated, hyphenated.replace("-", " ")]
     return _NumberSpellings([han], [korean], english)
 
 

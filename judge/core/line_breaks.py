@@ -1,4 +1,4 @@
-"""Where a line may end: after a space, hyphen, underscore, slash, bar or dot, never inside a word."""
+"""Where a line may end: after a space, hyphen, underscore, slash, bar or dot; never in a word."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ def option(option_name: str, value: Any = _NO_VALUE) -> str:
     command line, a sequence is `a,b`, and True and False are `--structured` and `--no-cache`.
     """
     if in_python():
-        return (
-            option_name if value is _NO_VALUE else f"{option_name}={_as_python(value)}"
-        )
+        if value is _NO_VALUE:
+            return option_name
+        return f"{option_name}={_as_python(value)}"
     dashed_name = option_name.replace("_", "-")
     if value is False:
         return f"--no-{dashed_name}"
@@ -57,9 +57,8 @@ def option(option_name: str, value: Any = _NO_VALUE) -> str:
 def advice_on_thinking() -> str:
     """Return what to change if thinking takes up all of a model's reply."""
     none = option("reasoning_effort", "none")
-    return (
-        f"allow more with {option('max_tokens')}, or less thinking with {none} (or low)"
-    )
+    longest = option("max_tokens")
+    return f"allow more with {longest}, or less thinking with {none} (or low)"
 
 
 def command(command_name: str) -> str:

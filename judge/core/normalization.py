@@ -13,9 +13,8 @@ _INVISIBLE = (
     "\u2060\u2061\u2062\u2063\u2064\ufe0e\ufe0f\ufeff"
 )
 _MINUS_SIGNS = "\u2010\u2011\u207b\u208b\u2212"
-_FOLDED = dict.fromkeys(map(ord, _INVISIBLE)) | dict.fromkeys(
-    map(ord, _MINUS_SIGNS), "-"
-)
+_DROPPED = dict.fromkeys(map(ord, _INVISIBLE))
+_FOLDED = _DROPPED | dict.fromkeys(map(ord, _MINUS_SIGNS), "-")
 
 
 def fold(text: str) -> str:

@@ -129,9 +129,8 @@ def document(finished: Any) -> Any:
 
 def fragment(finished: Any) -> str:
     """Return the finding and the summary of a result as HTML for a notebook."""
-    return str(
-        import_module("judge.report.renderers.html").fragment(document(finished))
-    )
+    html = import_module("judge.report.renderers.html")
+    return str(html.fragment(document(finished)))
 
 
 _OPTIONS = {

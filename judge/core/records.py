@@ -372,7 +372,7 @@ class Criterion:
 
     @property
     def digest(self) -> str:
-        """The SHA-256, in hex, of all templates, and of the other parts of the prompt if they differ
+        """The SHA-256, in hex, of all templates, and of the prompt's other parts if they differ
         from the header.
 
         Optional parts of a template count only if the criterion uses them, because the prompts are
@@ -733,9 +733,9 @@ class Column:
         """
         if self.pass_at is None:
             return None
-        is_beyond = (
-            value < self.pass_at if self.better == "lower" else value > self.pass_at
-        )
+        is_beyond = value > self.pass_at
+        if self.better == "lower":
+            is_beyond = value < self.pass_at
         if is_beyond:
             return True
         return isclose(value, self.pass_at, rel_tol=_ROUNDING, abs_tol=_ROUNDING)

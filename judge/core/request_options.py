@@ -202,11 +202,9 @@ def _integer(digits: str) -> int:
 def _secret_in(value: Any, value_name: str = "") -> str:
     """Return the name of the first value, at any depth, that may be a secret, else ""."""
     # The entries of a list have the name of the list.
-    parts = (
-        value.items()
-        if isinstance(value, dict)
-        else [(value_name, part) for part in value]
-    )
+    parts = [(value_name, part) for part in value]
+    if isinstance(value, dict):
+        parts = list(value.items())
     for key, part in parts:
         if isinstance(part, dict | list):
             inner_name = _secret_in(part, key)

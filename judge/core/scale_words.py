@@ -21,9 +21,9 @@ def pass_text(column: Column) -> str:
         for (lower, lower_label), (higher, higher_label) in pairwise(levels):
             middle = (lower + higher) / 2
             if lower < higher and middle == limit:
-                passing_label = (
-                    lower_label if column.better == "lower" else higher_label
-                )
+                passing_label = higher_label
+                if column.better == "lower":
+                    passing_label = lower_label
         if passing_label:
             return passing_label
     return minus(f"{limit:g}")

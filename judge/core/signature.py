@@ -1,4 +1,7 @@
-"""`Signature`: what is needed to get the numbers of a column again, such as `rouge1|f|stem|tok=en|judge 0.1.0`."""
+"""`Signature`: what is needed to get the numbers of a column again.
+
+An example is `rouge1|f|stem|tok=en|judge 0.1.0`.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ _WRITTEN_FIRST = ("en", "13a")
 class Signature:
     """A column's name, and the options, models and versions that decide its values.
 
-    `str(signature)` is the text that reports show and files hold. A part is `key=value`, a tool with its version
-    (`judge 0.1.0`) or a word (`stem`).
+    `str(signature)` is the text that reports show and files hold. A part is `key=value`, a tool
+    with its version (`judge 0.1.0`) or a word (`stem`).
     """
 
     name: str
@@ -66,7 +69,7 @@ class Signature:
 
     @property
     def digest(self) -> str:
-        """The start of the digest of a criterion's prompt: `3f2a91` of `coherence@3f2a91`; "" for a metric."""
+        """The start of the prompt's digest: `3f2a91` of `coherence@3f2a91`; "" for a metric."""
         _, _, digest = self.name.partition("@")
         return digest
 
@@ -78,11 +81,17 @@ class Signature:
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """The parts by name: `tok=en` as tok: en, `judge 0.1.0` as judge: 0.1.0, and a word such as `json` as yes."""
+        """The parts by name.
+
+        `tok=en` is tok: en, `judge 0.1.0` is judge: 0.1.0, and a word such as `json` is yes.
+        """
         return dict(_setting(part) for part in self.parts)
 
     def names(self, key: str) -> tuple[str, ...]:
-        """Return what a part names: ("en", "ja") for `tok=en+ja`; nothing for `tok=-` and without such a part."""
+        """Return what a part names: ("en", "ja") for `tok=en+ja`.
+
+        Return nothing for `tok=-`, and if there is no such part.
+        """
         value = self.settings.get(key, _NONE)
         return () if value == _NONE else tuple(value.split("+"))
 
@@ -103,13 +112,12 @@ class Signature:
         # Imported here, because records need nothing but the standard library.
         from pydantic_core import core_schema
 
-        return core_schema.no_info_after_validator_function(
-            cls.parse, core_schema.str_schema()
-        )
+        text_schema = core_schema.str_schema()
+        return core_schema.no_info_after_validator_function(cls.parse, text_schema)
 
 
 def join_signatures(signatures: Sequence[Signature], mark: str) -> Signature:
-    """Return one signature that has several signatures one after another, with a mark between them."""
+    """Return one signature of several, one after another, with a mark between them."""
     return Signature(mark.join(map(str, signatures)))
 
 

@@ -134,9 +134,8 @@ class Agreement(Case):
         samples = [sample for sample in all_samples if sample.key in case_texts]
         rated_samples = [sample for sample in samples if criterion in sample.human]
         if not rated_samples:
-            raise Undecidable(
-                f"none of the texts has a human rating for {display_name(criterion)}"
-            )
+            name = display_name(criterion)
+            raise Undecidable(f"none of the texts has a human rating for {name}")
         values = case_scores.values(rated_samples)
         without_score = [sample for sample in rated_samples if sample.key not in values]
         rows_without_score = [
@@ -224,9 +223,9 @@ def _decide_coefficient(
     systems.
     """
     if estimate.n < MIN_ITEMS:
-        return Decision(
-            "undecided", f"too few {UNITS[level]}s: at least {MIN_ITEMS} needed"
-        )
+        unit = UNITS[level]
+        reason = f"too few {unit}s: at least {MIN_ITEMS} needed"
+        return Decision("undecided", reason)
     if estimate.low is None or estimate.high is None:
         reason = NO_SYSTEM_INTERVAL
         if level in INTERVAL_ITEMS:

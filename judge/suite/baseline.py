@@ -156,9 +156,8 @@ def _nothing_to_compare(suite: Suite, error: JudgeError) -> str:
     drift_cases = [case for case in suite.cases if case.needs_baseline]
     unjudged = ""
     if drift_cases:
-        unjudged = (
-            f"; {plural(len(drift_cases), 'case')} of {drift_cases[0].kind} not judged"
-        )
+        n_cases = plural(len(drift_cases), "case")
+        unjudged = f"; {n_cases} of {drift_cases[0].kind} not judged"
     return f"Nothing to compare with: {error}{unjudged}."
 
 
@@ -276,9 +275,9 @@ def _text_notes(n_texts: int, n_shared: int, changed: Sequence[Text]) -> Iterato
     """Say how many texts changed since the baseline, and how many are new."""
     if changed:
         has_unchanged = len(changed) < n_shared
-        evidence = (
-            "only unchanged texts show" if has_unchanged else "no unchanged text shows"
-        )
+        evidence = "no unchanged text shows"
+        if has_unchanged:
+            evidence = "only unchanged texts show"
         example = text_name(*changed[0])
         yield (
             f"{len(changed):,} of {plural(n_shared, 'text')} edited, such as {example}; "
@@ -437,9 +436,8 @@ def compare_with_baseline(
             if criterion in agreements:
                 by_people = _decide_by_agreement(agreements[criterion], decision)
             elif criterion in rated and criterion in limited_by_drift:
-                by_people = _without_agreement(
-                    ledger.excluded(samples, criterion), decision
-                )
+                excluded = ledger.excluded(samples, criterion)
+                by_people = _without_agreement(excluded, decision)
         expected = "not worse"
         if by_people is not None:
             decision = by_people
@@ -685,9 +683,8 @@ def compare_changed_texts(suite: Suite, result: Result, runs: Runs) -> list[Verd
             continue
         # One system that is worse fails the criterion, whatever the others are.
         worst = min(changes, key=lambda change: change.gain)
-        decision = _decide_system(
-            worst, places(column), without_shift=bool(without_shift)
-        )
+        decimals = places(column)
+        decision = _decide_system(worst, decimals, without_shift=bool(without_shift))
         title = f"{criterion} of changed texts against the baseline"
         verdicts.append(_verdict(suite, decision, title, criterion, "not worse"))
     return verdicts

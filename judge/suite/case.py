@@ -255,9 +255,8 @@ def decide_limit(
     if mean_test.too_few_reason:
         return Decision("undecided", mean_test.too_few_reason)
     if mean_test.rare_scores:
-        return Decision(
-            "undecided", f"{mean_test.rare_scores} {limit}{mean_test.items_needed}"
-        )
+        reason = f"{mean_test.rare_scores} {limit}{mean_test.items_needed}"
+        return Decision("undecided", reason)
     if mean_test.significant_direction == -sign:
         return Decision("failed", f"{beyond}{mean_test.tested}")
     # Part of the interval is beyond the limit, so the data do not show on which side the mean is.
@@ -385,13 +384,11 @@ class Case(Keys):
                 )
             try:
                 # The same reader as for data, so that columns have the same names and types.
-                texts += samples.load(
-                    [{**columns, "item": "text", "system": text_name}]
-                )
+                row = {**columns, "item": "text", "system": text_name}
+                texts += samples.load([row])
             except DataError as error:
-                self.mistake(
-                    f"{text_name}: {str(error).removeprefix('row 1: ')}", text_name
-                )
+                problem = str(error).removeprefix("row 1: ")
+                self.mistake(f"{text_name}: {problem}", text_name)
         self._texts = tuple(texts)
         return self
 
@@ -405,9 +402,8 @@ class Case(Keys):
     def mistake(self, message: str, *keys: str) -> NoReturn:
         """Raise an error about the value at `keys`."""
         # `YamlSource` finds the line of the keys. A ValueError would only lead to the case's line.
-        raise PydanticCustomError(
-            MISTAKE, "{message}", {"message": message, "keys": keys}
-        )
+        context = {"message": message, "keys": keys}
+        raise PydanticCustomError(MISTAKE, "{message}", context)
 
     def located(self, criterion: str, line: int, locations: Mapping[str, str]) -> Self:
         """Return the case with its criterion, its line and the locations of its texts.

@@ -325,11 +325,9 @@ class PairedRuns:
         for text in self.texts:
             score_before = self.before.score(*text)
             score_after = self.after.score(*text)
-            if (
-                score_before
-                and score_after
-                and abs(score_before.value - score_after.value) > NEAR
-            ):
+            if score_before is None or score_after is None:
+                continue
+            if abs(score_before.value - score_after.value) > NEAR:
                 n_changed += 1
         if not n_changed:
             return ""

@@ -70,9 +70,8 @@ class Label(Case):
         labels = criterion.scale.labels
         if label not in labels:
             kind = f"label of {criterion.name}"
-            raise ConfigError(
-                f"label: {unknown_name_message(kind, label, list(labels))}"
-            )
+            problem = unknown_name_message(kind, label, list(labels))
+            raise ConfigError(f"label: {problem}")
         # The share would be met by all or nothing.
         if self.expect.share < 1 and len(texts) == 1:
             raise ConfigError(
@@ -167,9 +166,8 @@ class Label(Case):
             doubt = f"no significant difference from {display_name(opponent)}{lead.items_needed}"
         if lead.single:
             reason = joined(doubt, case_scores.one_value)
-            return Decision(
-                STATUS[side], reason, display_name(top), estimate=lead.estimate
-            )
+            measured = display_name(top)
+            return Decision(STATUS[side], reason, measured, estimate=lead.estimate)
         flakiness = self._flakiness(shares)
         reason = joined(doubt, flakiness.description)
         measured = f"{display_name(top)} ({percent(shares[top])})"
@@ -258,9 +256,8 @@ class Drift(Case):
             )
         case_scores = context.scored()
         lacking, detail = case_scores.missing_texts(context.texts)
-        runs = pair_runs(
-            context.baseline, case_scores, context.criterion, context.texts
-        )
+        criterion = context.criterion
+        runs = pair_runs(context.baseline, case_scores, criterion, context.texts)
         limits = self._mean_limits(case_scores)
         bounds = [limit.bound for limit in limits]
         # The first test is against no change; the verdict shows its estimate.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -90,17 +91,15 @@ class GateRisk:
         met_on_other_items = None
         if sampled:
             sources = self._sources(sampled)
-            met_on_other_items = self._met_of_reruns(
-                lambda: self._rerun_on_other_items(sources)
-            )
+            rerun = partial(self._rerun_on_other_items, sources)
+            met_on_other_items = self._met_of_reruns(rerun)
         risks: list[CaseRisk] = []
         for position, judged in enumerate(self.cases):
             met_of_sample = None
             if met_on_other_items is not None and judged in sampled:
                 met_of_sample = met_on_other_items[:, position]
-            risk = self._risk_of_case(
-                judged, met_on_same_texts[:, position], met_of_sample
-            )
+            met_of_case = met_on_same_texts[:, position]
+            risk = self._risk_of_case(judged, met_of_case, met_of_sample)
             risks.append(self._with_mends(risk, judged) if mends else risk)
         passed = self.others_met and all(judged.verdict.met for judged in self.cases)
         same_texts = self._share_of_changed_suites(met_on_same_texts, passed)
@@ -249,9 +248,10 @@ class GateRisk:
         differing = 0
         for _ in range(n_pairs):
             first_rerun, second_rerun = make_pair()
-            differing += self._is_met(judged, first_rerun) != self._is_met(
-                judged, second_rerun
-            )
+            first_met = self._is_met(judged, first_rerun)
+            second_met = self._is_met(judged, second_rerun)
+            if first_met != second_met:
+                differing += 1
         return differing / n_pairs
 
     def _rerun(

@@ -77,6 +77,9 @@ class TextSource:
             if score is None or sample is None:
                 continue
             earlier_sample = earlier_by_text.get(text)
+            is_edited = False
+            if earlier_sample is not None:
+                is_edited = earlier_sample.output != sample.output
             judged_text = JudgedText(
                 name=self._name(text),
                 score=self._format(score),
@@ -84,8 +87,7 @@ class TextSource:
                 reason=_reason(score),
                 request=one_line(request_text(sample), _LONGEST_OUTPUT),
                 before=self._before(text),
-                edited=earlier_sample is not None
-                and earlier_sample.output != sample.output,
+                edited=is_edited,
             )
             judged.append(judged_text)
         return tuple(judged)

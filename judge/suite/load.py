@@ -186,9 +186,8 @@ def _located_cases(
     listed_files = [path for path in listed if is_file(path)]
     absent_files = [path for path in listed_files if not (folder / path).is_file()]
     for path in absent_files:
-        suite_file.report(
-            f"criteria: {path}: no such file{nearby(folder / path)}", "criteria"
-        )
+        hint = nearby(folder / path)
+        suite_file.report(f"criteria: {path}: no such file{hint}", "criteria")
     cases: list[Expectation] = []
     for number, case in enumerate(spec.cases):
         criterion = _criterion_of(

@@ -179,9 +179,8 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     highs: list[float] = []
     for factor, evidence in parts:
         if evidence.low is None or evidence.high is None:
-            estimate = Estimate(
-                "value", value, None, None, n_draws, "a single reply: no interval"
-            )
+            method = "a single reply: no interval"
+            estimate = Estimate("value", value, None, None, n_draws, method)
             return MeanTest(estimate, None, "draw", single=True, items=items)
         # A negative factor turns the lower bound into the upper one.
         ends = (factor * evidence.low, factor * evidence.high)
@@ -199,7 +198,13 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     lower_bound = min(lower_bound, value)
     upper_bound = max(upper_bound, value)
     estimate = Estimate(
-        "value", value, lower_bound, upper_bound, n_draws, method, spread.p
+        name="value",
+        value=value,
+        low=lower_bound,
+        high=upper_bound,
+        n=n_draws,
+        method=method,
+        p=spread.p,
     )
     return MeanTest(estimate, deviation, "draw", items=items)
 
@@ -311,24 +316,21 @@ def mean_on_scale(
         # Only an end of the scale beyond the limit could pull the mean across it: none is below a
         # limit that is the lowest score.
         end_beyond = low if estimate.value > limit else high
-        if (
-            end_beyond is not None
-            and abs(end_beyond - limit) > NEAR
-            and not no_evidence
-        ):
-            needed = None
-            if low is not None and high is not None:
-                needed = _items_on_scale(scores, limit, end_beyond, high - low)
-            rare_scores = _rare_scores(
-                scores,
-                mean_test,
-                limit,
-                end_beyond,
-                n_resamples=n_resamples,
-                seed=seed,
-            )
-            mean_test = replace(mean_test, rare_scores=rare_scores, needed=needed)
-        tests.append(mean_test)
+        if no_evidence or end_beyond is None or abs(end_beyond - limit) <= NEAR:
+            tests.append(mean_test)
+            continue
+        needed = None
+        if low is not None and high is not None:
+            needed = _items_on_scale(scores, limit, end_beyond, high - low)
+        rare_scores = _rare_scores(
+            scores,
+            mean_test,
+            limit,
+            end_beyond,
+            n_resamples=n_resamples,
+            seed=seed,
+        )
+        tests.append(replace(mean_test, rare_scores=rare_scores, needed=needed))
     return tests
 
 
@@ -415,9 +417,8 @@ def _items_on_scale(
     n_items = float(MIN_INTERVAL_ITEMS)
     for _ in range(_T_STEPS):
         degrees_of_freedom = int(min(n_items, _MANY)) - 1
-        tries = (
-            t_quantile(ALPHA / 2, degrees_of_freedom) ** 2 * tries_per_squared_quantile
-        )
+        quantile = t_quantile(ALPHA / 2, degrees_of_freedom)
+        tries = quantile**2 * tries_per_squared_quantile
         n_items = max(MIN_INTERVAL_ITEMS, tries / tries_per_item)
     needed = ceil(max(against_rare, n_items))
     if variance > 0:

@@ -221,9 +221,8 @@ class Redraws:
             positions_by_column.setdefault(column_name, []).append(position)
         priors: dict[int, Floats] = {}
         for positions in positions_by_column.values():
-            column_priors = _fitted_priors(
-                [self._draws[position] for position in positions]
-            )
+            draws_of_column = [self._draws[position] for position in positions]
+            column_priors = _fitted_priors(draws_of_column)
             priors.update(zip(positions, column_priors, strict=True))
         return priors
 
@@ -242,9 +241,8 @@ class Redraws:
                 continue
             column = self._column_by_name[row.column]
             n_new_draws = n_draws or draws.n
-            rows.append(
-                draws.redrawn(row, column, n_new_draws, shares[position], random)
-            )
+            share = shares[position]
+            rows.append(draws.redrawn(row, column, n_new_draws, share, random))
         return [*rows, *panel_rows(self._result.table.columns, rows)]
 
     def sources(self, texts: Iterable[Text]) -> list[str]:

@@ -307,11 +307,9 @@ class Passes(Case):
         return keys.get("expect") == "pass"
 
     def check(self, criterion: Criterion, texts: Sequence[Sample]) -> None:
-        hint = (
-            ", or write expect: {label: pass}"
-            if "pass" in criterion.scale.labels
-            else ""
-        )
+        hint = ""
+        if "pass" in criterion.scale.labels:
+            hint = ", or write expect: {label: pass}"
         _require_pass_at(criterion, hint)
 
     def describe(self) -> str:
