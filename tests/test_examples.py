@@ -23,7 +23,7 @@ import judge
 from judge.cli import app
 from judge.config import load_config
 from judge.core.claims import decode
-from judge.results.result import load
+from judge.results.loading import load
 from judge.text import installed
 
 ROOT = Path(__file__).resolve().parent.parent

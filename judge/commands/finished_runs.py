@@ -11,7 +11,8 @@ from judge.core import files
 from judge.core.errors import ConfigError
 from judge.core.messages import command
 from judge.data import ledger
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.table import RUN
 
 

@@ -26,7 +26,8 @@ from judge.execution.progress import JudgeProgress
 from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import SendingOptions, sending_layers
 from judge.providers import require_text
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.run.judge_models import open_judge, sampling_options
 from judge.scoring import parse
 from judge.scoring.multi_criteria import make_renderers

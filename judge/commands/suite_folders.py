@@ -10,7 +10,8 @@ from judge.core import plugins
 from judge.core.errors import JudgeError
 from judge.core.files import store
 from judge.report.document import Document, Section
-from judge.results.result import PAGES, Result, load
+from judge.results.loading import load
+from judge.results.result import PAGES, Result
 from judge.suite.baseline import PAIRS
 from judge.suite.case import Form
 from judge.suite.evaluate import Outcome, Outcomes

@@ -11,7 +11,8 @@ from dataclasses import replace
 from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.records import Column, Failure, Provenance, Score, is_unwritten
-from judge.results.result import Result, analyzed, panel_columns
+from judge.results.result import Result, analyzed
+from judge.stats.panels import judged_columns
 from judge.table import split_rows
 
 WORST = "worst"
@@ -35,7 +36,7 @@ def failures_as_worst(result: Result) -> Result:
     )
     note = f"{plural(n_counted, 'failed judgment')} counted as the worst score of the scale."
     # `analyzed` recomputes the rows of a panel from its judges' rows.
-    panels = panel_columns(result.table.columns)
+    panels = judged_columns(result.table.columns)
     single_rows = [row for row in rows if row.column not in panels]
     info = result.info.with_notes(note)
     return analyzed(result.table.samples, result.table.columns, single_rows, info)

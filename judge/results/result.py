@@ -1,48 +1,21 @@
-"""The result of a run: save and load it, join it to a frame, and filter its texts."""
+"""The result of a run, with its statistics; `judge.results.loading` loads one."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from functools import cache, cached_property
-from itertools import filterfalse
-from numbers import Integral
+from functools import cached_property
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    ClassVar,
-    Literal,
-    get_type_hints,
-    overload,
-)
-
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    PlainValidator,
-    ValidationError,
-    create_model,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from judge.core import plugins
-from judge.core.errors import ConfigError, StorageError
-from judge.core.files import recover, refuse_other_content, store
-from judge.core.format import plural, to_json
+from judge.core.errors import ConfigError
+from judge.core.files import refuse_other_content, store
+from judge.core.format import to_json
 from judge.core.messages import speaking_to
-from judge.core.records import (
-    ABSTAINED,
-    Column,
-    Estimate,
-    Failure,
-    Sample,
-    Score,
-    is_unwritten,
-)
+from judge.core.records import ABSTAINED, Column, Estimate, Failure, Sample, Score
 from judge.data import samples
 from judge.data.row_filters import Value
 from judge.results.claims import claims_frame
@@ -55,14 +28,15 @@ from judge.results.estimates import (
     parquet,
 )
 from judge.results.joined_frame import joined_frame
+from judge.results.matching_texts import matching_part
 from judge.results.plot import Plot
 from judge.results.power import RunPower, power_of
-from judge.results.rated_criteria import flat, read
+from judge.results.rated_criteria import flat
 from judge.results.run_info import RunInfo
-from judge.results.stored_info import FORMAT, check_square, read_run, refused_run
+from judge.results.stored_info import FORMAT
 from judge.results.tracking import Outlets
-from judge.results.wide_rows import wide_frame, with_own_columns
-from judge.results.worst_texts import worst_texts
+from judge.results.wide_rows import wide_frame
+from judge.results.worst_texts import worst_frame
 from judge.stats import human_agreement
 from judge.stats.analyze import analyze
 from judge.stats.bootstrap import Bootstrap, item_means
@@ -73,12 +47,13 @@ from judge.stats.derived_columns import Overall, overall, pass_columns, pass_tab
 from judge.stats.human_agreement import Rated
 from judge.stats.pairwise import Ranking
 from judge.stats.pairwise_agreement import PreferenceAgreement, preference_agreement
+from judge.stats.panels import judged_columns
 from judge.stats.pass_rates import CalibratedPassRates, calibrated_pass_rates
 from judge.stats.power import Scatter
 from judge.stats.power import scatter as scatters
 from judge.stats.score_drivers import Drivers, looks
 from judge.stats.system_differences import Comparison
-from judge.table import RUN, SAMPLES, SCORES, Table
+from judge.table import RUN, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,8 +62,6 @@ PAGES = {"report.md": "markdown", "report.html": "html"}
 """The pages of a run folder, with their formats."""
 _DERIVED = (*PAGES, ESTIMATES)
 """Files that can be made again from the others."""
-_LOADS = 3
-"""The number of attempts to load a run that another run may replace meanwhile."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -351,35 +324,8 @@ class Result(Outlets, plugins.Viewed):
         the values of that column count. Raises ConfigError for a ranking, for an unknown column and
         unless `n` is a whole number of 0 or more.
         """
-        import pandas as pd
-
-        if not isinstance(n, Integral) or n < 0:
-            raise ConfigError(f"n must be a whole number of 0 or more, not {n!r}")
         self._check_text_scores()
-        lowest = self._lowest_scores(n, column)
-        samples = {sample.key: sample for sample in self.table.samples}
-        names = ["item", "system", "column", "score", "reason", "source", "output"]
-        rows: list[dict[str, Any]] = []
-        for score in lowest:
-            sample = samples[score.key]
-            row = {
-                "item": score.item,
-                "system": score.system,
-                "column": score.column,
-                "score": score.value,
-                "reason": score.provenance.reason or "",
-                "source": sample.source,
-                "output": sample.output,
-            }
-            rows.append(row)
-        own_cells: dict[str, list[Any]] = {}
-        for column_name, heading in self.table.own_columns(names).items():
-            own_cells[heading] = [
-                samples[score.key].extra.get(column_name) for score in lowest
-            ]
-        # The names again: a frame without rows would have no columns.
-        frame = pd.DataFrame(rows, columns=names)
-        return with_own_columns(frame, own_cells)
+        return worst_frame(self.table, n, column)
 
     @speaking_to("python")
     def claims_frame(self) -> pd.DataFrame:
@@ -391,17 +337,6 @@ class Result(Outlets, plugins.Viewed):
         sentence. Raises ConfigError for a run without claims.
         """
         return claims_frame(self.table)
-
-    def _lowest_scores(self, n: int, column: str) -> list[Score]:
-        """Return the worst scores of a column, or of all criteria, one for each text."""
-        if not column:
-            return [text.score for text in worst_texts(self.table, n)]
-        ranked_by_name = {ranked.name: ranked for ranked in self.table.ranked_columns}
-        plugins.require_known("column", [column], ranked_by_name)
-        scores = sorted(self.table.column_scores(column), key=lambda score: score.value)
-        if ranked_by_name[column].better == "lower":
-            scores.reverse()
-        return scores[:n]
 
     @speaking_to("python")
     def join(self, frame: pd.DataFrame, prefix: str = "") -> pd.DataFrame:
@@ -462,17 +397,12 @@ def failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
 
 def single_failure_counts(result: Result) -> Counter[tuple[str, str, str, str]]:
     """Count the failures like `failure_counts`, without the means of a panel."""
-    panels = panel_columns(result.table.columns)
+    panels = judged_columns(result.table.columns)
     counts: Counter[tuple[str, str, str, str]] = Counter()
     for (stage, error, system, column), count in failure_counts(result).items():
         if column not in panels:
             counts[stage, error, system, column] = count
     return counts
-
-
-def panel_columns(columns: Iterable[Column]) -> set[str]:
-    """Return the names of the columns that combine the judges of a panel."""
-    return {column.criterion for column in columns if column.judge}
 
 
 def preference_agreement_of(result: Result) -> tuple[PreferenceAgreement, ...]:
@@ -550,182 +480,12 @@ def _run_content(result: Result) -> dict[str, Any]:
     return dict(to_json(content))
 
 
-def load(folder: str | Path) -> Result:
-    """Load the result of a run folder.
-
-    Raises StorageError if there is none, and if a file is damaged, of another run or of a newer
-    judge.
-    """
-    folder = Path(folder)
-    for _ in range(_LOADS - 1):
-        recover(folder)
-        bytes_before = _run_bytes(folder)
-        try:
-            result = _load(folder)
-        except StorageError:
-            # If another run was saved meanwhile, `_load` read files of both runs. Try again.
-            if _run_bytes(folder) == bytes_before:
-                raise
-        else:
-            if _run_bytes(folder) == bytes_before:
-                return result
-    return _load(folder)
-
-
-def _run_bytes(folder: Path) -> bytes:
-    """Return the contents of run.json, or b"" if there is none.
-
-    They differ if another run replaced this one.
-    """
-    try:
-        return (folder / RUN).read_bytes()
-    except OSError:
-        return b""
-
-
-def _load(folder: Path) -> Result:
-    """Load the result of a run folder that nobody changes meanwhile."""
-    path = folder / RUN
-    stored = read_run(path)
-    try:
-        run = dict(_run_model().model_validate(stored))
-        check_square(run["matrices"])
-    except ValidationError as error:
-        raise refused_run(path, stored, error) from error
-    except ValueError as error:
-        raise StorageError(
-            f"cannot read {path}: {error}; run again to replace it"
-        ) from error
-    # The model has checked the format, and a result has no such field.
-    del run["format"]
-    table = Table.load(folder)
-    _check_same_run(folder, table, run.pop("columns"), run["estimates"])
-    return Result(table, **run)
-
-
-def _by_system_and_column(rows: Any) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the estimates of a run.json by their key. Raises ValueError for other content."""
-    problem = "write a list of estimates, each with its system and column"
-    if not isinstance(rows, list):
-        raise ValueError(problem)
-    estimates_by_key: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in rows:
-        estimate = dict(row) if isinstance(row, dict) else {}
-        system = estimate.pop("system", None)
-        column = estimate.pop("column", None)
-        if not (isinstance(system, str) and isinstance(column, str)):
-            raise ValueError(problem)
-        estimates_by_key[system, column] = estimate
-    return estimates_by_key
-
-
-@cache
-def _run_model() -> type[BaseModel]:
-    """Return the model of run.json: the fields of a result, with rows for keys of two parts."""
-    by_column = Annotated[Estimates, BeforeValidator(_by_system_and_column)]
-    types: dict[str, Any] = {"format": Literal[FORMAT], "columns": tuple[Column, ...]}
-    types |= get_type_hints(Result)
-    types["estimates"] = by_column
-    types["repeats"] = by_column
-    types["rated"] = tuple[Annotated[Rated, PlainValidator(read)], ...]
-    # The table has files of its own.
-    del types["table"]
-    # Pydantic's `...` marks a required field.
-    required_fields: dict[str, Any] = {}
-    for field_name, field_type in types.items():
-        required_fields[field_name] = (field_type, ...)
-    return create_model("Run", __config__=ConfigDict(extra="forbid"), **required_fields)
-
-
-def _check_same_run(
-    folder: Path,
-    table: Table,
-    columns: tuple[Column, ...],
-    estimates: Mapping[tuple[str, str], Estimate],
-) -> None:
-    """Raise StorageError if the tables are not of the same run as run.json."""
-    texts = {sample.key for sample in table.samples}
-    column_names = {column.name for column in columns}
-    systems = set(table.systems)
-
-    def is_known(row: Score | Failure) -> bool:
-        if row.column not in column_names:
-            return False
-        # The text's system, and in a ranking its opponent.
-        row_systems = {name for name in (row.system, row.opponent) if name}
-        # A value of all texts of a system has no item.
-        if not row.item and row_systems <= systems:
-            return True
-        row_texts = {(row.item, system) for system in row_systems}
-        return row_texts <= texts
-
-    estimated_systems = {system for system, _ in estimates}
-    has_same_columns = table.columns == columns and estimated_systems <= systems
-    # A text that was not written is not among the samples.
-    written_rows = filterfalse(is_unwritten, table.rows())
-    if not has_same_columns or not all(is_known(row) for row in written_rows):
-        raise StorageError(
-            f"{folder}: {SAMPLES}, {SCORES} and {RUN} are of different runs: restore the files of "
-            "one run, or run again"
-        )
-
-
 def filter_texts(result: Result, values: samples.Values) -> Result:
     """Return the result of the texts that have these values; nothing is asked or measured again.
 
     Corpus-level values remain only for systems that keep all their texts. Raises ConfigError if no
     column is named, DataError for a column or a value that no text has.
     """
-    if not values:
-        raise ConfigError('name a column and a value, such as where(lang="ja")')
-    table = result.table
-    matching = samples.filter_rows(table.samples, values, result.info.config.map)
-    rows = list(_remaining_rows(result, matching))
-    kept_names = {row.column for row in rows}
-    # A panel's column has no rows yet, because `analyze` combines its judges' rows.
-    kept_judges = [column for column in table.columns if column.name in kept_names]
-    kept_names |= panel_columns(kept_judges)
-    columns = [column for column in table.columns if column.name in kept_names]
-    dropped = [column.name for column in table.columns if column.name not in kept_names]
-    all_texts = plural(len(table.samples), "text")
-    filtered = samples.describe_filter(values)
-    notes = [
-        f"Only texts with {filtered}: {len(matching):,} of {all_texts}. All means, intervals and "
-        "tests use only these; requests, tokens, cost, time and the run's other notices are of the "
-        "whole run."
-    ]
-    if dropped:
-        notes.append(
-            f"Left out, as measured over all texts of a system together: {', '.join(dropped)}."
-        )
-    column_names = {column.name for column in columns}
-    kept_rows = [row for row in rows if row.column in column_names]
-    return analyzed(matching, columns, kept_rows, result.info.with_notes(*notes))
-
-
-def _remaining_rows(
-    result: Result, matching: Sequence[Sample]
-) -> Iterator[Score | Failure]:
-    """Yield the rows of these texts.
-
-    The rows of a whole corpus remain for systems that keep all their texts.
-    """
-    texts = {sample.key for sample in matching}
-    items = {item for item, _ in texts}
-    all_samples = result.table.samples
-    incomplete = {sample.system for sample in all_samples if sample.key not in texts}
-    complete_systems = {system for _, system in texts} - incomplete
-    # The rows of a panel are recomputed from its judges' rows.
-    panels = panel_columns(result.table.columns)
-    for row in result.table.rows():
-        if row.column in panels:
-            continue
-        sides = [side for side in (row.system, row.opponent) if side]
-        if is_unwritten(row):
-            matches = row.item in items
-        elif row.item:
-            matches = all((row.item, side) in texts for side in sides)
-        else:
-            matches = all(side in complete_systems for side in sides)
-        if matches:
-            yield row
+    part = matching_part(result.table, values, result.info.config.map)
+    info = result.info.with_notes(*part.notes)
+    return analyzed(part.samples, part.columns, part.rows, info)

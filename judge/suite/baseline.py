@@ -26,7 +26,8 @@ from judge.core.records import Column, Estimate, Sample
 from judge.data import ledger
 from judge.data.rows import nearby
 from judge.results.comparison import Change
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.stats.paired_differences import holm
 from judge.stats.power import ALPHA, MIN_ITEMS
 from judge.stats.run_differences import MeanChange, Runs

@@ -12,7 +12,7 @@ import pytest
 from judge.cache import DiskCache
 from judge.core.records import Request
 from judge.providers.recording import Recorder
-from judge.results.result import load
+from judge.results.loading import load
 from tests.factories import has_line, text_response, write_jsonl
 
 SECRET = "sk-test-0123456789abcdef"

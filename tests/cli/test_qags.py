@@ -11,7 +11,7 @@ import pytest
 import yaml
 from rich.cells import cell_len
 
-from judge.results.result import load
+from judge.results.loading import load
 from tests.factories import has_line, write_jsonl
 
 ROWS = [

@@ -12,7 +12,7 @@ import pytest
 
 from judge.core.errors import DataError
 from judge.core.records import seen_digest
-from judge.results.result import load
+from judge.results.loading import load
 from judge.stats.pass_agreement import people_passes
 from tests.factories import has_line, write_jsonl
 

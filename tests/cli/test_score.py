@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from judge.core import plugins
-from judge.results.result import load
+from judge.results.loading import load
 from tests.factories import has_line, write_jsonl
 
 ROWS = [

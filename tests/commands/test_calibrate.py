@@ -13,7 +13,7 @@ import judge
 from judge.config import RankConfig
 from judge.core.errors import ConfigError
 from judge.providers.scripted import ScriptedProvider
-from judge.results.result import load
+from judge.results.loading import load
 from judge.run.preparation import prepare
 from judge.stats.calibration import calibrate
 from tests.factories import has_line

@@ -19,7 +19,7 @@ from judge.commands.cache import import_replies
 from judge.core.errors import StorageError
 from judge.core.files import locked
 from judge.providers.recording import RecordingFile
-from judge.results.result import load
+from judge.results.loading import load
 from tests.factories import has_line
 
 ROWS = [

@@ -22,7 +22,8 @@ from judge.core.signature import Signature
 from judge.data import ledger
 from judge.providers.scripted import ScriptedProvider
 from judge.report.views.disagreements import of_result
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.calibration import calibrate
 from judge.stats.human_agreement import people

@@ -19,7 +19,8 @@ from judge.core.records import Request
 from judge.providers.scripted import Reply, ScriptedProvider
 from judge.report.views.pass_fail import pass_fail_sentences
 from judge.results.item import item_of
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from tests.factories import has_line, lines_hold
 
 POLITE = """---

@@ -15,7 +15,8 @@ from judge.core.errors import Refused
 from judge.core.format import cut_middle
 from judge.providers.scripted import ScriptedProvider
 from judge.results.item import item_of
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.results.run_info import PromptMessage
 from judge.run import run_metadata
 from tests.factories import has_line

@@ -15,7 +15,7 @@ from judge.config import RankConfig
 from judge.core.errors import ConfigError, CriterionError, Refused, StorageError
 from judge.core.records import Criterion
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.result import load
+from judge.results.loading import load
 from judge.run.cost_estimate import one_line_estimate
 from judge.run.pipeline import run_pipeline
 from judge.run.preparation import prepare

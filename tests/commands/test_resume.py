@@ -16,7 +16,7 @@ from judge.commands.finished_runs import open_run
 from judge.core.errors import ConfigError, StorageError
 from judge.core.files import run_folder
 from judge.core.records import Request
-from judge.results.result import load
+from judge.results.loading import load
 from tests.factories import has_line, write_jsonl
 
 ROWS = [

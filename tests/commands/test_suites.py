@@ -15,7 +15,8 @@ from judge.core.errors import ConfigError, DataError, JudgeError, Refused, Stora
 from judge.core.records import Response, Usage
 from judge.execution.progress import Progress
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.suite.case import Verdict
 from judge.suite.evaluate import Outcome
 from tests.factories import has_line, write_jsonl

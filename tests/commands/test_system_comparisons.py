@@ -11,7 +11,7 @@ import pytest
 import judge
 from judge.core.errors import Refused
 from judge.providers.scripted import Reply, ScriptedProvider
-from judge.results.result import load
+from judge.results.loading import load
 from judge.stats.derived_columns import Overall
 from tests.factories import has_line
 

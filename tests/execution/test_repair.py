@@ -19,7 +19,7 @@ from judge.core.errors import ProviderError, Reached, Refused, StorageError
 from judge.core.records import Choice, Failure, Request, Response, Sample, Usage
 from judge.criteria.render import render_repair_question
 from judge.execution.judgments import Judgment, Row
-from judge.results.result import load
+from judge.results.loading import load
 from judge.scoring.strategies import SamplingOptions
 from tests.factories import has_line, text_response
 from tests.senders import Judged

@@ -16,7 +16,7 @@ from judge.core.errors import ConfigError, DataError, Refused, StorageError
 from judge.core.records import Request
 from judge.providers import Provider
 from judge.providers.recording import Recorder, replayed
-from judge.results.result import load
+from judge.results.loading import load
 from tests.factories import has_line, text_response
 
 ROWS = [

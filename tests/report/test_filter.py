@@ -11,7 +11,8 @@ import pytest
 import judge
 from judge.core.errors import ConfigError, DataError
 from judge.providers.scripted import ScriptedProvider
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from tests.factories import has_line
 
 WORDS = re.findall(

@@ -15,7 +15,8 @@ import judge
 import judge.report
 from judge.core.records import Column, Estimate
 from judge.report.views.summary import SCHEMA, schema
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 
 ROWS = [
     {

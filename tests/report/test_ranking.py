@@ -16,7 +16,8 @@ from judge.core.signature import Signature
 from judge.report.document import Table as Shown
 from judge.report.views.finding import finding
 from judge.report.views.ranking import win_rate_matrix
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.results.run_info import RunInfo
 from judge.stats.pairwise import Standing, rankings
 from judge.table import Table

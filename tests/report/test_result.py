@@ -12,7 +12,8 @@ from judge import __version__
 from judge.core.errors import ConfigError, StorageError
 from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.results.result import Result, load
+from judge.results.loading import load
+from judge.results.result import Result
 from judge.results.run_info import JudgeInfo, RunInfo
 from judge.stats.bootstrap import item_means
 from judge.table import Table

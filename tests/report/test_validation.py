@@ -26,8 +26,9 @@ from judge.report.views.human_agreement import (
 )
 from judge.report.views.raters import alt_test_finding
 from judge.report.views.summary import schema
+from judge.results.loading import load
 from judge.results.rated_criteria import flat, read
-from judge.results.result import Result, load
+from judge.results.result import Result
 from judge.stats.agreement import MEASURES, Agreement
 from judge.stats.alt_test import AltTest, LeftOut
 from judge.stats.calibration import Calibrated

@@ -13,7 +13,7 @@ PROGRAM = """
 import json, os, shutil, sys, warnings
 from pathlib import Path
 import judge
-from judge.results.result import load
+from judge.results.loading import load
 
 warnings.simplefilter("ignore")
 place = Path(sys.argv[1])

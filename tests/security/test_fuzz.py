@@ -23,7 +23,7 @@ from judge.core.signature import Signature
 from judge.criteria.render import Renderer
 from judge.data import samples
 from judge.providers.recording import RecordingFile
-from judge.results.result import load as load_run
+from judge.results.loading import load as load_run
 from judge.scoring.json_scores import spans
 from judge.scoring.parse import find, read
 from judge.suite.load import load as load_suite

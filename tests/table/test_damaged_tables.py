@@ -15,7 +15,7 @@ import pytest
 import judge
 from judge.core.errors import DataError, JudgeError, StorageError
 from judge.data import samples
-from judge.results.result import load
+from judge.results.loading import load
 
 COLUMNS_BY_TYPE: dict[str, Callable[[int], Any]] = {
     "int": lambda n: pa.array(range(n), pa.int64()),

@@ -16,7 +16,7 @@ from judge.core.errors import StorageError
 from judge.core.files import store
 from judge.core.records import Column, Failure, Provenance, Sample, Score
 from judge.core.signature import Signature
-from judge.results.result import load
+from judge.results.loading import load
 from judge.table import Table
 
 WEIGHED = Provenance(

@@ -14,7 +14,7 @@ from judge.core.errors import ConfigError, DataError, StorageError
 from judge.core.records import Sample
 from judge.criteria import builtin, builtin_prompts
 from judge.data import samples
-from judge.results.result import load
+from judge.results.loading import load
 from judge.results.run_info import RunInfo
 from judge.suite import load as suites
 

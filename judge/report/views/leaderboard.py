@@ -67,10 +67,11 @@ from judge.report.views.short_table import MAX_NAME, short_table
 from judge.report.views.slicing_column import slicing_column
 from judge.report.views.summary import means_data
 from judge.results.failures import WORST
-from judge.results.result import Result, failure_counts, panel_columns
+from judge.results.result import Result, failure_counts
 from judge.results.wide_rows import wide_rows
 from judge.results.worst_texts import worst_texts
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
+from judge.stats.panels import judged_columns
 from judge.stats.ranks import Rank
 from judge.stats.system_differences import Comparison
 
@@ -316,7 +317,7 @@ def _count_values(result: Result, n_lost: int) -> _ValueCounts:
     criteria = {
         column.name for column in result.table.columns if column.kind == "criterion"
     }
-    criteria -= panel_columns(result.table.columns)
+    criteria -= judged_columns(result.table.columns).keys()
     if not criteria:
         return _ValueCounts("values", len(result.table.scores), n_lost)
     methods = [

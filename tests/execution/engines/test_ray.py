@@ -41,7 +41,7 @@ from judge.execution.rate_limit import RateLimiter
 from judge.execution.reply_client import Answer, gather
 from judge.providers.openai import OpenAIProvider
 from judge.providers.scripted import ScriptedProvider
-from judge.results.result import load
+from judge.results.loading import load
 from tests.factories import has_line, write_jsonl
 from tests.senders import Sender
 
