@@ -138,7 +138,8 @@ score = list_function(
     Ter,
     """TER, 0 and up, of each output against its reference or references: see `Ter`.
 
-    Raises DataError where an output has no reference or its references no words, ConfigError for a wrong option.
+    Raises DataError where an output has no reference or its references no words, ConfigError for a
+    wrong option.
     """,
 )
 

@@ -394,9 +394,9 @@ def _questions_and_answers(lines: Sequence[QagsLine]) -> str | None:
         return None
     entries: list[list[Any]] = []
     for line in lines:
-        asked = [line.theme, line.question]
+        question = [line.theme, line.question]
         answers = [line.from_source, line.from_output]
-        entries.append([*asked, *answers, line.similarity, line.left_out])
+        entries.append([*question, *answers, line.similarity, line.left_out])
     return json.dumps({"qags": entries}, ensure_ascii=False)
 
 
