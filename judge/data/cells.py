@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import re
 import tokenize
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,7 +20,6 @@ _CLOSING = ("]", ")", "}")
 _VALUE_TOKENS = (tokenize.STRING, tokenize.NUMBER, tokenize.NAME)
 # Names that stand for a missing value: those of pandas, and `null` of JSON.
 _EMPTY_NAMES = ("nan", "NaN", "NA", "NaT", "null")
-# Functions of numpy around a value: `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`.
 # What Python's tokenizer and parser raise, the last two for a text that is nested too deeply.
 _PARSE_ERRORS = (
     SyntaxError,
@@ -28,7 +28,12 @@ _PARSE_ERRORS = (
     RecursionError,
     MemoryError,
 )
-_WRAPPERS = ("array", "float64", "float32", "int64", "int32", "bool_", "str_")
+# Functions around a value: `np.float64(4.0)`, `array(['a', 'b'], dtype=object)`, `Decimal('4.5')`.
+_WRAPPER = re.compile(
+    r"array|str_|bool_|float\d+|u?int\d+|longdouble|datetime64|Decimal|Timestamp|UUID"
+)
+# numpy's `np.True_` and `np.False_`, without a call.
+_TRUTH_VALUES = {"True_": True, "False_": False}
 
 
 class NoValue(ValueError):
@@ -132,8 +137,10 @@ def _value(node: ast.expr) -> Any:
         case ast.Name(id=name) if name in _EMPTY_NAMES:
             return None
         case ast.Call(ast.Name(name) | ast.Attribute(attr=name), args=[wrapped]):
-            if name in _WRAPPERS:
+            if _WRAPPER.fullmatch(name):
                 return _value(wrapped)
+        case ast.Attribute(attr=name) if name in _TRUTH_VALUES:
+            return _TRUTH_VALUES[name]
     raise NoValue("it computes something")
 
 

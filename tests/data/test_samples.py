@@ -371,6 +371,9 @@ def test_a_list_of_texts_written_by_pandas_is_read_unchanged(
         ("[4. 5.]", (4.0, 5.0)),
         ("[ 4. nan -1.]", (4.0, None, -1.0)),
         ("[np.float64(4.5), np.int64(5)]", (4.5, 5.0)),
+        ("[np.float16(4.5), np.uint8(5), np.int8(-1)]", (4.5, 5.0, -1.0)),
+        ("[np.longdouble('4.5'), Decimal('5')]", (4.5, 5.0)),
+        ("[np.True_, np.False_]", (1.0, 0.0)),
         ("array([4, 5])", None),
     ],
 )
