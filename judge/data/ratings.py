@@ -21,7 +21,7 @@ from judge.core.option_values import finite_number
 from judge.core.records import Sample
 from judge.core.verdicts import verdict
 from judge.data.rating_sheets import Known, parse, to_long
-from judge.data.rows import RawRow, rows
+from judge.data.rows import RawRow, rows, with_whole_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,9 +179,7 @@ def _key(cells: Mapping[str, Any], location: str) -> _Key:
 
 def _name(cell: Any) -> str:
     """Return a cell as a name: 7.0, as a table with gaps has it, is 7."""
-    if isinstance(cell, float) and cell.is_integer():
-        cell = int(cell)
-    return str(cell).strip()
+    return str(with_whole_number(cell)).strip()
 
 
 def _read_rating(

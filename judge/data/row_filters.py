@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 from judge.core.errors import DataError
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
+from judge.data.rows import with_whole_number
 
 Value = str | int | float | bool
 Values = Mapping[str, Value | Sequence[Value]]
@@ -17,6 +21,7 @@ Values = Mapping[str, Value | Sequence[Value]]
 
 Mapped = Mapping[str, str | Sequence[str]]
 """The data's column for each of ours; of people's ratings also several, one for each rater."""
+_SINGLE_VALUES = (str, int, float, Decimal, date, time, timedelta, UUID)
 _MOST_NAMED = 10  # values of a column in a message
 # Values of a column, so that a column of texts does not fill the memory.
 _MOST_REMEMBERED = 1_000
@@ -69,6 +74,8 @@ class RowFilter:
                 # Columns may also be written as the data name them.
                 known = dict.fromkeys((*self._columns, *self._renamed))
                 problem = unknown_name_message("column", column, list(known))
+                if column in known:
+                    problem = f"no row has a text, a number or a date in {column}"
                 condition = option("where", {column: required[0]})
                 raise DataError(f"{condition}: {problem}")
             absent = [value for value in required if value not in value_counts]
@@ -137,9 +144,7 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bool):
         # A condition is typed as `true`, as JSON and YAML write it.
         return str(value).lower()
-    # pandas reads whole numbers as floats if a cell of the column is empty.
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, str | int | float):
+    value = with_whole_number(value)
+    if isinstance(value, _SINGLE_VALUES):
         return str(value).strip()
     return None

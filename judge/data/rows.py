@@ -16,6 +16,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from decimal import Decimal
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
@@ -471,6 +472,15 @@ def is_empty(value: Any) -> bool:
     if isinstance(value, str):
         return not value or value.isspace()
     return is_missing(value) or (isinstance(value, list | tuple | dict) and not value)
+
+
+def with_whole_number(value: Any) -> Any:
+    """Return a whole number as an int, and any other value as it is.
+
+    pandas reads 7 as 7.0 if other cells of the column are empty, and databases write Decimal("7").
+    """
+    is_number = isinstance(value, float | Decimal) and math.isfinite(value)
+    return int(value) if is_number and value == int(value) else value
 
 
 def type_name(value: Any) -> str:

@@ -12,10 +12,12 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import date
 from functools import cache
 from os import PathLike
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from judge.core.errors import DataError
 from judge.core.format import UNNAMED_SYSTEM, text_name
@@ -44,6 +46,7 @@ from judge.data.rows import (
     rows,
     type_name,
     unread_sheets,
+    with_whole_number,
 )
 
 if TYPE_CHECKING:
@@ -659,10 +662,9 @@ def _name(value: Any, field: str, location: str) -> str:
 
     7 and 7.0 (as pandas reads a column with gaps) are both 7.
     """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    value = with_whole_number(value)
     # A bool is an int to Python, and no name.
-    is_name = isinstance(value, str | int) and not isinstance(value, bool)
+    is_name = isinstance(value, str | int | date | UUID) and not isinstance(value, bool)
     if not is_name or not str(value).strip():
         raise DataError(
             f"{location}: {field} is {type_name(value)}: give each {field} a name or a number"

@@ -10,9 +10,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import date
+from datetime import date, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import numpy as np
 import pandas as pd
@@ -514,7 +516,17 @@ def test_missing_cells_are_absent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("item", "expected"), [(7, "7"), (7.0, "7"), ("007", "007"), (np.int64(7), "7"), (" a", "a")]
+    ("item", "expected"),
+    [
+        (7, "7"),
+        (7.0, "7"),
+        ("007", "007"),
+        (np.int64(7), "7"),
+        (" a", "a"),
+        (Decimal("7.00"), "7"),
+        (date(2024, 5, 1), "2024-05-01"),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+    ],
 )
 def test_names_of_items_are_texts(item: Any, expected: str) -> None:
     assert samples.load([{"item": item, "output": "x"}])[0].item == expected
@@ -891,6 +903,35 @@ LANGS = [
 )
 def test_where_selects_rows(where: dict[str, Any], items: str) -> None:
     assert [sample.item for sample in samples.load(LANGS, where=where)] == list(items)
+
+
+@pytest.mark.parametrize(
+    ("cell", "condition"),
+    [
+        (Decimal("2.00"), "2"),
+        (Decimal("2.50"), "2.50"),
+        (date(2024, 5, 1), "2024-05-01"),
+        (timedelta(seconds=90), "0:01:30"),
+        (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+    ],
+)
+@pytest.mark.parametrize("as_file", [True, False])
+def test_where_selects_rows_by_values_of_databases(
+    tmp_path: Path, cell: Any, condition: str, as_file: bool
+) -> None:
+    data: Any = [{"item": "1", "output": "x", "own": cell}, {"item": "2", "output": "x"}]
+    if as_file and not isinstance(cell, UUID):
+        data = tmp_path / "d.parquet"
+        pq.write_table(pa.table({"item": ["1"], "output": ["x"], "own": [cell]}), data)
+    (sample,) = samples.load(data, where={"own": condition})
+    assert sample.item == "1"
+
+
+def test_where_names_a_column_that_has_no_single_values() -> None:
+    data = [{"output": "x", "tags": ["a", "b"]}]
+    message = error_message(data, where={"tags": "a"})
+    assert has_line(message, "--where tags=a: no row has", "in tags")
+    assert "unknown" not in message
 
 
 def test_where_accepts_the_old_and_the_new_name_of_a_column() -> None:
