@@ -60,9 +60,8 @@ def clear_metrics(folder: Path) -> int:
         if size:
             shutil.rmtree(metrics_folder(folder))
     except OSError as error:
-        raise StorageError(
-            f"{metrics_folder(folder)}: {error.strerror or error}"
-        ) from error
+        reason = error.strerror or error
+        raise StorageError(f"{metrics_folder(folder)}: {reason}") from error
     return size
 
 

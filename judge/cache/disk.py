@@ -121,10 +121,8 @@ class DiskCache(base.Cache):
         """Return the number of stored `responses`, and of `bytes`."""
 
         def count() -> dict[str, int]:
-            return {
-                "responses": _count(self._store),
-                "bytes": int(self._store.volume()),
-            }
+            size = int(self._store.volume())
+            return {"responses": _count(self._store), "bytes": size}
 
         return self._with_file(count)
 
@@ -365,7 +363,6 @@ def _advice(error: BaseException) -> str:
 
 
 def _other_folder() -> str:
-    without = option("cache", False)
-    return (
-        f"name a folder of yours with {option('cache', 'DIR')}, or run with {without}"
-    )
+    another_folder = option("cache", "DIR")
+    no_cache = option("cache", False)
+    return f"name a folder of yours with {another_folder}, or run with {no_cache}"

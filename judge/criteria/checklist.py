@@ -14,7 +14,10 @@ from judge.data.rows import is_empty
 from judge.text import DEFAULT_LANGUAGE, LANGUAGES
 
 MOST_QUESTIONS = 50
-_EXPECTED = 'write {text: "Is it polite?", weight: 2}, or the text alone, in quotes if it holds a colon'
+_EXPECTED = (
+    'write {text: "Is it polite?", weight: 2}, or the text alone, in quotes if it holds '
+    "a colon"
+)
 
 
 def yes_no(language: str) -> Scale:
@@ -33,11 +36,8 @@ def read_questions(raw: Any) -> tuple[ChecklistQuestion, ...]:
 
     Raises ValueError.
     """
-    if (
-        isinstance(raw, str | bytes | Mapping)
-        or not isinstance(raw, Sequence)
-        or not raw
-    ):
+    is_list = isinstance(raw, Sequence) and not isinstance(raw, str | bytes)
+    if not is_list or not raw:
         raise ValueError("a checklist is a list of at least one question")
     if len(raw) > MOST_QUESTIONS:
         raise ValueError(f"{len(raw)} questions are too many; at most {MOST_QUESTIONS}")
@@ -59,11 +59,7 @@ def _question(number: int, entry: Any) -> ChecklistQuestion:
     if isinstance(entry, ChecklistQuestion):
         text = entry.text
         weight = entry.weight
-    elif (
-        isinstance(entry, Mapping)
-        and "text" in entry
-        and entry.keys() <= {"text", "weight"}
-    ):
+    elif isinstance(entry, Mapping) and {"text"} <= entry.keys() <= {"text", "weight"}:
         text = entry["text"]
         weight = entry.get("weight", 1.0)
     if not isinstance(text, str):
@@ -72,9 +68,8 @@ def _question(number: int, entry: Any) -> ChecklistQuestion:
         raise ValueError(f"question {number} is empty")
     # bool is an int in Python, but `weight: true` is a mistake.
     if type(weight) not in (int, float) or not 0 < weight < math.inf:
-        raise ValueError(
-            f"question {number}: the weight is a number above 0, not {weight!r:.40}"
-        )
+        problem = f"the weight is a number above 0, not {weight!r:.40}"
+        raise ValueError(f"question {number}: {problem}")
     return ChecklistQuestion(" ".join(text.split()), float(weight))
 
 

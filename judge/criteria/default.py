@@ -252,9 +252,8 @@ def _missing_reference(rows: Sequence[Sample], task: Task, names: Sequence[str])
 
 def _fits(criterion: Criterion, rows: Sequence[Sample]) -> bool:
     """Return whether the texts have what the criterion reads, such as a source."""
-    if criterion.name == "overall" and any(
-        first_column(row, REQUEST_COLUMNS) for row in rows
-    ):
+    is_overall = criterion.name == "overall"
+    if is_overall and any(first_column(row, REQUEST_COLUMNS) for row in rows):
         # It shows the source as the request, and here the request has a column of its own.
         return False
     try:

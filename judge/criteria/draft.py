@@ -42,14 +42,11 @@ def drafting(criterion: Criterion, task: str = "steps") -> dict[str, str]:
     """
     texts = template_bodies(criterion)
     chain = _chain_of_templates(criterion, texts)
-    labels = {
-        template_name: display_name(criterion, template_name)
-        for template_name in chain[:-1]
-    }
-    if not any(
-        _has_criterion_block(label, texts[template_name])
-        for template_name, label in labels.items()
-    ):
+    for template_name in chain[:-1]:
+        label = display_name(criterion, template_name)
+        if _has_criterion_block(label, texts[template_name]):
+            break
+    else:
         raise CriterionError(
             f"{criterion.path}: has no text to draft {task} from; extend a layout, and put what is "
             "judged into {% block criterion %}"

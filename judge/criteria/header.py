@@ -102,9 +102,8 @@ def read_scale(raw: Any) -> Scale:
 
 def _label_scale(labels: Any, values: Any) -> Scale:
     """Return the scale of these labels. Raises ValueError."""
-    if not isinstance(labels, list) or not all(
-        type(label) in (str, int) for label in labels
-    ):
+    has_list = isinstance(labels, list)
+    if not has_list or any(type(label) not in (str, int) for label in labels):
         raise ValueError(
             "labels is a list of words; put yes, no, on and off in quotes, "
             "because YAML reads them as true and false"
@@ -146,13 +145,12 @@ def _is_value(value: Any) -> bool:
 
 def _number_scale(*ends_and_step: Any) -> Scale:
     """Return the scale from one number to another in steps. Raises ValueError."""
-    if not all(
-        _is_value(number) and round(number, 3) == number for number in ends_and_step
-    ):
-        raise ValueError(
-            f"a scale runs between numbers up to {_LARGEST_VALUE:,} of at most 3 decimals; "
-            f"write {_SCALES}"
-        )
+    for number in ends_and_step:
+        if not _is_value(number) or round(number, 3) != number:
+            raise ValueError(
+                f"a scale runs between numbers up to {_LARGEST_VALUE:,} of at most 3 decimals; "
+                f"write {_SCALES}"
+            )
     # In decimals, because 0.1 * 3 is not 0.3 in binary.
     lowest, highest, step = (Decimal(str(number)) for number in ends_and_step)
     if lowest >= highest:
@@ -283,9 +281,8 @@ def read_paraphrases(texts: list[str]) -> list[str]:
             raise ValueError(
                 f"wording {number} is empty, or has over {LONGEST_PARAPHRASE:,} characters"
             )
-        if any(sign in wording for sign in _TEMPLATE_SYNTAX) or _CONTROL.search(
-            wording
-        ):
+        has_syntax = any(sign in wording for sign in _TEMPLATE_SYNTAX)
+        if has_syntax or _CONTROL.search(wording):
             raise ValueError(
                 f"wording {number} has template syntax or control characters"
             )
@@ -301,9 +298,8 @@ _PROBLEM = "header"
 
 def _problem(key: str, problem: object) -> PydanticCustomError:
     """Return the error of a key that does not fit the others; without a key, of the header."""
-    return PydanticCustomError(
-        _PROBLEM, "{problem}", {"key": key, "problem": str(problem)}
-    )
+    context = {"key": key, "problem": str(problem)}
+    return PydanticCustomError(_PROBLEM, "{problem}", context)
 
 
 class Header(BaseModel):
@@ -504,9 +500,8 @@ def _pass_value_of_label(label: str, scale: Scale, better: Better) -> float:
     (docs/decisions/0071-a-label-passes-from-halfway.md).
     """
     if label not in scale.labels:
-        raise ValueError(
-            unknown_name_message("label", label, list(scale.labels))
-        ) from None
+        message = unknown_name_message("label", label, list(scale.labels))
+        raise ValueError(message) from None
     value = scale.value(label)
     if better == "lower":
         worse = [other_value for other_value in scale.values if other_value > value]
@@ -593,9 +588,8 @@ def first_problem(error: ValidationError, model: type[BaseModel]) -> KeyProblem:
         text = f"{key} is a key of {_OTHER_FILES[key]}, not of a criterion's file"
         return KeyProblem(key, text)
     if invalid_value.is_unknown_key:
-        return KeyProblem(
-            key, unknown_name_message("key", key, list(model.model_fields))
-        )
+        message = unknown_name_message("key", key, list(model.model_fields))
+        return KeyProblem(key, message)
     if invalid_value.kind == _PROBLEM:
         key = invalid_value.context["key"]
         problem = invalid_value.context["problem"]
@@ -668,9 +662,9 @@ def levels_of_scale(levels: Mapping[str, str], scale: Scale) -> dict[str, str]:
         if described & positions:
             raise ValueError(f"{key} is described twice")
         described |= positions
-        range_name = _range_name(
-            scale.labels[first_position], scale.labels[last_position]
-        )
+        first_label = scale.labels[first_position]
+        last_label = scale.labels[last_position]
+        range_name = _range_name(first_label, last_label)
         level_by_start[first_position] = (range_name, text)
     return dict(level_by_start[start] for start in sorted(level_by_start))
 

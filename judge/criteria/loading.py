@@ -235,12 +235,10 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     if not pairwise:
         criteria_option = option("criteria")
         default_names = listed(DEFAULT_CRITERIA)
-        default = (
-            f"; without {criteria_option}, summaries are judged by {default_names}"
-        )
-    raise CriterionError(
-        f"{unknown}; a file works too, and a sentence: {sentence}{default}"
-    )
+        judged_by = f"summaries are judged by {default_names}"
+        default = f"; without {criteria_option}, {judged_by}"
+    alternatives = f"a file works too, and a sentence: {sentence}"
+    raise CriterionError(f"{unknown}; {alternatives}{default}")
 
 
 def _compares(file_stem: str) -> bool:
@@ -251,9 +249,8 @@ def builtin_files(language: str) -> dict[str, Path]:
     """Return the file of every built-in criterion of a language, by `task/name`."""
     known_languages = languages()
     if language not in known_languages:
-        raise CriterionError(
-            unknown_name_message("language", language, known_languages)
-        )
+        message = unknown_name_message("language", language, known_languages)
+        raise CriterionError(message)
     files = {}
     for file in sorted((builtin_prompts() / language).glob("*/*.jinja")):
         folder = file.parent.name
@@ -431,9 +428,8 @@ def _with_template(text: str, header: Header, path: str, *, pairwise: bool) -> s
         return text
     if header.question.strip() or header.questions:
         show = header.show if "show" in header.model_fields_set else None
-        template = question_template(
-            show, checklist=bool(header.questions), pairwise=pairwise
-        )
+        is_checklist = bool(header.questions)
+        template = question_template(show, checklist=is_checklist, pairwise=pairwise)
         return f"{text.rstrip()}\n{template}"
     # A .jinja file may be empty: the error is then that of a template without the judged text.
     if not path.endswith(".jinja"):
@@ -506,9 +502,8 @@ def with_needs(criterion: Criterion) -> Criterion:
             f"{criterion.path}: judged: the template never shows the conversation; put "
             "{{ messages | fenced('conversation') }} into it, before the output"
         )
-    if criterion.is_checklist and not any(
-        "this.questions" in text for text in texts.values()
-    ):
+    shows_questions = any("this.questions" in text for text in texts.values())
+    if criterion.is_checklist and not shows_questions:
         raise CriterionError(
             f"{criterion.path}: never shows its questions; write "
             '{% extends "layouts/checklist.jinja" %}, or print this.questions'

@@ -1,8 +1,8 @@
 """The question of a criterion: `own_question` finds it, and `with_question` replaces it.
 
 `asks` tells a question from an order or a description. The question is the header's `question`, or
-else the first paragraph of the block `criterion` of a template. Descriptions of scores, which follow
-in the block, are not part of it.
+else the first paragraph of the block `criterion` of a template. Descriptions of scores, which
+follow in the block, are not part of it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ class _Position:
 def asks(question: str) -> bool:
     """Return whether a text asks something.
 
-    "Do not mention prices." does not: without a question around it, a judge may take it for an order.
+    "Do not mention prices." does not: without a question around it, a judge may take it for an
+    order.
     """
     for match in _ASKS.finditer(question):
         if match["particle"] is None:
@@ -134,10 +135,9 @@ def _position(criterion: Criterion) -> _Position:
             continue
         paragraph = _FIRST_PARAGRAPH.match(text, block.end("start"), block.start("end"))
         if paragraph is not None:
-            start, end = paragraph.span("text")
-            return _Position(
-                template_name, start, start + len(text[start:end].rstrip())
-            )
+            question = paragraph["text"].rstrip()
+            start = paragraph.start("text")
+            return _Position(template_name, start, start + len(question))
     raise CriterionError(
         f"{criterion.path}: it has no question, nor a block `criterion` of plain text"
     )

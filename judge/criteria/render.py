@@ -274,15 +274,14 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
     if meta.find_undeclared_variables(tree) - _PER_SAMPLE_TEXTS - {"this", "super"}:
         return None
     fenced_texts: list[str] = []
+    super_name = nodes.Name("super", "load")
     n_supers = 0
     for output in tree.find_all(nodes.Output):
         for printed in output.nodes:
             fenced_text = _fenced_text(printed)
             if fenced_text:
                 fenced_texts.append(fenced_text)
-            elif isinstance(printed, nodes.Call) and printed.node == nodes.Name(
-                "super", "load"
-            ):
+            elif isinstance(printed, nodes.Call) and printed.node == super_name:
                 n_supers += 1
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
     n_uses = sum(name_node.name in variables for name_node in tree.find_all(nodes.Name))
@@ -296,12 +295,10 @@ def _fenced_text(printed: nodes.Node) -> str:
     """Return the variable of a node such as `output | fenced("output")`, "" for any other node."""
     if not isinstance(printed, nodes.Filter) or printed.name != "fenced":
         return ""
-    if (
-        not isinstance(printed.node, nodes.Name)
-        or printed.node.name not in _PER_SAMPLE_TEXTS
-    ):
-        return ""
-    return printed.node.name
+    variable = printed.node
+    if isinstance(variable, nodes.Name) and variable.name in _PER_SAMPLE_TEXTS:
+        return variable.name
+    return ""
 
 
 def _fill(parts: Sequence[str], texts: Mapping[str, Any]) -> str:
@@ -342,15 +339,12 @@ def template_variables(
         variables_of_first = template_variables(sample, this)
         variables_of_second = template_variables(opponent, this)
         return _variables_of_pair(variables_of_first, variables_of_second)
-    variables = {
-        column: value for column, value in sample.extra.items() if not is_empty(value)
-    }
+    columns = sample.extra.items()
+    variables = {column: value for column, value in columns if not is_empty(value)}
     for input_name, value in answer_inputs(sample).items():
         if not isinstance(variables.get(input_name), str):
             variables[input_name] = value
-    references = [
-        reference for reference in sample.references if not is_empty(reference)
-    ]
+    references = [text for text in sample.references if not is_empty(text)]
     if references:
         variables.setdefault("reference", references[0])
     for input_name in ("system", "human", "item", "source", "references"):
@@ -373,43 +367,36 @@ def _variables_of_pair(
     and `second` are the messages from there to the output.
     """
     in_both = [variable for variable in first_variables if variable in second_variables]
-    equal = [
-        name for name in in_both if first_variables[name] == second_variables[name]
-    ]
-    shared = {variable: first_variables[variable] for variable in equal}
+    shared = {
+        variable: first_variables[variable]
+        for variable in in_both
+        if first_variables[variable] == second_variables[variable]
+    }
     shared.pop("output", None)
     first_messages = first_variables.get(MESSAGES)
     second_messages = second_variables.get(MESSAGES)
-    are_equal = MESSAGES in shared
-    if (
-        are_equal
-        or not is_conversation(first_messages)
-        or not is_conversation(second_messages)
-    ):
-        return {
-            **shared,
-            "first": first_variables["output"],
-            "second": second_variables["output"],
-        }
-    n_shared = _n_equal_at_start(first_messages, second_messages)
-    if n_shared:
-        shared[MESSAGES] = first_messages[:n_shared]
-        shared["request"] = request_of(shared[MESSAGES])
-    return {
-        **shared,
-        "first": _turns_from(first_variables, n_shared),
-        "second": _turns_from(second_variables, n_shared),
-    }
+    first: str | list[Message] = first_variables["output"]
+    second: str | list[Message] = second_variables["output"]
+    if MESSAGES in shared:
+        return {**shared, "first": first, "second": second}
+    if is_conversation(first_messages) and is_conversation(second_messages):
+        n_shared = _n_equal_at_start(first_messages, second_messages)
+        if n_shared:
+            shared[MESSAGES] = first_messages[:n_shared]
+            shared["request"] = request_of(shared[MESSAGES])
+        first = _turns_from(first_variables, n_shared)
+        second = _turns_from(second_variables, n_shared)
+    return {**shared, "first": first, "second": second}
 
 
 def _n_equal_at_start(first_list: Sequence[Any], second_list: Sequence[Any]) -> int:
     """Return how many members two lists have in common before they differ."""
-    for index, (member, other_member) in enumerate(
-        zip(first_list, second_list, strict=False)
-    ):
+    n_equal = 0
+    for member, other_member in zip(first_list, second_list, strict=False):
         if member != other_member:
-            return index
-    return min(len(first_list), len(second_list))
+            break
+        n_equal += 1
+    return n_equal
 
 
 def _turns_from(variables: Mapping[str, Any], start: int) -> list[Message]:
@@ -453,9 +440,9 @@ def _without_other_messages(
         is_shown_by_layout = is_question_template(template_body(criterion.template))
         if isinstance(messages, str) or not is_shown_by_layout:
             return variables
-    return {
-        variable: value for variable, value in variables.items() if variable != MESSAGES
-    }
+    remaining = dict(variables)
+    del remaining[MESSAGES]
+    return remaining
 
 
 def missing_message(criterion: Criterion, sample: Sample, variable_name: str) -> str:
@@ -573,9 +560,8 @@ class PromptFile:
         `mapping` has the columns of the data that were renamed, by their new names. The prompt can
         read them under both names. Raises ConfigError, with the line of the template and the item.
         """
-        variables = {
-            column: value for column, value in item.extra.items() if value is not None
-        }
+        cells = item.extra.items()
+        variables = {column: value for column, value in cells if value is not None}
         if item.source:
             variables["source"] = item.source
         for field_name, column in mapping.items():

@@ -53,9 +53,8 @@ def chosen_pass_value(
     try:
         return pass_value(mark, scale, better)
     except ValueError as error:
-        raise ConfigError(
-            f"{option('pass_at', mark)}: {criterion_name}: {error}"
-        ) from error
+        pass_option = option("pass_at", mark)
+        raise ConfigError(f"{pass_option}: {criterion_name}: {error}") from error
 
 
 def asked_by(criterion: Criterion, *, decides: bool) -> Criterion:

@@ -95,9 +95,11 @@ def _check_comparison(criterion: Criterion) -> None:
         values[label.casefold()] = value
     # {labels: [A, B], values: [0, 1]} would turn every result into its opposite.
     for first_name, second_name in _NAMES_OF_TEXTS:
-        if {first_name, second_name} <= values.keys() and values[first_name] < values[
-            second_name
-        ]:
+        first_value = values.get(first_name)
+        second_value = values.get(second_name)
+        if first_value is None or second_value is None:
+            continue
+        if first_value < second_value:
             raise CriterionError(
                 f"{criterion.path}: scale: {first_name} is the text shown first, so it counts 1 "
                 f"and {second_name} counts 0"
@@ -140,14 +142,12 @@ def _missing_variable(
     reads = f"{location}: the criterion {criterion.name} reads {variable_name}"
     empty_column = _empty_column(variable_name, samples)
     if empty_column:
-        return DataError(
-            f"{reads}, and the column {empty_column} is empty in all texts"
-        )
+        problem = f"the column {empty_column} is empty in all texts"
+        return DataError(f"{reads}, and {problem}")
     if variable_name in _ANSWER_INPUTS or variable_name in _TEXT_FIELDS:
         advice = _advice_on_missing(criterion, variable_name, samples[0])
-        return DataError(
-            f"{reads}, which no sample has; {advice} (the data has: {names})"
-        )
+        problem = f"{reads}, which no sample has"
+        return DataError(f"{problem}; {advice} (the data has: {names})")
     if any(variable_name in sample.extra for sample in samples):
         return DataError(f"{reads}, which is empty in all texts")
     similar = difflib.get_close_matches(variable_name, sorted(present), n=1)

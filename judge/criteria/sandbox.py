@@ -97,9 +97,9 @@ class CriterionView:
 
     `lowest` and `highest` are the labels of least and greatest value; `whole` is whether the labels
     are all whole numbers from the lowest to the highest, in this order. `levels` are labels, or
-    ranges of them, with their descriptions. `cite` is whether the judge has to quote a sentence. `judged` is
-    the output, or the whole conversation that ends with it. `asks` is whether the question is one, or
-    else an order or a description.
+    ranges of them, with their descriptions. `cite` is whether the judge has to quote a sentence.
+    `judged` is the output, or the whole conversation that ends with it. `asks` is whether the
+    question is one, or else an order or a description.
 
     `cut` marks the end of the material and the beginning of the question. It is "" unless they go
     to a decision endpoint separately, or several questions follow one material. `questions` are the
@@ -191,9 +191,8 @@ def _check_widths(text: str, values: Any) -> None:
     if "*" in text and isinstance(values, tuple):
         widths += [value for value in values if isinstance(value, int)]
     if max(widths, default=0) > MOST_CHARACTERS:
-        raise OverflowError(
-            f"% would make a text of more than {MOST_CHARACTERS:,} characters"
-        )
+        limit = f"{MOST_CHARACTERS:,} characters"
+        raise OverflowError(f"% would make a text of more than {limit}")
 
 
 def _check_bits(operator: str, left_operand: int, right_operand: int) -> None:
@@ -211,15 +210,12 @@ def _check_bits(operator: str, left_operand: int, right_operand: int) -> None:
 
 def _check_repetition(left_operand: Any, right_operand: Any) -> None:
     """Raise OverflowError if a text or a list, times a number, is too long."""
-    for sequence, count in (
-        (left_operand, right_operand),
-        (right_operand, left_operand),
-    ):
+    both_orders = ((left_operand, right_operand), (right_operand, left_operand))
+    for sequence, count in both_orders:
         repeats = isinstance(sequence, str | list | tuple) and isinstance(count, int)
         if repeats and _printed_length(sequence) * count > MOST_CHARACTERS:
-            raise OverflowError(
-                f"* would make more than {MOST_CHARACTERS:,} characters"
-            )
+            limit = f"{MOST_CHARACTERS:,} characters"
+            raise OverflowError(f"* would make more than {limit}")
 
 
 def _printed_length(value: Any) -> int:
@@ -333,10 +329,9 @@ def _fence(context: Context, text: object, label: str) -> str:
 
 @lru_cache(maxsize=MOST_TEMPLATES)
 def _compiled(templates: Templates) -> Template:
-    texts = {
-        template_name: (text, label, None)
-        for template_name, text, label in templates.texts
-    }
+    texts: dict[str, tuple[str, str, None]] = {}
+    for template_name, text, label in templates.texts:
+        texts[template_name] = (text, label, None)
     undefined = _Placeholder if templates.draft else StrictUndefined
     environment = Sandbox(FunctionLoader(texts.get), undefined)
     if templates.draft:
@@ -372,20 +367,16 @@ def render(templates: Templates, variables: Mapping[str, Any]) -> str:
     pieces: list[str] = []
     length = 0
     try:
-        plain = {
-            variable_name: _plain(value) for variable_name, value in variables.items()
-        }
+        plain = {name: _plain(value) for name, value in variables.items()}
         for piece in _compiled(templates).generate(plain):
             pieces.append(piece)
             length += len(piece)
             if length > MOST_CHARACTERS:
-                raise RenderError(
-                    f"makes a prompt of more than {MOST_CHARACTERS:,} characters"
-                )
+                limit = f"{MOST_CHARACTERS:,} characters"
+                raise RenderError(f"makes a prompt of more than {limit}")
     except TemplateSyntaxError as error:
-        raise RenderError(
-            error.message or "", f"{error.filename}:{error.lineno}"
-        ) from error
+        location = f"{error.filename}:{error.lineno}"
+        raise RenderError(error.message or "", location) from error
     except _RENDER_ERRORS as error:
         reason = _LIMITS.get(type(error)) or str(error) or type(error).__name__
         if isinstance(error, TemplateNotFound):

@@ -241,8 +241,7 @@ class _FlatTemplate(NodeTransformer):
         self, node: nodes.Include | nodes.Import | nodes.FromImport
     ) -> nodes.Scope:
         template_name = reference("", node) if node.with_context else ""
-        is_new = (
-            template_name in self._texts and template_name not in self._included_names
-        )
+        is_known = template_name in self._texts
+        is_new = is_known and template_name not in self._included_names
         body = self.body(template_name) if is_new else []
         return nodes.Scope(body, lineno=node.lineno)

@@ -26,7 +26,6 @@ def written_language(strings: Iterable[str]) -> str | None:
     language = next(iter(shares))
     if language == DEFAULT_LANGUAGE:
         return None
-    is_ambiguous = text.LANGUAGES[
-        language
-    ].letters == languages.HAN and not han_writing(whole_text)
+    has_han = text.LANGUAGES[language].letters == languages.HAN
+    is_ambiguous = has_han and not han_writing(whole_text)
     return None if is_ambiguous else language

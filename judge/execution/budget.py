@@ -237,14 +237,13 @@ class BudgetLedger:
         reservation = self._reservation(waiter.request, waiter.share)
         self._refused = max(self._refused, reservation)
         spent = f"{self._format_amount(self.spent)} may have been spent"
-        next_cost = (
-            f"the next request can cost up to {self._format_amount(reservation)}"
-        )
+        most = self._format_amount(reservation)
+        next_cost = f"the next request can cost up to {most}"
         if self._overrun > 1:
-            next_cost += f" (a reply cost {self._overrun:,.1f} times the maximum that its request allows)"
-        return BudgetReached(
-            f"the budget of {self.budget} is reached: {spent}, and {next_cost}"
-        )
+            overrun = f"{self._overrun:,.1f} times the maximum that its request allows"
+            next_cost += f" (a reply cost {overrun})"
+        reached = f"the budget of {self.budget} is reached"
+        return BudgetReached(f"{reached}: {spent}, and {next_cost}")
 
     def enough_for(self, remaining: int, paid: int) -> Budget:
         """Return a budget that should be enough for the `remaining` judgments of a stopped run.
@@ -266,9 +265,8 @@ class BudgetLedger:
             read += max_tokens(message["content"]) + _MAX_TOKENS_PER_MESSAGE
         for parameter in ("questions", "response_format"):
             if parameter in request.params:
-                read += max_tokens(
-                    json.dumps(request.params[parameter], ensure_ascii=False)
-                )
+                value = json.dumps(request.params[parameter], ensure_ascii=False)
+                read += max_tokens(value)
         written = request.params.get("max_tokens", 0) * request.params.get("n", 1)
         if self._in_tokens:
             return float(read + written)
@@ -294,9 +292,8 @@ class BudgetLedger:
         return 1.0 if self._in_tokens else share
 
     def _prices_of(self, request: Request) -> TokenPrices:
-        return self._prices[
-            request.model, request.endpoint, "questions" in request.params
-        ]
+        is_decision = "questions" in request.params
+        return self._prices[request.model, request.endpoint, is_decision]
 
     def _format_amount(self, amount: float) -> str:
         return f"{amount:,.0f} tokens" if self._in_tokens else f"${amount:,.4f}"
@@ -320,11 +317,9 @@ def _is_possible(request: Request, used: Usage) -> bool:
     )
     if min(counts) < 0:
         return False
-    if (
-        not used.cached_tokens + used.cache_write_tokens
-        <= used.prompt_tokens
-        <= _MAX_TOKENS_READ
-    ):
+    if used.prompt_tokens > _MAX_TOKENS_READ:
+        return False
+    if used.cached_tokens + used.cache_write_tokens > used.prompt_tokens:
         return False
     most_written: int = _MAX_TOKENS_READ * request.params.get("n", 1)
     return used.completion_tokens <= most_written

@@ -72,9 +72,8 @@ class CircuitBreaker:
             self._may_continue = True
             return
         self.error = error_name
-        self._failed_prompts.add(
-            tuple(message["content"] for message in prompt.messages)
-        )
+        texts = tuple(message["content"] for message in prompt.messages)
+        self._failed_prompts.add(texts)
         if len(self._failed_prompts) >= _MAX_FAILURES:
             self.stopped = self._explanation(error)
 
@@ -83,9 +82,8 @@ class CircuitBreaker:
         if isinstance(error, ParseError):
             reply = one_line(_first_reply(error.raw), 120)
             example = repr(reply)
-            options = ", ".join(
-                [option("max_tokens"), option("reply"), option("structured")]
-            )
+            settings = ("max_tokens", "reply", "structured")
+            options = ", ".join(map(option, settings))
             return (
                 f"judge stopped asking, because none of the model's first {_MAX_FAILURES} replies "
                 f"has a score, such as {example}: {error}. Change {options} or the model; "

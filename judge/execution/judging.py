@@ -403,9 +403,8 @@ class Judging:
         if reason is not None and not is_last:
             raise _StrategyUnavailable(reason)
         if reason is not None:
-            raise NotAsked(
-                f"not asked: {reason}; {option('weighting', 'auto')} does without"
-            )
+            alternative = option("weighting", "auto")
+            raise NotAsked(f"not asked: {reason}; {alternative} does without")
         criterion = attempt.judgment.criterion
         breaker = self._tools[criterion.name].breaker
         if breaker.stopped and not isinstance(self.provider, ReplayProvider):
@@ -554,9 +553,9 @@ class Judging:
         if isinstance(outcome, NotAsked):
             return
         self.counts.cached += attempt.from_cache
-        question_number = (
-            attempt.judgment.criterion.part if attempt.prompt.merged else 0
-        )
+        question_number = 0
+        if attempt.prompt.merged:
+            question_number = attempt.judgment.criterion.part
         # The other questions about a text always share the request of its first one.
         if question_number <= 1:
             self.counts.shared += not attempt.from_cache and attempt.shared
@@ -578,10 +577,9 @@ class Judging:
             criterion_name = judgment.criterion.name
             if criterion_name not in unchecked:
                 continue
+            renderer = self._tools[criterion_name].renderer
             try:
-                self._tools[criterion_name].renderer.render(
-                    judgment.sample, judgment.opponent
-                )
+                renderer.render(judgment.sample, judgment.opponent)
             except MissingInput:
                 continue
             except UnequalInput as error:

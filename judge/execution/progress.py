@@ -72,9 +72,8 @@ class JudgeProgress:
 
         An ignored temperature is counted only if the reply gives a score (`Judging`).
         """
-        self.unmet.update(
-            parameter for parameter in response.unmet if parameter != TEMPERATURE
-        )
+        unmet = [name for name in response.unmet if name != TEMPERATURE]
+        self.unmet.update(unmet)
         self.served_by.add(response.served_by)
         self.reasons = self.reasons or response.reasoned
 
@@ -170,15 +169,13 @@ class Progress:
     @property
     def rate_limit(self) -> str:
         """Why no request is sent, such as "rate limit: next request in 45 s"; "" if some are."""
-        paused_until = max(
-            (counts.paused_until for counts in self.judges.values()), default=0.0
-        )
+        judges = self.judges.values()
+        pauses = [counts.paused_until for counts in judges]
+        paused_until = max(pauses, default=0.0)
         seconds = paused_until - time.monotonic()
         if seconds >= 1:
             return f"rate limit: next request in {seconds:,.0f} s"
-        blocked = any(
-            counts.blocked and not counts.in_flight for counts in self.judges.values()
-        )
+        blocked = any(counts.blocked and not counts.in_flight for counts in judges)
         return "held back by a rate limit" if blocked else ""
 
     @property

@@ -108,11 +108,8 @@ class QuestionClient:
         """The model and its settings, as known so far: `openai/gpt-5.4-mini@127.0.0.1:8000,t=0`."""
         # A server that takes no temperature uses its own.
         temperature = "server" if TEMPERATURE in self.counts.unmet else "0"
-        signature_parts = [
-            signed(self.provider),
-            f"t={temperature}",
-            *self.settings.signature,
-        ]
+        signature_parts = [signed(self.provider), f"t={temperature}"]
+        signature_parts += self.settings.signature
         if self.settings.max_tokens:
             signature_parts.append(f"max_tokens>={self.settings.max_tokens}")
         return ",".join(signature_parts)
@@ -158,11 +155,10 @@ class QuestionClient:
         async def ask_once(indices: Sequence[int]) -> RunStopped | None:
             """Ask the questions with these indices, which share a request."""
             sharing_questions = [questions[position] for position in indices]
+            request = requests[indices[0]]
             async with window:
                 try:
-                    own_replies = await self._replies(
-                        requests[indices[0]], sharing_questions
-                    )
+                    own_replies = await self._replies(request, sharing_questions)
                 except RunStopped as stopped:
                     # Returned, because the replies in flight to other requests are still needed.
                     return stopped
@@ -170,9 +166,8 @@ class QuestionClient:
             report_progress(len(replies))
             return None
 
-        if any(
-            await gather(ask_once(indices) for indices in positions_by_key.values())
-        ):
+        stops = await gather(map(ask_once, positions_by_key.values()))
+        if any(stops):
             raise asyncio.CancelledError
         return [replies[position] for position in range(len(questions))]
 

@@ -355,11 +355,11 @@ class RateLimiter:
         """Take a permit back, and slow down if the server is overloaded."""
         now = asyncio.get_running_loop().time()
         # A time-out (`billed`) is also a sign of overload.
-        if isinstance(error, Transient) and (
-            error.status in _BUSY_STATUSES or error.billed
-        ):
+        status = error.status if isinstance(error, Transient) else None
+        is_timeout = isinstance(error, Transient) and error.billed
+        if status in _BUSY_STATUSES or is_timeout:
             is_first_of_burst = self.limit.overloaded(permit.at, now)
-            if is_first_of_burst and error.status == 429:
+            if is_first_of_burst and status == 429:
                 self.refusals += 1
                 self._send_rate.limited(now)
         self._release()
@@ -442,7 +442,6 @@ class RateLimiter:
             sent_since = self._sent[index] - permit.before[index] - cost
             refilled = rate * (now - permit.at)
             level = headers.remaining - sent_since + refilled
-            bucket = self._buckets.setdefault(
-                ("server", kind), Bucket(rate, headers.limit)
-            )
+            full = Bucket(rate, headers.limit)
+            bucket = self._buckets.setdefault(("server", kind), full)
             bucket.set(level, rate, headers.limit, now)

@@ -154,9 +154,7 @@ class ReplyClient:
         # that these requests are in flight, and would send them, too.
         self._deduplicated.announce(requests)
         answers: list[Answer] = []
-        for answer in await gather(
-            self._answer_or_stop(request) for request in requests
-        ):
+        for answer in await gather(map(self._answer_or_stop, requests)):
             if isinstance(answer, RunStopped):
                 raise answer
             answers.append(answer)

@@ -89,6 +89,5 @@ def require_text(provider: Provider, named_by: str) -> None:
     `named_by` is the option that names its model.
     """
     if provider.decides:
-        raise ConfigError(
-            f"{named_by}: a decision endpoint writes no text; name a chat model"
-        )
+        problem = "a decision endpoint writes no text; name a chat model"
+        raise ConfigError(f"{named_by}: {problem}")

@@ -73,9 +73,8 @@ class AnthropicBatchApi(BatchApi):
     def line(self, request: Request, body: Body) -> bytes:
         """Return a Messages request with the request's key as `custom_id`."""
         params: Body = {"model": body["model"], "max_tokens": _DEFAULT_MAX_TOKENS}
-        params |= batches.renamed(
-            "Anthropic", body, _ANTHROPIC_NAMES, _IGNORED_PARAMETERS
-        )
+        names = _ANTHROPIC_NAMES
+        params |= batches.renamed("Anthropic", body, names, _IGNORED_PARAMETERS)
         if "temperature" in params:
             params["temperature"] = min(params["temperature"], _MAX_TEMPERATURE)
         if isinstance(params.get("stop_sequences"), str):
@@ -123,9 +122,8 @@ class AnthropicBatchApi(BatchApi):
 
     def lines(self, file: IO[bytes]) -> Iterator[Body]:
         for entry in super().lines(file):
-            yield batches.answer(
-                entry.get("custom_id"), entry.get("result"), _completion
-            )
+            custom_id = entry.get("custom_id")
+            yield batches.answer(custom_id, entry.get("result"), _completion)
 
     def _content_path(self, file: str) -> str:
         return f"{self._path}/{quote(file, safe='')}/results"
@@ -172,12 +170,10 @@ def _completion(result: Any) -> Body:
         "message": {"content": "".join(texts)},
     }
     # Anthropic counts cached tokens besides `input_tokens`, OpenAI among `prompt_tokens`.
+    details = {"cached_tokens": cached, "cache_write_tokens": cache_written}
     usage = {
         "prompt_tokens": uncached + cached + cache_written,
         "completion_tokens": written,
-        "prompt_tokens_details": {
-            "cached_tokens": cached,
-            "cache_write_tokens": cache_written,
-        },
+        "prompt_tokens_details": details,
     }
     return {"model": message["model"], "choices": [choice], "usage": usage}

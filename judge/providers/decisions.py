@@ -143,10 +143,8 @@ class _SystemOne(_OpenAI):
         for index in answer:
             if index not in label_by_index:
                 raise ValueError(f"has a level that was not offered: {index!r}")
-        return [
-            (label_by_index[index], probability)
-            for index, probability in answer.items()
-        ]
+        labels = [label_by_index[index] for index in answer]
+        return list(zip(labels, answer.values(), strict=True))
 
 
 _FORMS = (_OpenAI(), _SystemOne())
@@ -297,13 +295,11 @@ def _response(
     named_by: str = "",
 ) -> Response:
     """Return the response in the JSON of a reply. Raises Refused or Transient for another shape."""
-    has_answers = isinstance(data, dict) and isinstance(
-        data.get("answers"), list | dict
-    )
-    if not has_answers:
+    answers_in_reply = data.get("answers") if isinstance(data, dict) else None
+    if not isinstance(answers_in_reply, list | dict):
         raise body_error(data, url, "answer to typed questions", named_by)
     try:
-        answers = form.answers(data["answers"], questions)
+        answers = form.answers(answers_in_reply, questions)
     except ValueError as error:
         raise Refused(f"{url}{form.path}: the answers {error}") from error
     choices = []

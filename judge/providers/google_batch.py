@@ -94,12 +94,8 @@ class GoogleBatchApi(BatchApi):
     ) -> Batch:
         requests = batches.inline_requests(content)
         model = json.loads(requests[0])["request"]["model"].removeprefix("models/")
-        frame = {
-            "batch": {
-                "displayName": name,
-                "inputConfig": {"requests": {"requests": []}},
-            }
-        }
+        no_requests: Body = {"requests": {"requests": []}}
+        frame = {"batch": {"displayName": name, "inputConfig": no_requests}}
         # The requests are JSON already: they are put into the frame without parsing them again.
         array = b"[" + b",".join(requests) + b"]"
         body = json.dumps(frame).encode().replace(b"[]", array)
@@ -223,9 +219,8 @@ def _completion(response: Any) -> Body:
     choices = []
     for candidate in response["candidates"]:
         parts = candidate.get("content", {}).get("parts", ())
-        texts = [
-            part["text"] for part in parts if "text" in part and not part.get("thought")
-        ]
+        answer_parts = [part for part in parts if not part.get("thought")]
+        texts = [part["text"] for part in answer_parts if "text" in part]
         google_reason = candidate.get("finishReason", "STOP")
         # Any other reason names a filter: SAFETY, RECITATION, PROHIBITED_CONTENT.
         finish_reason = _FINISH_REASONS.get(google_reason, "content_filter")

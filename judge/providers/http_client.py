@@ -146,9 +146,8 @@ class HttpClient:
         if key_command is None:
             self._check_key_is_of_this_server()
         is_default = self.url == DEFAULT_URL
-        self.caching: Caching = http_options.get(
-            "caching", "explicit" if is_default else ""
-        )
+        default_caching: Caching = "explicit" if is_default else ""
+        self.caching: Caching = http_options.get("caching", default_caching)
         names_variable = self._key_env != _DEFAULTS["key_env"]
         self._needs_key = http_options.get("needs_key", is_default or names_variable)
         if self._needs_key and not key_command and not self._secret_headers:
@@ -345,10 +344,10 @@ class HttpClient:
 
         What began as JSON may arrive whole next time; a web page will not turn into JSON.
         """
-        content_type = reply.headers.get("content-type", "no content type").partition(
-            ";"
-        )[0]
-        content_kind = redact_and_truncate(content_type, self._secrets())
+        content_type = reply.headers.get("content-type", "no content type")
+        # "text/html; charset=utf-8"
+        media_type, _, _ = content_type.partition(";")
+        content_kind = redact_and_truncate(media_type, self._secrets())
         start = body.lstrip()[:1]
         last_character = body.rstrip()[-1:]
         if start in (b"{", b"[") or (start != b"<" and "json" in content_kind):
@@ -390,9 +389,8 @@ class HttpClient:
                 try:
                     newer_key = 0
                     if has_command:
-                        newer_key = await self._newer_key(
-                            key_number, reply.status_code, limit
-                        )
+                        status = reply.status_code
+                        newer_key = await self._newer_key(key_number, status, limit)
                     if newer_key:
                         await reply.aclose()
                         reply = await self._send(method, url, newer_key, content)
@@ -424,9 +422,9 @@ class HttpClient:
     async def _status_error(self, reply: Any, *, has_command: bool) -> ProviderError:
         """Read a reply that is not 2xx, and return its error."""
         body = await read_whole_body(reply, self.url)
-        source_of_key = (
-            option("key_command") if has_command else "the key in the environment"
-        )
+        source_of_key = "the key in the environment"
+        if has_command:
+            source_of_key = option("key_command")
         return status_error(
             reply,
             body,
@@ -454,9 +452,8 @@ class HttpClient:
         # A request with a newer key sends its file a second time.
         for _, file, _ in content.get("files", {}).values():
             file.seek(0)
-        request = self._transport.build_request(
-            method, url, **{**content, "headers": headers}
-        )
+        content = {**content, "headers": headers}
+        request = self._transport.build_request(method, url, **content)
         return await self._transport.send(request, stream=True)
 
     def _authorization(self, key: str) -> dict[str, str]:
@@ -477,9 +474,8 @@ class HttpClient:
         loop = asyncio.get_running_loop()
         start = loop.time()
         limit.reschedule(None)
-        newer_key = await self._keys.after(
-            key_number, refused=status in _REFUSED_KEY_STATUSES
-        )
+        is_refused = status in _REFUSED_KEY_STATUSES
+        newer_key = await self._keys.after(key_number, refused=is_refused)
         if deadline is not None:
             limit.reschedule(deadline + loop.time() - start)
         return newer_key
@@ -520,17 +516,16 @@ class HttpClient:
             # As many are kept alive, so that the next burst need not open most of them again.
             max_keepalive_connections=connections,
         )
-        certificates = tls_context(
-            os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
-        )
+        certificate_file = os.environ.get("SSL_CERT_FILE")
+        certificate_folder = os.environ.get("SSL_CERT_DIR")
+        certificates = tls_context(certificate_file, certificate_folder)
+        timeout = openai.Timeout(self._options["timeout"], connect=_CONNECT_SECONDS)
         check_proxy(self.url)
         try:
             self._transport = openai.DefaultAioHttpClient(
                 verify=certificates,
                 limits=connection_limits,
-                timeout=openai.Timeout(
-                    self._options["timeout"], connect=_CONNECT_SECONDS
-                ),
+                timeout=timeout,
                 follow_redirects=False,
             )
         except (ValueError, sdk().http.InvalidURL) as error:
@@ -545,9 +540,8 @@ class HttpClient:
         for name, value in client.default_headers.items():
             if isinstance(value, str) and self._sends_header(name):
                 self._transport.headers[name] = value
-        self._transport.headers.update(
-            {**self._authorization(key), **self._options["headers"]}
-        )
+        own_headers = {**self._authorization(key), **self._options["headers"]}
+        self._transport.headers.update(own_headers)
 
     def _sends_header(self, header_name: str) -> bool:
         """Return whether to send a header that the SDK sends by default."""

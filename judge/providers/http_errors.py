@@ -105,9 +105,8 @@ def status_error(
     is_server_error = status >= 500
     is_temporary = status in _RETRIED_STATUSES or is_server_error
     # OpenAI's and Anthropic's servers say if another try is useless.
-    may_retry = headers.get("x-should-retry") != "false" and not _TOO_LARGE.search(
-        reason
-    )
+    is_useless = headers.get("x-should-retry") == "false"
+    may_retry = not is_useless and not _TOO_LARGE.search(reason)
     if is_temporary and may_retry:
         return Transient(
             message,
@@ -117,11 +116,8 @@ def status_error(
             limits=limits(headers),
         )
     is_wrong_key = status == 401 or _WRONG_KEY.search(reason) is not None
-    if (
-        may_retry
-        and not is_wrong_key
-        and _RATE_LIMIT_EXCEEDED.search(f"{code} {reason}")
-    ):
+    is_rate_limit = _RATE_LIMIT_EXCEEDED.search(f"{code} {reason}") is not None
+    if may_retry and is_rate_limit and not is_wrong_key:
         return Transient(message, status=429, retry_after=retry_after(headers, content))
     named_by = named_by or option("base_url")
     is_wrong_model = not is_wrong_key and _is_about_model(status, code, param, reason)
@@ -148,10 +144,9 @@ def _is_about_model(status: int, code: Any, param: Any, reason: str) -> bool:
     """Return whether a refusal says that there is no such model, or not for this key."""
     if param == "model" or _WRONG_MODEL.search(reason):
         return True
-    is_missing = status in _MISSING_STATUSES
-    return is_missing and (
-        code == "model_not_found" or _MODEL_WORD.search(reason) is not None
-    )
+    if status not in _MISSING_STATUSES:
+        return False
+    return code == "model_not_found" or _MODEL_WORD.search(reason) is not None
 
 
 def _advice(
@@ -211,9 +206,9 @@ def _reason(
     """Return the server's own words; `phrase` is the name of the status, for an empty body."""
     if isinstance(error, dict) and error.get("message"):
         return redact_and_truncate(error["message"], secrets)
-    server_words = (
-        error if isinstance(error, str) else content.decode("utf-8", "replace")
-    )
+    server_words = error
+    if not isinstance(server_words, str):
+        server_words = content.decode("utf-8", "replace")
     text = redact_and_truncate(server_words, secrets)
     # Proxies answer with HTML. Its first 300 characters would tell the user nothing.
     return "a web page, not an API error" if text.startswith("<") else text or phrase
@@ -424,7 +419,6 @@ def limits(headers: Any) -> dict[str, str]:
     values = {}
     for header_name, value in headers.raw:
         if header_name[:12].lower() == b"x-ratelimit-":
-            values[header_name.decode("ascii", "replace").lower()] = value.decode(
-                "latin-1"
-            )
+            name = header_name.decode("ascii", "replace").lower()
+            values[name] = value.decode("latin-1")
     return values

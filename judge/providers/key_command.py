@@ -79,18 +79,15 @@ def _run(command: str) -> str:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Refused(
-            f"{name} did not end within {_TIMEOUT_SECONDS:g} s", stops="always"
-        ) from None
+        message = f"{name} did not end within {_TIMEOUT_SECONDS:g} s"
+        raise Refused(message, stops="always") from None
     except OSError as error:
         raise Refused(f"{name}: {error.strerror or error}", stops="always") from None
     key = finished.stdout.decode("utf-8", "replace").strip()
     if finished.returncode:
-        message = _error_line(finished.stderr, key) or "no message"
-        raise Refused(
-            f"{name} ended with exit code {finished.returncode}: {message}",
-            stops="always",
-        )
+        reason = _error_line(finished.stderr, key) or "no message"
+        message = f"{name} ended with exit code {finished.returncode}: {reason}"
+        raise Refused(message, stops="always")
     if not key:
         raise Refused(f"{name} printed nothing", stops="always")
     if not (key.isascii() and key.isprintable()):

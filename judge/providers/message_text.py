@@ -73,10 +73,10 @@ def _joined(content: Any) -> str:
             texts.append(part)
         elif not isinstance(part, Mapping):
             raise ValueError(f"a list of {type(part).__name__}")
-        elif part.get("type") not in _THINKING_PARTS and isinstance(
-            part.get("text"), str
-        ):
-            texts.append(part["text"])
+        elif part.get("type") not in _THINKING_PARTS:
+            text = part.get("text")
+            if isinstance(text, str):
+                texts.append(text)
     return "".join(texts)
 
 

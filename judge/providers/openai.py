@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -178,13 +178,9 @@ class OpenAIProvider:
             return await self._send(adapter, request)
         except (Refused, Transient) as error:
             body = adapter.body(request)
-            # Without a status the refusal is ours: hidden reasoning used up the whole limit.
-            if (
-                isinstance(error, Refused)
-                and error.status is None
-                and error.param in body
-            ):
-                self._adapter = replace(self._adapter, too_short=body[error.param])
+            too_short = _too_short_limit(error, body)
+            if too_short is not None:
+                self._adapter = replace(self._adapter, too_short=too_short)
                 return await self._send(self._adapter, request)
             if may_refuse_parameter(error, body, self._accepted):
                 return await self._search(adapter, request, error)
@@ -213,9 +209,11 @@ class OpenAIProvider:
                     if not may_refuse_parameter(still_refused, body, self._accepted):
                         raise
                     refused = still_refused
-            search = RefusalSearch(
-                adapter, request, lambda changed: self._send(changed, request)
-            )
+
+            def send_changed(changed: RequestAdapter) -> Awaitable[Response]:
+                return self._send(changed, request)
+
+            search = RefusalSearch(adapter, request, send_changed)
             try:
                 accepted, response = await search.run(refused)
             except Refused as error:
@@ -265,8 +263,19 @@ class OpenAIProvider:
         await self.batches.aclose()
 
 
+def _too_short_limit(error: ProviderError, body: Mapping[str, Any]) -> int | None:
+    """Return the limit of tokens of a body that hidden reasoning used up, None for other errors."""
+    # Without a status the refusal is ours.
+    if not isinstance(error, Refused) or error.status is not None:
+        return None
+    if error.param is None:
+        return None
+    limit: int | None = body.get(error.param)
+    return limit
+
+
 def _name_extra_keys(request: Request, error: Refused) -> None:
-    """Add to a refusal that no other parameter explains which keys the user added to the request."""
+    """Name the keys that the user added to the request in a refusal that nothing else explains."""
     extra_keys = [name for name in request.params if name not in _PARAMETERS]
     if extra_keys and not is_about_text(error):
         names = ", ".join(f"`{name}`" for name in extra_keys)

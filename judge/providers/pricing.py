@@ -146,9 +146,8 @@ def why_unknown(provider: Provider) -> str:
     host = urlsplit(endpoint).netloc or "this provider"
     hint = ""
     if not Capabilities.of(provider).price_list:
-        similar = difflib.get_close_matches(
-            provider.model, _priced_models(endpoint), n=1
-        )
+        priced_models = _priced_models(endpoint)
+        similar = difflib.get_close_matches(provider.model, priced_models, n=1)
         hint = f"; did you mean {similar[0]}?" if similar else ""
     price_list = _price_list(provider)
     return f"{price_list} has no price for {provider.model} at {host}{hint}"

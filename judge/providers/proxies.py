@@ -47,6 +47,6 @@ def _is_http(proxy: str) -> bool:
 
 
 def _set_variables(*names: str) -> list[str]:
-    """Return the environment variables with these names in lower or upper case that have a value."""
+    """Return the environment variables with these names, in lower or upper case, that are set."""
     spellings = [spelling for name in names for spelling in (name, name.upper())]
     return [variable for variable in spellings if os.environ.get(variable)]

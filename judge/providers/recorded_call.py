@@ -51,9 +51,8 @@ def request_of(call: Call, draw: int, endpoint: str) -> Request:
 
 def server_of(request: Request) -> str:
     """Return the address of the server of a request, "" if it has none: scripted, or replayed."""
-    return (
-        request.endpoint if request.endpoint.startswith(("http://", "https://")) else ""
-    )
+    has_server = request.endpoint.startswith(("http://", "https://"))
+    return request.endpoint if has_server else ""
 
 
 def line_of(request: Request, response: Response) -> RecordedCall:

@@ -196,17 +196,16 @@ class RecordingFile:
                 line = recorded_call.read(raw_line)
             except ValueError as error:
                 # A killed process may have left a part of a line, which has no line end.
-                self.cut = raw_line.startswith(_LINE_STARTS) and not raw_line.endswith(
-                    b"\n"
-                )
+                begins_line = raw_line.startswith(_LINE_STARTS)
+                self.cut = begins_line and not raw_line.endswith(b"\n")
                 if self.cut:
                     break
                 if conflict_line(raw_line) is not None:
                     advice = merge_conflicts.ADVICE_FOR_LINES
                     raise DataError(f"{self._path}:{number}: {advice}") from error
-                problem = (
-                    "no JSON" if isinstance(error, json.JSONDecodeError) else str(error)
-                )
+                problem = str(error)
+                if isinstance(error, json.JSONDecodeError):
+                    problem = "no JSON"
                 raise DataError(
                     f"{self._path}:{number}: not a line of a recording: {problem}; name a file "
                     f"that {option('record', 'FILE')} wrote"
@@ -349,16 +348,13 @@ class RecordingFile:
         for recorded in call_keys:
             if recorded.prompt == call_key.prompt:
                 differences = _differences_of_params(recorded.params, call.params)
-                options = [
-                    option(setting)
-                    for setting in ("weighting", "temperature", "max_tokens")
-                ]
-                return f"this prompt was recorded with {differences} ({', '.join(options)})"
+                settings = ("weighting", "temperature", "max_tokens")
+                options = ", ".join(map(option, settings))
+                return f"this prompt was recorded with {differences} ({options})"
         unused = [recorded for recorded in call_keys if recorded.prompt not in others]
         requested = _Requested(call)
-        recorded_texts = (
-            _text(self._call(recorded)) for recorded in unused or call_keys
-        )
+        compared_keys = unused or call_keys
+        recorded_texts = (_text(self._call(recorded)) for recorded in compared_keys)
         differences = _differences(requested.nearest(recorded_texts), requested.text)
         if not unused:
             return (
@@ -470,9 +466,8 @@ class Recorder:
             with locked(path), RecordingFile(path):
                 pass
         except OSError as error:
-            raise StorageError(
-                f"recording {path}: {error.strerror or error}"
-            ) from error
+            reason = error.strerror or error
+            raise StorageError(f"recording {path}: {reason}") from error
 
     def add(self, request: Request, response: Response) -> None:
         """Record the reply to a request for one draw. `flush` retries what cannot be written."""
@@ -580,9 +575,8 @@ class ReplayProvider(Provider):
         # Only replies that no model wrote have a note.
         self.asked_no_model = bool(recorded.note)
         if not self.notice:
-            self.notice = (
-                f"Recorded replies ({path.name}): no model was asked in this run."
-            )
+            source = f"Recorded replies ({path.name})"
+            self.notice = f"{source}: no model was asked in this run."
         self.draws = recorded.draws(model)
         self.servers = recorded.servers_of(model)
         self.reasons = model in recorded.reasoning
@@ -634,9 +628,8 @@ class ReplayProvider(Provider):
         prompt = digest(call_of(request))
         has_other_params = self._recorded.holds_any(self.model, [prompt])
         # If other prompts of the run are recorded, only some texts have changed.
-        is_changed_text = not has_other_params and self._recorded.holds_any(
-            self.model, others
-        )
+        holds_others = self._recorded.holds_any(self.model, others)
+        is_changed_text = holds_others and not has_other_params
         model_option = option("model")
         replay_option = option("replay")
         message = (
@@ -675,6 +668,5 @@ def replayed(path: Path, models: Sequence[str]) -> list[ReplayProvider]:
             message = unknown_name_message("model", model, list(recorded.models))
             replay_option = option("replay", str(path))
             raise ConfigError(f"{replay_option}: {message}")
-    return [
-        ReplayProvider(path, model, recorded) for model in models or recorded.models
-    ]
+    asked_models = models or recorded.models
+    return [ReplayProvider(path, model, recorded) for model in asked_models]

@@ -133,40 +133,36 @@ def may_refuse_parameter(
     parameter can only be refused if the error names it, and is probably not about the text. No
     parameter is the reason if the error is about the model and names none.
     """
-    if (
-        isinstance(error, Refused)
-        and error.stops == "always"
-        and not _is_no_such_path(error)
-    ):
+    is_no_such_path = _is_no_such_path(error)
+    stops_run = isinstance(error, Refused) and error.stops == "always"
+    if stops_run and not is_no_such_path:
         return False
     present = optional_parameters(body)
     new = {name for name, value in present.items() if value > accepted.get(name, 0)}
     named = _mentioned_in(error) & present.keys()
-    if _param(error) == "model" and not _is_no_such_path(error):
+    if _param(error) == "model" and not is_no_such_path:
         return bool(named)
     if _status(error) in _REFUSED_STATUSES:
         return bool(new) or (bool(named) and not is_about_text(error))
     if isinstance(error, Transient):
         # What fails only now and then is no refusal of a parameter.
         named &= new
-    return _refuses_by_words(error) and bool(
-        named or (new and _names_any_parameter(error))
-    )
+    if not _refuses_by_words(error):
+        return False
+    return bool(named) or (bool(new) and _names_any_parameter(error))
 
 
 def _refuses_by_words(error: ProviderError) -> bool:
     """Return whether the words of an error refuse something, so that its status does not matter."""
-    is_refusing = _REFUSING.search(_server_message(error)) is not None
-    return (
-        _status(error) in _OTHER_STATUSES and is_refusing and not is_about_text(error)
-    )
+    if _status(error) not in _OTHER_STATUSES or is_about_text(error):
+        return False
+    return _REFUSING.search(_server_message(error)) is not None
 
 
 def _names_any_parameter(error: ProviderError) -> bool:
-    return (
-        _is_no_such_path(error)
-        and _ANY_PARAMETER.search(_server_message(error)) is not None
-    )
+    if not _is_no_such_path(error):
+        return False
+    return _ANY_PARAMETER.search(_server_message(error)) is not None
 
 
 def _is_no_such_path(error: ProviderError) -> bool:
@@ -346,9 +342,8 @@ def _logprobs_steps(
     if mentioned and _may_need_no_reasoning(adapter, body, refused):
         # Models that reason by default give probabilities only with an effort of `none` (OpenAI),
         # and then accept a temperature, too.
-        unthinking = replace(
-            adapter, unthinking=True, dropped=adapter.dropped - {"temperature"}
-        )
+        dropped = adapter.dropped - {"temperature"}
+        unthinking = replace(adapter, unthinking=True, dropped=dropped)
         yield _Step(_LOGPROBS, unthinking, mentioned, adds=True)
     yield _Step(_LOGPROBS, _without(_LOGPROBS, adapter), mentioned)
     if hopeless:
@@ -364,9 +359,9 @@ def _may_need_no_reasoning(
     if _EFFORT in body or _EFFORT in adapter.dropped:
         return False
     # OpenAI answers 400 then. "Unknown parameter" means that no model here has probabilities.
-    return _status(refused) != 403 and not _NEVER_SUPPORTED.search(
-        _server_message(refused)
-    )
+    if _status(refused) == 403:
+        return False
+    return _NEVER_SUPPORTED.search(_server_message(refused)) is None
 
 
 def _fewer_replies(requested: int, message: str, mentioned: bool) -> list[int]:

@@ -63,9 +63,8 @@ async def _read_parts(
             is_large = size > _SMALL_REPLY_BYTES
             if is_large and sum(_bytes_in_flight.values()) > max_total_bytes:
                 limit = _megabytes(max_total_bytes)
-                problem = (
-                    f"answered several requests at once with more than {limit} together"
-                )
+                together = f"more than {limit} together"
+                problem = f"answered several requests at once with {together}"
                 raise _too_large(reply, url, problem)
             if size > max_bytes:
                 limit = _megabytes(max_bytes)

@@ -145,9 +145,8 @@ class ScriptedProvider(Provider):
         for number in later:
             if number in self.unused:
                 texts = rules.rules[number - 1].quoted_texts
-                self.unused[number] = (
-                    f"rule {first} comes first and answers prompts with {texts}"
-                )
+                answers = f"answers prompts with {texts}"
+                self.unused[number] = f"rule {first} comes first and {answers}"
         return rules.rules[first - 1].reply
 
     async def complete(self, request: Request) -> Response:
@@ -261,9 +260,8 @@ def _note(first_entry: Any) -> str:
 
 def _rule(entry: Any) -> _Rule:
     if not isinstance(entry, dict) or "reply" not in entry:
-        raise ValueError(
-            "a rule has a reply, and in when the texts that a prompt must contain"
-        )
+        keys = "a reply, and in when the texts that a prompt must contain"
+        raise ValueError(f"a rule has {keys}")
     # With a misspelt `when`, a rule would answer every prompt.
     require_known("key", map(str, entry), ["when", "reply"])
     when = entry.get("when", [])
@@ -305,21 +303,18 @@ def to_choices(
     if isinstance(reply, str | int):
         return (Choice(str(reply)),) * n_draws
     n_alternatives = int(request.params.get("top_logprobs", 0))
-    possible = [
-        (str(label), probability)
-        for label, probability in reply.items()
-        if probability > 0
-    ]
+    possible = []
+    for label, probability in reply.items():
+        if probability > 0:
+            possible.append((str(label), probability))
     possible.sort(key=lambda pair: -pair[1])
-    alternatives = tuple(
-        (label, math.log(probability)) for label, probability in possible
-    )
+    logprobs = [(label, math.log(probability)) for label, probability in possible]
+    alternatives = tuple(logprobs)
+    samples = bool(request.params.get("temperature"))
     choices = []
     for draw in range(request.draw, request.draw + n_draws):
         # Without a temperature, every draw is the likeliest label.
-        position = (
-            _choose_label(possible, draw) if request.params.get("temperature") else 0
-        )
+        position = _choose_label(possible, draw) if samples else 0
         # A mapping without any probability above 0 is an empty reply.
         text, logprob = alternatives[position] if alternatives else ("", 0.0)
         tokens = None
@@ -373,11 +368,9 @@ class FunctionProvider(Provider):
             "judge cannot see which model it asks."
         )
         self._function = function
-        self._awaited = inspect.iscoroutinefunction(
-            function
-        ) or inspect.iscoroutinefunction(
-            getattr(function, "__call__", None),  # noqa: B004  (an object whose call is async)
-        )
+        # The call of an object may be async, too.
+        call = getattr(function, "__call__", None)  # noqa: B004
+        self._awaited = any(map(inspect.iscoroutinefunction, (function, call)))
         self._thread: ThreadPoolExecutor | None = None
         self._first_replies: dict[str, str] = {}
 
@@ -434,12 +427,9 @@ class FunctionProvider(Provider):
         if isinstance(reply, Real) and not isinstance(reply, bool):
             number = float(reply)
             return str(int(number)) if number.is_integer() else str(number)
-        if (
-            isinstance(reply, Mapping)
-            and reply
-            and all(map(_is_number, reply.values()))
-        ):
-            shares = [float(share) for share in reply.values()]
+        values = list(reply.values()) if isinstance(reply, Mapping) else []
+        if isinstance(reply, Mapping) and values and all(map(_is_number, values)):
+            shares = [float(share) for share in values]
             if _exceed_one(shares) and max(shares) <= 1:
                 excerpt = _excerpt(reply)
                 raise Refused(f"{self.model} returned {excerpt}: {_SUM_ABOVE_ONE}")
@@ -449,7 +439,10 @@ class FunctionProvider(Provider):
                 f"{self.model} returned {_excerpt(reply)}, which holds no probabilities: they are "
                 "numbers from 0 to 1. Divide weights by their sum"
             )
-        expected = "a reply (a text or a number), or probabilities by label such as {'4': 0.7, '5': 0.3}"
+        expected = (
+            "a reply (a text or a number), or probabilities by label such as "
+            "{'4': 0.7, '5': 0.3}"
+        )
         raise Refused(
             f"{self.model} returned {_excerpt(reply)}; a judge's function returns {expected}"
         )
@@ -466,9 +459,9 @@ def _excerpt(reply: object) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return (
-        isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    )
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return math.isfinite(value)
 
 
 def _as_text(reply: str | Mapping[Any, float]) -> str:

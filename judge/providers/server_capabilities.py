@@ -28,14 +28,14 @@ class RequestAdapter:
     - `top_logprobs`: the most probabilities of a token to ask for.
     - `limit_name`: the server's name of the parameter `max_tokens`, None if it accepts none.
     - `n`: the most choices to ask for at once, None for any number.
-    - `unthinking`: sends a reasoning effort of `none` with a request for log probabilities. OpenAI's
-      later models give them only while they do not reason, and most of them do by default. It is
-      tried once, and only for log probabilities: no model stops reasoning for a temperature. An
-      effort in the request takes precedence.
+    - `unthinking`: sends a reasoning effort of `none` with a request for log probabilities.
+      OpenAI's later models give them only while they do not reason, and most of them do by default.
+      It is tried once, and only for log probabilities: no model stops reasoning for a temperature.
+      An effort in the request takes precedence.
     - `dropped`: parameters that are not sent, because the server refuses them.
-    - `caching`: "key" names a request's group, so that the server routes requests about one document
-      to one machine. "explicit" is for models that charge for writing to the cache: judge writes
-      only text that it will read again.
+    - `caching`: "key" names a request's group, so that the server routes requests about one
+      document to one machine. "explicit" is for models that charge for writing to the cache: judge
+      writes only text that it will read again.
     - `too_short`: limits of up to so many tokens are not sent, because hidden reasoning has used
       them up.
     """
@@ -124,8 +124,8 @@ class RequestAdapter:
         if requested.get("temperature") == 1:
             # A server that takes no temperature samples at 1.
             del requested["temperature"]
-        # The first three have other names or values in a body, so they are compared below. Headers are
-        # no part of it.
+        # The first three have other names or values in a body, so they are compared below. Headers
+        # are no part of it.
         not_by_name = ("max_tokens", "top_logprobs", "n", "headers")
         missing = [
             parameter
@@ -134,10 +134,7 @@ class RequestAdapter:
         ]
         if "max_tokens" in requested and not body.keys() & _LIMIT_NAMES:
             missing.append("max_tokens")
-        if (
-            "top_logprobs" in requested
-            and body.get("top_logprobs", 0) < requested["top_logprobs"]
-        ):
+        if body.get("top_logprobs", 0) < requested.get("top_logprobs", 0):
             parameter = "top_logprobs" if "logprobs" in body else "logprobs"
             missing.append(parameter)
         if body.get("n", 1) < requested.get("n", 1):

@@ -58,9 +58,9 @@ class Vendor:
                 f"{model_option}: ${self.url_env} is not set; set it to your resource's address, "
                 f"or name the whole address with {address_option}"
             )
-        return (
-            configured if configured.endswith(self.url) else f"{configured}{self.url}"
-        )
+        if configured.endswith(self.url):
+            return configured
+        return f"{configured}{self.url}"
 
 
 _TABLE = (
@@ -180,9 +180,10 @@ def wrong_server_reason(variable: str, url: str) -> str:
         if _NOT_A_KEY.fullmatch(variable):
             return f"${variable} is not the key of a model server"
         return ""
-    if is_local_host(host) or any(
-        f".{host}".endswith(f".{domain}") for domain in domains
-    ):
+    if is_local_host(host):
+        return ""
+    # The domain itself, or one below it
+    if any(f".{host}".endswith(f".{domain}") for domain in domains):
         return ""
     return f"${variable} is the key for {domains[0]}, and not for {host}"
 

@@ -61,13 +61,12 @@ _STARTERS = word_set(  # words that begin a sentence far more often than a name
     "ο η το οι τα στη στην στο και αλλά μετά"
 )
 _VIETNAMESE_TITLE = word_set("ts gs bs ks ls tx tt q p")
-_NUMBER = re.compile(
-    r"(?:\d[\d.,–-]*|[IVXLC]+|[ІХ]+)\Z"
-).fullmatch  # 1990, 5,3, 1941–1945, XX
-_WORD_BEFORE = re.compile(r"(\S+)\s+\S+\Z").search  # the 1990 of "в 1990 г"
-_THAI = re.compile(
-    "[\u0e01-\u0e4e\u0e81-\u0ecd]"
-).match  # a letter of Thai or Lao, such as ศ
+# 1990, 5,3, 1941–1945, XX
+_NUMBER = re.compile(r"(?:\d[\d.,–-]*|[IVXLC]+|[ІХ]+)\Z").fullmatch
+# the 1990 of "в 1990 г"
+_WORD_BEFORE = re.compile(r"(\S+)\s+\S+\Z").search
+# a letter of Thai or Lao, such as ศ
+_THAI = re.compile("[\u0e01-\u0e4e\u0e81-\u0ecd]").match
 # т, т.д; not ASCII, which other rules decide
 _ONE_OR_TWO_LETTERS = re.compile(r"[^\W\d_]\.?[^\W\d_]?").fullmatch
 

@@ -116,15 +116,17 @@ else:
 BY_SCRIPT = tuple(language for language in _TABLE if language.letters)
 """The languages whose letters tell them from every alphabet: Chinese, Japanese and Korean."""
 
-# The classes of characters that words are made of. \w lacks the marks that Arabic, Hebrew, Indic and
-# Tibetan words are written with, and without them the words would be cut in pieces.
+# The classes of characters that words are made of. \w lacks the marks that Arabic, Hebrew, Indic
+# and Tibetan words are written with, and without them the words would be cut in pieces.
 MARKS = (
     "\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f"
     "\u0670\u0900-\u0963\u0971-\u0dff\u0f71-\u0fbc"
 )
 # Thai, Lao, Burmese and Khmer put no space between words. A cluster is a consonant with its vowels
 # and marks: Thai and Lao vowels before and after it, and consonants that are written below it.
-CLUSTERED = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+_THAI_AND_LAO = "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"
+_BURMESE_AND_KHMER = "\u1000-\u103f\u1050-\u109d\u1780-\u17d3"
+CLUSTERED = f"{_THAI_AND_LAO}{_BURMESE_AND_KHMER}"
 CLUSTER = (
     rf"[\u0e40-\u0e44\u0ec0-\u0ec4]?(?=\w)[{CLUSTERED}]"
     rf"(?:[\u1039\u17d2](?=\w)[{CLUSTERED}]|[\u0e30\u0e32\u0e45\u0eb0\u0eb2]|(?!\w)[{CLUSTERED}])*"
@@ -161,9 +163,8 @@ _ENGLISH = word_set(  # words that few other languages have
 
 _LOOK_AT = 200_000  # characters in all, which settles any data set
 _LOOK_AT_EACH = 2_000  # so that one long text does not speak for all
-_OWN_SHARE = (
-    0.1  # Japanese prose has about half of kana; a の in a Chinese title has far less
-)
+# Japanese prose has about half of kana; a の in a Chinese title has far less.
+_OWN_SHARE = 0.1
 
 
 def detect_language(texts: Iterable[str]) -> str:
@@ -242,14 +243,10 @@ def han_writing(text: str) -> str:
     counts = Counter(_LETTERS_OF[HAN].findall(text.replace("々", "")))
     rare_by_writing: dict[str, int] = {}
     for writing, frequent in _frequent_characters().items():
-        rare = [
-            count for character, count in counts.items() if character not in frequent
-        ]
-        rare_by_writing[writing] = sum(rare)
+        rare_characters = counts.keys() - frequent
+        rare_by_writing[writing] = sum(counts[rare] for rare in rare_characters)
     fewest = min(rare_by_writing.values())
-    likely = [
-        writing for writing, n_rare in rare_by_writing.items() if n_rare == fewest
-    ]
+    likely = [name for name, n_rare in rare_by_writing.items() if n_rare == fewest]
     if len(likely) > 1 and "ja" in likely:
         return ""
     return likely[0]
@@ -266,9 +263,8 @@ def _form_letters() -> dict[str, frozenset[str]]:
     forms: dict[str, frozenset[str]] = {}
     for writing, codec in other_codec.items():
         frequent = _frequent_characters()[writing]
-        forms[writing] = frozenset(
-            char for char in frequent if not char.encode(codec, "ignore")
-        )
+        letters = [char for char in frequent if not char.encode(codec, "ignore")]
+        forms[writing] = frozenset(letters)
     return forms
 
 

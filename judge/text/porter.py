@@ -24,9 +24,8 @@ _ends_in_consonant = re.compile(f"(?:{_C})?+(?:{_V}{_C})*+").fullmatch
 _m_over_0 = re.compile(f"(?:{_C})?+{_V}{_C}").match  # trees, but not tree
 _m_over_1 = re.compile(f"(?:{_C})?+{_V}{_C}{_V}{_C}").match  # privates, but not trees
 _m_is_1 = re.compile(f"(?:{_C})?+{_V}{_C}(?:{_V})?+").fullmatch  # trees, oaten
-_short = re.compile(
-    f"{_C}[aeiouy][^aeiouwxy]"
-).fullmatch  # m = 1 and *o: hop, but not snow
+# m = 1 and *o: hop, but not snow
+_short = re.compile(f"{_C}[aeiouy][^aeiouwxy]").fullmatch
 # NLTK adds words of two letters, such as "at".
 _short_nltk = re.compile(f"{_C}[aeiouy][^aeiouwxy]|[aeiou][^aeiou]").fullmatch
 

@@ -82,9 +82,8 @@ _NAME_GOES_ON = re.compile(
 _LONGEST_BEFORE = 40  # characters before a stop; no abbreviation is longer
 _LAST_WORD = re.compile(r"[^\s\"'“‘«(\[]+\Z").search  # the Dr of "(Dr"
 _NEXT_WORD = re.compile(r"[\"'“‘«(\[]*([\w’']*)").match  # the It's of “It's
-_LIST_MARK = re.compile(
-    r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})"
-).fullmatch  # 12, (b, iv
+# 12, (b, iv
+_LIST_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[^\W\d_]|[ivxIVX]{1,4})").fullmatch
 _DATE = re.compile(r"\d{4}\.\s?\d{1,2}\.\s?\d{1,2}\Z").search  # 2024. 5. 3
 _DAY = re.compile(r"\d{1,2}\.").match  # the 5. of "3. 5. 2024"
 # A German ordinal: am 3, der 2; not "I am 3".
@@ -316,18 +315,18 @@ def _is_ordinal(number: str, before: str, following: str) -> bool:
     """Return whether a number with a full stop is an ordinal: am 3. Mai, 19. Jahrhundert."""
     if _ORDINAL(before):
         return True
-    is_month = (
-        following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
-    )
-    return len(number) <= 2 and is_month
+    if len(number) > 2:
+        return False
+    return following in _AFTER_ORDINALS_SMALL or following.lower() in _AFTER_ORDINALS
 
 
 def _is_never_last(word: str) -> bool:
     """Return whether a word is an abbreviation that ends no sentence: Dr., vs., MM."""
+    if word == "maj":
+        # Danish for May. Only with a capital it is a title: Maj. Smith
+        return False
     if word.lower() in _NEVER_LAST:
-        return (
-            word != "maj"
-        )  # Danish for May; only with a capital it is a title: Maj. Smith
+        return True
     return word in _NEVER_LAST_SMALL or word == "MM"
 
 

@@ -94,13 +94,12 @@ def _mecab(module: str, dictionary: str) -> Analyse:
         output = tagger.parse(text.replace("\0", " "))
         tokens_with_tags: list[tuple[str, list[str]]] = []
         for line in output.split("\n"):
-            surface, tab, tags = line.partition(
-                "\t"
-            )  # "日本\t名詞,固有名詞,…", and at last "EOS"
-            if tab:
-                tokens_with_tags += [
-                    (token, tags.split(",")) for token in surface.split()
-                ]
+            # "日本\t名詞,固有名詞,…", and at last "EOS"
+            surface, tab, tags = line.partition("\t")
+            if not tab:
+                continue
+            tags_of_token = tags.split(",")
+            tokens_with_tags += [(token, tags_of_token) for token in surface.split()]
         return tokens_with_tags
 
     return analyse

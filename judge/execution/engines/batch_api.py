@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
+from itertools import filterfalse, islice
 from tempfile import TemporaryFile
 from typing import IO, Any, ClassVar, Self, TypeVar
 
@@ -117,9 +117,8 @@ class _Reservations:
     def look_at(self, rest: Iterable[Request]) -> None:
         """Note whether the budget covers all requests that no batch has yet."""
         if self.ledger is not None:
-            unpaid = [
-                request for request in rest if request.key() not in self._reserved
-            ]
+            reserved = self._reserved
+            unpaid = [request for request in rest if request.key() not in reserved]
             self._rest_fits = self.ledger.covers_all(unpaid, BATCH)
 
     def reserve(self, request: Request) -> bool:
@@ -361,9 +360,9 @@ class BatchEngine:
             if not self._open and not self._gathered.unsent:
                 return
             await self.sleep(seconds)
-            seconds = (
-                _FIRST_WAIT if has_ended else min(seconds * _WAIT_GROWTH, _MAX_WAIT)
-            )
+            seconds = min(seconds * _WAIT_GROWTH, _MAX_WAIT)
+            if has_ended:
+                seconds = _FIRST_WAIT
 
     async def _deliver_ended(self) -> bool:
         """Hand over the answers of the batches that have ended; return whether there are any."""
@@ -388,9 +387,7 @@ class BatchEngine:
             # More requests may be gathered while these are sent.
             requests = self._gathered.unsent
             self._gathered.unsent = []
-            rest = deque(
-                request for request in requests if not self._is_in_a_batch(request)
-            )
+            rest = deque(filterfalse(self._is_in_a_batch, requests))
             for job in self._open:
                 if not job.batch:
                     rest.extend(await self._recover(job))
@@ -416,10 +413,9 @@ class BatchEngine:
         self._jobs.append(job)
         self.store.save(job)
         upload = partial(self.api.upload, job.name, file)
+        find_upload = partial(self.api.uploaded, job.name)
         try:
-            job.file = await self._with_retries(
-                upload, partial(self.api.uploaded, job.name)
-            )
+            job.file = await self._with_retries(upload, find_upload)
             self.store.save(job)
             await self._create(job, file)
         except Refused as error:
@@ -612,10 +608,9 @@ class BatchEngine:
         self, job: BatchJob, batch: Batch, file_name: str
     ) -> None:
         with TemporaryFile() as file:
+            fetch = partial(self.api.fetch, file_name, file, batch.total)
             try:
-                await self._with_retries(
-                    partial(self.api.fetch, file_name, file, batch.total)
-                )
+                await self._with_retries(fetch)
             except Refused as error:
                 if error.status != 404:
                     raise
@@ -635,9 +630,8 @@ class BatchEngine:
         if not isinstance(reply, dict) or reply.get("status_code") != 200:
             return
         try:
-            response: Response = self.api.read(
-                request, job.shape(request), reply.get("body")
-            )
+            body = reply.get("body")
+            response: Response = self.api.read(request, job.shape(request), body)
         except ProviderError:
             return
         job.done(custom_id)
@@ -668,9 +662,8 @@ class BatchEngine:
         done = sum(state.done for state in states)
         total = sum(state.total for state in states)
         count_by_status = Counter(state.status for state in states)
-        statuses = [
-            f"{count} {status}" for status, count in sorted(count_by_status.items())
-        ]
+        counts = sorted(count_by_status.items())
+        statuses = [f"{count} {status}" for status, count in counts]
         self._context.counts.batch_status = (
             f"batches: {', '.join(statuses)}, {done:,} of {total:,} requests answered"
         )

@@ -41,11 +41,8 @@ def _key_without_n(request: Request) -> str:
     """Return the request's key without `n`, because servers limit `n`."""
     if "n" not in request.params:
         return request.key()
-    params = {
-        parameter: value
-        for parameter, value in request.params.items()
-        if parameter != "n"
-    }
+    params = dict(request.params)
+    del params["n"]
     return replace(request, params=params).key()
 
 

@@ -26,9 +26,8 @@ class _Bundle:
 
     def add(self, draw: Request) -> asyncio.Future[Response | None]:
         """Return the future reply to one more draw."""
-        answer: asyncio.Future[Response | None] = (
-            asyncio.get_running_loop().create_future()
-        )
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Response | None] = loop.create_future()
         self.draws.append(draw)
         self.answers.append(answer)
         return answer

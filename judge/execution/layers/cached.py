@@ -52,9 +52,7 @@ class ReplyStore:
         """Return the stored reply to each request; with `only_new`, only this run's replies."""
         request_keys = [request.key() for request in requests if request.endpoint]
         if only_new:
-            request_keys = [
-                request_key for request_key in request_keys if request_key in self._new
-            ]
+            request_keys = [key for key in request_keys if key in self._new]
         stored: Mapping[str, Response] = {}
         if request_keys:
             stored = await self._read(tuple(request_keys))
@@ -90,10 +88,11 @@ class ReplyStore:
             self._recorder.flush()
         except StorageError as error:
             self._failed = error
-            if not self._cache.keeps:
-                self._unstored += [
-                    (draw, reply) for draw, reply in replies if draw.endpoint
-                ]
+            if self._cache.keeps:
+                return
+            for draw, reply in replies:
+                if draw.endpoint:
+                    self._unstored.append((draw, reply))
 
     def has_new(self, request: Request) -> bool:
         """Return whether this run has stored the reply to an equal request."""

@@ -41,23 +41,21 @@ def prefix(
             prefix_end = position + len(example.output)
     tokens_of_source = 0
     before_source = prefix_end
-    position = (
-        text.find(source_text, prefix_end) if len(source_text) >= SHORTEST // 2 else -1
-    )
+    position = -1
+    if len(source_text) >= SHORTEST // 2:
+        position = text.find(source_text, prefix_end)
     if position >= 0:
         before_source = position
         prefix_end = position + len(source_text)
         # Cached, because many prompts have the same source.
         tokens_of_source = _estimate(source_text)
     # A token has at least one character, so a shorter text needs no estimate.
-    if (
-        prefix_end < SHORTEST
-        or tokens_of_source + _estimate(text[:before_source]) < SHORTEST
-    ):
+    if prefix_end < SHORTEST:
         return "", 0
-    digest = hashlib.sha256(
-        text[:prefix_end].encode("utf-8", "surrogatepass")
-    ).hexdigest()
+    if tokens_of_source + _estimate(text[:before_source]) < SHORTEST:
+        return "", 0
+    shared_text = text[:prefix_end].encode("utf-8", "surrogatepass")
+    digest = hashlib.sha256(shared_text).hexdigest()
     return digest[:_ID_LENGTH], prefix_end
 
 

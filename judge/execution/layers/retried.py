@@ -128,9 +128,8 @@ class Retried:
         if self._asks_for_too_long(error):
             seconds = error.retry_after or 0.0
             length = "more than a year" if seconds > _YEAR else rough_duration(seconds)
-            advice = (
-                f"the server asks to wait {length}: start the same command again then"
-            )
+            wait = f"the server asks to wait {length}"
+            advice = f"{wait}: start the same command again then"
         elif error.status == 429:
             waited = rough_duration(self._waited(started))
             advice = f"no reply for {waited}: start the same command again later"
@@ -140,9 +139,7 @@ class Retried:
         error.args = (f"{error}; {advice}",)
 
     def _asks_for_too_long(self, error: Transient) -> bool:
-        return (
-            error.retry_after is not None and error.retry_after > self._policy.patience
-        )
+        return (error.retry_after or 0.0) > self._policy.patience
 
     @property
     def _patience(self) -> float:
@@ -167,11 +164,8 @@ class Retried:
         error = _error(state)
         self._counts.retried += 1
         self._counts.timeouts += error.billed
-        if (
-            error.status == 429
-            and error.retry_after is None
-            and state.next_action is not None
-        ):
+        is_rate_limit = error.status == 429 and error.retry_after is None
+        if is_rate_limit and state.next_action is not None:
             self._following.pause(state.next_action.sleep)
 
 
