@@ -145,7 +145,11 @@ def combine(
         low = _weighted_mean([_lower_bound(score) for score in scores], weights)
         high = _weighted_mean([_upper_bound(score) for score in scores], weights)
     provenance = Provenance(
-        METHOD, low=low, high=high, n=len(answers), answers=tuple(answers)
+        METHOD,
+        low=low,
+        high=high,
+        n=len(answers),
+        answers=tuple(answers),
     )
     return Score(first.item, first.system, column, value, provenance)
 
@@ -173,9 +177,12 @@ def _answer(question: ChecklistQuestion, row: Row) -> ChecklistAnswer:
         return ChecklistAnswer(
             question.text, question.weight, row.value, row.provenance
         )
-    raw = row.raw or None
     provenance = Provenance(
-        row.method or "", n=0, raw=raw, note=row.message, reading=row.reading
+        row.method or "",
+        n=0,
+        raw=row.raw or None,
+        note=row.message,
+        reading=row.reading,
     )
     return ChecklistAnswer(question.text, question.weight, None, provenance, row.error)
 

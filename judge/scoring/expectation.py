@@ -430,10 +430,8 @@ def _listed_probabilities(token: Token) -> dict[str, float]:
         probabilities[token.text] = chosen
     total = math.fsum(probabilities.values())
     if total > _MAX_LISTED:
-        raise ParseError(
-            f"the server's probabilities for one token add up to {total:.2f}",
-            token.text,
-        )
+        problem = f"the server's probabilities for one token add up to {total:.2f}"
+        raise ParseError(problem, token.text)
     if total > 1:
         probabilities = {
             text: probability / total for text, probability in probabilities.items()

@@ -103,9 +103,9 @@ class Grammar:
     `alone` matches a text that is the score, and `ending` the last line `Score: 4`.
     `plain_score` and `title` are the patterns of a score and of the criterion's title in prose.
     `is_pair`: the labels are two texts. `digits` is the grammar of 1 and 0, which some judges write
-    for yes and no; None if the labels mean anything else. `longest` limits the characters of a score
-    with everything around it, `expected` lists the labels for error messages, and `cite` says that
-    the reply has a quotation.
+    for yes and no; None if the labels mean anything else. `longest` limits the characters of a
+    score with everything around it, `expected` lists the labels for error messages, and `cite` says
+    that the reply has a quotation.
     """
 
     spellings: LabelIndex
@@ -131,9 +131,9 @@ class Grammar:
     def prose(self) -> prose.Patterns:
         """The patterns of plain replies, which take long to compile and are seldom needed."""
         shortest_label = min(map(len, self.spellings.labels), default=0)
-        has_words = (
-            not self.spellings.numbers and not self.is_pair and shortest_label > 1
-        )
+        has_words = shortest_label > 1 and not self.spellings.numbers
+        if self.is_pair:
+            has_words = False
         return _prose_patterns(
             self.plain_score,
             self.title,
@@ -237,9 +237,8 @@ def _ends_pattern(spellings: LabelIndex) -> str:
     """
     end = rf"[{DASHES}-]?{_NUMBER}"
     between = r"(?:[-–~〜]|to|から|[至到])"
-    both_ends = (
-        rf"(?P<low>{end})\s*+{between}\s*+(?P<high>{end}){_unit_pattern(spellings)}"
-    )
+    unit = _unit_pattern(spellings)
+    both_ends = rf"(?P<low>{end})\s*+{between}\s*+(?P<high>{end}){unit}"
     return rf"(?:{MARK}(?:{both_ends}|{_top_pattern(spellings, 'name')}))?{MARK}"
 
 

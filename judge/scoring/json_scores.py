@@ -66,6 +66,14 @@ _LONGEST_LEAD = 120
 """Most characters before an object that are searched for words which introduce it."""
 
 
+_BROKEN_OBJECT = "the reply holds a JSON object that is not closed or not plain"
+_DIFFERENT_SCORES = "the reply holds JSON objects with different scores"
+_NOT_ONE_OBJECT = "the reply is not one JSON object"
+_SAME_SCORE_IN_TEXT = (
+    "the judged text has the same score as the JSON object, which may be a quotation"
+)
+
+
 def score_in_object(
     text: str,
     members: Sequence[json_reply.Member],
@@ -311,17 +319,12 @@ def score_in_objects(
     last_end = start
     for json_object in json_reply.objects(text, start):
         if json_object.broken:
-            raise ParseError(
-                "the reply holds a JSON object that is not closed or not plain", text
-            )
-        another = score_in_object(
-            text, json_object.members, grammar, lone=lone, tolerant=True
-        )
+            raise ParseError(_BROKEN_OBJECT, text)
+        members = json_object.members
+        another = score_in_object(text, members, grammar, lone=lone, tolerant=True)
         if another is not None:
             if score is not None and score.label != another.label:
-                raise ParseError(
-                    "the reply holds JSON objects with different scores", text
-                )
+                raise ParseError(_DIFFERENT_SCORES, text)
             score = another
             source = json_object
             lead_start = last_end
@@ -398,10 +401,7 @@ def _check_own(
     # `"score": 4` of `{"reason": "clear", "score": 4`
     *_, key_and_value = re.split("[{,]", inside)
     if _letters(key_and_value) in _letters(judged):
-        raise ParseError(
-            "the judged text has the same score as the JSON object, which may be a quotation",
-            text,
-        )
+        raise ParseError(_SAME_SCORE_IN_TEXT, text)
 
 
 def _letters(text: str) -> str:
@@ -438,7 +438,7 @@ def spans(
         )
     is_broken = any(json_object.broken for json_object in json_objects)
     if not strict and (judged is None or is_broken):
-        raise ParseError("the reply is not one JSON object", text)
+        raise ParseError(_NOT_ONE_OBJECT, text)
     span_by_name: dict[str, tuple[int, int]] = {}
     lead_start = start
     for json_object in json_objects:
@@ -447,9 +447,7 @@ def spans(
         allowed_scales = scales if judged is not None else ()
         ends_reply = _ends_reply(after, allowed_scales)
         if object_spans and (span_by_name or not ends_reply):
-            raise ParseError(
-                "the reply is not one JSON object, or something follows it", text
-            )
+            raise ParseError(f"{_NOT_ONE_OBJECT}, or something follows it", text)
         if not strict and not is_whole_reply(text, start, json_object):
             for _, end in object_spans.values():
                 _check_own(text, lead_start, json_object, end, judged or "")

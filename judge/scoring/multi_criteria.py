@@ -99,17 +99,15 @@ def _checklist_prompts(criterion: Criterion) -> MakePrompts:
 
     def prompts(sample: Sample) -> Prompts:
         if not has_questions(criterion, sample):
-            raise MissingInput(
-                missing_message(criterion, sample, criterion.questions_column)
-            )
+            column = criterion.questions_column
+            raise MissingInput(missing_message(criterion, sample, column))
         questions = questions_of(criterion, sample)
         numbers = range(1, len(questions) + 1)
         names = [part_name(criterion.name, number) for number in numbers]
         if criterion.together:
             shared_prompt = renderer(questions).render(sample)
-            return _prompts_of_parts(
-                shared_prompt, dict.fromkeys(names, criterion.scale)
-            )
+            scales = dict.fromkeys(names, criterion.scale)
+            return _prompts_of_parts(shared_prompt, scales)
         prompt_by_name: dict[str, Prompt] = {}
         for name, question in zip(names, questions, strict=True):
             prompt = renderer((question,)).render(sample)

@@ -246,9 +246,8 @@ def _check_words(
         if grammar.cite:
             words = QUOTE_LINE.sub("", words)
         if refuses(mask_quotations(fold(words))):
-            raise ParseError(
-                "the reply gives a score and refuses to evaluate the text", text
-            )
+            problem = "the reply gives a score and refuses to evaluate the text"
+            raise ParseError(problem, text)
     if score.label == grammar.spellings.ends[1]:
         reason = text[score.end :]
         if grammar.cite:
@@ -345,8 +344,13 @@ def _find(
         digit_score = _score_as_digit(text, start, reply, grammar, judged)
         if digit_score is not None:
             return digit_score
+        is_score_alone = reply == "score"
         object_score = score_in_objects(
-            text, start, grammar, judged, lone=reply == "score"
+            text,
+            start,
+            grammar,
+            judged,
+            lone=is_score_alone,
         )
         if object_score is not None:
             return replace(object_score, reading="prose")
@@ -387,9 +391,8 @@ def _check_no_other_score(
         # Most reasons have no number, and reading sentences takes long.
         if not grammar.is_pair and not _NUMBER_WORD.search(words):
             continue
-        for candidate in prose.candidates(
-            fold(words), grammar.prose, words_may_open=False
-        ):
+        folded = fold(words)
+        for candidate in prose.candidates(folded, grammar.prose, words_may_open=False):
             if candidate.evidence not in ("named", "asserted"):
                 continue
             if grammar.prose_spellings.label(candidate.written) != score.label:
@@ -559,9 +562,8 @@ def _score_at_end(text: str, start: int, grammar: Grammar) -> ParsedScore:
         # The line may be the end of an inner object: {"score": 2, "details": {"score": 4}}
         outermost = score_in_objects(text, start, grammar, "", lone=False)
         if outermost is None or outermost.start != score.start:
-            raise ParseError(
-                "the score is not that of the JSON object, but of one inside it", text
-            )
+            problem = "the score is not that of the JSON object, but of one inside it"
+            raise ParseError(problem, text)
     reason = text_before.rstrip(" \t\r\n*_#>`\"'([{【〔-•").strip()
     return replace(score, reason=reason or None)
 
@@ -605,9 +607,12 @@ def _score_in_prose(
         raise ParseError(f"{error}; in prose: {why}", text, error.position) from why
     first = folded.starts[candidate.start]
     last = folded.ends[candidate.end - 1]
-    spellings = grammar.prose_spellings
     label = label_of_match(
-        candidate.match, spellings, (first, last), text, grammar.expected
+        candidate.match,
+        grammar.prose_spellings,
+        (first, last),
+        text,
+        grammar.expected,
     )
     check_thinking(text[start:first], text)
     text_before = folded.text[: candidate.start]

@@ -84,7 +84,11 @@ class Repair(Question):
         # A score off the scale, such as "9", is no reason.
         reason = first_reply if any(map(str.isalpha, first_reply)) else None
         return replace(
-            provenance, reading="repaired", reason=reason, raw=raw, note=note
+            provenance,
+            reading="repaired",
+            reason=reason,
+            raw=raw,
+            note=note,
         )
 
     def failure(self, answers: Sequence[Answer], error: JudgeError) -> ParseError:
@@ -156,10 +160,8 @@ class DrawRepair(Repair):
                 scores.append(score)
         all_notes = list(notes)
         if repaired:
-            count = f"{repaired} of {len(self.draws)} draws"
-            all_notes.append(
-                f"{count} were asked again for the score alone: {self.trouble}"
-            )
+            asked_again = f"{repaired} of {len(self.draws)} draws were asked again"
+            all_notes.append(f"{asked_again} for the score alone: {self.trouble}")
         value, provenance = average_draws(
             self.draws,
             scores,
@@ -179,11 +181,10 @@ class DrawRepair(Repair):
         for text, answer in zip(self.questions, answers, strict=True):
             if not isinstance(answer, Response) or not answer.choices:
                 continue
+            choice = answer.choices[0]
+            strict = self.settings.strict
             try:
-                choice = answer.choices[0]
-                score = read(
-                    choice, self.criterion, judged, strict=self.settings.strict
-                )
+                score = read(choice, self.criterion, judged, strict=strict)
             except ParseError:
                 continue  # counted among the draws without a score
             scores[text] = replace(score, reading="repaired")
@@ -240,9 +241,8 @@ def repair_draws(
     Return None if all have one or none can be asked again.
     """
     draws = first_choices(answers)
-    read_score = partial(
-        read, criterion=criterion, judged=judged, strict=settings.strict
-    )
+    strict = settings.strict
+    read_score = partial(read, criterion=criterion, judged=judged, strict=strict)
     scores, trouble = read_draws(draws, read_score)
     questions: dict[str, tuple[Message, ...]] = {}
     asked_again: list[Choice] = []

@@ -272,9 +272,8 @@ def _chat_params(
         schemas = {name: _label_schema(scale) for name, scale in prompt.merged}
         params["response_format"] = _response_format("judgments", schemas)
     elif criterion.form == "json":
-        params["response_format"] = _response_format(
-            "judgment", _judgment_schema(criterion)
-        )
+        schemas = _judgment_schema(criterion)
+        params["response_format"] = _response_format("judgment", schemas)
     return params
 
 
@@ -295,10 +294,8 @@ def _response_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]
         "required": list(properties),
         "additionalProperties": False,
     }
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": name, "strict": True, "schema": schema},
-    }
+    json_schema = {"name": name, "strict": True, "schema": schema}
+    return {"type": "json_schema", "json_schema": json_schema}
 
 
 def _label_schema(scale: Scale) -> dict[str, Any]:
@@ -403,9 +400,8 @@ def score_reply(
         raise ParseError("the response holds no reply")
     choices = [reply.choices[0] for reply in replies]
     choice = choices[0]
-    read_score = partial(
-        read, criterion=criterion, judged=judged, strict=settings.strict
-    )
+    strict = settings.strict
+    read_score = partial(read, criterion=criterion, judged=judged, strict=strict)
     if strategy == "samples":
         scores, trouble = read_draws(choices, read_score)
         return average_draws(
@@ -417,9 +413,8 @@ def score_reply(
             trouble=trouble,
         )
     if strategy == "logprobs":
-        return _score_of_first_reply(
-            replies[0], criterion, settings.min_mass, read_score
-        )
+        min_mass = settings.min_mass
+        return _score_of_first_reply(replies[0], criterion, min_mass, read_score)
     if strategy == "decisions":
         return _score_by_probabilities(choice, criterion, settings.min_mass)
     score = read_score(choice)
@@ -529,11 +524,10 @@ def _score_by_logprobs(
         raise
     except ParseError as error:
         raise position.trouble or UnusableReply(str(error), choice.text) from error
-    if position_in_tokens.label != position.label:
-        raise position.trouble or UnusableReply(
-            f"the tokens say {position_in_tokens.label}, the reply {position.label}",
-            choice.text,
-        )
+    label_in_tokens = position_in_tokens.label
+    if label_in_tokens != position.label:
+        problem = f"the tokens say {label_in_tokens}, the reply {position.label}"
+        raise position.trouble or UnusableReply(problem, choice.text)
     _check_mass(weights.mass, min_mass, choice.text)
     _check_bounds(weights, criterion.scale, choice.text)
     notes: list[str] = []
@@ -603,10 +597,8 @@ def _lists_the_chosen_token_alone(tokens: Sequence[Token], start: int) -> bool:
 
 def _check_mass(mass: float, min_mass: float, raw: str) -> None:
     if mass < min_mass:
-        raise UnusableReply(
-            f"only {mass:.2g} of the probability is on the scale, less than {min_mass:g}",
-            raw,
-        )
+        share = f"only {mass:.2g} of the probability is on the scale"
+        raise UnusableReply(f"{share}, less than {min_mass:g}", raw)
 
 
 def _check_bounds(

@@ -101,9 +101,8 @@ class _Blocks:
             if not self.depth:
                 self.start = tag.end()
         else:
-            raise ParseError(
-                "judge cannot determine where the reply's thinking ends", self.text
-            )
+            problem = "judge cannot determine where the reply's thinking ends"
+            raise ParseError(problem, self.text)
 
 
 def _may_be_heading(tag: re.Match[str]) -> bool:

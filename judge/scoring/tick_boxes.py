@@ -23,7 +23,7 @@ def has_boxes(text: str) -> bool:
 
 
 def blank_unticked(text: str) -> str:
-    """Return a text of the same length without the options that are not ticked, and without ticks."""
+    """Return a text of the same length without ticks, and without the options that have none."""
     ticked = _UNTICKED.sub(_blank, text)
     return _TICK.sub(_blank, ticked)
 

@@ -81,9 +81,8 @@ def score_alone(
     match = grammar.alone.match(folded.text)
     # In "No: 4", the one word before the colon is a label itself.
     if match is None or grammar.spellings.label(match.groupdict().get("word") or ""):
-        raise NotInForm(
-            f"not a score alone; expected one of {grammar.expected}", text, start
-        )
+        problem = f"not a score alone; expected one of {grammar.expected}"
+        raise NotInForm(problem, text, start)
     if not quoted:
         check_unquoted("", match, text)
     elif _quotes_name(match, grammar):
@@ -196,13 +195,16 @@ def _is_code_line(before: str, head: str, tail: str) -> bool:
 
     Not after words that may introduce a quotation: "The text says:".
     """
-    begins = _BEGINS_CODE.match(head)
-    ends_sentence = not before.strip() or before.rstrip()[-1] in _SENTENCE_ENDS
-    is_new_line = (
-        not before or "\n" in before[len(before.rstrip()) :] or head.startswith("\n")
-    )
-    is_closed = before.count("`") % 2 == 0 and head.count("`") == tail.count("`") == 1
-    return begins is not None and ends_sentence and is_new_line and is_closed
+    if not _BEGINS_CODE.match(head):
+        return False
+    words_before = before.rstrip()
+    if words_before and words_before[-1] not in _SENTENCE_ENDS:
+        return False
+    space_before = before[len(words_before) :]
+    if before and "\n" not in space_before and not head.startswith("\n"):
+        return False
+    is_closed = head.count("`") == tail.count("`") == 1
+    return is_closed and before.count("`") % 2 == 0
 
 
 def _quotes_name(match: re.Match[str], grammar: Grammar) -> bool:

@@ -17,7 +17,10 @@ _TEXT_NOUN = (
     r"|headline|rewrite|completion|generation|submission|caption|poem|email|message|code"
     r"|argument|explanation|title)"
 )
-_TEXT_ADJECTIVE = r"(?:generated|given|present|candidate|entire|whole|overall|final|provided|submitted)"
+_TEXT_ADJECTIVE = (
+    r"(?:generated|given|present|candidate|entire|whole|overall|final|provided"
+    r"|submitted)"
+)
 # "the summary", "this generated text"
 _THE_TEXT = rf"(?:the|this) (?:{_TEXT_ADJECTIVE} )?{_TEXT_NOUN}"
 _THIS_TEXT = rf"(?:{_THE_TEXT}|it|this)\b"
@@ -218,7 +221,10 @@ _THEREFORE = (
     r"|that is why|this is why|for (?:this|that|these) reasons?)"
 )
 # "I think that", "I am confident"
-_THINK = r"(?:(?:in conclusion )?I (?:think|believe|feel|find|conclude|judge|am confident)(?: that)?)"
+_THINK = (
+    r"(?:(?:in conclusion )?I "
+    r"(?:think|believe|feel|find|conclude|judge|am confident)(?: that)?)"
+)
 # "on a scale from 1 to 5", "on this scale", "out of 5"
 _ON_A_SCALE = (
     r"(?:on|using) (?:a|the) scale (?:of|from) (?P<low_lead>[0-9]++)\s*+(?:to|-|–)\s*+"
@@ -404,7 +410,10 @@ GRAMMARS = (
 )
 
 # For scales whose labels are two texts, "A" and "B": "the summary "
-_CANDIDATE = r"(?:(?:the )?(?:text|summary|response|output|answer|option|assistant|candidate|version) )?"
+_CANDIDATE = (
+    r"(?:(?:the )?"
+    r"(?:text|summary|response|output|answer|option|assistant|candidate|version) )?"
+)
 # "clearly ", "still slightly "
 _BY_HOW_MUCH = (
     r"(?:(?:clearly|slightly|much|overall|definitely|significantly|marginally|still|therefore"

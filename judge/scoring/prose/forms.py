@@ -186,9 +186,8 @@ def forms(
     tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"
 
     def compiled(pattern: str) -> re.Pattern[str]:
-        pattern = pattern.replace("TITLE", title_pattern).replace(
-            "SCORE", score_pattern
-        )
+        pattern = pattern.replace("TITLE", title_pattern)
+        pattern = pattern.replace("SCORE", score_pattern)
         return re.compile(pattern, re.IGNORECASE)
 
     return Forms(

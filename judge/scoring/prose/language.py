@@ -113,9 +113,8 @@ def reader(grammar: Grammar, score_pattern: str, title_pattern: str) -> Reader:
     def compiled(pattern: str) -> re.Pattern[str]:
         # First, because the other two patterns may contain spaces of their own.
         pattern = pattern.replace(" ", r"\s++")
-        pattern = pattern.replace("SCORE", score_pattern).replace(
-            "TITLE", title_pattern
-        )
+        pattern = pattern.replace("SCORE", score_pattern)
+        pattern = pattern.replace("TITLE", title_pattern)
         pattern = pattern.replace("STEM", stem)
         return re.compile(pattern, re.IGNORECASE)
 

@@ -1,7 +1,7 @@
 """What takes a score back in German, French, Spanish, Italian and Portuguese.
 
-Judges answer in these languages, too. Their sentences give no score, but a number and its reason do:
-"4, car le texte est clair".
+Judges answer in these languages, too. Their sentences give no score, but a number and its reason
+do: "4, car le texte est clair".
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ _SPANISH = (
     r"|no\s+(?:aplica|aplicable|procede)"
 )
 # "se fosse più corto": not "se" alone, which is also Spanish for "itself"
-_ITALIAN_AND_PORTUGUESE = r"se\s+(?:fosse|il|lo|o|a|tivesse)|non\s+applicabile|não\s+(?:se\s+aplica|aplicável)"
+_ITALIAN_AND_PORTUGUESE = (
+    r"se\s+(?:fosse|il|lo|o|a|tivesse)|non\s+applicabile"
+    r"|não\s+(?:se\s+aplica|aplicável)"
+)
 DOUBT_AFTER = rf"\b(?:{_GERMAN}|{_FRENCH}|{_SPANISH}|{_ITALIAN_AND_PORTUGUESE})\b"
 """What casts doubt on a score anywhere in its reason."""
 # "4, serait trop", but not "4 - le texte serait plus clair avec un exemple"

@@ -128,9 +128,8 @@ def refuses(text: str) -> bool:
     # The patterns take white space in many ways: a long run of line breaks would need hours.
     spaced = _SPACE.sub(_shortest_space, text)
     for refusal in _REFUSAL.finditer(spaced):
-        text_before = spaced[
-            max(0, refusal.start() - _LONGEST_REPORT) : refusal.start()
-        ]
+        report_start = max(0, refusal.start() - _LONGEST_REPORT)
+        text_before = spaced[report_start : refusal.start()]
         if not _REPORTED.search(text_before):
             return True
     return False
