@@ -1,11 +1,27 @@
 """Find the score of a plain reply that is not in the requested form.
 
-"So it gets a 4.", "评分：4分，因为…", "★★★★☆". A reply is cut into sentences, without anything that
-it quotes. Each sentence may name a score (`forms`) or assert one (`english`, `korean`, `japanese`,
-`chinese`); the first or last may be nothing but the score. The reply has a score if all of these
-agree on one. Words that are not on the closed lists of these modules give no score, but take none
-away either: the reply "Score: 3. With better links, I would give it a 5." has the score 3. See
-docs/decisions/0054-a-reply-is-read-only-if-it-is-plain.md.
+"So it gets a 4.", "评分：4分，因为…", "★★★★☆". `find_score` reads a folded reply in these steps:
+
+1. `masks` blanks what the reply quotes, `stars` and `tick_marks` what only repeats the score.
+2. `sentences` cuts the rest into sentences.
+3. Each sentence may name a score ("Score: 4", see `forms`) or assert one ("I give it a 4."). The
+   grammars of `english`, `korean`, `japanese` and `chinese` say how, and `language` applies them.
+   Only the first or last sentence, or a whole line, may be nothing but the score ("4").
+4. A sentence gives no score if it is in doubt ("4, if the date is right": a grammar's `doubt` before
+   the score, `reasons` behind it) or has another number ("4 or 5": `other_numbers`).
+5. The scores of all sentences must agree. The reply must not take its score back, nor repeat it from
+   a judged text (`echoes`).
+
+Words that are not on the closed lists of these modules give no score, but take none away either:
+the reply "Score: 3. With better links, I would give it a 5." has the score 3. To have one more
+phrase read, add it to the list whose example is most like it, and to tests/scoring/replies:
+
+- the name of a score ("Punktzahl: 4") to `forms.NOUNS`,
+- words of a sentence ("4점을 매깁니다") to a list of the language; its module says which one,
+- words that take a score back, or make it doubtful, to `reasons`, in other languages than the four
+  to `other_languages`, and in a sentence of its own ("Wait, …") to `_TAKEN_BACK` below.
+
+See docs/decisions/0054-a-reply-is-read-only-if-it-is-plain.md.
 """
 
 from __future__ import annotations
@@ -13,18 +29,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal
 
 from judge.core.errors import ParseError
-from judge.core.label_spellings import LabelIndex, fold
-from judge.scoring.prose import chinese, english, japanese, korean, reasons
-from judge.scoring.prose.forms import Forms, forms, table_cells
-from judge.scoring.prose.language import Reader, reader
+from judge.core.label_spellings import fold
+from judge.scoring.prose import english, reasons
+from judge.scoring.prose.echoes import check_own, gives, repeats
+from judge.scoring.prose.forms import Forms, table_cells
 from judge.scoring.prose.masks import mask_quotations
-from judge.scoring.prose.other_numbers import mentions_another, without_scale
+from judge.scoring.prose.other_numbers import without_scale
+from judge.scoring.prose.patterns import (
+    NO_WORDS,
+    Candidate,
+    Evidence,
+    Patterns,
+    compile_patterns,
+)
 from judge.scoring.prose.stars import blank_repeated_stars
 from judge.scoring.prose.tick_marks import blank_tick_mark
+
+__all__ = [
+    "LONGEST",
+    "Candidate",
+    "NoScore",
+    "Patterns",
+    "candidates",
+    "compile_patterns",
+    "find_score",
+    "gives",
+    "repeats",
+    "takes_back",
+]
 
 LONGEST = 20_000
 """Most characters of a reply that is read in prose, which takes time for every sentence."""
@@ -33,37 +67,23 @@ LONGEST_SENTENCE = 1_000
 of them."""
 MOST_SENTENCES = 300
 """Most sentences of a reply that may have a number."""
-_LONGEST_ECHO = 200
-"""Characters up to a score that are compared with the judged texts."""
-_LONGEST_GIVING = 60
-"""Characters before a number in a judged text that may say it is a score."""
-_ECHO_WORDS = 5
-_OPENING_WORDS = 6
-Evidence = Literal["named", "asserted", "opening", "alone", "mentioned"]
-"""How a sentence gives its score.
-
-Beside its name, in words that assert it, at the beginning of the reply, alone, or `mentioned`: in a
-form that is followed by doubt, so that it gives no score but may contradict one.
-"""
 _BEST_EVIDENCE = ("named", "asserted", "opening", "alone")
 
-_LANGUAGES = (english, korean, japanese, chinese)
-# One match is enough to try the grammar. English is also tried for a number alone: `4.`
-_LETTERS = {
-    english.__name__: re.compile("[A-Za-z]|[0-9] *[.!)]"),
-    korean.__name__: re.compile("[가-힣]"),
-    japanese.__name__: re.compile("[ぁ-んァ-ヶ一-龥]"),
-    chinese.__name__: re.compile("[一-龥]"),
-}
-_reader = lru_cache(maxsize=16_384)(reader)  # compiling takes longer than reading
-# A full stop after a word of three letters that is no abbreviation, two Korean syllables, after a number or closing mark,
-# or after one capital letter ("Text A."); an East Asian one; or a line break.
+# Where a sentence ends
 _SENTENCE_END = re.compile(
-    r"""(?:(?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)
-    (?<!\best)(?<!\bavg)(?<!\bbijv)(?<!\bbspw)(?<!\bнапр)
-    |(?<=[가-힣][가-힣])|(?<=[0-9)\]}”"’'*_\ufffc☆★])|(?<=[0-9][점点分])|(?<=\b[A-Z])(?<!\be\.g)(?<!\bz\.B))
+    r"""(?:
+        # The stop after a word of three letters that is no abbreviation
+        (?<=\w\w\w)(?<!approx)(?<!etc)(?<!fig)(?<!vol)(?<!min)(?<!max)(?<!sec)
+        (?<!\best)(?<!\bavg)(?<!\bbijv)(?<!\bbspw)(?<!\bнапр)
+        # Two Korean syllables, a number or closing mark, "4점"
+        |(?<=[가-힣][가-힣])|(?<=[0-9)\]}”"’'*_\ufffc☆★])|(?<=[0-9][점点分])
+        # One capital letter: "Text A."
+        |(?<=\b[A-Z])(?<!\be\.g)(?<!\bz\.B))
         [.!?]["'”’)\]*_\ufffc]*+\s++
-    |[。！？][”」』）]*+\s*+|(?<![^\S\r\n])[^\S\r\n]*+[\r\n]\s*+""",
+    # An East Asian stop
+    |[。！？][”」』）]*+\s*+
+    # A line break
+    |(?<![^\S\r\n])[^\S\r\n]*+[\r\n]\s*+""",
     re.IGNORECASE | re.VERBOSE,
 )
 # **4**, _4_, <b>4</b>, $4$, \\(4\\), but not the _ in "user_id"
@@ -73,8 +93,6 @@ _EMPHASIS = re.compile(
     # Emoji, but not the stars of a rating: "🎯 Score: 4 👍"
     r"|[\U0001f300-\U0001f31e\U0001f320-\U0001f64f\U0001f680-\U0001f6aa\U0001f900-\U0001faff➡]"
 )
-# "4", "4.5" and "four"
-_TOKEN = re.compile(r"[0-9]++(?:\.[0-9]++)?|[^\W\d_]++")
 # "1. ", "b) ", "2、"
 _LIST = re.compile(r"\s*+(?:[0-9]+|[a-z])(?:[.)]\s|、)", re.IGNORECASE)
 # "1.", "b)"
@@ -154,125 +172,12 @@ _DOUBTS = re.compile(
 """What makes a reason behind a score doubtful, in any language."""
 _DOUBTS_OF_ANSWERS = re.compile(reasons.DOUBT_OF_ANSWER, re.IGNORECASE)
 """The same behind a yes or no."""
-# The words before a number if a text gives itself a score, in whatever way: "I give this text a".
-_GIVES = re.compile(
-    r"(?:\b(?:scores?|ratings?|grade|mark|verdict|answer|winner)\b|\b(?:give[sn]?|giving|rate[sd]?"
-    r"|graded?|assign(?:s|ed)?|award(?:s|ed)?|gets?|receives?|receiving|earns?|earning"
-    r"|deserves?|deserving|merits?|warrants?)\b"
-    r"|점수|[총평별]점|평가|スコア|点数|[得評]点|評価|採点|得分|[总總]分|评分|評分|分数|分數|打分"
-    r"|Bewertung|puntuaci[óo]n|calificaci[óo]n|оценка|คะแนน)"
-    r"(?:[\s*_:=–\"'“”`(\[-]|\b(?:it|its|this|that|the|an?|my|summary|text|response|answer|of"
-    r"|as|at|with|is|be|to|for|score|rating|grade|full|perfect|solid|only|just|therefore|결과"
-    r"|는|은|를|로|이|는|は|を|が|に|为|為|是|它|其|我|这篇|摘要)\b"
-    r"|[는은를로이は를を가が为為是它其给給打评])*+\Z",
-    re.IGNORECASE,
-)
-# "给它打", "評価"
-_GIVES_CJK = re.compile(r"[给給打评評得][^\s。.,，]{0,6}\Z")
-# "[[", "boxed{", "<score>", "<|begin_of_box|>" right before a number
-_GIVES_BY_MARK = re.compile(
-    r"\[\[|boxed\{|begin_of_box\|>|<\w*(?:score|answer|rating)>\s*\Z"
-)
-# "4점", "4点" and "4分"
-_UNIT_AT_END = re.compile(r"[점点分]\s*\Z")
-_TOP_GROUPS = (
-    "out_of", "full", "out_of_value", "full_value", "high_box", "high_before", "high_behind",
-)  # fmt: skip
-"""The groups of the scale's top beside a value."""
-_SENTENCE_MARKS = tuple('*_.!?。！？)]"”」』`')
-"""The end of the words before a score if the score is not their continuation."""
-_NO_WORDS = " \t\r\n*_.,;!()[]{}$。！"
-_MARKS_BETWEEN = f"{_NO_WORDS}:|-–—、，；"
+_MARKS_BETWEEN = f"{NO_WORDS}:|-–—、，；"
 _FULL_STOPS = ("", ".", "!", "。", ":")
 
 
 class NoScore(ParseError):
     """Nothing in the reply gives a score."""
-
-
-@dataclass(frozen=True, slots=True)
-class Patterns:
-    """The patterns of all that is looked for in a reply, for one scale and title."""
-
-    forms: Forms
-    value: re.Pattern[str]
-    title: re.Pattern[str]
-    spellings: LabelIndex
-    score_pattern: str
-    title_pattern: str
-    is_pair: bool
-    has_words: bool
-
-    @property
-    def is_yes_or_no(self) -> bool:
-        return {self.spellings.label("yes"), self.spellings.label("no")}.isdisjoint(
-            {None}
-        )
-
-    def readers(self, text: str) -> Iterator[Reader]:
-        """Yield the readers of the languages whose letters a sentence has."""
-        for language in _LANGUAGES:
-            if _LETTERS[language.__name__].search(text):
-                for grammar in language.GRAMMARS:
-                    yield _reader(grammar, self.score_pattern, self.title_pattern)
-        if self.is_pair:
-            for language in _LANGUAGES:
-                if not _LETTERS[language.__name__].search(text):
-                    continue
-                for grammar in language.PREFERENCES:
-                    yield _reader(grammar, self.score_pattern, self.title_pattern)
-
-    def label_readers(self, text: str) -> Iterator[Reader]:
-        """Yield the readers of labels that are words: "The text is irrelevant."."""
-        if not self.has_words:
-            return
-        for language in (english, korean, japanese):
-            if _LETTERS[language.__name__].search(text):
-                yield _reader(language.IS_LABEL, self.score_pattern, self.title_pattern)
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A score at `start` of folded text.
-
-    `match` has it in the group `value`, with the ends of the scale beside it.
-    """
-
-    match: re.Match[str]
-    start: int
-    end: int
-    evidence: Evidence
-
-    @property
-    def written(self) -> str:
-        return self.match["value"]
-
-
-def compile_patterns(
-    score_pattern: str,
-    mark_pattern: str,
-    title_pattern: str,
-    spellings: LabelIndex,
-    *,
-    is_pair: bool,
-    has_words: bool,
-) -> Patterns:
-    """Return the patterns for one scale and title.
-
-    They are made from the patterns of a score with its unit and scale, of the marks around it, and
-    of the criterion's title. `is_pair`: the labels are two texts. `has_words`: the labels are
-    words.
-    """
-    return Patterns(
-        forms=forms(score_pattern, mark_pattern, title_pattern, has_words=has_words),
-        value=re.compile(score_pattern, re.IGNORECASE),
-        title=re.compile(title_pattern, re.IGNORECASE),
-        spellings=spellings,
-        score_pattern=score_pattern,
-        title_pattern=title_pattern,
-        is_pair=is_pair,
-        has_words=has_words,
-    )
 
 
 def find_score(
@@ -287,25 +192,21 @@ def find_score(
         message = f"a reply of {len(text):,} characters is too long to read a score from a sentence"
         raise ParseError(message, text)
     mentions = list(candidates(text, patterns, words_may_open=words_may_open))
-    labels = {
-        patterns.spellings.label(mention.written) or mention.written
-        for mention in mentions
-    }
+    labels: set[str] = set()
+    for mention in mentions:
+        labels.add(patterns.label_of(mention.match) or mention.written)
     scores = [mention for mention in mentions if mention.evidence != "mentioned"]
     if len(labels) > 1:
         raise ParseError("two different scores", text)
     if not scores:
         raise NoScore("no score", text)
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
-    is_tie = patterns.is_pair and patterns.spellings.label(best.written) not in (
-        "A",
-        "B",
-    )
+    is_tie = patterns.is_pair and patterns.label_of(best.match) not in ("A", "B")
     if is_tie and _TURNS_TO_A_TEXT.search(text, best.end):
         raise ParseError("two different scores", text)
     if takes_back(text[best.end :]):
         raise ParseError("the reply withdraws its score", text)
-    _check_own(text, best, patterns, fold(judged), is_only=len(scores) == 1)
+    check_own(text, best, patterns, fold(judged), is_only=len(scores) == 1)
     return best
 
 
@@ -328,12 +229,12 @@ def candidates(
         if with_number > MOST_SENTENCES:
             raise ParseError("too many sentences with a number", text)
         for match, evidence in _read_sentence(sentence, number, reply, patterns):
-            if _is_label(match["value"], patterns.spellings):
+            if patterns.is_label(match["value"]):
                 value_start, value_end = match.span("value")
                 yield Candidate(match, start + value_start, start + value_end, evidence)
     for pattern in patterns.forms.tags:
         for match in pattern.finditer(plain):
-            if _is_label(match["value"], patterns.spellings):
+            if patterns.is_label(match["value"]):
                 yield Candidate(match, *match.span("value"), "asserted")
     for match in table_cells(plain, patterns.forms):
         yield Candidate(match, *match.span("value"), "named")
@@ -362,9 +263,8 @@ class _Reply:
         if number == 0:
             return False
         start, end = self.spans[number - 1]
-        return _is_line(self.text, start, end) and _is_heading(
-            self.text[start:end], forms
-        )
+        line = self.text[start:end]
+        return _is_line(self.text, start, end) and forms.is_heading(line)
 
     def is_supposed(self, number: int) -> bool:
         """Return whether the sentence before this one only imagines something."""
@@ -382,19 +282,18 @@ class _Reply:
 
     def describes_labels(self, opening: re.Match[str], patterns: Patterns) -> bool:
         """Return whether another label is described after this one: "A: short. B: clear."."""
-        label = patterns.spellings.label(opening["value"])
-        for match in patterns.value.finditer(
-            self.text, self.spans[0][0] + opening.end()
-        ):
-            if patterns.spellings.label(match["value"]) in (None, label):
+        label = patterns.label_of(opening)
+        end_of_opening = self.spans[0][0] + opening.end()
+        for match in patterns.value.finditer(self.text, end_of_opening):
+            if patterns.label_of(match) in (None, label):
                 continue
+            end = match.end()
             text_before = self.text[max(0, match.start() - 10) : match.start()]
-            if _ENTRY_START.search(text_before) and _ENTRY_END.match(
-                self.text, match.end()
-            ):
+            begins_entry = _ENTRY_START.search(text_before)
+            if begins_entry and _ENTRY_END.match(self.text, end):
                 return True
             is_number = match["value"].isdecimal() and _NUMBER_START.search(text_before)
-            if is_number and _NUMBER_END.match(self.text, match.end()):
+            if is_number and _NUMBER_END.match(self.text, end):
                 return True
         return False
 
@@ -406,7 +305,10 @@ _Evidences = list[tuple[re.Match[str], Evidence]]
 
 
 def _read_sentence(
-    sentence: str, number: int, reply: _Reply, patterns: Patterns
+    sentence: str,
+    number: int,
+    reply: _Reply,
+    patterns: Patterns,
 ) -> _Evidences:
     """Return what gives a score in the sentence with this number, counted from 0."""
     edge = reply.is_edge(number)
@@ -442,12 +344,9 @@ def _gives_opening_score(
     next_character = sentence[value_end : value_end + 1]
     if is_word and next_character in _FULL_STOPS and not reply.words_may_open:
         return False
+    is_denied = is_word and _DENIED.match(sentence, value_end)
     # On a scale of yes and no, "No: no source." repeats its label.
-    if (
-        is_word
-        and _DENIED.match(sentence, value_end)
-        and not patterns.spellings.label("no")
-    ):
+    if is_denied and not patterns.spellings.label("no"):
         return False
     if reply.describes_labels(opening, patterns):
         return False
@@ -459,15 +358,12 @@ def _gives_opening_score(
         return False
     if _is_doubtful(sentence[opening.end() :], patterns):
         return False
-    return not mentions_another(sentence, opening, patterns.spellings, patterns.title)
+    return not patterns.mentions_another(sentence, opening)
 
 
 def _is_word(match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether a score is written as a label that is no number."""
-    return (
-        patterns.spellings.label(match["value"])
-        not in patterns.spellings.numbers.values()
-    )
+    return patterns.label_of(match) not in patterns.spellings.numbers.values()
 
 
 def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
@@ -478,13 +374,10 @@ def _begins_reason(sentence: str, match: re.Match[str], patterns: Patterns) -> b
     """
     if _is_word(match, patterns) and not patterns.is_yes_or_no:
         return False
-    label = patterns.spellings.label(match["value"])
+    label = patterns.label_of(match)
     reason = without_scale(sentence[match.end("comma") :])
     for another in patterns.value.finditer(reason):
-        is_another_label = patterns.spellings.label(another["value"]) not in (
-            None,
-            label,
-        )
+        is_another_label = patterns.label_of(another) not in (None, label)
         if is_another_label and _is_no_count(reason, another):
             return False
     return True
@@ -508,14 +401,16 @@ def _is_no_count(reason: str, number: re.Match[str]) -> bool:
 
 
 def _turns_to_another(
-    sentence: str, opening: re.Match[str], patterns: Patterns
+    sentence: str,
+    opening: re.Match[str],
+    patterns: Patterns,
 ) -> bool:
     """Return whether a sentence ends with another label after "but": "Yes, but no."."""
-    rest = sentence[opening.end("value") :].rstrip(_NO_WORDS)
+    rest = sentence[opening.end("value") :].rstrip(NO_WORDS)
     last_word = _LAST_WORD.search(rest)
     if last_word is None or not _BUT.match(rest):
         return False
-    label = patterns.spellings.label(opening["value"])
+    label = patterns.label_of(opening)
     last_label = patterns.spellings.label(last_word[0])
     return last_label not in (None, label)
 
@@ -523,7 +418,7 @@ def _turns_to_another(
 def _names_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
     """Return whether nothing but another label follows a score: "A - B", "4 (three)"."""
     rest = sentence[match.end("value") :].strip(_MARKS_BETWEEN)
-    label = patterns.spellings.label(match["value"])
+    label = patterns.label_of(match)
     return patterns.spellings.label(rest) not in (None, label)
 
 
@@ -539,16 +434,12 @@ def _in_sentence(
     if named and named["comma"] and not _begins_reason(sentence, named, patterns):
         named = None
     if named:
-        is_doubtful = _is_doubtful(sentence[named.end() :], patterns)
-        names_another = _names_another(sentence, named, patterns)
-        if (
-            is_doubtful
-            or names_another
-            or mentions_another(sentence, named, patterns.spellings, patterns.title)
-        ):
-            yield named, "mentioned"
-        else:
-            yield named, "named"
+        is_unclear = (
+            _is_doubtful(sentence[named.end() :], patterns)
+            or _names_another(sentence, named, patterns)
+            or patterns.mentions_another(sentence, named)
+        )
+        yield named, "mentioned" if is_unclear else "named"
         return
     loose = patterns.forms.loosely_named.match(sentence)
     if loose:
@@ -559,16 +450,12 @@ def _in_sentence(
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             if patterns.is_pair and _compares_with_itself(match):
                 continue
-            if not mentions_another(
-                sentence, match, patterns.spellings, patterns.title
-            ):
+            if not patterns.mentions_another(sentence, match):
                 yield match, "asserted"
     for form in patterns.label_readers(sentence):
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             # In the middle of a reply, a label may describe anything, but also be another score.
-            if not mentions_another(
-                sentence, match, patterns.spellings, patterns.title
-            ):
+            if not patterns.mentions_another(sentence, match):
                 yield match, "asserted" if edge else "mentioned"
 
 
@@ -584,13 +471,6 @@ def _is_doubtful(reason: str, patterns: Patterns) -> bool:
     """
     doubts = _DOUBTS_OF_ANSWERS if patterns.is_yes_or_no else _DOUBTS
     return doubts.search(patterns.title.sub("", reason)) is not None
-
-
-def _is_label(written: str, spellings: LabelIndex) -> bool:
-    """Return whether a letter is a label and not an article: it is written as in the scale."""
-    if len(written) > 1 or not written.isalpha():
-        return True
-    return spellings.labels.get(spellings.key(written), written) == written
 
 
 def _is_line(text: str, start: int, end: int) -> bool:
@@ -613,136 +493,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in spans if text[start:end].strip()]
 
 
-def gives(
-    judged: str, label: str, patterns: Patterns, *, fractions: bool = False
-) -> bool:
-    """Return whether a judged text seems to give itself a label as its score.
-
-    `fractions`: also in "4/5" and "4점".
-    """
-    judged = fold(judged)
-    for match in patterns.value.finditer(judged):
-        if patterns.spellings.label(match["value"]) != label:
-            continue
-        if not _is_label(match["value"], patterns.spellings):
-            continue
-        if fractions:
-            has_top = any(match[group] for group in _TOP_GROUPS)
-            if has_top or _UNIT_AT_END.search(match[0]):
-                return True
-        giving_start = max(0, match.start() - _LONGEST_GIVING)
-        text_before = judged[giving_start : match.start()]
-        if (
-            _GIVES_BY_MARK.search(text_before[-30:])
-            or _GIVES.search(text_before)
-            or _GIVES_CJK.search(text_before)
-        ):
-            return True
-    return False
-
-
 def takes_back(after: str) -> bool:
     """Return whether the folded text after a score takes it back: "Wait, that is wrong."."""
     return _TAKEN_BACK.search(_unquoted(after)) is not None
 
 
-def repeats(reply: str, judged: str) -> bool:
-    """Return whether a reply ends with words of the judged texts, in their order.
-
-    The reply is cut after its score, so that the score is one of these words.
-    """
-    judged_words = _words(fold(judged))
-    reply_words = _words(fold(reply))
-    if judged_words == reply_words:
-        return True
-    last = reply_words[-_ECHO_WORDS:]
-    return len(last) == _ECHO_WORDS and _spaced(last) in _spaced(judged_words)
-
-
-def _begins_like(reply: str, judged: str) -> bool:
-    """Return whether the judged texts contain the first words of a reply, in their order."""
-    first = _words(reply[:400])[:_OPENING_WORDS]
-    return len(first) > 1 and _spaced(first) in _spaced(_words(judged))
-
-
-def _words(text: str) -> list[str]:
-    """Return the words and numbers of a folded text in lower case."""
-    return _TOKEN.findall(text.casefold())
-
-
-def _spaced(words: Sequence[str]) -> str:
-    """Return the words with a space before and after each."""
-    return " ".join(["", *words, ""])
-
-
 def _unquoted(text: str) -> str:
     without_quotations = mask_quotations(text)
     return _EMPHASIS.sub(lambda marks: " " * len(marks[0]), without_quotations)
-
-
-def _check_own(
-    text: str,
-    score: Candidate,
-    patterns: Patterns,
-    judged: str,
-    *,
-    is_only: bool,
-) -> None:
-    """Raise ParseError if a score may be repeated from the judged texts."""
-    if score.evidence in ("opening", "alone"):
-        has_words_after = text[score.end :].strip(_NO_WORDS)
-        has_words_before = re.search(r"\w", text[: score.start])
-        if is_only and not has_words_after and not has_words_before:
-            return  # nothing but the score
-    echo_start = max(0, score.start - _LONGEST_ECHO)
-    ending = text[echo_start : score.end]
-    if score.evidence == "opening":
-        is_repeated = _begins_like(text, judged)
-    elif score.evidence == "alone":
-        continues = _continues_judged(text, score, patterns, judged)
-        is_repeated = continues or repeats(ending, judged)
-    else:
-        label = patterns.spellings.label(score.written)
-        fractions = score.evidence != "named"
-        is_given = label is not None and gives(
-            judged, label, patterns, fractions=fractions
-        )
-        is_repeated = is_given and (
-            not _is_set_apart(text, score) or repeats(ending, judged)
-        )
-    if is_repeated:
-        raise ParseError("a score that the judged text contains as well", text)
-
-
-def _continues_judged(
-    text: str, score: Candidate, patterns: Patterns, judged: str
-) -> bool:
-    """Return whether a score alone may be the end of a sentence about the judged texts.
-
-    "The text ends with\\n5" continues with a number of the text. Which of the scale's numbers it is
-    makes no difference: if draws were refused by their label, the mean would be of a selection.
-    """
-    text_before = text[: score.start].rstrip(" \t*_(")
-    is_sentence = text_before.rstrip()[-1:] in _SENTENCE_MARKS
-    if is_sentence or text_before.endswith("\n\n"):
-        return False
-    # "### Score\n4": a heading is no beginning of a sentence.
-    last_line = text_before.rstrip().rpartition("\n")[2]
-    if text_before.endswith("\n") and _is_heading(last_line, patterns.forms):
-        return False
-    values_in_judged = [match["value"] for match in patterns.value.finditer(judged)]
-    return any(
-        patterns.spellings.label(value) is not None for value in values_in_judged
-    )
-
-
-def _is_heading(line: str, forms: Forms) -> bool:
-    """Return whether a line is nothing but the name of a score."""
-    return forms.name.fullmatch(line.strip("#: \n")) is not None
-
-
-def _is_set_apart(text: str, score: Candidate) -> bool:
-    """Return whether a score with its name has a line of its own after a whole sentence."""
-    text_before, _, _ = text[: score.start].rpartition("\n")
-    last_character = text_before.rstrip()[-1:]
-    return score.evidence == "named" and last_character in _SENTENCE_MARKS

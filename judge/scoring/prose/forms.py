@@ -148,6 +148,10 @@ class Forms:
     name: re.Pattern[str]
     tags: tuple[re.Pattern[str], ...]
 
+    def is_heading(self, line: str) -> bool:
+        """Return whether a line is nothing but the name of a score: "### Score"."""
+        return self.name.fullmatch(line.strip("#: \n")) is not None
+
 
 def forms(
     score_pattern: str, mark: str, title_pattern: str, *, has_words: bool
