@@ -7,10 +7,10 @@
 3. Each sentence may name a score ("Score: 4", see `forms`) or assert one ("I give it a 4."). The
    grammars of `english`, `korean`, `japanese` and `chinese` say how, and `language` applies them.
    Only the first or last sentence, or a whole line, may be nothing but the score ("4").
-4. A sentence gives no score if it is in doubt ("4, if the date is right": a grammar's `doubt` before
-   the score, `reasons` behind it) or has another number ("4 or 5": `other_numbers`).
-5. The scores of all sentences must agree. The reply must not take its score back, nor repeat it from
-   a judged text (`echoes`).
+4. A sentence gives no score if it is in doubt ("4, if the date is right": a grammar's `doubt`
+   before the score, `reasons` behind it) or has another number ("4 or 5": `other_numbers`).
+5. The scores of all sentences must agree. The reply must not take its score back, nor repeat it
+   from a judged text (`echoes`).
 
 Words that are not on the closed lists of these modules give no score, but take none away either:
 the reply "Score: 3. With better links, I would give it a 5." has the score 3. To have one more

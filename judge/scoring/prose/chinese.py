@@ -1,4 +1,18 @@
-"""How a Chinese sentence gives a score: "因此我给它4分。", "该摘要的得分为4分。"."""
+"""How a Chinese sentence gives a score: "内容完整，因此我给这篇摘要打5分。".
+
+"It is complete, so I give this summary 5 points." `SENTENCE` describes its parts:
+
+    a reason        内容完整        anything but `_CONDITION`, `_OTHERS` and `_OTHER_QUALITY`
+    `_CLAUSE_END`   ，
+    `_LEAD_IN`      因此我给这篇摘要打  `_ADVERB`, `_SPEAKER`, … and at last one `_SCORE_VERB`
+    SCORE           5分
+    `_ENDING`       (的评价)
+    `_AFTER_SCORE`  。
+
+The reason may be missing. Another word in the lead-in or the ending refuses the sentence, so that a
+new phrase is one more alternative in one of these lists. `PREFERENCES` compare two texts.
+`Grammar` explains SCORE, TITLE and the fields.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +26,12 @@ _TEXT_NOUN = (
     r"(?:摘要|概要|总结|總結|文章|文本|文段|短文|回答|回复|回覆|答案|译文|譯文|翻译|翻譯|输出|輸出"
     r"|作文|标题|標題|本文)"
 )
-# "这篇摘要", "该生成的回答"
+# "这篇摘要" (this summary), "该生成的回答" (the generated answer)
 _THE_TEXT = (
     r"(?:(?:这|這|该|該|此|本|上述|所给)\s*+(?:一?[篇段个個份条條则則])?\s*+)?"
     rf"(?:生成的)?{_TEXT_NOUN}"
 )
-# "最终得分", "我的评分结果"
+# "最终得分" (final score), "我的评分结果" (the result of my rating)
 _SCORE_NOUN = (
     r"(?:(?:最终|最終|最后|最後|综合|綜合|总体|總體|整体|整體|总|總|我的?|其|它的)\s*+)*(?:的)?"
     r"(?:得分|评分|評分|分数|分數|打分|给分|給分|评价|評價|总分|總分|成绩|成績|评估|評估|评级|評級"
@@ -34,22 +48,23 @@ _OPINION = (
 _INTENTION = (
     r"(?:会|會|将|將|可以|可|就|便|只能|只|仍|最终|最終|最后|最後|特此|综合|綜合|直接)"
 )
-# The verbs that give a score: "给出", "评为", "得". "应给", "该给" (ought to) and "能给" (could) are not
-# here.
+# Verbs that give a score: "给出" (give), "评为" (rate as), "得" (get). "应给", "该给" (ought to give) and
+# "能给" (could give) are not here.
 _GIVES = (
     r"(?:[给給](?:出了?|予了?|了)?|打了?|打出|评[为為]?|評[为為]?|评定[为為]?|評定[为為]?"
     r"|评分[为為]?|評分[为為]?|打分[为為]?|记[为為]?|記[为為]?|定[为為]|判[为為]?|授予|赋予|賦予"
     r"|评出|評出|应得|應得|获得|獲得|得到|得分?[为為]?|得了|获|獲|获评|值得|可得|归[为為]|予以)"
 )
-# "给它", "给这篇摘要的"
+# "(给)它" (it), "(给)这篇摘要的"
 _RECEIVER = rf"(?:\s*+(?:它|其|{_THE_TEXT})(?:的)?)?"
-# "给这篇摘要打了", "给它的评分为", "为", "是", ":"
+# "给这篇摘要打了" (gave this summary), "给它的评分为" (its rating is), "是" (is), ":"
 _SCORE_VERB = (
     rf"(?:{_GIVES}{_RECEIVER}(?:{_SCORE_NOUN})?(?:\s*+(?:打|评|評|记|打出|[为為])(?:了)?)?"
     rf"|[给給對对为為]{_RECEIVER}(?:打|评|評|打出|打分|评分|評分)(?:了|[为為])?|[为為是:]|[为為]其打)"
 )
-# "4分的评价", "4分吧", "4分是合适的", "4分比较合理"
+# "(4分)是合适的" (is appropriate), "(4分)比较合理" (is rather fair)
 _FITTING = r"(?:合适|合適|恰当|恰當|合理|适当|適當|公允)"
+# What may follow the score: "4分的评价" (a rating of 4), "4分吧", "4分是合适的"
 _ENDING = (
     r"(?:(?:的)(?:评价|評價|评分|評分|分数|分數|成绩|成績|得分|高分|评估|好评)|[吧了]"
     rf"|(?:是|比较|較為|较为){_FITTING}的|(?:比较|較為|较为)?{_FITTING}"

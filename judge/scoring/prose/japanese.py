@@ -1,7 +1,17 @@
-"""How a Japanese sentence gives a score: "よって4点とします。", "この要約の評価は4点です。".
+"""How a Japanese sentence gives a score: "誤りがないため、この要約には5点を付けます。".
 
-The first constants are words and phrases, each with an example; `SENTENCE` puts them together.
-`judge.scoring.prose.language.Grammar` explains the fields.
+"It has no errors, so I give this summary 5 points." `SENTENCE` describes its parts:
+
+    a reason        誤りがない      anything but `_CONDITION`, `_OTHERS` and `_OTHER_QUALITY`
+    `_CLAUSE_END`   ため、
+    `_LEAD_IN`      この要約には    from `_ADVERB`, `_SCORE_NOUN`, `_THE_TEXT` and `_TITLE_WORDS`
+    SCORE           5点
+    `_ENDING`       を付けます      here from `_GIVES`
+    `_AFTER_SCORE`  。
+
+The reason may be missing. Another word in the lead-in or the ending refuses the sentence, so that a
+new phrase is one more alternative in one of these lists. `PREFERENCES` compare two texts, and
+`IS_LABEL` is for labels that are words. `Grammar` explains SCORE, TITLE and the fields.
 """
 
 from __future__ import annotations
@@ -11,56 +21,67 @@ from dataclasses import replace
 from judge.scoring.prose import reasons
 from judge.scoring.prose.language import Grammar
 
-# "要約", "回答文"
+# "要約" (summary), "回答文" (answer)
 _TEXT_NOUN = r"(?:要約文?|文章|テキスト|回答文?|応答|返答|翻訳文?|訳文|出力文?|作文|見出し|本文|文)"
-# "この要約", "生成された文章"
+# "この要約" (this summary), "生成された文章" (the generated text)
 _THE_TEXT = rf"(?:(?:この|その|本|当該|上記の|以上の|今回の|与えられた|生成された)\s*+)?{_TEXT_NOUN}"
-# "スコア", "最終的な評価"
+# "スコア" (score), "最終的な評価" (final evaluation)
 _SCORE_NOUN = (
     r"(?:(?:最終的な|総合的な|最終|総合|全体の?|総|合計)\s*+)*"
     r"(?:スコア|点数|得点|評点|評価点?|評価値|採点(?:結果)?|総合点|総合評価|判定|結論|答え|星の数)"
 )
-# "と考えます", "と判断しました", without the と
+# "(と)考えます" (I think that), "(と)判断しました" (I judged that)
 _OPINION = (
     r"(?:考えます|考える|思います|思う|判断します|判断する|判断しました|判断した|みなします"
     r"|評価します|評価する|評価しました|評価した)"
 )
-# "採点します", "評価した", without the noun
+# What makes a verb of a noun, so that it states what is done: "採点(します)" (I score)
 _VERB_ENDING = (
     r"(?:します|する|しました|した|いたします|致します|させていただきます|しておきます)"
 )
-# How a verb states what its speaker does: "付けます", "与えることにします". Wishes, orders, "るのは",
-# "には" and "べき" are not here.
+# Verbs of giving: "付けます", "与えることにします" (I decide to give). Only statements: wishes, orders,
+# "付けるのは", "付けるには" (in order to give) and "付けるべき" (ought to give) are not here.
 _GIVES = (
     r"(?:付けます|付ける|付けました|付けた|つけます|つける|つけました|つけた|与えます|与える"
     r"|与えました|与えた|あげます|差し上げます|進呈します|献上します|付けさせていただきます"
     rf"|つけさせていただきます|付与{_VERB_ENDING}|付けることに{_VERB_ENDING}"
     rf"|つけることに{_VERB_ENDING}|与えることに{_VERB_ENDING}|獲得{_VERB_ENDING})"
 )
-# "妥当です", "適切だと考えます"
+# "妥当です" (is fair), "適切だと考えます" (I think that it is appropriate)
 _FITTING = (
     r"(?:妥当|適切|適当|相当|順当|相応|ふさわしい|相応しい|適正)"
     rf"(?:です|だ|である|と{_OPINION}|だと{_OPINION}|であると{_OPINION})?"
 )
-# What ends the sentence after the score: "です", "とします", "を付けます", "が妥当です", or nothing
+# What ends the sentence after the score, or nothing: "評価は4点"
 _ENDING = (
+    # "4点です"
     r"(?:です|だ|である|でした"
+    # "4点と評価します", "4点とします", "4点となります", "4点だと思います"
     r"|だ?と"
     rf"(?:(?:評価|判断|採点|判定|決定|認定|決){_VERB_ENDING}|{_VERB_ENDING}|なります|なりました"
     rf"|なる|{_OPINION}|いたします|決めます|判断できます|評価できます|つけます"
     r"|付けます)"
+    # "4点を付けます", "4点の評価とします", "4点を採用します"
     rf"|(?:を|の評価を|の評価と|の評価に)(?:{_GIVES}|{_VERB_ENDING}|採用{_VERB_ENDING})"
-    rf"|(?:を|が)?付与{_VERB_ENDING}|の評価(?:です|と{_VERB_ENDING}|とします|を{_GIVES})"
+    # "4点を付与します"
+    rf"|(?:を|が)?付与{_VERB_ENDING}"
+    # "4点の評価です"
+    rf"|の評価(?:です|と{_VERB_ENDING}|とします|を{_GIVES})"
+    # "4点に決定します", "4点に値します"
     rf"|に(?:{_VERB_ENDING}|決めます|決定{_VERB_ENDING}|相当します|値します|なります)"
-    rf"|で(?:評価{_VERB_ENDING}|採点{_VERB_ENDING}|ございます)|が{_FITTING}|{_GIVES}"
-    rf"|評価{_VERB_ENDING}|採点{_VERB_ENDING})?"
+    # "4点で評価します", "4点でございます"
+    rf"|で(?:評価{_VERB_ENDING}|採点{_VERB_ENDING}|ございます)"
+    # "4点が妥当です"
+    rf"|が{_FITTING}"
+    # "4点付けます", "4点評価します"
+    rf"|{_GIVES}|評価{_VERB_ENDING}|採点{_VERB_ENDING})?"
 )
-# What joins a text to its score: "に対して", "については", "は"
+# What joins a text to its score: "(要約)に対して" (for), "(要約)は"
 _PARTICLE = (
     r"(?:に対しては|に対して|に対する|については|について|に関しては|としては|には|へは?|の|は|に"
     r"|を|が)"
 )
-# "よって", "以上のことから", "総合的に判断して", "これらの点を考慮すると"
+# "よって" (therefore), "総合的に判断して" (all in all), "これらの点を考慮すると" (considering this)
 _ADVERB = (
     r"(?:はい|よって|したがって|従って|そのため|このため|ゆえに|それゆえ(?:に)?"
     r"|以上"
@@ -75,7 +96,7 @@ _ADVERB = (
     r"|ここから|なので|だから|それで|判断して|評価して|採点結果は|結論は|評価は"
     r"|私(?:は|の|としては)?|わたしは|以上)"
 )
-# The criterion: "一貫性は", "一貫性の観点からは"
+# The criterion: "一貫性は", "一貫性の観点からは" (as to coherence)
 _TITLE_WORDS = (
     r"TITLE"
     r"(?:は|の|については|に関しては|に関して|に対して|の観点(?:から|で)は?|の面(?:から|で)は?"
@@ -89,7 +110,8 @@ _LEAD_IN = (
     r"[\s、,:・]*+)*+"
     r"[\s\W]*+"
 )
-# What ends a reason before the score: "誤りがないため、", "読みやすいですが、", "正確で簡潔であり、"
+# What ends a reason before the score: "誤りがないため、" (because), "読みやすいですが、" (but),
+# "正確で簡潔であり、" (and)
 _CLAUSE_END = (
     r"(?:ため|ので|ことから|点から|から)[、,]?\s*+"
     r"|(?:(?:です|ます|だ|である|[たいるむくすう])(?:が|し|けれども|けれど|けど|ものの)|ており"

@@ -1,4 +1,18 @@
-"""How a Korean sentence gives a score: "따라서 4점을 부여합니다.", "점수는 4점입니다."."""
+"""How a Korean sentence gives a score: "오류가 없으므로 이 요약에 5점을 부여합니다.".
+
+"It has no errors, so I give this summary 5 points." `SENTENCE` describes its parts:
+
+    a reason        오류가 없       anything but `_CONDITION`, `_OTHERS` and `_OTHER_QUALITY`
+    `_CLAUSE_END`   으므로
+    `_LEAD_IN`      이 요약에       from `_ADVERB`, `_SPEAKER`, `_SCORE_NOUN`, `_THE_TEXT`, …
+    SCORE           5점
+    `_ENDING`       을 부여합니다   here from `_SCORE_VERB`
+    `_AFTER_SCORE`  .
+
+The reason may be missing. Another word in the lead-in or the ending refuses the sentence, so that a
+new phrase is one more alternative in one of these lists. `PREFERENCES` compare two texts, and
+`IS_LABEL` is for labels that are words. `Grammar` explains SCORE, TITLE and the fields.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +26,9 @@ _TEXT_NOUN = (
     r"(?:요약문?|요약본|글|텍스트|응답|답변|답안|번역문?|번역|문장|출력물?|결과물|문구|에세이"
     r"|제목)"
 )
-# "이 요약", "해당 글", "생성된 번역"
+# "이 요약" (this summary), "해당 글" (the text), "생성된 번역" (the generated translation)
 _THE_TEXT = rf"(?:(?:이|본|해당|위|주어진|제시된|이번)\s*+)?(?:생성된\s*+)?{_TEXT_NOUN}"
-# "점수", "최종 평가", "총점"
+# "점수" (score), "최종 평가" (final evaluation)
 _SCORE_NOUN = (
     r"(?:(?:최종|종합|전체|총|평가|종합적인|최종적인)\s*+)*"
     r"(?:점수|평점|별점|총점|총평|스코어|평가(?:\s*점수)?|등급|판정|결론|결과|답|정답)"
@@ -24,13 +38,13 @@ _OPINION = (
     r"(?:생각합니다|생각한다|판단합니다|판단한다|판단됩니다|봅니다|본다|평가합니다|평가한다"
     r"|사료됩니다|여깁니다|느낍니다)"
 )
-# A verb that states what its speaker does: "합니다". Questions, wishes, orders, "기에는" and
-# "기 어렵" (hard to give) assert no score, so they are left out.
+# What makes a verb of a noun, so that it states what is done: "평가(합니다)" (I evaluate). Questions,
+# wishes, orders, "주기에는" (in order to give) and "주기 어렵다" (hard to give) are not here.
 _VERB_ENDING = (
     r"(?:합니다|한다|함|해요|했습니다|하였습니다|했음|하겠습니다|하겠음|하겠어요|할게요"
     r"|하고자\s*합니다|하기로\s*했습니다|하기로\s*합니다|됩니다|된다)"
 )
-# "4점을 줍니다", "주겠습니다", "줄 수 있습니다"
+# "4점을 줍니다" (I give it 4), "줄 수 있습니다" (I can give)
 _GIVES = (
     r"(?:줍니다|준다|줌|줘요|줬습니다|주었습니다|주겠습니다|주겠음|주겠어요|줄게요|주고자\s*합니다"
     r"|주기로\s*(?:했습니다|합니다)|줄\s*수\s*있습니다|줄\s*수\s*있다|줄\s*수\s*있겠습니다"
@@ -55,7 +69,7 @@ _SCORE_VERB = (
     rf"(?:{_GIVES}|{_GIVES_POLITELY}|{_MARKS}|{_RECEIVES}"
     rf"|(?:부여|평가|책정|채점|산정|판정|결정|선정|제시|판단|확정){_VERB_ENDING})"
 )
-# "4점이 적절합니다", "4점이 타당하다고 생각합니다"
+# "4점이 적절합니다" (4 is fair), "4점이 타당하다고 생각합니다" (I think that 4 is right)
 _FITTING = (
     r"(?:적절|적당|타당|적합|합당|마땅|정당|합리적|알맞|충분)"
     rf"(?:합니다|하다|함|해요|입니다|이다|습니다|하다고\s*{_OPINION}"
@@ -107,8 +121,8 @@ _LEAD_IN = (
     r"(?:[\s,:]++|\Z))*+"
     r"[\s\W]*+"
 )
-# What ends a reason before the score: "오류가 없으므로", "명확하고", "누락이 있기 때문에,". In 최고, 참고, 원고,
-# 보고 and 광고, the 고 belongs to a noun.
+# What ends a reason before the score: "오류가 없으므로" (as), "명확하고" (and), "누락이 있기 때문에,"
+# (because). In 최고, 참고, 원고, 보고 and 광고, the 고 belongs to a noun.
 _CLAUSE_END = (
     r"(?:(?:[가-힣](?:으므로|므로)"
     r"|[가-힣]+"

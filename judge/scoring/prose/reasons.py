@@ -1,7 +1,7 @@
 """What casts doubt on a score in the reason beside it: "4 - if the date is right", "4, maybe".
 
-A reason may deny, order or ask for anything but the score: "4 - the date is not in the source", "4点：誤りがない。". So
-most words of doubt count only at its beginning.
+A reason may deny, order or ask for anything but the score: "4 - the date is not in the source",
+"4点：誤りがない。". So most words of doubt count only at its beginning.
 """
 
 from __future__ import annotations
