@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
 from math import isclose
+from numbers import Integral
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -146,6 +147,8 @@ ALIASES = {
     "expected_output": "references",
 }
 """Fields of a sample by the names that other tools give them."""
+MAX_LABELS = 1_000
+"""Of a scale. A reply is compared with the spellings of all labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +165,21 @@ class Scale:
 
     @classmethod
     def integers(cls, low: int, high: int, step: int = 1) -> Scale:
-        """Return the scale low, low + step, …, high. Raises CriterionError if `low` is above."""
-        if low > high:
-            raise CriterionError(f"a scale from {low} to {high} has no labels")
+        """Return the scale low, low + step, …, high, of at most 1,000 labels.
+
+        Raises CriterionError.
+        """
+        if not all(isinstance(number, Integral) for number in (low, high, step)):
+            arguments = f"{low!r}, {high!r} and {step!r}"
+            raise CriterionError(f"Scale.integers takes whole numbers, not {arguments}")
+        if low > high or step < 1:
+            ends = f"from {low} to {high} in steps of {step}"
+            raise CriterionError(f"a scale {ends} has no labels")
         numbers = range(low, high + 1, step)
+        if len(numbers) > MAX_LABELS:
+            raise CriterionError(
+                f"{len(numbers):,} labels are too many; at most {MAX_LABELS:,}"
+            )
         labels = tuple(str(number) for number in numbers)
         values = tuple(float(number) for number in numbers)
         return cls(labels, values)

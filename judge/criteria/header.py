@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from decimal import Decimal
+from numbers import Real
 from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import (
@@ -29,6 +30,7 @@ from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import (
     ALIASES,
+    MAX_LABELS,
     Ask,
     Better,
     ChecklistQuestion,
@@ -40,7 +42,6 @@ from judge.core.records import (
 from judge.criteria.checklist import read_questions, yes_no
 from judge.text import DEFAULT_LANGUAGE
 
-MAX_LABELS = 1_000
 MAX_EXAMPLES = 20
 N_PARAPHRASES = 3
 LONGEST_PARAPHRASE = 2_000
@@ -84,7 +85,7 @@ def front_matter(text: str) -> str:
 def read_scale(raw: Any) -> Scale:
     """Return the scale in a header. Raises ValueError."""
     if isinstance(raw, Scale):
-        return raw
+        return _checked_scale(raw)
     if isinstance(raw, list | tuple) and len(raw) == 2:
         return _number_scale(raw[0], raw[1], 1)
     if isinstance(raw, dict) and raw.keys() == {"labels", "values"}:
@@ -100,6 +101,13 @@ def read_scale(raw: Any) -> Scale:
     raise ValueError(f"{raw!r:.100} is not a scale; write {_SCALES}")
 
 
+def _checked_scale(scale: Scale) -> Scale:
+    """Return a scale that a program made, if it could be in a header. Raises ValueError."""
+    labels = list(scale.labels) if isinstance(scale.labels, tuple) else scale.labels
+    values = list(scale.values) if isinstance(scale.values, tuple) else scale.values
+    return replace(_label_scale(labels, values), halves=scale.halves)
+
+
 def _label_scale(labels: Any, values: Any) -> Scale:
     """Return the scale of these labels. Raises ValueError."""
     has_list = isinstance(labels, list)
@@ -108,6 +116,8 @@ def _label_scale(labels: Any, values: Any) -> Scale:
             "labels is a list of words; put yes, no, on and off in quotes, "
             "because YAML reads them as true and false"
         )
+    if len(labels) > MAX_LABELS:
+        raise ValueError(f"{len(labels):,} labels are too many; at most {MAX_LABELS:,}")
     if not isinstance(values, list) or not all(map(_is_value, values)):
         raise ValueError(
             f"values is a list of numbers up to {_LARGEST_VALUE:,}, one for each label"
@@ -130,16 +140,14 @@ def _label_scale(labels: Any, values: Any) -> Scale:
         raise ValueError(
             "a scale needs at least two labels, and at least two different values"
         )
-    if len(texts) > MAX_LABELS or any(len(text.splitlines()) != 1 for text in folded):
-        raise ValueError(
-            f"a label is one line of text, and a scale has at most {MAX_LABELS:,}"
-        )
+    if any(len(text.splitlines()) != 1 for text in folded):
+        raise ValueError("a label is one line of text")
     return Scale(tuple(texts), tuple(float(value) for value in values))
 
 
 def _is_value(value: Any) -> bool:
     # bool is an int in Python, but YAML's `yes` is no value.
-    is_number = type(value) in (int, float)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
     return is_number and abs(value) <= _LARGEST_VALUE
 
 

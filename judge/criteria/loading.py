@@ -529,6 +529,22 @@ def in_language(criterion: Criterion, language: str) -> Criterion:
     return finalize(replace(criterion, language=language, layouts={}))
 
 
+# A criterion none of whose fields are set.
+_UNSET = Criterion("")
+# Fields of a criterion that are the same as the keys of a header.
+_PLAIN_KEYS = (
+    "title",
+    "description",
+    "reply",
+    "weight",
+    "version",
+    "question",
+    "ask",
+    "judged",
+    "cite",
+)
+
+
 def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
     """Return a criterion that a program made or changed, with its template's layouts and needs.
 
@@ -537,19 +553,27 @@ def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
     the template, and for a header that contradicts the criterion.
     """
     compares = pairwise and not criterion.template and not criterion.is_checklist
-    if compares and criterion.scale == Criterion("").scale:
+    if compares and criterion.scale == _UNSET.scale:
         # Nobody set the scale, whose default is that of one text.
         criterion = replace(criterion, scale=COMPARING)
     whole_values: dict[str, Any] = {}
     for field in fields(criterion):
         whole_values[field.name] = whole_value(getattr(criterion, field.name))
     criterion = replace(criterion, **whole_values)
+    if not criterion.name or not isinstance(criterion.name, str):
+        raise CriterionError(
+            f"a Criterion has a name such as 'fluency', not {criterion.name!r:.60}"
+        )
     path = criterion.path or f"{criterion.name}.jinja"
+    header = make_header(path, _keys_of_criterion(criterion))
+    if not isinstance(criterion.template, str):
+        raise CriterionError(
+            f"{path}: template: write its text, not {criterion.template!r:.60}"
+        )
     if not (criterion.template or criterion.question.strip() or criterion.is_checklist):
         raise CriterionError(
             f"{criterion.name}: a Criterion has a question, or a template"
         )
-    header = make_header(path, _keys_of_criterion(criterion))
     template = criterion.template or question_template(
         header.show or None,
         checklist=criterion.is_checklist,
@@ -579,20 +603,38 @@ def _keys_of_criterion(criterion: Criterion) -> dict[str, Any]:
     raw: Any = criterion
     keys = {
         "scale": raw.scale,
-        "show": list(raw.show),
-        "levels": dict(raw.levels),
+        "show": _as_list(raw.show),
+        "levels": raw.levels,
         "better": raw.better,
         "pass_at": raw.pass_at,
-        "paraphrases": list(raw.paraphrases),
-        "ignores": list(raw.ignores),
+        "paraphrases": _as_list(raw.paraphrases),
+        "ignores": _as_list(raw.ignores),
+        "steps": _as_list(raw.steps),
+        "seen": _as_list(raw.seen),
     }
+    # Pairs of label and description. The header accepts or refuses anything else.
+    if isinstance(raw.levels, tuple) and all(map(_is_pair, raw.levels)):
+        keys["levels"] = dict(raw.levels)
+    for key in _PLAIN_KEYS:
+        value = getattr(raw, key)
+        # A key with its default may contradict others, such as `ask` without questions.
+        if value != getattr(_UNSET, key):
+            keys[key] = value
     if raw.is_checklist:
-        if raw.scale == Criterion("").scale:
+        if raw.scale == _UNSET.scale:
             # Nobody set the scale, whose default is that of one question.
             keys["scale"] = yes_no(raw.language)
         keys["questions"] = raw.questions or raw.questions_column
-        keys["reply"] = raw.reply
     return keys
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2
+
+
+def _as_list(values: Any) -> Any:
+    """Return a tuple or a set as the list that a header has, and a text unchanged."""
+    return list(values) if isinstance(values, tuple | frozenset | set) else values
 
 
 def _check_template_header(criterion: Criterion) -> None:

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from functools import cache
+from numbers import Real
 from os import PathLike
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -263,6 +264,12 @@ def _check_sample(sample: Sample) -> None:
         if not isinstance(mapping, Mapping):
             raise DataError(
                 f"Sample {sample.item!r}: {field} is {type_name(mapping)}, not a mapping"
+            )
+    for criterion, rating in sample.human.items():
+        if not isinstance(rating, Real):
+            raise DataError(
+                f"Sample {sample.item!r}: human: the rating of {criterion} is "
+                f"{type_name(rating)}, not a number"
             )
     if not isinstance(sample.references, tuple | list):
         raise DataError(
