@@ -78,14 +78,16 @@ USUAL_NAMES = {
 COLUMN_GUESSES = {
     "output": (
         *("summary", "prediction", "response", "answer"),
-        *("generated", "hypothesis", "candidate", "text"),
+        *("generated", "hypothesis", "candidate"),
+        # SummEval writes `decoded` beside `text`, which is the article, and WMT writes `mt`.
+        *("decoded", "completion", "generation", "translation", "hyp", "mt", "text"),
         *("回答", "応答", "返信", "返答", "出力", "要約", "訳文", "文章"),
         *("답변", "응답", "답장", "회신", "출력", "요약", "번역문", "글"),
         *("回复", "答复", "输出", "摘要", "译文", "文本", "答案"),
         *("回覆", "答覆", "輸出", "譯文"),
     ),
     "item": (
-        *("doc_id", "item_id", "document_id", "example_id"),
+        *("doc_id", "item_id", "document_id", "example_id", "question_id"),
         *("番号", "번호", "编号", "序号", "編號", "序號"),
     ),
 }

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from judge.core import merge_conflicts
 from judge.core.errors import DataError
-from judge.core.format import listed
+from judge.core.format import first_names, listed, plural
 from judge.core.merge_conflicts import conflict_line
 from judge.core.normalization import whole_value
 from judge.core.parquet import refuse_bomb
@@ -290,8 +290,12 @@ def _json(path: Path, file_name: str) -> Iterator[RawRow]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{file_name}: not JSON: {error}") from error
     if not isinstance(objects, list):
+        content = type_name(objects)
+        if isinstance(objects, dict):
+            keys = first_names(objects)
+            content = f"one object (keys: {keys})"
         raise DataError(
-            f"{file_name}: is {type_name(objects)}, not a list of objects, one per row"
+            f"{file_name}: is {content}, not a list of objects, one per row"
         )
     for number, row_object in enumerate(objects, 1):
         yield _row_of_object(row_object, f"{file_name} row {number}")
@@ -365,10 +369,14 @@ def _refuse_other_length(
     """Raise DataError unless a row has as many cells as the header."""
     if len(cells) != len(header):
         separator_name = SEPARATORS.get(separator, separator)
-        raise DataError(
-            f"{location}: {len(cells)} cells under {len(header)} columns; the separator is a "
-            f"{separator_name}"
-        )
+        problem = _problem_of_length(cells, header)
+        raise DataError(f"{location}: {problem}; the separator is a {separator_name}")
+
+
+def _problem_of_length(cells: Sequence[str], header: Sequence[str]) -> str:
+    n_cells = plural(len(cells), "cell")
+    n_columns = plural(len(header), "column")
+    return f"{n_cells} under {n_columns}"
 
 
 def _excel(path: Path, file_name: str) -> Iterator[RawRow]:
@@ -380,8 +388,10 @@ def _excel(path: Path, file_name: str) -> Iterator[RawRow]:
             _refuse_duplicate_columns(header, f"{file_name} row {number}")
             continue
         if any(cells[len(header) :]):
+            problem = _problem_of_length(cells, header)
             raise DataError(
-                f"{file_name} row {number}: {len(cells)} cells under {len(header)} columns"
+                f"{file_name} row {number}: {problem}: the first row must name every column, "
+                "without merged cells and without a title above it"
             )
         # Empty cells at the end of a row are missing, or more than there are columns.
         n_missing = max(0, len(header) - len(cells))

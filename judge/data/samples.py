@@ -573,12 +573,9 @@ def _check_complete(
     must only have the columns of item, system and output.
     """
     mapping = mappings[0]
-    problems: list[str] = []
-    for column in _required_columns(row, mappings, systems):
-        if column not in row.cells:
-            similar = difflib.get_close_matches(column, list(row.cells), n=1)
-            hint = f", did you mean {similar[0]!r}?" if similar else ""
-            problems.append(f"no column {column!r}{hint}")
+    required = _required_columns(row, mappings, systems)
+    absent = [column for column in required if column not in row.cells]
+    problems = [_problem_of_absent(column, row.cells) for column in absent]
     intended_fields: list[str] = []
     for field in mapping:
         intended = _intended_field(field)
@@ -596,6 +593,17 @@ def _check_complete(
         listed_problems = "; ".join(problems)
         columns = ", ".join(row.cells)
         raise DataError(f"{location}: {listed_problems} (columns: {columns})")
+
+
+def _problem_of_absent(column: str, cells: Mapping[str, Any]) -> str:
+    """Say that a row has no such column, and suggest a similar one."""
+    problem = f"no column {column!r}"
+    # Exports of annotation tools have objects in objects: `fields.response`.
+    outer, dot, _ = column.partition(".")
+    if dot and isinstance(cells.get(outer), Mapping):
+        return f"{problem}: {outer} is an object; write its parts into columns of their own"
+    similar = difflib.get_close_matches(column, list(cells), n=1)
+    return f"{problem}, did you mean {similar[0]!r}?" if similar else problem
 
 
 def _location_of_columns(row: RawRow) -> str:

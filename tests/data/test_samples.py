@@ -591,7 +591,7 @@ GOOD = '{"output": "x"}\n'
         (
             "d.json",
             GOOD,
-            ("d.json:", "dict ({'output': 'x'})"),
+            ("d.json: is one object", "output"),
         ),
         ("d.json", "[" * 100_000, ("d.json: not JSON",)),
         (
@@ -606,9 +606,11 @@ GOOD = '{"output": "x"}\n'
         ),
         ("d.json", '[{"output": "x", "output": "x"}]', ("d.json:", "'output' occurs twice")),
         ("d.json", '[{"output": "x"}, "y"]', ("d.json row 2:", "'y'")),
+        ("d.json", '{"output": ["x"], "source": []}', ("d.json: is one object", "output, source")),
         ("d.csv", "", ("d.csv: no rows",)),
         ("d.csv", "item,output\n", ("d.csv: no rows",)),
         ("d.csv", "item,output\n1,x\n\n2,y,z\n", ("d.csv:4: 3 cells", "2 columns")),
+        ("d.csv", "All texts of May\n1,x\n", ("d.csv:2: 2 cells", "1 column;")),
         (
             "d.csv",
             "item,output\n1,x\n2,\xe9\n",
@@ -976,6 +978,19 @@ def test_several_columns_of_ratings_are_mapped_to_a_list(tmp_path: Path) -> None
     ]
     assert [dict(s.human) for s in loaded] == [{"relevance": 4.5}, {"relevance": 3.0}, {}]
     assert not any(s.extra for s in loaded)
+
+
+def test_a_part_of_an_object_cannot_be_mapped_and_the_error_says_so() -> None:
+    data = [{"id": "1", "fields": {"response": "x"}, "responses": []}]
+    message = error_message(data, mapping={"output": "fields.response"})
+    assert has_line(message, "'fields.response'", "fields is an object")
+    assert "did you mean" not in message
+
+
+@pytest.mark.parametrize("column", ["decoded", "completion", "mt"])
+def test_the_column_of_outputs_is_suggested_before_a_column_of_texts(column: str) -> None:
+    message = error_message([{"text": "A source.", column: "x"}])
+    assert has_line(message, f"add --map output={column}")
 
 
 def test_one_error_lists_all_missing_columns(tmp_path: Path) -> None:

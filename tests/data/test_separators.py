@@ -141,6 +141,22 @@ def test_an_empty_first_sheet_is_an_error_with_the_other_sheets(tmp_path: Path) 
         samples.load(path)
 
 
+@pytest.mark.parametrize(
+    "first_row", [["Texts of May", None, None], ["System A", None, "System B"]]
+)
+def test_a_merged_or_title_cell_above_the_columns_of_a_sheet_is_an_error(
+    tmp_path: Path, first_row: list[str | None]
+) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    path = tmp_path / "d.xlsx"
+    book = openpyxl.Workbook()
+    for row in (first_row, ["item", "output", "rating", "rater"], ["1", "x", 4, "anna"]):
+        book.active.append(row)
+    book.save(path)
+    with pytest.raises(DataError, match=r"d\.xlsx row 2: 4 cells .*first row must name every"):
+        samples.load(path)
+
+
 def test_a_note_names_the_unread_sheets_of_ratings(tmp_path: Path) -> None:
     openpyxl = pytest.importorskip("openpyxl")
     path = tmp_path / "ratings.xlsx"
