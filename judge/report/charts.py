@@ -55,8 +55,9 @@ def chart(
     label = escaped(description)
     box = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     described = f'role="img" aria-label="{label}"'
+    namespace = 'xmlns="http://www.w3.org/2000/svg"'
     content = "".join(elements)
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-size="13" {described}>{content}</svg>'
+    svg = f'<svg {namespace} {box} font-size="13" {described}>{content}</svg>'
     return Chart(chart_name, title, svg, alt, width, height, caption)
 
 
@@ -351,9 +352,8 @@ def _panel_frame(panel: Panel, box: _Box) -> Iterator[str]:
     n_cells = round(box.width / CELL)
     if panel.label:
         middle = box.left_edge + box.width / 2
-        yield text(
-            middle, box.bottom + 30, shorten(panel.label, n_cells), "tick", "middle"
-        )
+        label = shorten(panel.label, n_cells)
+        yield text(middle, box.bottom + 30, label, "tick", "middle")
     if panel.head:
         yield name_text(box.left_edge, 14, panel.head, cells=n_cells, bold=True)
     labelled = _labelled_ticks(panel.axis, box.width)
@@ -415,9 +415,8 @@ def bars(
     for bar in values:
         lowest = min(lowest, bar.value, bar.low or 0.0)
     axis = even(math.floor(2 * lowest) / 2, 1, 0.5)
-    return intervals(
-        chart_name, title, rows, [Panel(axis, values, label=label)], caption=caption
-    )
+    panel = Panel(axis, values, label=label)
+    return intervals(chart_name, title, rows, [panel], caption=caption)
 
 
 def _bar(
@@ -485,9 +484,8 @@ def heat_map(
         width_of_names = CELL * min(longest, _CELLS) + 6
         cell_width = max(cell_width, width_of_names)
     margin = label_width(labels)
-    elements = list(
-        _heat_headings(columns, margin, cell_width, is_numbered=is_numbered)
-    )
+    headings = _heat_headings(columns, margin, cell_width, is_numbered=is_numbered)
+    elements = list(headings)
     for row_index, label in enumerate(labels):
         top = _HEADINGS + _TALL * row_index
         cells = table[row_index][: len(columns)]
@@ -663,9 +661,8 @@ def _columns(
         elements = [rect("bar", upper_left, (step - 2, height))]
         if count:
             label_baseline = floor - height - 4
-            elements.append(
-                text(middle, label_baseline, f"{count:,}", "tick", "middle")
-            )
+            count_text = text(middle, label_baseline, f"{count:,}", "tick", "middle")
+            elements.append(count_text)
         yield group(f"{label}: {count:,} of {total}", *elements)
         is_last = index == len(labels) - 1
         if len(labels) < _FEW or index == 0 or is_last:

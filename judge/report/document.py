@@ -186,11 +186,8 @@ class Table:
         size = ceil(n_columns / n_parts)
         parts = []
         for start_column in range(naming, len(self.columns), size):
-            end_column = start_column + size
-            positions = [
-                *range(naming),
-                *range(len(self.columns))[start_column:end_column],
-            ]
+            end_column = min(start_column + size, len(self.columns))
+            positions = [*range(naming), *range(start_column, end_column)]
             columns = [self.columns[position] for position in positions]
             rows = []
             for row in self.rows:
@@ -224,9 +221,8 @@ class Table:
         for position, column in enumerate(self.columns):
             if position in self._naming:
                 continue
-            heading = ", ".join(
-                filter(None, (column.group, column.head or column.name))
-            )
+            parts = filter(None, (column.group, column.head or column.name))
+            heading = ", ".join(parts)
             cells = [row[position] for row in self.rows]
             name_cell = Cell(heading + ARROWS[column.better])
             rows.append((name_cell, *cells))
@@ -501,10 +497,10 @@ class Document:
     `finding` answers the reader's question: the headline, then one or two sentences. `tone` is
     `good` if the finding names a winner or says that all is well. `scope` is the amount of data, in
     two or three words. `about` are facts below the title, such as the judge and the number of
-    texts. `notices` must be read before any number. `remarks` warn of nothing. `summary` fits a screen; the console prints the
-    `sections`, which hold everything else, only with `--full`. `footer` lines, such as counts and
-    paths, end the summary on the console. `next` are commands that may help now; RUN in them means
-    the run's folder.
+    texts. `notices` must be read before any number. `remarks` warn of nothing. `summary` fits a
+    screen; the console prints the `sections`, which hold everything else, only with `--full`.
+    `footer` lines, such as counts and paths, end the summary on the console. `next` are commands
+    that may help now; RUN in them means the run's folder.
 
     `language` is the code of the judged texts' language, such as `ja`, if known.
 

@@ -87,11 +87,9 @@ def share_words(column: Column) -> str:
     label = share_label(column)
     if not label:
         return ""
-    return (
-        f"share of {label}"
-        if column.signature.is_external
-        else f"mean probability of {label}"
-    )
+    if column.signature.is_external:
+        return f"share of {label}"
+    return f"mean probability of {label}"
 
 
 def mean_text(column: Column, value: float, places: int) -> str:

@@ -131,9 +131,9 @@ def _positions(
     position_of_name |= {name: position for position, name in last_to_first}
     positions: list[int] = []
     for column_name in column_names:
-        known_name = (
-            column_name if column_name in position_of_name else _folded(column_name)
-        )
+        known_name = column_name
+        if known_name not in position_of_name:
+            known_name = _folded(column_name)
         if known_name not in position_of_name:
             return None
         positions.append(position_of_name[known_name])
@@ -152,11 +152,7 @@ def _folded(name: str) -> str:
 def _unknown(typed_names: Sequence[str], columns: list[str], rows: list[str]) -> str:
     """Say which name is neither a column nor a row, or that the names are of both."""
     known_names = {_folded(name) for name in [*columns, *rows]}
-    unknown = [
-        typed_name
-        for typed_name in typed_names
-        if _folded(typed_name) not in known_names
-    ]
+    unknown = [name for name in typed_names if _folded(name) not in known_names]
     if not unknown:
         folded_rows = set(map(_folded, rows))
         typed_rows = [name for name in typed_names if _folded(name) in folded_rows]

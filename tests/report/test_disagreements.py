@@ -16,6 +16,7 @@ from judge.report.document import Document, Section
 from judge.report.renderers import console, markdown
 from judge.report.views import disagreements, items
 from judge.report.views.human_agreement import people_blocks
+from judge.report.views.item_measures import gap_name
 from judge.results.result import Result, analyzed
 from judge.results.run_info import JudgeInfo, RunInfo
 from tests.factories import has_line
@@ -106,7 +107,7 @@ def test_the_section_begins_with_the_finding_and_the_disagreements() -> None:
 
 def test_a_text_links_to_the_items_in_the_order_of_the_gaps() -> None:
     first, *_, last = excerpts(report(rated_result(SCALE), "small", linked=True).sections[0].blocks)
-    gap = items.gap_name("polite")
+    gap = gap_name("polite")
     assert first.link == items.link(item="t0", system="new", column=gap, order="high")
     assert (last.score, last.link) == (
         "−0.5",

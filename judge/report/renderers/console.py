@@ -34,9 +34,8 @@ _STYLES = {
 }
 _GAP = 2  # cells between columns
 _INDENT = 2
-_BLANK = (
-    "\ue000"  # stands for a space that Rich must not strip, and is replaced in the end
-)
+# Stands for a space that Rich must not strip, and is replaced in the end.
+_BLANK = "\ue000"
 # "p = 0.004", "≥ 4", "[−0.05, 0.40]"
 _TOGETHER = re.compile(
     r"(?:\b[np] )?[<>=≤≥≈] (?=[−+-]?[.\d])|\[[−+-]?[\d.,]*\d%?, (?=[−+-]?[\d.,]*\d%?\])"
@@ -327,10 +326,8 @@ def _(block: blocks.Diff, screen: _Screen) -> None:
 def _(block: blocks.Excerpts, screen: _Screen) -> None:
     parts = []
     for excerpt in block.excerpts:
-        names = filter(
-            None, (excerpt.item, excerpt.system, excerpt.column, excerpt.score)
-        )
-        part = " ".join(one_line(name, 30) for name in names)
+        facts = (excerpt.item, excerpt.system, excerpt.column, excerpt.score)
+        part = " ".join(one_line(fact, 30) for fact in facts if fact)
         parts.append(part)
     if not screen.full:
         printed = parts[:_EXCERPTS]
@@ -441,9 +438,9 @@ def _fitted_names(
     width: int,
 ) -> list[_Column]:
     """Return the columns that name the rows, folded as far as the others need the room."""
-    widths = (
-        _widths_beside(names, others, width) if others else _folded_widths(names, width)
-    )
+    widths = _folded_widths(names, width)
+    if others:
+        widths = _widths_beside(names, others, width)
     folded = zip(names, widths, strict=True)
     return [replace(column, width=new_width) for column, new_width in folded]
 

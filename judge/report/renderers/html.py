@@ -66,7 +66,10 @@ def render(document: Document) -> str:
 
 
 def _table_data(document: Document) -> str:
-    """Return the address of the document's CSV: a row per text, or if that is too long of the records."""
+    """Return the address of the document's CSV.
+
+    It has a row per text, or if that is too long, the records.
+    """
     if not document.records:
         return ""
     text = csv.render(document, wide=True)
@@ -205,9 +208,8 @@ def _rows_of_blocks(
 
     The first value says whether the row is one of halves.
     """
-    for are_halves, group in groupby(
-        summary, key=lambda block: isinstance(block, _HALVES)
-    ):
+    neighbours = groupby(summary, key=lambda block: isinstance(block, _HALVES))
+    for are_halves, group in neighbours:
         if are_halves:
             yield True, list(group)
             continue

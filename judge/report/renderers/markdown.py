@@ -31,8 +31,8 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~#<>&$]|(?<=:)/(?=/)|(?<=(?i:www))\.)")
 # What makes a line a list, a rule or a heading: `1. `, `- `, `---`, `===`. Group 1 is what precedes
 # the character to escape: the `1` of `1. `, otherwise nothing.
 _BLOCK = re.compile(r"^(\d{1,9}(?=[.)](?:\s|$))|(?=[-+](?:[\s-]|$)|=))")
-# `@name`, `#12`, `GH-12`: GitHub links people and issues after Markdown is done, so a backslash does
-# not help. Only a character without width, after the match, prevents the link.
+# `@name`, `#12`, `GH-12`: GitHub links people and issues after Markdown is done, so a backslash
+# does not help. Only a character without width, after the match, prevents the link.
 _LINKED = re.compile(r"@(?=\w)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)
 # The `:` of `https://` and the `www` of `www.example.org`
 _ADDRESS = re.compile(r":(?=//)|\bwww(?=\.)", re.IGNORECASE)

@@ -41,12 +41,8 @@ _ASIAN = {
     ),
     "zh": (
         *(_ALL_ASIAN, "notosanscjksc-regular.otf", "notosanssc-regular.otf"),
-        *(
-            "wqy-microhei.ttc",
-            "wqy-zenhei.ttc",
-            "hiragino sans gb.ttc",
-            "stheiti light.ttc",
-        ),
+        *("wqy-microhei.ttc", "wqy-zenhei.ttc"),
+        *("hiragino sans gb.ttc", "stheiti light.ttc"),
         *("msyh.ttc", "simhei.ttf", "simsun.ttc"),
     ),
 }
@@ -116,13 +112,13 @@ def font_folders() -> list[Path]:
     home = Path.home()
     folders = [
         Path(reportlab.__file__).parent / "fonts",
-        *(Path("/usr/share/fonts"), Path("/usr/local/share/fonts")),
-        *(home / ".local/share/fonts", home / ".fonts"),
-        *(
-            Path("/System/Library/Fonts"),
-            Path("/Library/Fonts"),
-            home / "Library/Fonts",
-        ),
+        Path("/usr/share/fonts"),
+        Path("/usr/local/share/fonts"),
+        home / ".local/share/fonts",
+        home / ".fonts",
+        Path("/System/Library/Fonts"),
+        Path("/Library/Fonts"),
+        home / "Library/Fonts",
     ]
     if "WINDIR" in os.environ:
         folders.append(Path(os.environ["WINDIR"]) / "Fonts")

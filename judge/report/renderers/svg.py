@@ -30,9 +30,8 @@ _FILE_NAME = 150  # bytes; most file systems allow 255 for the whole name
 _MAX_LETTERS = 20  # letters in a message
 _SCALE = 2  # pixels of a PNG per pixel of a chart
 _PDF_FONT = "judge"
-_DRAWN_TEXT = re.compile(
-    r"<text[^>]*>([^<]*)</text>"
-)  # <text x="16" y="26">judge</text>
+# <text x="16" y="26">judge</text>
+_DRAWN_TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")
 _KANA = re.compile("[ぁ-ヿ]")  # システム
 # Families are named because rasterisers may not know which font sans-serif is.
 _FONTS = (
@@ -87,9 +86,8 @@ def plot(document: Document, chart_name: str = "", usual: Collection[str] = ()) 
         usual_charts = [chart for chart in all_charts if chart.name in usual]
         charts_of_summary = list(_charts(document.summary))
         return standalone(usual_charts or charts_of_summary or all_charts[:1])
-    chosen = [
-        chart for chart in all_charts if f"{chart.name}-".startswith(f"{chart_name}-")
-    ]
+    prefix = f"{chart_name}-"
+    chosen = [chart for chart in all_charts if f"{chart.name}-".startswith(prefix)]
     if not chosen:
         chart_names = [chart.name for chart in all_charts]
         raise ConfigError(unknown_name_message("chart", chart_name, chart_names))
@@ -143,9 +141,8 @@ def _register(font: bytes, weight: str) -> str:
 
     # A name of its own, because reportlab keeps the first font of a name.
     font_name = f"{_PDF_FONT}-{sha256(font).hexdigest()}"
-    file: Any = io.BytesIO(
-        font
-    )  # svglib hands it on to reportlab, which reads paths and files
+    # svglib hands the file on to reportlab, which reads paths and files.
+    file: Any = io.BytesIO(font)
     register_font(_PDF_FONT, file, weight=weight, rlgFontName=font_name)
     return font_name
 
@@ -155,9 +152,8 @@ def _without_nested(svg: str) -> str:
 
     svglib scales pixels to points in each picture, and so twice in a nested one.
     """
-    groups, n_nested = _NESTED.subn(
-        r'<g transform="translate(\1 \2)" font-size="\3">', svg
-    )
+    moved_group = r'<g transform="translate(\1 \2)" font-size="\3">'
+    groups, n_nested = _NESTED.subn(moved_group, svg)
     # The whole picture ends last.
     return groups.replace("</svg>", "</g>", n_nested)
 

@@ -104,9 +104,8 @@ def usable_level(rated: Rated, level: Level) -> Level:
     """Return the level, or "all-texts" if only that has values."""
     candidates: tuple[Level, ...] = (level, "all-texts")
     for candidate in candidates:
-        if any(
-            (candidate, "spearman") in row.correlation.estimates for row in rated.rows
-        ):
+        correlation = (candidate, "spearman")
+        if any(correlation in row.correlation.estimates for row in rated.rows):
             return candidate
     return level
 
@@ -219,10 +218,10 @@ def best_judge(criteria: Sequence[Rated], level: Level) -> str:
 
 def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]:
     """Yield the verdict on the best judge, then a line for each criterion with more to say."""
-    verdicts = {
-        rated.criterion: verdict(rated, best, usable_level(rated, level))
-        for rated in criteria
-    }
+    verdicts: dict[str, Verdict] = {}
+    for rated in criteria:
+        usable = usable_level(rated, level)
+        verdicts[rated.criterion] = verdict(rated, best, usable)
     yield _headline(criteria, verdicts, best, level)
 
     def urgency(rated: Rated) -> int:
@@ -236,9 +235,8 @@ def finding(criteria: Sequence[Rated], best: str, level: Level) -> Iterator[str]
     for rated in sorted(criteria, key=urgency):
         if rated.criterion in explained:
             continue
-        texts = _line(
-            rated, verdicts[rated.criterion], best, usable_level(rated, level)
-        )
+        usable = usable_level(rated, level)
+        texts = _line(rated, verdicts[rated.criterion], best, usable)
         if texts:
             line = "; ".join(texts)
             lines.append(f"{rated.criterion}: {line}.")
@@ -335,9 +333,8 @@ def _clause(
     baselines = _compared_baselines(rated, best, level)
     if len(baselines) == 1:
         # "Every" would promise more than one comparison.
-        words = words.replace(
-            "every baseline", f"{baselines.pop()}, the only baseline,"
-        )
+        only_baseline = f"{baselines.pop()}, the only baseline,"
+        words = words.replace("every baseline", only_baseline)
     elif group is Verdict.BEST:
         for criterion in rated:
             if not_compared(criterion, usable_level(criterion, level)):
@@ -507,9 +504,8 @@ def leads_text(leads: Iterable[Lead]) -> str:
     reason = ""
     for lead in leads:
         if lead.side is Side.UNTESTED:
-            reason = (
-                f"an interval needs {INTERVAL_ITEMS_OF_DIFFERENCES[lead.level]} items"
-            )
+            n_items = INTERVAL_ITEMS_OF_DIFFERENCES[lead.level]
+            reason = f"an interval needs {n_items} items"
         numbers = change_text(lead.difference, places(lead.difference))
         leads_by_side.setdefault(lead.side, []).append(f"{lead.name} ({numbers})")
     texts = []

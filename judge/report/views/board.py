@@ -116,9 +116,10 @@ def build_leaderboard(result: Result) -> Leaderboard:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """The columns that a leaderboard shows beside the means: pass rates, and means on people's scale.
+    """The columns that a leaderboard shows beside the means.
 
-    They are by the names of the columns that they were computed from.
+    These are pass rates and means on people's scale, by the names of the columns that they were
+    computed from.
     """
 
     rates: Mapping[str, Column]

@@ -132,7 +132,8 @@ def _size(calibrated: Calibrated, difference: Powered) -> str:
     rated = plural(estimate.n, "rated item")
     value = number(estimate.value, _PLACES)
     size = f"{value} {interval}".rstrip()
-    return f"{size}{p_value_text}, from {rated} and {difference.judged:,} that only the judge scored"
+    judged = f"{difference.judged:,} that only the judge scored"
+    return f"{size}{p_value_text}, from {rated} and {judged}"
 
 
 def _difference(calibrated: Calibrated, system: str, opponent: str) -> Powered | None:

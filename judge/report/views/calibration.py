@@ -59,13 +59,14 @@ def calibration_blocks(criteria: Sequence[Calibrated]) -> tuple[Block, ...]:
                 cells = _cells(criteria, calibrated, difference)
                 rows.append((*cells, p_cell(difference.adjusted)))
     if rows:
-        caption = (
-            "Differences on people's scale; of many, only those from the best system."
+        differences = table(
+            (*_HEADS, "p"),
+            rows,
+            star=_STAR,
+            caption="Differences on people's scale; of many, only those from the best system.",
+            name="calibrated-differences",
         )
-        table_name = "calibrated-differences"
-        blocks.append(
-            table((*_HEADS, "p"), rows, star=_STAR, caption=caption, name=table_name)
-        )
+        blocks.append(differences)
     for calibrated in criteria:
         if calibrated.note:
             text = one_line(f"{calibrated.column}: {calibrated.note}", NOTE)
@@ -81,14 +82,10 @@ def calibration_finding(criteria: Sequence[Calibrated]) -> Iterator[str]:
     for calibrated in criteria:
         for difference in calibrated.differences[:1]:
             size = change_text(difference.estimate, _places(calibrated))
-            verb = (
-                "differ significantly"
-                if difference.apart
-                else "do not differ significantly"
-            )
+            verb = "differ" if difference.apart else "do not differ"
             names = f"{difference.system} and {difference.other}"
             rated_items = plural(difference.estimate.n, "rated item")
-            result = f"{names} {verb} on {calibrated.column}"
+            result = f"{names} {verb} significantly on {calibrated.column}"
             yield f"On people's scale, {result}: {size}, {rated_items}."
 
 
@@ -175,11 +172,9 @@ def calibration_curve(
         rows.append((f"{lowest}–{highest}", people.n, mean, rating_cell))
     block_name = f"calibration-{criterion}-{judge}"
     caption = f"{criterion}: mean score and rating by {judge}'s score."
-    bins = table(
-        ("scores", "texts", "judge", "people"), rows, caption=caption, name=block_name
-    )
+    heads = ("scores", "texts", "judge", "people")
+    bins = table(heads, rows, caption=caption, name=block_name)
     ends = (calibration.low, calibration.high)
-    chart = charts.calibration(
-        block_name, f"Calibration: {criterion}, {judge}", points, ends
-    )
+    title = f"Calibration: {criterion}, {judge}"
+    chart = charts.calibration(block_name, title, points, ends)
     yield Details(f"Calibration bins of {judge}", (chart, bins))

@@ -36,7 +36,9 @@ from judge.report.views.columns import (
     places,
 )
 from judge.results.result import Result
+from judge.stats.coefficients import Level
 from judge.stats.correlation import OVER, UNITS, usual_level
+from judge.stats.correlation_matrix import Matrix
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.system_differences import Comparison
 
@@ -74,9 +76,8 @@ def means_charts(result: Result) -> Iterator[Chart]:
             drawn_bars,
             label=title_by_column[column.name],
         )
-        chart = intervals(
-            column.name, title, _row_labels(systems), [panel], caption=caption
-        )
+        labels = _row_labels(systems)
+        chart = intervals(column.name, title, labels, [panel], caption=caption)
         yield replace(chart, tabled=True)
 
 
@@ -154,9 +155,8 @@ def distribution_blocks(result: Result) -> Iterator[Chart]:
             # A column that an older version stored may have labels without values.
             labels = dict(zip(column.labels, column.values, strict=False))
             ends = (column.low, column.high)
-            yield histograms(
-                f"scores-{column.name}", title, values_by_label, labels, ends
-            )
+            chart_name = f"scores-{column.name}"
+            yield histograms(chart_name, title, values_by_label, labels, ends)
 
 
 def _row_labels(systems: Sequence[str]) -> list[str]:
@@ -220,26 +220,27 @@ def matrix_chart(table: Table, title: str) -> Chart:
     return replace(chart, tabled=True)
 
 
+def spearman_matrices(result: Result) -> dict[Level, Matrix]:
+    """Return the matrices of Spearman's correlations by their level."""
+    matrices: dict[Level, Matrix] = {}
+    for matrix in result.matrices:
+        if matrix.coefficient == "spearman":
+            matrices[matrix.level] = matrix
+    return matrices
+
+
 def metric_chart(result: Result) -> Iterator[Chart]:
     """Yield how strongly each metric correlates with the judge's first column, if both vary.
 
     Metrics with too few items for an interval are left out.
     """
     kinds = {column.name: column.kind for column in result.table.columns}
-    matrices = {
-        matrix.level: matrix
-        for matrix in result.matrices
-        if matrix.coefficient == "spearman"
-    }
+    matrices = spearman_matrices(result)
     for level in dict.fromkeys((usual_level(result.table.samples), "all-texts")):
         if level not in matrices:
             continue
         matrix = matrices[level]
-        judged = [
-            column_name
-            for column_name in matrix.names
-            if kinds.get(column_name) == "criterion"
-        ]
+        judged = [name for name in matrix.names if kinds.get(name) == "criterion"]
         if not judged:
             continue
         judge = matrix.names.index(judged[0])

@@ -20,9 +20,8 @@ def checklist_blocks(result: Result) -> Iterator[Block]:
     for checklist in result.checklists:
         if len(result.checklists) > 1:
             yield Heading(column_title(checklist.column))
-        yield _table(
-            result, checklist, checklist.questions, name=f"checklist-{checklist.column}"
-        )
+        name = f"checklist-{checklist.column}"
+        yield _table(result, checklist, checklist.questions, name=name)
 
 
 def checklist_summary(result: Result) -> Iterator[Table]:

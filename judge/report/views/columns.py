@@ -96,11 +96,7 @@ def shown_pass_rates(result: Result) -> dict[str, Column]:
             differ.add(column_name)
     whole = [column for column in result.table.columns if not column.judge]
     columns = pass_columns(whole)
-    return {
-        column_name: column
-        for column_name, column in columns.items()
-        if column_name in differ
-    }
+    return {name: column for name, column in columns.items() if name in differ}
 
 
 def with_pass_rate(group: Group, rates: Mapping[str, Column]) -> Group:
@@ -140,7 +136,7 @@ def main_comparison(result: Result) -> Comparison | None:
 
 
 def main_order(result: Result) -> Comparison | Calibrated | None:
-    """Return what orders the systems: the main comparison, on people's scale if it was calibrated."""
+    """Return what orders the systems: the main comparison, on people's scale if calibrated."""
     comparison = main_comparison(result)
     for calibrated in result.calibrated:
         is_main = comparison is not None and calibrated.column == comparison.column
@@ -170,7 +166,7 @@ def _on_peoples_scale(result: Result, column: Column) -> Column:
 
 
 def with_calibration(group: Group, calibrated: Mapping[str, Column]) -> Group:
-    """Return the group with the means on people's scale before the judge's own, if there are any."""
+    """Return the group with any means on people's scale before the judge's own."""
     mean, *others = group.columns
     column = calibrated.get(mean.name)
     if column is None:

@@ -249,9 +249,7 @@ def _some_differences(
 
     pairs = sorted(tests.wins, key=position)
     if len(pairs) > MAX_NAMED:
-        n_tested = sum(
-            difference.adjusted is not None for difference in comparison.differences
-        )
+        n_tested = len(_tested_differences(comparison))
         yield f"{len(pairs)} of {n_tested:,} pairs of systems differ significantly on {title}"
     else:
         clauses = []
@@ -395,7 +393,10 @@ def _contradictions(result: Result, tests: _Tests) -> Iterator[str]:
 
 
 def criteria_contradict(result: Result, comparison: Comparison) -> bool:
-    """Return whether a system that the headline puts first is significantly worse on a criterion."""
+    """Return whether a criterion contradicts the headline.
+
+    On such a criterion, a system that the headline puts first is significantly worse.
+    """
     if comparison.against or not comparison.best:
         return False
     tests = _read(result, comparison)
@@ -536,9 +537,8 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
     title = _title(result, comparison)
     tested = _tested_differences(comparison)
     if not tested:
-        return [
-            f"The systems cannot be compared with {opponent_name} on {title}: {comparison.note}"
-        ]
+        subject = f"The systems cannot be compared with {opponent_name} on {title}"
+        return [f"{subject}: {comparison.note}"]
     column = _column(result, comparison)
     decimals = min(2, places(result, column))
     texts = {}
@@ -546,9 +546,8 @@ def _finding_against(result: Result, comparison: Comparison) -> list[str]:
         texts[difference.system] = _difference_text(column, difference, decimals)
     marks = marks_against(comparison, column.better)
     n_opponents = len(comparison.ranks) - 1
-    sentences = [
-        *split_against(marks, texts, opponent_name, title, opponents=n_opponents)
-    ]
+    split = split_against(marks, texts, opponent_name, title, opponents=n_opponents)
+    sentences = list(split)
     n_items = max(difference.estimate.n for difference in tested)
     (scatter,) = result.scatters(comparison.column)
     if n_items < max(MIN_ITEMS, scatter.least):
@@ -703,15 +702,20 @@ def _column(result: Result, comparison: Comparison) -> Column:
 
 
 def _title(result: Result, comparison: Comparison) -> str:
-    overall = (
-        result.overall is not None and comparison.column == result.overall.column.name
-    )
-    return "the overall score" if overall else column_title(comparison.column)
+    if _is_overall(result, comparison):
+        return "the overall score"
+    return column_title(comparison.column)
+
+
+def _is_overall(result: Result, comparison: Comparison) -> bool:
+    if result.overall is None:
+        return False
+    return comparison.column == result.overall.column.name
 
 
 def _on_column(result: Result, comparison: Comparison) -> str:
     """Return ` on fluency`, or nothing for the overall score or the only criterion."""
-    if result.overall is not None and comparison.column == result.overall.column.name:
+    if _is_overall(result, comparison):
         return ""
     columns = [column for column in display_columns(result) if not column.judge]
     criteria = [column for column in columns if column.kind == "criterion"]

@@ -12,9 +12,8 @@ from judge.stats.system_differences import Comparison, Difference
 
 _MAX_ITEMS = 3
 _MAX_NAME = 40  # characters of a name
-_MAX_SHARE_OF_ITEMS = (
-    0.25  # three of six items carry more than half of any difference that varies
-)
+# Three of six items carry more than half of any difference that varies.
+_MAX_SHARE_OF_ITEMS = 0.25
 
 
 def few_items_notice(result: Result, comparison: Comparison) -> str:

@@ -33,6 +33,7 @@ from judge.report.format import (
 )
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
+from judge.report.views.item_measures import gap_name
 from judge.results.result import Result
 from judge.stats.bootstrap import Bootstrap
 from judge.stats.coefficients import Level
@@ -227,7 +228,7 @@ def _excerpt(
     criterion = text.compared.criterion
     link = ""
     if order is not None:
-        column = items.gap_name(criterion)
+        column = gap_name(criterion)
         link = items.link(item=gap.item, system=gap.system, column=column, order=order)
     quote = f"“{gap.quote}”" if gap.quote else ""
     reason = " ".join(filter(None, (gap.reason, quote)))

@@ -65,11 +65,7 @@ def _rows(result: Result) -> dict[str, Drivers]:
             drivers_of_judge[drivers.column] = drivers
     rows: dict[str, Drivers] = {}
     for group in groups(result):
-        judged = [
-            column_name
-            for column_name in group.parts
-            if column_name in drivers_of_judge
-        ]
+        judged = [name for name in group.parts if name in drivers_of_judge]
         for column_name in judged:
             parts = filter(None, (group.name, group.parts[column_name]))
             title = ", ".join(parts)
@@ -120,9 +116,7 @@ def _line(
     tone: Tone = "muted" if drivers.people else ""
     scores = Cell(title, drivers.note, tone)
     explained = share_cell(drivers.together)
-    cells = [
-        estimate_cell(correlations.get(driver_name), 2, signed) for driver_name in names
-    ]
+    cells = [estimate_cell(correlations.get(name), 2, signed) for name in names]
     level = "within items" if drivers.within else "pooled"
     texts = Cell(f"{drivers.texts:,}", level, value=drivers.texts)
     return [scores, explained, chance, *cells, texts]

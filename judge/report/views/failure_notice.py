@@ -94,9 +94,8 @@ def _counts(failed: Mapping[str, int], systems: list[str], n_items: int) -> str:
     first_system, *others = with_failures[:_MAX_NAMED]
     n_failed = failed[first_system]
     items = plural(n_items, "item")
-    phrases = [
-        f"judgments failed for {short_name(first_system)} on {n_failed:,} of {items}"
-    ]
+    first_name = short_name(first_system)
+    phrases = [f"judgments failed for {first_name} on {n_failed:,} of {items}"]
     for system in others:
         n_failed = failed[system]
         phrases.append(f"for {short_name(system)} on {n_failed:,}")

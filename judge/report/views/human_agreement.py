@@ -101,12 +101,12 @@ def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
             continue
         if row.name in PANELS:
             values = plural(failed.of, "value")
-            note = f"{rated.criterion}: {failed.n:,} of {values} of the {row.name} are missing."
+            count = f"{failed.n:,} of {values}"
+            note = f"{rated.criterion}: {count} of the {row.name} are missing."
         else:
             judgments = plural(failed.of, "judgment")
-            note = (
-                f"{rated.criterion}: {failed.n:,} of {judgments} by {row.name} failed."
-            )
+            count = f"{failed.n:,} of {judgments}"
+            note = f"{rated.criterion}: {count} by {row.name} failed."
         if failed.scored_ratings is not None:
             ratings = number(failed.ratings, SHORT)
             scored = number(failed.scored_ratings, SHORT)
@@ -149,10 +149,9 @@ def _validate_measures_rouge(result: Result) -> bool:
     """Return whether `judge validate` has further baselines: ROUGE, if the run has no metric."""
     table = result.table
     for column in table.columns:
-        is_of_texts = (
-            column.kind == "metric" and column.name not in table.corpus_columns
-        )
-        if is_of_texts and not column.signature.is_external:
+        if column.kind != "metric" or column.name in table.corpus_columns:
+            continue
+        if not column.signature.is_external:
             return False
     return any(sample.references for sample in table.samples)
 
@@ -223,10 +222,8 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
     """Tabulate the correlations with people: the judges, one rater and the baselines."""
     rows: list[tuple[Content, ...]] = []
     for row in rated.rows:
-        estimates = [
-            row.correlation.estimates.get((level, coefficient))
-            for coefficient in COEFFICIENTS
-        ]
+        correlations = row.correlation.estimates
+        estimates = [correlations.get((level, name)) for name in COEFFICIENTS]
         title = row.name
         if row.kind == "rater":
             title = "one rater"
@@ -234,10 +231,10 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
             title = f"{column_title(row.name)} (baseline)"
         tone: Tone = "" if row.kind == "judge" else "muted"
         title_cell = Cell(title, tone=tone)
-        cells = [
-            estimate_cell(estimate, places(estimate), tone=tone)
-            for estimate in estimates
-        ]
+        cells = []
+        for estimate in estimates:
+            cell = estimate_cell(estimate, places(estimate), tone=tone)
+            cells.append(cell)
         sizes = [estimate.n for estimate in estimates if estimate]
         n = sizes[0] if sizes else None
         # At level all-texts, n is the number of texts.
@@ -261,11 +258,11 @@ def _missing_notes(rated: Rated, level: Level) -> Iterator[str]:
         lacking = row.correlation.lacking.get(level)
         few = row.few.get(level)
         if lacking:
-            names_by_note.setdefault(("No value for", lacking), []).append(row.name)
+            note = ("No value for", lacking)
+            names_by_note.setdefault(note, []).append(row.name)
         elif few:
-            names_by_note.setdefault(("Not compared with the judges:", few), []).append(
-                row.name
-            )
+            note = ("Not compared with the judges:", few)
+            names_by_note.setdefault(note, []).append(row.name)
         if row.kind == "judge" and row.no_calibration and row.correlation.texts:
             note = ("No agreement and calibration for", row.no_calibration)
             names_by_note.setdefault(note, []).append(row.name)
@@ -304,9 +301,9 @@ def _agreement_table(rated: Rated) -> Table | None:
     if rated.rater:
         rows.append((rated.rater.signature, rated.rater.agreement))
     rows = [(name, agreement) for name, agreement in rows if agreement.estimates]
-    known_measures = {
-        measure for _, agreement in rows for measure in agreement.estimates
-    }
+    known_measures: set[str] = set()
+    for _, agreement in rows:
+        known_measures.update(agreement.estimates)
     measures = [measure for measure in MEASURES if measure in known_measures]
     if not measures:
         return None
@@ -369,13 +366,10 @@ def _agreements(result: Result) -> list[tuple[Rated, float]]:
     agreements = []
     for rated in result.rated:
         level = usable_level(rated, rated.usual_level)
-        judges = [
-            estimate
-            for row, estimate in charted_rows(rated, level)
-            if row.kind == "judge"
-        ]
-        if judges:
-            agreements.append((rated, judges[0].value))
+        rows = charted_rows(rated, level)
+        of_judges = [estimate for row, estimate in rows if row.kind == "judge"]
+        if of_judges:
+            agreements.append((rated, of_judges[0].value))
     return agreements
 
 

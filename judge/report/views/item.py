@@ -94,9 +94,9 @@ def _sections(item: ResultItem, columns: Columns) -> Iterator[Section]:
         yield Section("source", "Source", partial(_source_blocks, item))
     shared = _shared_messages(item)
     if shared:
-        yield Section(
-            "conversation", "Conversation", partial(_single_block, Facts(shared))
-        )
+        conversation = Facts(shared)
+        make_block = partial(_single_block, conversation)
+        yield Section("conversation", "Conversation", make_block)
     for index, sample in enumerate(item.samples):
         title = one_line(item.name(sample))
         make_blocks = partial(_output_blocks, item, sample, columns)
@@ -212,14 +212,7 @@ def _output_blocks(
     rows = item.rows[sample.key]
     text_name = item.name(sample)
     # The scores of metrics have no reason, so they are facts and not rows of the table.
-    metric_names = {
-        column.name for column in columns.values() if column.kind == "metric"
-    }
-    table_rows = [
-        row
-        for row in rows
-        if isinstance(row, Failure) or row.column not in metric_names
-    ]
+    table_rows = [row for row in rows if not _is_score_of_metric(row, columns)]
     if table_rows:
         yield _score_table(item, table_rows, columns)
     facts = _metrics_and_ratings(item, sample, columns)
@@ -237,6 +230,10 @@ def _output_blocks(
         claims = checked_claims(sample, columns[row.column], row)
         if claims:
             yield _claim_table(claims, row.column, f"{row.column}-{text_name}")
+
+
+def _is_score_of_metric(row: Score | Failure, columns: Columns) -> bool:
+    return isinstance(row, Score) and columns[row.column].kind == "metric"
 
 
 def _metrics_and_ratings(

@@ -14,18 +14,24 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from judge.core.format import escape_controls, minus, number, one_line
-from judge.core.records import Column, Failure, Sample, Score
-from judge.core.scale_words import in_words
-from judge.core.signature import Signature
+from judge.core.records import Failure, Sample, Score
 from judge.data.answers import column_of, first_column, request_in_cell, texts_of
 from judge.data.column_names import REQUEST_COLUMNS
 from judge.data.conversations import MESSAGES, messages_before
 from judge.report.document import ItemBrowser
-from judge.report.format import column_title, score_text, shortest_places
-from judge.report.views.columns import groups, in_display_order, score_places
+from judge.report.format import column_title, score_text
+from judge.report.views.columns import groups
 from judge.report.views.item_facets import Facet, Pairs, facets_of
+from judge.report.views.item_measures import (
+    Measure,
+    Text,
+    judge_spreads,
+    measures_of_columns,
+    people_gaps,
+    ranking_measures,
+    with_leads,
+)
 from judge.report.views.item_scores import (
-    PREFERENCE,
     Compared,
     Finding,
     Piece,
@@ -36,7 +42,7 @@ from judge.report.views.item_scores import (
     qags_table,
     similarities,
 )
-from judge.report.views.provenance import abstained, failed
+from judge.report.views.provenance import failed
 from judge.report.views.replies import Replies
 from judge.results.checked_claims import (
     CLAIMS,
@@ -46,15 +52,16 @@ from judge.results.checked_claims import (
 )
 from judge.results.result import Result
 from judge.stats.compared_pairs import tie_label
-from judge.stats.disagreements import on_same_scale
 
 MOST_OUTPUTS = 2000
 MOST_PAIRS = 5000
+# The browser shows these apart from the other columns that a criterion reads.
+_SHOWN_APART = {
+    *("source", "output", "reference", "references"),
+    *("first", "second", MESSAGES),
+}
 _MAX_PEEK = 160  # characters
 _MAX_TAG = 60  # characters of a value that is shown in a line with others
-
-Text = tuple[str, str]
-"""An item and a system."""
 
 
 def link(**state: str) -> str:
@@ -145,69 +152,6 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
-    """A column that items can be ordered by, with its values.
-
-    A value is None if there is none, and False if it failed. `leads` marks the columns that order
-    the items unless the reader chooses another one. `per_item` means that all outputs of an item
-    have the same value. `places` are the decimals. `judge` is one of a panel.
-    """
-
-    title: str
-    column: Column
-    places: int
-    values: Mapping[Text, float | bool | None]
-    leads: bool = False
-    per_item: bool = False
-    judge: str = ""
-
-    @property
-    def name(self) -> str:
-        """The title with the judge of a panel."""
-        return f"{self.title}: {self.judge}" if self.judge else self.title
-
-    @property
-    def numbers(self) -> dict[Text, float]:
-        """The values of texts that have one."""
-        return {
-            text: value
-            for text, value in self.values.items()
-            if value is not None and value is not False
-        }
-
-    def share(self, text: Text) -> float | None:
-        """Return the text's place on the scale, from 0 (worst) to 1 (best)."""
-        value = self.values.get(text)
-        if value is None or value is False:
-            return None
-        return self.column.share(value)
-
-    def data(self, outputs: Sequence[Text]) -> dict[str, Any]:
-        """Return what the page's script reads, with a value for each output."""
-        values: list[float | bool | None] = []
-        for text in outputs:
-            value = self.values.get(text)
-            if value is not None and value is not False:
-                value = float(f"{value:.4g}")  # enough to sort by, and shorter
-            values.append(value)
-        column = self.column
-        labels = column.labels if in_words(column) else ()
-        return {
-            "name": self.name,
-            "column": column.name,
-            "low": column.low,
-            "high": column.high,
-            "better": column.better,
-            "labels": labels,
-            "ends": column.values,
-            "places": self.places,
-            "leads": self.leads,
-            "item": self.per_item,
-            "values": values,
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class Lowest:
     """The lowest score of an item: its text, its system and its column.
 
@@ -242,6 +186,11 @@ class Item:
     comparisons: tuple[Compared, ...] = ()
     lowest: Lowest | None = None
 
+    @property
+    def has_source(self) -> bool:
+        """Whether a text of the item has a source that is not empty."""
+        return any(output.sample.source for output in self.outputs)
+
     def source_pieces(self, source: str) -> tuple[Piece, ...]:
         """A source, cut at the ends of the sentences that a judge quotes from it alone."""
         quotes = []
@@ -256,11 +205,9 @@ class Item:
     def peek(self) -> tuple[str, ...]:
         """The starts of what was asked and of the worst output, for the item's closed row."""
         worst = self.outputs[0]
+        worst_system = self.lowest.worst_system if self.lowest else None
         for output in self.outputs:
-            if (
-                self.lowest is not None
-                and output.sample.system == self.lowest.worst_system
-            ):
+            if output.sample.system == worst_system:
                 worst = output
         sample = worst.sample
         column = first_column(sample, REQUEST_COLUMNS)
@@ -295,9 +242,7 @@ class Items:
 
     @property
     def sources(self) -> bool:
-        return any(
-            output.sample.source for item in self.items for output in item.outputs
-        )
+        return any(item.has_source for item in self.items)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -319,19 +264,15 @@ class Items:
 
 _Texts = Mapping[str, Sequence[Output]]
 """Every item's texts, without their scores."""
-_Values = dict[Text, float | bool | None]
-"""A measure's values by text, as `Measure.values` has them."""
-_TextRows = Mapping[tuple[str, str, str], Score | Failure]
-"""A run's rows by item, system and column."""
 
 
 def _scored(result: Result) -> Items:
     """Lay out a run that scores texts."""
     rows = {(row.item, row.system, row.column): row for row in result.table.rows()}
-    measure_by_column = _measures_of_columns(result, rows)
-    measures = _with_leads(measure_by_column)
-    measures += _spreads(measures)
-    measures += _people_gaps(measures, result.table.samples)
+    measure_by_column = measures_of_columns(result, rows)
+    measures = with_leads(measure_by_column)
+    measures += judge_spreads(measures)
+    measures += people_gaps(measures, result.table.samples)
     texts = _texts_by_item(result)
     items = []
     for item, lowest in _worst_first(texts, measures):
@@ -350,55 +291,6 @@ def _scored(result: Result) -> Items:
             outputs.append(output)
         items.append(_item(item, outputs, n_lost, lowest))
     return _items(result, items, measures, texts)
-
-
-def _measures_of_columns(result: Result, rows: _TextRows) -> dict[str, Measure]:
-    """Return a measure for each column with values of single texts, in the order of the report."""
-    table = result.table
-    stored = {column.name for column in table.columns} - table.corpus_columns
-    measures: dict[str, Measure] = {}
-    for group in in_display_order(result):
-        for column in group.columns:
-            if column.name not in stored:
-                continue
-            values = {}
-            for sample in table.samples:
-                of_text = rows.get((*sample.key, column.name))
-                values[sample.key] = _value(column, of_text)
-            judge = group.parts[column.name] if column.judge else ""
-            title = column_title(group.name)
-            decimals = score_places(result, column)
-            measures[column.name] = Measure(
-                title, column, decimals, values, judge=judge
-            )
-    return measures
-
-
-def _with_leads(measure_by_column: Mapping[str, Measure]) -> list[Measure]:
-    """Return the measures with the ends of their scales; those that order the items are marked.
-
-    These are the criteria, or without any the first column that has a better direction.
-    """
-    criteria = []
-    directed = []
-    for column_name, measure in measure_by_column.items():
-        if measure.column.kind == "criterion" and not measure.judge:
-            criteria.append(column_name)
-        if measure.column.better:
-            directed.append(column_name)
-    leads = criteria or directed[:1]
-    measures = []
-    for column_name, measure in measure_by_column.items():
-        column = measure.column
-        numbers = measure.numbers.values()
-        # A metric without a scale is shaded from its lowest to its highest value.
-        if column.low is None:
-            column = replace(column, low=min(numbers, default=None))
-        if column.high is None:
-            column = replace(column, high=max(numbers, default=None))
-        scaled = replace(measure, column=column, leads=column_name in leads)
-        measures.append(scaled)
-    return measures
 
 
 def _scored_output(
@@ -448,102 +340,26 @@ def _scored_output(
     )
 
 
-def _value(column: Column, row: Score | Failure | None) -> float | bool | None:
-    """Return the value of a row, False if it failed, None if it is missing or a metric declined."""
-    if isinstance(row, Score):
-        return row.value
-    if failed(row) and not abstained(column, row):
-        return False
-    return None
-
-
-def spread_name(criterion: str) -> str:
-    """Return the name of the measure that is low if a panel's judges differ widely."""
-    return f"{criterion}: judges apart"
-
-
-def _spreads(measures: Sequence[Measure]) -> list[Measure]:
-    """Return for each criterion of a panel the largest less the smallest value of its judges."""
-    measures_by_criterion: dict[str, list[Measure]] = {}
-    for measure in measures:
-        if measure.column.judge:
-            of_criterion = measures_by_criterion.setdefault(
-                measure.column.criterion, []
-            )
-            of_criterion.append(measure)
-    spreads = []
-    for criterion, judged in measures_by_criterion.items():
-        scale = judged[0].column
-        width = (scale.high or 0.0) - (scale.low or 0.0)
-        values: _Values = {}
-        scores_of_judges = [measure.numbers for measure in judged]
-        for text in judged[0].values:
-            numbers = [scores[text] for scores in scores_of_judges if text in scores]
-            values[text] = None
-            if len(numbers) == len(judged):
-                values[text] = max(numbers) - min(numbers)
-        column = Column(
-            spread_name(criterion), "metric", Signature(), 0.0, width, better="lower"
-        )
-        title = f"{column_title(criterion)}: judges apart"
-        spreads.append(_difference_measure(title, column, values))
-    return spreads
-
-
-def gap_name(criterion_name: str) -> str:
-    """Return the name of the measure of the judge's score minus people's mean on a criterion."""
-    return f"{criterion_name}: judge − people"
-
-
-def _people_gaps(
-    measures: Sequence[Measure], samples: Sequence[Sample]
-) -> Iterator[Measure]:
-    """Yield the judge's score minus people's mean, for each criterion rated on its own scale."""
-    for measure in measures:
-        column = measure.column
-        criterion_name = column.criterion or column.name
-        rated = on_same_scale(column, criterion_name, samples) if measure.leads else []
-        if not rated:
-            continue
-        rating_by_text = {sample.key: sample.human[criterion_name] for sample in rated}
-        values: _Values = dict.fromkeys(sample.key for sample in samples)
-        for text, score in measure.numbers.items():
-            if text in rating_by_text:
-                values[text] = score - rating_by_text[text]
-        width = (column.high or 0.0) - (column.low or 0.0)
-        gaps = Column(
-            gap_name(criterion_name), "metric", Signature(), -width, width, better=""
-        )
-        yield _difference_measure(gap_name(measure.name), gaps, values)
-
-
-def _difference_measure(title: str, column: Column, values: _Values) -> Measure:
-    """Return a measure with as many decimals as its values need."""
-    measure = Measure(title, column, 0, values)
-    numbers = measure.numbers.values()
-    return replace(measure, places=shortest_places(numbers))
-
-
 def _ranked(result: Result) -> Items:
     """Lay out a run that compares texts."""
     rows_by_item: dict[str, list[Score | Failure]] = {}
     for row in result.table.rows():
         rows_by_item.setdefault(row.item, []).append(row)
     all_texts = _texts_by_item(result)
-    texts = {
-        item_name: all_texts[item_name]
-        for item_name in all_texts
-        if item_name in rows_by_item
-    }
+    texts: dict[str, list[Output]] = {}
+    systems_by_item: dict[str, list[str]] = {}
+    for item_name, outputs in all_texts.items():
+        if item_name in rows_by_item:
+            texts[item_name] = outputs
+            systems_by_item[item_name] = [output.sample.system for output in outputs]
     labels = _ranking_labels(result)
     tie_labels = {column.name: tie_label(column) for column in result.table.columns}
     orders = result.info.orders or 2
     comparisons: dict[str, tuple[Compared, ...]] = {}
-    for item_name, outputs in texts.items():
-        systems = [output.sample.system for output in outputs]
+    for item_name, systems in systems_by_item.items():
         rows = rows_by_item[item_name]
         comparisons[item_name] = compared(rows, labels, systems, orders, tie_labels)
-    measures = _ranking_measures(labels, texts, comparisons)
+    measures = ranking_measures(labels, systems_by_item, comparisons)
     order = _worst_first(texts, measures)
     n_pairs = {}
     for item_name, contests in comparisons.items():
@@ -569,42 +385,6 @@ def _ranking_labels(result: Result) -> dict[str, str]:
                 label = f"{group.name}: {part_heading}"
             labels[column_name] = label
     return {ranking.column: labels[ranking.column] for ranking in result.rankings}
-
-
-def _ranking_measures(
-    labels: Mapping[str, str],
-    texts: _Texts,
-    comparisons: Mapping[str, Sequence[Compared]],
-) -> list[Measure]:
-    """Return for each ranking how often a text was preferred, and its item's flips.
-
-    The flips order the items.
-    """
-    preferences = []
-    flips = []
-    for index, (column, label) in enumerate(labels.items()):
-        shares: _Values = {}
-        counts: _Values = {}
-        # At least 1, because a scale from 0 to 0 has no worst end.
-        most_flips = 1.0
-        for item_name, outputs in texts.items():
-            contest = comparisons[item_name][index]
-            most_flips = max(most_flips, float(contest.flips))
-            for output in outputs:
-                system = output.sample.system
-                shares[item_name, system] = contest.preference(system)
-                counts[item_name, system] = float(contest.flips)
-        wins = replace(PREFERENCE, name=f"{column}: preferred")
-        preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
-        scale_name = f"{column}: flips"
-        scale = Column(
-            scale_name, "criterion", Signature(), 0.0, most_flips, better="lower"
-        )
-        measure = Measure(
-            f"{label}: flips", scale, 0, counts, leads=True, per_item=True
-        )
-        flips.append(measure)
-    return [*preferences, *flips]
 
 
 @dataclass(frozen=True, slots=True)
@@ -634,9 +414,8 @@ def _worst_first(
         for output in outputs:
             scores += _text_scores((item_name, output.sample.system), leads)
         if scores:
-            worst_by_item[item_name] = min(
-                scores, key=lambda score: (score.share, score.mean)
-            )
+            worst = min(scores, key=lambda score: (score.share, score.mean))
+            worst_by_item[item_name] = worst
 
     def badness(item_name: str) -> tuple[float, float]:
         worst = worst_by_item.get(item_name)
@@ -720,16 +499,7 @@ def _texts_by_item(result: Result) -> dict[str, list[Output]]:
     names: set[str] = set()
     for criterion in result.info.criteria.values():
         names.update(criterion.needs)
-    # The browser has these in places of their own.
-    names -= {
-        "source",
-        "output",
-        "reference",
-        "references",
-        "first",
-        "second",
-        MESSAGES,
-    }
+    names -= _SHOWN_APART
     by_item: dict[str, list[Output]] = {}
     for sample in result.table.samples:
         # By column, because two criteria may read one under different names.
@@ -756,7 +526,7 @@ def _request_first(column_names: Collection[str]) -> list[str]:
 
 
 def _shown_value(value: Any, *, is_list: bool) -> str:
-    """Write a value of the data's own columns. The texts of a list are numbered, if there are several."""
+    """Write a value of the data's own columns. Several texts of a list are numbered."""
     texts = texts_of(value) if is_list else [str(value)]
     if len(texts) == 1:
         return texts[0]
@@ -790,11 +560,9 @@ def _item(
     is_shared = len({*conversations}) == 1
     own_outputs: list[Output] = []
     for output, messages in zip(outputs, conversations, strict=True):
-        own_columns = tuple(
-            pair for pair in output.others if pair not in shared_columns
-        )
-        own_tags = tuple(pair for pair in output.tags if pair not in shared_tags)
-        own_output = replace(output, others=own_columns, tags=own_tags)
+        own_columns = [pair for pair in output.others if pair not in shared_columns]
+        own_tags = [pair for pair in output.tags if pair not in shared_tags]
+        own_output = replace(output, others=tuple(own_columns), tags=tuple(own_tags))
         if not is_shared:
             own_output = replace(own_output, messages=messages)
         own_outputs.append(own_output)

@@ -78,7 +78,10 @@ from judge.stats.system_differences import Comparison
 _EXCERPTS = 5  # of texts with the lowest scores
 _MAX_WORST = 10  # texts that a suggested command lists
 _WORST_SHARE = 0.25  # of the texts; beyond it, even a run with few texts has good ones
-_UNEVEN = "Not every system has a text for every item: means over different items do not compare well."
+_UNEVEN = (
+    "Not every system has a text for every item: "
+    "means over different items do not compare well."
+)
 
 
 def view(result: Result) -> Document:
@@ -123,12 +126,8 @@ def _facts(result: Result, n_lost: int) -> Iterator[str]:
         yield "a judge's scores from the data"
     else:
         yield "no judge"
-    judged = [
-        group
-        for group in in_display_order(result)
-        if group.columns[0].kind == "criterion"
-    ]
-    n_criteria = len(judged)
+    kinds = [group.columns[0].kind for group in in_display_order(result)]
+    n_criteria = kinds.count("criterion")
     if result.overall is not None:  # the overall score is shown like a criterion
         n_criteria -= 1
     if n_criteria:
@@ -433,9 +432,8 @@ def _about_columns(result: Result, board: Leaderboard) -> dict[str, list[str]]:
         rows = [board.rows[system, column.name] for system in board.systems]
         about = abouts.setdefault(column.name, [])
         if column.name in corpus:
-            about.append(
-                f"Computed over all texts of a system together: {of_all_texts}."
-            )
+            sentence = f"Computed over all texts of a system together: {of_all_texts}."
+            about.append(sentence)
         if any(row.coverage for row in rows):
             about.append("(a/b): a of b texts have a score.")
         if column.name in notes:

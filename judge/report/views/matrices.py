@@ -8,7 +8,7 @@ from judge.core.format import format_interval, number, plural, signed
 from judge.report.charts import heat_map
 from judge.report.document import Block, Cell, Chart, Content, Details, Table, table
 from judge.report.format import share_label
-from judge.report.views.charts import titles
+from judge.report.views.charts import spearman_matrices, titles
 from judge.report.views.columns import (
     TEST_NAME,
     compared_columns,
@@ -70,11 +70,8 @@ def _pairs(
     if len(differences) > _MAX_PAIRS and not comparison.against:
         sides = "first minus second, pairs with the first system"
         first_system = comparison.ranks[0].system
-        differences = tuple(
-            difference
-            for difference in differences
-            if difference.system == first_system
-        )
+        of_first = [pair for pair in differences if pair.system == first_system]
+        differences = tuple(of_first)
     rows: list[list[Content]] = []
     for difference in differences:
         mark = "*" if difference.apart else ""
@@ -122,11 +119,7 @@ def _excludes_zero(difference: Difference) -> bool:
 
 def correlation_blocks(result: Result) -> Iterator[Chart]:
     """Yield the correlations between all columns: a matrix per level that has values."""
-    matrices = {
-        matrix.level: matrix
-        for matrix in result.matrices
-        if matrix.coefficient == "spearman"
-    }
+    matrices = spearman_matrices(result)
     title_by_column = titles(result)
     for level in LEVELS:
         if level not in matrices:

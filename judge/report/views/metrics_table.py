@@ -39,9 +39,10 @@ class _CriterionColumn:
 
 
 def metrics_table(criteria: Sequence[Rated], level: Level) -> Table | None:
-    """Tabulate Spearman's correlation with people: a row per judge or metric, a column per criterion.
+    """Tabulate Spearman's correlation with people.
 
-    Rows are sorted by their mean over the criteria. None if there is only one row.
+    There is a row per judge or metric and a column per criterion. Rows are sorted by their mean
+    over the criteria. None if there is only one row.
     """
     columns = [
         _criterion_column(rated, usable_level(rated, level)) for rated in criteria

@@ -18,6 +18,7 @@ from judge.report.document import Column as Head
 from judge.report.format import column_title, score_text, shortest_places
 from judge.report.views import items
 from judge.report.views.columns import estimate_cell
+from judge.report.views.item_measures import spread_name
 from judge.results.result import Result
 from judge.stats.panels import Split, panel_splits
 
@@ -62,7 +63,7 @@ def _blocks(result: Result) -> Iterator[Block]:
         link = ""
         # The item browser of a ranking has no spreads to sort by.
         if row.split and not result.rankings:
-            link = items.link(column=items.spread_name(row.criterion))
+            link = items.link(column=spread_name(row.criterion))
         alpha = result.agreement.get(row.criterion)
         split = Cell(f"{row.split:,} of {row.n:,}", link=link)
         n_texts = alpha.n if alpha else None

@@ -1,4 +1,4 @@
-"""Which texts pass by a judge and by people: the four counts, the rates of agreement, pass rates."""
+"""Which texts pass by a judge and by people: four counts, rates of agreement, pass rates."""
 
 from __future__ import annotations
 
@@ -59,20 +59,18 @@ def pass_fail_sentences(criteria: Sequence[Rated]) -> Iterator[str]:
             n_passed = passes.both + passes.people_only
             judge_name = one_line(row.name)
             subject = f"On {rated.criterion}, {judge_name}"
-            texts_failed = plural(n_failed, "text")
-            on_failed = (
-                f"passes {passes.judge_only:,} of the {texts_failed} that people fail"
-            )
+            failed_texts = plural(n_failed, "text")
+            passed_by_judge = f"passes {passes.judge_only:,}"
+            on_failed = f"{passed_by_judge} of the {failed_texts} that people fail"
+            failed_by_judge = f"fails {passes.people_only:,}"
             if not n_failed:
                 texts = plural(n_passed, "text")
-                on_all = f"fails {passes.people_only:,} of the {texts}, all of which people pass"
+                on_all = f"{failed_by_judge} of the {texts}, all of which people pass"
                 yield f"{subject} {on_all}."
             elif not n_passed:
                 yield f"{subject} {on_failed}. People pass none."
             else:
-                on_passed = (
-                    f"fails {passes.people_only:,} of the {n_passed:,} that they pass"
-                )
+                on_passed = f"{failed_by_judge} of the {n_passed:,} that they pass"
                 yield f"{subject} {on_failed}, and {on_passed}."
 
 

@@ -154,10 +154,10 @@ def _power_table(power: RunPower) -> Table:
             if pair.detectable is not None:
                 detectable = f"{pair.detectable:.3g}"
             items_for_observed: Content = None
-            if power.pair:
-                items_for_observed = (
-                    "significant" if pair.significant else pair.items_for_observed
-                )
+            if power.pair and pair.significant:
+                items_for_observed = "significant"
+            elif power.pair:
+                items_for_observed = pair.items_for_observed
             difference = "0"
             if abs(pair.difference) > _NEAR:
                 difference = minus(f"{pair.difference:+.3g}")
@@ -172,18 +172,14 @@ def _power_table(power: RunPower) -> Table:
                 pair.items_needed,
             )
             rows.append(row)
-    pairs_shown = (
-        "Pairs: the one with the median SD, and the one that needs most items."
-    )
+    pair_note = "Pairs: the one with the median SD, and the one that needs most items."
+    sd_note = "SD: of the differences between the two systems, item by item."
     heads = (
         "column",
-        Column("pair", numeric=False, optional=True, about=(pairs_shown,)),
+        Column("pair", numeric=False, optional=True, about=(pair_note,)),
         "items",
         "difference",
-        Column(
-            "SD",
-            about=("SD: of the differences between the two systems, item by item.",),
-        ),
+        Column("SD", about=(sd_note,)),
         "detectable",
         Column("items for it", optional=True),
         Column(f"items for {power.difference or 0:g}", optional=True),

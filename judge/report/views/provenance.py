@@ -48,9 +48,8 @@ from judge.scoring.checklist import split
 
 _MANY_REPAIRED = 0.1  # share of the scores; more of them are a warning
 _MIN_MASS = 0.9  # a banner counts the scores with less of the probability on the scale
-_ROUNDING = (
-    1e-9  # a mass of exactly 90% must not be counted because of a rounding error
-)
+# A mass of exactly 90% must not be counted because of a rounding error.
+_ROUNDING = 1e-9
 UNFINISHED = {
     "interrupted": (
         "This run was interrupted. "
@@ -309,9 +308,8 @@ def _failures(result: Result) -> tuple[FailureKind, ...]:
     failures_by_kind: dict[tuple[str, str], list[Failure]] = {}
     for failure in result.failures:
         if failed(failure):
-            failures_by_kind.setdefault((failure.stage, failure.error), []).append(
-                failure
-            )
+            kind = (failure.stage, failure.error)
+            failures_by_kind.setdefault(kind, []).append(failure)
     # By kind, the number of failures in each column.
     counts_by_kind: dict[tuple[str, str], Counter[str]] = {}
     for (stage, error, _, column), count in single_failure_counts(result).items():
@@ -399,6 +397,9 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
     """
     info = result.info
     judge_heading = "Judges" if len(info.judges) > 1 else "Judge"
+    version = ""
+    if info.judge_version:
+        version = f"judge {one_line(info.judge_version)}"
     facts = {
         "Data": _data_fact(info),
         "Texts": _texts_fact(result),
@@ -408,9 +409,7 @@ def _facts(result: Result, n_lost: int) -> tuple[tuple[str, str], ...]:
         "Started": _started_fact(info),
         "Status": _status_fact(result, n_lost),
         "Budget": _budget_fact(info),
-        "Version": f"judge {one_line(info.judge_version)}"
-        if info.judge_version
-        else "",
+        "Version": version,
     }
     return tuple((fact_name, text) for fact_name, text in facts.items() if text)
 
@@ -539,17 +538,16 @@ def _usage(used: ModelUse, *, replayed: bool) -> str:
             number = getattr(requests, kind)
             if number:
                 counts[kind] = number
-        counts_in_words = ", ".join(
-            f"{count:,} {kind}" for kind, count in counts.items()
-        )
+        texts = [f"{count:,} {kind}" for kind, count in counts.items()]
+        counts_in_words = ", ".join(texts)
         phrases.append(f"requests: {counts_in_words}")
     if usage != Usage():
-        cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
-        thought = (
-            f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
-        )
-        tokens_in = f"{usage.prompt_tokens:,} in{cached}"
-        tokens_out = f"{usage.completion_tokens:,} out{thought}"
+        tokens_in = f"{usage.prompt_tokens:,} in"
+        if usage.cached_tokens:
+            tokens_in += f" ({usage.cached_tokens:,} cached)"
+        tokens_out = f"{usage.completion_tokens:,} out"
+        if usage.reasoning_tokens:
+            tokens_out += f" ({usage.reasoning_tokens:,} reasoning)"
         phrases.append(f"tokens: {tokens_in}, {tokens_out}")
     if cost is not None:
         price = "unknown"

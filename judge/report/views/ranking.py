@@ -65,7 +65,14 @@ _AT_EQUAL_LENGTH = (
     "95% intervals over items, from 30 items on. AlpacaEval's length-controlled win rate is "
     "another estimate: 1.6 to 5.6 points lower for five models of its own data."
 )
-_BY_STRENGTH = "Ordered by strength: the systems met different opponents, so win rates cannot be compared."
+_BY_STRENGTH = (
+    "Ordered by strength: the systems met different opponents, "
+    "so win rates cannot be compared."
+)
+_GROUP = "Group: systems of two groups were never compared."
+_EQUAL_LENGTH_RATE = "Equal length: estimated win rate if both texts were equally long."
+_UNDECIDED = "Pairs whose two orders prefer different texts are neither won nor lost."
+_FLIPS = "Flips: share of pairs whose verdict changed with the order."
 
 
 def view(result: Result) -> Document:
@@ -81,16 +88,10 @@ def view(result: Result) -> Document:
     of_judges = [ranking for ranking in result.rankings if ranking.column not in whole]
     n_failed = sum(ranking.failed for ranking in of_judges or rankings)
     systems = plural(len(result.table.systems), "system")
-    notices = tuple(
-        filter(
-            None,
-            (
-                *about.banners,
-                ranking_failure_notice(result),
-                *ranking_flip_notices(result),
-            ),
-        )
-    )
+    failure_notice = ranking_failure_notice(result)
+    flip_notices = ranking_flip_notices(result)
+    all_notices = (*about.banners, failure_notice, *flip_notices)
+    notices = tuple(filter(None, all_notices))
     pairs = plural(n_pairs, "pair")
     pairs_compared = f"{pairs} compared"
     if len(rankings) > 1:  # a pair is compared on each criterion
@@ -146,9 +147,8 @@ def _summary(rankings: list[Ranking], n_pairs: int, n_failed: int) -> Iterator[B
         if ranking.flip_rate is not None:
             title = column_title(ranking.column)
             flip_rate = percent(ranking.flip_rate)
-            tiles.append(
-                Tile(flip_rate, f"of verdicts changed with the order ({title})")
-            )
+            tile = Tile(flip_rate, f"of verdicts changed with the order ({title})")
+            tiles.append(tile)
     yield Tiles(tuple(tiles))
     if len(rankings) == 1:
         yield _standings(rankings[0], short=True)
@@ -214,9 +214,9 @@ def _sections(
 
 def _method_blocks(result: Result) -> Iterator[Block]:
     yield Paragraph(_WIN_RATE)
-    standings = [
-        standing for ranking in result.rankings for standing in ranking.standings
-    ]
+    standings: list[Standing] = []
+    for ranking in result.rankings:
+        standings += ranking.standings
     if any(standing.equal_length for standing in standings):
         yield Paragraph(_AT_EQUAL_LENGTH)
     methods = dict.fromkeys(ranking.method for ranking in result.rankings)
@@ -275,32 +275,22 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
         ]
         rows.append(row)
     met = {standing.system for standing in ranking.standings}
-    star = (
-        f"* significantly different from {ranking.against}." if ranking.against else ""
-    )
+    star = ""
+    if ranking.against:
+        star = f"* significantly different from {ranking.against}."
     undecided: tuple[str, ...] = ()
     if any(standing.undecided for standing in ranking.standings):
-        undecided = (
-            "Pairs whose two orders prefer different texts are neither won nor lost.",
-        )
-    equal_length = "Equal length: estimated win rate if both texts were equally long."
+        undecided = (_UNDECIDED,)
     heads = (
         "system",
-        Head(
-            "group",
-            optional=True,
-            about=("Group: systems of two groups were never compared.",),
-        ),
+        Head("group", optional=True, about=(_GROUP,)),
         Head("win rate", about=(_MEAN_PREFERENCE,)),
-        Head("equal length", optional=True, about=(equal_length,)),
+        Head("equal length", optional=True, about=(_EQUAL_LENGTH_RATE,)),
         "strength",
         Head("won-lost-tied", about=undecided),
         "pairs",
         "items",
-        Head(
-            "flips",
-            about=("Flips: share of pairs whose verdict changed with the order.",),
-        ),
+        Head("flips", about=(_FLIPS,)),
     )
     # A system without comparisons has a row with its name alone.
     blank: list[Content] = [None] * (len(heads) - 1)
@@ -397,7 +387,7 @@ def _ranking_blocks(result: Result, ranking: Ranking) -> Iterator[Block]:
 
 
 def win_rate_matrix(ranking: Ranking) -> Table:
-    """Return the win rate of each system against each other, in per cent; "–" if they never met."""
+    """Return the win rates of systems against each other, in per cent; "–" if they never met."""
     ordered = [standing.system for standing in ranking.standings]
     systems = list(dict.fromkeys([*ordered, *ranking.systems]))
     # The matrix has its own order of the systems.

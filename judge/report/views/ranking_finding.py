@@ -307,11 +307,9 @@ def _elsewhere(result: Result, others: Sequence[Ranking]) -> Iterator[str]:
     """Name the system with the highest win rate or strength on further criteria."""
     clear = []
     for ranking in others:
-        if (
-            is_void(result, ranking)
-            or not _has_wins(ranking)
-            or len(ranking.groups) != 1
-        ):
+        if is_void(result, ranking) or not _has_wins(ranking):
+            continue
+        if len(ranking.groups) != 1:
             continue
         winners = _winners_of(ranking.standings, ranking)
         if len(winners) == 1:

@@ -76,14 +76,8 @@ def _rater_table(rated: Rated) -> Table:
             same,
         )
         rows.append(row)
-    heads = (
-        "rater",
-        "ratings",
-        "mean",
-        "Spearman",
-        "alpha",
-        Column("same", optional=True),
-    )
+    same_head = Column("same", optional=True)
+    heads = ("rater", "ratings", "mean", "Spearman", "alpha", same_head)
     return table(
         heads,
         rows,
@@ -101,9 +95,8 @@ def _alt_test_blocks(judge: str, test: AltTest, criterion: str) -> Iterator[Bloc
     Without a test, yield the reason alone.
     """
     if test.winning_rate is None:
-        yield Paragraph(
-            f"Whether {judge} may replace a rater is not tested: {test.reason}."
-        )
+        question = f"Whether {judge} may replace a rater"
+        yield Paragraph(f"{question} is not tested: {test.reason}.")
         return
     tested = [rater for rater in test.raters if rater.p is not None]
     n_won = sum(rater.won for rater in tested)

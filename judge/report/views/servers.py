@@ -76,11 +76,7 @@ def server_notes(result: Result) -> tuple[str, ...]:
             sentence = f"{judge_name} {phrase}: {consequence}."
             sentences.append(one_line(sentence))
         # What the server was found to accept, only for parameters that it did not take as asked.
-        accepted = {
-            parameter: value
-            for parameter, value in learned.items()
-            if parameter in unmet
-        }
+        accepted = {name: value for name, value in learned.items() if name in unmet}
         if unmet:
             others = JudgeInfo(unmet=unmet, learned=accepted)
             phrases = "; ".join(refusals(others))
@@ -115,9 +111,8 @@ def scored_instead(result: Result, judge: str) -> str:
         draws = plural(facts.draws, "draw")
     means = f"means of {draws}"
     if n_sampled and single:
-        return (
-            f"{noun} are {means} ({n_sampled:,}) or read in one reply each ({single:,})"
-        )
+        read = f"read in one reply each ({single:,})"
+        return f"{noun} are {means} ({n_sampled:,}) or {read}"
     if n_sampled:
         return f"{noun} are {means}"
     return f"{noun} are read in one reply each" if single else ""

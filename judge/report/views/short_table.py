@@ -175,9 +175,8 @@ def _heads(
     for column_name, column in board.calibrated.items():
         title_by_name[column.name] = column_title(column_name)
         title_by_name[column_name] = "judge"
-    abouts = _about_columns(
-        board, columns, limit_by_rate, has_overall=result.overall is not None
-    )
+    has_overall = result.overall is not None
+    abouts = _about_columns(board, columns, limit_by_rate, has_overall=has_overall)
     heads = []
     for column in columns:
         about = tuple(abouts[column.name])
@@ -197,7 +196,7 @@ def _table_of_one_system(
     columns: Sequence[Column],
     heads: Sequence[Head],
 ) -> Table:
-    """Return a row per column of the only system: the mean, its interval and the number of items."""
+    """Return a row per column of the only system: mean, interval and number of items."""
     (system,) = board.systems
     # The key names the scale if all criteria have the same one.
     has_several_scales = len(_names_by_scale(board, columns)) > 1

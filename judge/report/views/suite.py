@@ -346,9 +346,8 @@ def _blocks(outcome: Outcome, are_several: bool) -> Iterator[Block]:
     blocks: list[Block] = [Paragraph(sentence) for sentence in compared.finding]
     blocks += [Notice(notice) for notice in compared.notices]
     for block in compared.summary:
-        is_short = (
-            isinstance(block, Table) and block.short
-        )  # the sections have it in full
+        # The sections have short tables in full.
+        is_short = isinstance(block, Table) and block.short
         if not is_short:
             blocks.append(block)
     for section in compared.sections:

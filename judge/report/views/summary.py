@@ -32,9 +32,9 @@ Mark = Literal["best", "same", "better", "worse", ""]
 class Row:
     """A system's mean in one column, null if nothing was scored; `failed` counts failures.
 
-    `mark` is "best" for a system that differs significantly from all others, "same" for each of several systems at the
-    top that do not differ significantly from the first. If all systems are compared with one, it is "better" or "worse"
-    for those that differ significantly from that one.
+    `mark` is "best" for a system that differs significantly from all others, "same" for each of
+    several systems at the top that do not differ significantly from the first. If all systems are
+    compared with one, it is "better" or "worse" for those that differ significantly from that one.
     """
 
     system: str
@@ -83,9 +83,11 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class WinRates:
-    """A ranking beside its standings: `win_rate[a][b]` (0–1) is the mean preference for system a over b in `n[a][b]`
-    pairs of texts, null if there are none. `by_strength` says that the standings are ordered by strength. `against` is
-    the system that all others met, "" if every two systems met.
+    """A ranking beside its standings.
+
+    `win_rate[a][b]` (0–1) is the mean preference for system a over b in `n[a][b]` pairs of texts,
+    null if there are none. `by_strength` says that the standings are ordered by strength. `against`
+    is the system that all others met, "" if every two systems met.
     """
 
     column: str
@@ -105,10 +107,11 @@ class WinRates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Means:
-    """A run that scores texts: a row of `table` per system and column. Fields with their default are left out.
+    """A run that scores texts: a row of `table` per system and column.
 
-    `finding` are the sentences that the numbers support, `notices` the reasons to doubt them. `systems` are ordered, the
-    best first, if they were compared. `failures` are counted by kind; `info` is that of run.json.
+    Fields with their default are left out. `finding` are the sentences that the numbers support,
+    `notices` the reasons to doubt them. `systems` are ordered, the best first, if they were
+    compared. `failures` are counted by kind; `info` is that of run.json.
     """
 
     schema: Literal["judge.report/1"]
@@ -134,7 +137,10 @@ class Means:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A run that compares texts in pairs: a row of `systems` per system and column. See Means for the other fields."""
+    """A run that compares texts in pairs: a row of `systems` per system and column.
+
+    See Means for the other fields.
+    """
 
     schema: Literal["judge.report/1"]
     finding: tuple[str, ...]
