@@ -441,3 +441,15 @@ def test_the_claims_of_two_metrics_are_listed_apart(result: Result) -> None:
     assert "Unsupported claims, nli" in report
     assert "There was a flood." in report
     assert "at noon." in report
+
+
+def test_a_text_shows_its_claims_of_each_metric(result: Result) -> None:
+    nli = replace(COLUMN, name="nli", signature=Signature("nli", "threshold=0.5"))
+    (first, *_) = result.table.samples
+    opening = Claim(OUTPUT[:5], 0.1, Span(0, 5))
+    score = Score(first.item, first.system, "nli", 0.0, Provenance("metric", raw=encode([opening])))
+    table = Table(result.table.samples, (COLUMN, nli), (*result.table.scores, score))
+    html = page(Result(table, item_means(table)))
+    assert f">{OUTPUT[:5]}</mark>" in html
+    assert "1 claim, 1 unsupported (nli)" in html
+    assert "unsupported (claims_precision)" in html

@@ -105,8 +105,9 @@ class Output:
     `others` are the further columns judged by. `messages` are the role and the text of each message
     before the text, unless all texts of the item follow the same ones. `tags` are short values of
     the data's own columns that no criterion read, without those that all texts of the item share.
-    `qags` are the questions and answers behind a value of QAGS, `claims` and `reference_claims` the
-    claims behind `claims_precision` or `nli`, and `claims_recall`.
+    `qags` are the questions and answers behind a value of QAGS. `claims_by_metric` has the claims
+    behind each metric that checks the text, by the metric's name, and `reference_claims` those
+    behind `claims_recall`.
     """
 
     sample: Sample
@@ -116,7 +117,7 @@ class Output:
     findings: tuple[Finding, ...] = ()
     metrics: tuple[tuple[str, str], ...] = ()
     qags: tuple[QagsQuestion, ...] = ()
-    claims: tuple[CheckedClaim, ...] = ()
+    claims_by_metric: tuple[tuple[str, tuple[CheckedClaim, ...]], ...] = ()
     reference_claims: tuple[CheckedClaim, ...] = ()
 
     @property
@@ -135,6 +136,14 @@ class Output:
                 score = " ".join(filter(None, parts))
                 quotes.append((finding.quote, score))
         return tuple(quotes)
+
+    @property
+    def claims(self) -> tuple[CheckedClaim, ...]:
+        """The claims behind all metrics that check the text."""
+        claims: list[CheckedClaim] = []
+        for _, claims_of_metric in self.claims_by_metric:
+            claims += claims_of_metric
+        return tuple(claims)
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -329,13 +338,17 @@ def _scored_output(
             title = f"{title} and {len(more)} more"
         finding = Finding(title, value="", replies=Replies(), failure=failure)
         findings.append(finding)
-    claims_by_metric = (claims.get(column_name, ()) for column_name in CLAIMS)
+    claims_by_metric = []
+    for column_name in CLAIMS:
+        if claims.get(column_name):
+            title = column_title(column_name)
+            claims_by_metric.append((title, claims[column_name]))
     return replace(
         text,
         findings=tuple(findings),
         metrics=tuple(metrics),
         qags=qags,
-        claims=next(filter(None, claims_by_metric), ()),
+        claims_by_metric=tuple(claims_by_metric),
         reference_claims=claims.get(REFERENCE_CLAIMS, ()),
     )
 
