@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from itertools import chain, count
 from pathlib import Path
+from secrets import token_hex
 from tempfile import TemporaryFile
 from typing import IO
 
@@ -143,12 +144,11 @@ def replacing(path: Path, *, private: bool = True) -> Iterator[IO[bytes]]:
     """Open a new file that replaces this one, with its permissions, when it is complete.
 
     If there is none yet, only its owner can read it, unless it is not `private`. If the block
-    raises, the old file stays. Two processes must not replace one file at the same time: they would
-    write to the same new file. Raises OSError.
+    raises, the old file stays. Of two processes that replace one file at the same time, the later
+    one wins. A killed process leaves its new file. Raises OSError.
     """
-    new_path = path.with_name(path.name + ".new")
-    # A killed process may have left one. A link is removed and not followed.
-    new_path.unlink(missing_ok=True)
+    # A random name, so that nobody else writes to it, whatever the length of the old name.
+    new_path = path.with_name(f".judge-{token_hex(8)}.new")
     try:
         opener = private_opener if private else None
         with open(new_path, "xb", opener=opener) as file:

@@ -70,7 +70,7 @@ def test_a_report_that_does_not_fit_leaves_the_old_file_or_none(
     assert completed.code == 2
     assert has_line(completed.err, path, "File too large")
     assert not Path(path).exists()
-    assert not Path(f"{path}.new").exists()
+    assert not list(Path(path).parent.glob(".judge-*.new"))
 
     Path(path).write_text("old")
     with files_of_at_most(100):

@@ -11,6 +11,7 @@ import pytest
 
 from judge import criteria
 from judge.cache.disk import DiskCache
+from judge.core import files
 from judge.core.errors import CriterionError, StorageError
 from judge.core.files import locked, replacing
 from judge.providers.recording import Recorder
@@ -65,15 +66,28 @@ def test_links_within_and_to_the_criterions_folder_are_followed(tmp_path: Path) 
         assert "same.jinja" in criteria.load(str(folder / "peek.jinja")).layouts
 
 
-def test_a_file_is_not_written_through_a_link(tmp_path: Path) -> None:
+def test_a_file_is_not_written_through_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     victim = tmp_path / "victim"
     victim.write_text("mine")
-    (tmp_path / "rec.jsonl.new").symlink_to(victim)
-    with replacing(tmp_path / "rec.jsonl") as file:
+    monkeypatch.setattr(files, "token_hex", lambda _n_bytes: "guessed")
+    (tmp_path / ".judge-guessed.new").symlink_to(victim)
+    with pytest.raises(FileExistsError), replacing(tmp_path / "rec.jsonl") as file:
         file.write(b"{}\n")
     assert victim.read_text() == "mine"
-    assert (tmp_path / "rec.jsonl").read_text() == "{}\n"
-    assert not (tmp_path / "rec.jsonl").is_symlink()
+    assert not (tmp_path / "rec.jsonl").exists()
+
+
+def test_two_writers_of_one_file_do_not_mix_their_contents(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    with replacing(path) as slow:
+        slow.write(b"the slow ")
+        with replacing(path) as fast:
+            fast.write(b"the fast report")
+        slow.write(b"report")
+    assert path.read_text() == "the slow report"
+    assert [*tmp_path.iterdir()] == [path]
 
 
 def test_a_cache_folder_that_is_a_link_is_refused_without_changing_its_target(
