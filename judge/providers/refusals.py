@@ -356,7 +356,7 @@ def _may_need_no_reasoning(
     refused: ProviderError,
 ) -> bool:
     """Return whether log probabilities may only be refused because the model reasons."""
-    if _EFFORT in body or _EFFORT in adapter.dropped:
+    if _EFFORT in body or _EFFORT in adapter.dropped or adapter.tried_unthinking:
         return False
     # OpenAI answers 400 then. "Unknown parameter" means that no model here has probabilities.
     if _status(refused) == 403:
@@ -383,15 +383,15 @@ def _without(parameter: str, adapter: RequestAdapter) -> RequestAdapter:
         return replace(adapter, n=1)
     if parameter == _LIMIT:
         return replace(adapter, limit_name=None)
-    dropped = adapter.dropped | {parameter}
-    if parameter == _EFFORT and adapter.unthinking:
+    if parameter in (_LOGPROBS, _EFFORT) and adapter.unthinking:
         # The effort was only sent for the sake of the probabilities.
-        dropped |= {_LOGPROBS}
-    if parameter == _LOGPROBS and adapter.unthinking:
-        dropped |= {_EFFORT}
-    if parameter in (_LOGPROBS, _EFFORT):
-        return replace(adapter, unthinking=False, dropped=dropped)
-    return replace(adapter, dropped=dropped)
+        return replace(
+            adapter,
+            unthinking=False,
+            tried_unthinking=True,
+            dropped=adapter.dropped | {_LOGPROBS},
+        )
+    return replace(adapter, dropped=adapter.dropped | {parameter})
 
 
 def _restored(

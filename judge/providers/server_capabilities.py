@@ -32,6 +32,7 @@ class RequestAdapter:
       OpenAI's later models give them only while they do not reason, and most of them do by default.
       It is tried once, and only for log probabilities: no model stops reasoning for a temperature.
       An effort in the request takes precedence.
+    - `tried_unthinking`: whether that effort was tried in vain.
     - `dropped`: parameters that are not sent, because the server refuses them.
     - `caching`: "key" names a request's group, so that the server routes requests about one
       document to one machine. "explicit" is for models that charge for writing to the cache: judge
@@ -47,12 +48,12 @@ class RequestAdapter:
     dropped: frozenset[str] = frozenset()
     caching: Caching = ""
     too_short: int = 0
+    tried_unthinking: bool = False
 
     @property
     def known_limits(self) -> dict[str, Any]:
         """What this server does not accept, as plain JSON."""
-        # An effort among the dropped parameters only says that `none` was tried in vain.
-        dropped = set(self.dropped - {_EFFORT})
+        dropped = set(self.dropped)
         if self.limit_name is None or self.too_short:
             dropped.add("max_tokens")
         facts: dict[str, Any] = {}

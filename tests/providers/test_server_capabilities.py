@@ -226,6 +226,28 @@ def test_a_reasoning_model_is_first_asked_not_to_reason(
     assert ("reasoning_effort" in chat_server.bodies[-1]) == ("reasoning_effort" in learned)
 
 
+@pytest.mark.parametrize("also_refused", [(), ("logprobs",)])
+def test_a_refused_effort_of_the_user_is_a_known_limit(
+    chat_server: Any,
+    reply: Callable[..., Answer],
+    make_error: Any,
+    also_refused: tuple[str, ...],
+) -> None:
+    refused = ("reasoning_effort", *also_refused)
+
+    def answer(body: dict[str, Any]) -> Answer:
+        for name in refused:
+            if name in body:
+                return 400, {}, make_error(UNSUPPORTED.format(name), param=name)
+        return reply(body)
+
+    chat_server.answer = answer
+    request = user_request(reasoning_effort="low", top_logprobs=20)
+    (response,), learned = ask(chat_server, request)
+    assert set(response.unmet) == set(refused)
+    assert learned == {"dropped": sorted(refused)}
+
+
 def test_temperature_does_not_disable_reasoning(
     chat_server: Any, reply: Callable[..., Answer], make_error: Any
 ) -> None:
