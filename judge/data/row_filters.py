@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from judge.core.errors import DataError
-from judge.core.messages import option
+from judge.core.messages import in_python, option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import Sample
 from judge.data.rows import with_whole_number
@@ -82,8 +82,9 @@ class RowFilter:
             if absent:
                 known_values = _list_of_values(value_counts)
                 condition = option("where", {column: absent[0]})
+                hint = _hint_for_several_values(column, absent[0], value_counts)
                 raise DataError(
-                    f"{condition}: no row has it; {column} is {known_values}"
+                    f"{condition}: no row has it; {column} is {known_values}{hint}"
                 )
         if not self._matched:
             where = option("where")
@@ -101,6 +102,21 @@ def _list_of_values(value_counts: Counter[str]) -> str:
     if n_further:
         return f"{listed} and {n_further:,} more"
     return listed
+
+
+def _hint_for_several_values(
+    column: str, absent: str, value_counts: Counter[str]
+) -> str:
+    """Return how to write several values if this is a list of known ones: `ja,ko`, else ""."""
+    parts = [part.strip() for part in absent.split(",")]
+    if len(parts) < 2 or not all(part in value_counts for part in parts):
+        return ""
+    if in_python():
+        condition = option("where", {column: parts})
+    else:
+        conditions = ",".join(f"{column}={part}" for part in parts)
+        condition = option("where", conditions)
+    return f". For rows with any of these values, write {condition}"
 
 
 def filter_rows(

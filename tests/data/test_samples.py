@@ -954,6 +954,7 @@ def test_an_item_may_occur_once_per_language() -> None:
     [
         ({"lang": "jp"}, ("--where lang=jp: no row", "'ja' (2), 'en' (1), 'ko' (1)")),
         ({"lang": ["ja", "jp"]}, ("--where lang=jp: no row",)),
+        ({"lang": "ja,ko"}, ("--where lang=ja,ko: no row", "--where lang=ja,lang=ko")),
         ({"lnag": "ja"}, ("'lnag'", "'lang'")),
         (
             {"lang": "ko", "year": "2020"},
@@ -965,6 +966,10 @@ def test_where_without_a_match_lists_values_or_the_nearest_column(
     where: dict[str, Any], facts: tuple[str, ...]
 ) -> None:
     assert has_line(error_message(LANGS, where=where), *facts)
+
+
+def test_a_missing_value_with_a_comma_is_not_read_as_a_list() -> None:
+    assert "any of these values" not in error_message(LANGS, where={"lang": "ja,jp"})
 
 
 def test_several_columns_of_ratings_are_mapped_to_a_list(tmp_path: Path) -> None:
