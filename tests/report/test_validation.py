@@ -21,6 +21,7 @@ from judge.report.views.calibration import calibration_blocks
 from judge.report.views.human_agreement import (
     agreement_chart,
     agreement_tiles,
+    criteria_blocks,
     main_agreement,
     people_blocks,
 )
@@ -576,6 +577,29 @@ def calibrated(systems: str, **fields: Any) -> Calibrated:
 
 def cells(table: Any) -> list[list[str]]:
     return [[cell.text + cell.mark for cell in row] for row in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [(HOW, True), ("95% Wilson interval with Student's t over items", False)],
+)
+def test_only_bootstrap_intervals_are_said_to_share_resamples(method: str, says: bool) -> None:
+    one = rated({})
+    judges = []
+    for judge_row in one.judges:
+        estimates = {
+            key: replace(value, method=f"how; {method}")
+            for key, value in judge_row.correlation.estimates.items()
+        }
+        correlation = replace(judge_row.correlation, estimates=estimates)
+        judges.append(replace(judge_row, correlation=correlation))
+    one = replace(one, judges=tuple(judges))
+    (help_section,) = [
+        block for block in criteria_blocks([one], "within-items") if isinstance(block, Details)
+    ]
+    (bullets,) = help_section.blocks
+    (interval_help,) = [text for text in bullets.items if text.startswith("[low, high]")]
+    assert ("same resamples" in interval_help) == says
 
 
 def test_means_and_differences_on_peoples_scale() -> None:

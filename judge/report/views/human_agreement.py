@@ -188,9 +188,11 @@ def _help_texts(criteria: Sequence[Rated], level: Level) -> Iterator[str]:
                     reasons[method] = None
                 else:
                     methods[method] = None
-    shared = "a difference uses the texts with both values, and the same resamples."
     for method in methods:
-        yield f"[low, high]: {method}; {shared}"
+        shared = "a difference uses the texts with both values"
+        if "bootstrap" in method:
+            shared += ", and the same resamples"
+        yield f"[low, high]: {method}; {shared}."
     for reason in reasons:
         yield f"Without [low, high]: {reason}."
 
