@@ -76,6 +76,7 @@ DESCRIBED = {
     "Provider": "[Extend judge](extending.md#a-provider) has an example.",
     "RunInfo": "[run.json](results.md#runjson) describes the fields.",
     "Score": SCORES,
+    "Signature": "[Concepts](concepts.md#signature-and-digest) explains it.",
     "load_samples": "[Your data](running.md#your-data) describes the columns.",
 }
 
@@ -83,7 +84,6 @@ DESCRIBED = {
 INTERNAL = {
     "Result": {"scatters"},
     "Table": {"own_columns", "save", "files", "load", "rows", "column_scores", "to_frame"},
-    "Signature": {"parse", "external", "is_external", "names", "without", "settings"},
     "Scale": {"asked", "question", "value", "expected"},
     "Column": {"share"},
     "Improvement": {"usable", "fails_more"},
