@@ -160,6 +160,8 @@ _TAKEN_BACK = re.compile(
     r"|不[对對][,，。!]|等等[,，]|我?(?:要|想)?(?:更正|收回|重新考[虑慮]|[说說]错))"
     # "4\nor 5"
     r"|\A[점点分]?[\s.,、，]*+(?:or\b|또는|혹은|或者?|または|あるいは)"
+    # "4\nto 5", but not "4\nTo 2 readers it seemed odd."
+    r"|\A[점点分]?\s*+(?:to\s|through\s|에서|부터|から|[至到~〜])\s*+[0-9]++(?!\s++[^\W\d_]{3})"
     r"|\bi\s+(?:take\s+(?:that|it)\s+back|was\s+wrong|made\s+a\s+mistake|misread"
     r"|changed?\s+my\s+mind|meant|retract|withdraw|revise|reconsider)\b",
     re.IGNORECASE,
