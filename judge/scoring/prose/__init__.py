@@ -101,6 +101,12 @@ _BUT = re.compile(
     r"\W*(?:and|but|however|though|although|ただし|しかし|하지만|그러나|但是?)",
     re.IGNORECASE,
 )
+# "but" right after a label, perhaps with its verb: "適合ですが、不適合です。", "적합하지만 부적합합니다."
+_BUT_AFTER_LABEL = re.compile(
+    r"(?:です|だ|である|でした|します|しました|してい(?:る|ます))が"
+    r"|(?:です|だ|である|する|します|してい(?:る|ます))?(?:けれども?|けど|ものの)"
+    r"|(?:이|하)지만|(?:입|합)니다만|(?:인|한)데|이나\b"
+)
 # "Tie, but A is better.", "差不多，但A更好"
 _TURNS_TO_A_TEXT = re.compile(
     r"(?:\b(?i:but|however|although|though|yet|or)\b|ただし|しかし|하지만|그러나|지만|다만|但|不过|不過)"
@@ -409,12 +415,37 @@ def _turns_to_another(
 ) -> bool:
     """Return whether a sentence ends with another label after "but": "Yes, but no."."""
     rest = sentence[opening.end("value") :].rstrip(NO_WORDS)
-    last_word = _LAST_WORD.search(rest)
-    if last_word is None or not _BUT.match(rest):
+    but = _BUT.match(rest)
+    if but is None:
         return False
+    last_word = _LAST_WORD.search(rest)
     label = patterns.label_of(opening)
-    last_label = patterns.spellings.label(last_word[0])
-    return last_label not in (None, label)
+    # Chinese has no spaces between words: "合格，但不合格。"
+    endings = [rest[but.end() :].strip(NO_WORDS)]
+    if last_word is not None:
+        endings.append(last_word[0])
+    return any(patterns.spellings.label(end) not in (None, label) for end in endings)
+
+
+def _turns_from_another(
+    sentence: str,
+    match: re.Match[str],
+    patterns: Patterns,
+) -> bool:
+    """Return whether another label stands before a score and "but": "適合ですが、不適合です。"."""
+    label = patterns.label_of(match)
+    text_before = sentence[: match.start()]
+    for another in patterns.value.finditer(text_before):
+        if patterns.label_of(another) in (None, label):
+            continue
+        # A number counts something, unless it opens the sentence: "誤りは1点ですが、4点です。"
+        is_word = _is_word(another, patterns)
+        opens_sentence = not text_before[: another.start()].strip(NO_WORDS)
+        if not is_word and not opens_sentence:
+            continue
+        if _BUT_AFTER_LABEL.match(text_before, another.end()):
+            return True
+    return False
 
 
 def _names_another(sentence: str, match: re.Match[str], patterns: Patterns) -> bool:
@@ -436,11 +467,14 @@ def _in_sentence(
     if named and named["comma"] and not _begins_reason(sentence, named, patterns):
         named = None
     if named:
+        is_word = _is_word(named, patterns)
         is_unclear = (
             _is_doubtful(sentence[named.end() :], patterns)
             or _names_another(sentence, named, patterns)
             or patterns.mentions_another(sentence, named)
         )
+        if is_word and _turns_to_another(sentence, named, patterns):
+            is_unclear = True
         yield named, "mentioned" if is_unclear else "named"
         return
     loose = patterns.forms.loosely_named.match(sentence)
@@ -451,6 +485,8 @@ def _in_sentence(
     for form in patterns.readers(sentence):
         for match in form.assertions(sentence, patterns.spellings.ends_are):
             if patterns.is_pair and _compares_with_itself(match):
+                continue
+            if _turns_from_another(sentence, match, patterns):
                 continue
             if not patterns.mentions_another(sentence, match):
                 yield match, "asserted"
