@@ -593,6 +593,8 @@ def test_options_are_refused_in_strict_mode_except_in_a_reason() -> None:
         "4, su una scala da {low} a {top}",
         "4, op een schaal van {low} tot {top}",
         "4, по шкале от {low} до {top}",
+        "4分（总分{top}分）",
+        "评分：4（總分為{top}）",
         "4 of {top}",
         "4 sur {top}",
         "4 von {top}",

@@ -42,6 +42,8 @@ _STATED_SCALE = re.compile(
     r"|\b(?P<points>END)[- ]points?(?: likert)? scale"
     r"|(?:満点|满分|滿分|만점)(?:は|[은는이]|[为為是])? ?:?(?P<full>END)(?=[점点分]|\W|\Z)"
     r"|(?P<full_before>END) ?[점点分]? ?(?:満点|满分|滿分|만점)"
+    # "4分（总分5分）", only in brackets: "语法4分，总分5分" gives a total score.
+    r"|\A\W*?\((?:总分|總分|총점) ?[为為是:]? ?(?P<total>END) ?[점分]?(?=\))"
     r"|(?P<chinese>END)分制"
     r"|(?P<best>END) ?[点점分]?(?:[が이가은는为為是=]| (?:is|being)(?: the)?)? ?"
     r"(?:最[高大]|최[고대]|highest|best|max(?:imum)?)(?:[点점分]|(?!\w))"
