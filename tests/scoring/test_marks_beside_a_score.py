@@ -88,6 +88,41 @@ def test_a_scale_behind_a_score_must_be_that_of_the_criterion(text: str) -> None
 @pytest.mark.parametrize(
     "text",
     [
+        "Agree (4)",
+        "Strongly agree (4)",
+        "Disagree – 4",
+        "Score: Neutral (4)",
+        "It reads well.\n\n**Somewhat agree (4)**",
+        "そう思う（4）",
+        "どちらともいえない（4点）",
+        "그렇다 (4)",
+        "매우 그렇다 (4점)",
+        "同意（4）",
+        "非常同意（4分）",
+    ],
+)
+def test_a_word_of_a_likert_scale_may_stand_before_its_number(text: str) -> None:
+    assert labels(text) == {"4"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Agree (4 or 5)",
+        "Agree with 4",
+        "Readers agree (4)",
+        "Agree",
+        "Agree (4) or neutral (3)",
+        "同意（4到5）",
+    ],
+)
+def test_a_word_of_a_likert_scale_without_one_number_is_no_score(text: str) -> None:
+    assert labels(text) == {None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         "4 [5]",
         "4 (max)",
         "4 max 5",
