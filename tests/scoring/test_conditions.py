@@ -42,6 +42,58 @@ def test_reads_a_score_whose_reason_has_a_condition(
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
+    "reply",
+    [
+        "要点を押さえているので、4点とします。",
+        "とても読みやすいので、4点です。",
+        "簡潔で、同時に正確なので、4点です。",
+        "おもしろい文章なので、4点です。",
+        "例えば日付が誤っているため、4点とします。",
+        "読み手に誤解をもたらすため、4点です。",
+        "誤りは見当たらないので、4点を付けます。",
+        "信頼できる内容なので、4点とします。",
+        "正確と言えるため、4点とします。",
+        "처음부터 끝까지 일관되므로 4점을 부여합니다.",
+        "오류가 거의 없으므로 4점을 부여합니다.",
+        "물 흐르듯 자연스러우므로 4점입니다.",
+        "内容符合要求，因此给4分。",
+        "语言简约，因此给4分。",
+        "几乎没有错误，因此给4分。",
+        "尽可能保留了细节，因此给4分。",
+    ],
+)
+def test_reads_a_reason_whose_words_only_look_like_a_condition(reply: str, kind: ReplyKind) -> None:
+    assert find(reply, kind, FIVE, "", JUDGED).label == "4"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "誤りがあったら、4点です。",
+        "誤りさえなければ、4点です。",
+        "短くても、4点です。",
+        "もし正しければ、4点です。",
+        "正しいなら、4点です。",
+        "要求に従って、4点を付けます。",
+        "例えば、4点です。",
+        "맞다면 4점을 부여합니다.",
+        "거의 4점입니다.",
+        "처음에는 4점입니다.",
+        "맞는 듯하여 4점입니다.",
+        "按照要求，给4分。",
+        "可能是4分。",
+        "几乎是4分。",
+        "约4分。",
+    ],
+)
+def test_refuses_a_score_in_a_sentence_with_a_condition(reply: str, kind: ReplyKind) -> None:
+    with pytest.raises(ParseError):
+        find(reply, kind, FIVE, "", JUDGED)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
     ("reply", "scale"),
     [
         ("4 - if the date is right", FIVE),

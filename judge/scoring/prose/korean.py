@@ -146,11 +146,11 @@ _CONDITION = (
     r"|달라"
     r"|주세요|시오|하라|[해줘]라|라고|다고|자고|냐고|요구|지시|명령|부탁|원하|바라|바란|적혀"
     r"|쓰여|써\s*있|인용|따르면|의하면"
-    # Guesses and limits
-    r"|뻔|듯|것\s*같|아마|어쩌면|거의|최대|최고|최소"
-    # Former and usual scores
+    # Guesses and limits, but not 물 흐르듯 (like flowing water)
+    r"|뻔|(?<!흐르)듯|것\s*같|아마|어쩌면|최대|최고|최소"
+    # Former and usual scores, but not 처음부터 (from the beginning)
     r"|예전|이전"
-    r"|원래|처음|본래|보통|일반적|대개|흔히"
+    r"|원래|처음(?!부터)|본래|보통|일반적|대개|흔히"
     # Hesitation and comparison
     r"|망설|고민|아쉽게도\s*못|반대로|달리|비해|보다"
     # "예를 들어 4점", but not "예를 들어 날짜가 없어 4점"
