@@ -36,7 +36,7 @@ from judge.scoring.prose import english, reasons
 from judge.scoring.prose.echoes import check_own, gives, repeats
 from judge.scoring.prose.forms import Forms, table_cells
 from judge.scoring.prose.masks import mask_quotations
-from judge.scoring.prose.other_numbers import without_scale
+from judge.scoring.prose.other_numbers import ends_with_or, without_scale
 from judge.scoring.prose.patterns import (
     NO_WORDS,
     Candidate,
@@ -211,6 +211,8 @@ def find_score(
     best = min(scores, key=lambda score: _BEST_EVIDENCE.index(score.evidence))
     is_tie = patterns.is_pair and patterns.label_of(best.match) not in ("A", "B")
     if is_tie and _TURNS_TO_A_TEXT.search(text, best.end):
+        raise ParseError("two different scores", text)
+    if best.evidence == "alone" and ends_with_or(text[: best.start]):
         raise ParseError("two different scores", text)
     if takes_back(text[best.end :]):
         raise ParseError("the reply withdraws its score", text)

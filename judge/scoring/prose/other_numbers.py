@@ -79,6 +79,10 @@ _OR_BEFORE = re.compile(
 )
 
 
+_LONGEST_OR = 40
+"""Characters before a score that may be a number and "or"."""
+
+
 def mentions_another(
     sentence: str,
     match: re.Match[str],
@@ -109,6 +113,11 @@ def mentions_another(
     if _OR.match(sentence, match.end("value")):
         return True
     return _OR_BEFORE.search(sentence[: match.start("value")]) is not None
+
+
+def ends_with_or(text_before: str) -> bool:
+    """Return whether a text ends with a number and "or" or "to", before another one: "3 to"."""
+    return _OR_BEFORE.search(text_before[-_LONGEST_OR:]) is not None
 
 
 def without_scale(rest: str) -> str:
