@@ -70,6 +70,8 @@ _DIGIT_LINE = re.compile(r"^[ \t*#>-]*[0-9]+(?![0-9/])", re.MULTILINE)
 _ENTRY = re.compile(r"[ \t*]*[.)][ \t*]*\n\s*\S")
 # "```json" around all of a reply
 _OPEN_FENCE = re.compile(r"\s*+```\w*+")
+# "```text" before the last line
+_FENCE_BEFORE = re.compile(r"```\w*+\s*+\Z")
 # "<|im_end|>", "</s>"
 _LAST_MARKS = re.compile(
     r"(?<!\s)\s*+(?:(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>)\s*+)*+\Z"
@@ -448,7 +450,8 @@ def _check_echo(
     """Raise ParseError if a score is quoted from the judged text without quotation marks.
 
     That is likely if the words before it are the same. If the judged text only gives the same
-    score, it counts only on a line of its own after a whole sentence.
+    score, it counts only on a line of its own after a whole sentence, and without a fence around
+    this line.
     """
     ending_start = max(start, score.start - _ENDING_ON_TOPIC)
     ending = text[ending_start : score.end]
@@ -459,6 +462,9 @@ def _check_echo(
     last_character = text[start:line_start].rstrip()[-1:]
     stops_before = _STOP.search(text, line_start, score.start)
     is_apart = not stops_before and last_character in _LINE_ENDS
+    fence = _FENCE_BEFORE.search(text, start, line_start)
+    if fence and not is_blank(text[start : fence.start()]):
+        is_apart = False
     if not is_apart and prose.gives(judged, score.label, grammar.prose):
         raise trouble
 

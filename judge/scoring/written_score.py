@@ -38,8 +38,8 @@ _QUOTE = re.compile("[`\"'“”‘’「」『』]")
 _QUOTE_MARK = re.compile("[\"'“”‘’「」『』]")
 # "\n```" at the end
 _EMPTY_FENCE = re.compile(r"\n\s*```\s*\Z")
-# "`Score: ", "- **`Score: "
-_BEGINS_CODE = re.compile(r"[\s*_-]*+`[^`]")
+# "`Score: ", "- **`Score: ", and a fence in a line of its own: "```text"
+_BEGINS_CODE = re.compile(r"[\s*_-]*+(?:`[^`]|```\w*+\s*\n)")
 _SENTENCE_ENDS = ".!?。！？"
 # Beginnings of the names of a grammar's groups that hold an end of the scale
 _GROUPS_OF_ENDS = ("low", "high", "out_of", "full")
@@ -191,7 +191,9 @@ def check_unquoted(before: str, match: re.Match[str], text: str) -> None:
 
 
 def _is_code_line(before: str, head: str, tail: str) -> bool:
-    """Return whether backticks surround a whole line, as in prompts: "It is clear.\\n`Score: 4`".
+    """Return whether backticks or a fence surround a whole line, as in prompts.
+
+    "It is clear.\\n`Score: 4`"
 
     Not after words that may introduce a quotation: "The text says:".
     """
@@ -203,7 +205,8 @@ def _is_code_line(before: str, head: str, tail: str) -> bool:
     space_before = before[len(words_before) :]
     if before and "\n" not in space_before and not head.startswith("\n"):
         return False
-    is_closed = head.count("`") == tail.count("`") == 1
+    n_marks = head.count("`")
+    is_closed = n_marks in (1, 3) and tail.count("`") == n_marks
     return is_closed and before.count("`") % 2 == 0
 
 
