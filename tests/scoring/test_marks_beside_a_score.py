@@ -184,6 +184,19 @@ def test_stars_that_differ_from_a_number_are_no_score(text: str) -> None:
     assert labels(text) == {None}
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["4/5 = 80%", "4/5=80%", "Score: 4/5 = 80 %", "It reads well.\n\n**Score: 4/5 = 80%**"],
+)
+def test_a_percentage_may_repeat_a_fraction(text: str) -> None:
+    assert labels(text) == {"4"}
+
+
+@pytest.mark.parametrize("text", ["4/5 = 60%", "4/0 = 80%", "8/10 = 80%", "4 = 80%", "4/5 = 3"])
+def test_a_percentage_or_number_that_differs_from_a_fraction_is_refused(text: str) -> None:
+    assert labels(text) == {None}
+
+
 def test_a_long_row_of_stars_is_refused() -> None:
     for row in ("★" * 15_000, "4 ★" * 5_000, "4/5 (" * 3_000, "★☆" * 8_000, "4" * 5_000 + "★"):
         assert labels(row) == {None}

@@ -2,7 +2,8 @@
 
 "So it gets a 4.", "评分：4分，因为…", "★★★★☆". `find_score` reads a folded reply in these steps:
 
-1. `masks` blanks what the reply quotes, `stars` and `tick_marks` what only repeats the score.
+1. `masks` blanks what the reply quotes. `stars`, `percents` and `tick_marks` blank what only
+   repeats the score.
 2. `sentences` cuts the rest into sentences.
 3. Each sentence may name a score ("Score: 4", see `forms`) or assert one ("I give it a 4."). The
    grammars of `english`, `korean`, `japanese` and `chinese` say how, and `language` applies them.
@@ -44,6 +45,7 @@ from judge.scoring.prose.patterns import (
     Patterns,
     compile_patterns,
 )
+from judge.scoring.prose.percents import blank_repeated_percent
 from judge.scoring.prose.stars import blank_repeated_stars
 from judge.scoring.prose.tick_marks import blank_tick_mark
 
@@ -228,6 +230,7 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Yield everything that gives a score in folded text."""
     plain = blank_repeated_stars(_unquoted(text))
+    plain = blank_repeated_percent(plain)
     plain = blank_tick_mark(plain, patterns.spellings)
     reply = _Reply(plain, sentences(plain), words_may_open)
     with_number = 0
