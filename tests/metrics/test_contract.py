@@ -350,7 +350,7 @@ def test_ter_and_space_tokenizers_note_untokenized_texts() -> None:
         lines = [
             str(note)
             for note in scorer.score(samples).notes
-            if isinstance(note, Note) and note.some
+            if isinstance(note, Note) and note.some and "no reference of" not in note.text
         ]
         assert len(lines) == 1, lines
         assert re.search(r": (4|8) of .* not split into words", lines[0])

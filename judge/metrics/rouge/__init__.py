@@ -298,8 +298,7 @@ class Rouge(BaseMetric):
         if self.package and tokenizer != "en":
             message = f"is in a script that {PACKAGE} cannot read: use rouge.implementation=judge"
             return [CannotScore("NotAscii", message)] * len(self.kinds)
-        rules = Rules(tokenizer, self.stem, self._stopwords, self._exceptions)
-        words = vocabulary(rules)
+        words = self._vocabulary(tokenizer)
         try:
             references = self._read_references(words, targets, empty)
             if self.package:
@@ -313,6 +312,10 @@ class Rouge(BaseMetric):
         except CannotScore as error:
             return [error] * len(self.kinds)
         return [self._score_kind(kind, references, candidate) for kind in self.kinds]
+
+    def _vocabulary(self, tokenizer: str) -> Vocabulary:
+        rules = Rules(tokenizer, self.stem, self._stopwords, self._exceptions)
+        return vocabulary(rules)
 
     def _read_references(
         self,
@@ -386,6 +389,8 @@ class Rouge(BaseMetric):
         rows: list[Score | Failure] = []
         used: dict[str, None] = {}
         compared: dict[str, None] = {}
+        # Words of the longest reference of each output.
+        longest: list[int] = []
         for sample in samples:
             targets = references(sample)
             if not targets:
@@ -399,7 +404,9 @@ class Rouge(BaseMetric):
             counted = sample.references if self.script else targets
             compared_scores = self.compare(sample.output, counted, tokenizer)
             rows += self._rows(sample, compared_scores)
-        notes: list[str | Note] = [self._note(compared)]
+            words = self._vocabulary(tokenizer)
+            longest.append(max(len(words.read(target)) for target in targets))
+        notes: list[str | Note] = [self._note(compared), *self._short_notes(longest)]
         if not (self.tokenizer or self.preset or self.package):
             notes += missing_tokenizer_notes(used, compared)
         nrefs = reference_count(samples)
@@ -438,6 +445,23 @@ class Rouge(BaseMetric):
             unsplit = f"the preset {PLTRDY} does not split into words"
             return replace(note, text=f"are in a script that {unsplit}")
         return note
+
+    def _short_notes(self, longest: Sequence[int]) -> list[Note]:
+        """Return how many outputs have only references that are too short for a type.
+
+        `longest` has the number of words of each output's longest reference. Without any word, it
+        has no score.
+        """
+        notes: list[Note] = []
+        for kind in self.kinds:
+            needed = self._variant.least_words(kind)
+            if needed > 1:
+                some = sum(0 < n_words < needed for n_words in longest)
+                problem = (
+                    f"have no reference of {needed} words, so that {kind.name} is 0"
+                )
+                notes.append(Note("rouge", some, len(longest), problem))
+        return notes
 
     def _column(
         self, column: _ValueColumn, used: Collection[str], nrefs: str

@@ -169,6 +169,12 @@ class Variant:
 
     alpha: float | None = None
 
+    def least_words(self, kind: Kind) -> int:
+        """Return the fewest words of a reference with which a score can be above 0."""
+        if kind.family == "s":
+            return 2
+        return max(kind.n, 1)
+
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises CannotScore."""
         return count_matches(kind, reference, output)
@@ -200,6 +206,9 @@ class Rouge155(Variant):
     last word among its single words. A text without a word scores 0, and ROUGE-W is undefined if a
     reference has none.
     """
+
+    def least_words(self, kind: Kind) -> int:
+        return 2 if kind.family == "su" else super().least_words(kind)
 
     def tally(self, kind: Kind, reference: Text, output: Text) -> MatchCounts:
         """Raises CannotScore."""

@@ -225,6 +225,32 @@ def test_a_note_counts_texts_whose_letters_a_preset_drops() -> None:
     assert [str(note)[:7] for note in notes] == ([] if text.installed("ko") else ["Korean "])
 
 
+@pytest.mark.parametrize(
+    ("types", "preset", "short_type"),
+    [
+        ("rouge1,rouge2,rougeL,rougeSU", None, "rouge2"),
+        ("rougeS4", None, "rougeS4"),
+        ("ROUGE-1,ROUGE-SU4", "rouge155", "ROUGE-SU4"),
+        ("rouge-1,rouge-2,rouge-l", "pltrdy", "rouge-2"),
+    ],
+)
+def test_a_note_counts_outputs_whose_references_are_too_short_for_a_type(
+    types: str, preset: str | None, short_type: str
+) -> None:
+    samples = [
+        Sample("1", "a", "Paris", references=("Paris",)),
+        Sample("2", "a", "Lyon", references=("Lyon", "in Lyon")),
+        Sample("3", "a", "Nice"),  # no reference, so not counted
+    ]
+    metric = Rouge(types=types, preset=preset)
+    (note,) = parallel.score_in_parallel(metric, samples).notes
+    assert has_line(str(note), "rouge: 1 of 2 texts have no reference of 2 words", short_type)
+    # An equal text scores 0 only where the note says so.
+    first = [row for row in metric.score(samples).rows if row.item == "1"]
+    zeros = {row.column for row in first if isinstance(row, Score) and row.value == 0}
+    assert zeros == {short_type}
+
+
 def test_scoring_english_imports_no_optional_package() -> None:
     code = (
         "import sys; from judge.metrics.rouge import score; score(['ran'], ['runs'], stem=True);"
