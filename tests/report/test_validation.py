@@ -17,6 +17,7 @@ from judge.commands.validate.record import Validation
 from judge.core import plugins
 from judge.core.records import Estimate
 from judge.report.document import Details
+from judge.report.views.agreement_finding import best_judge
 from judge.report.views.calibration import calibration_blocks
 from judge.report.views.human_agreement import (
     agreement_chart,
@@ -600,6 +601,25 @@ def test_only_bootstrap_intervals_are_said_to_share_resamples(method: str, says:
     (bullets,) = help_section.blocks
     (interval_help,) = [text for text in bullets.items if text.startswith("[low, high]")]
     assert ("same resamples" in interval_help) == says
+
+
+def test_a_judge_of_fewer_criteria_is_not_the_best_one() -> None:
+    narrow = row("narrow", "judge", 0.9)
+    broad = row("broad", "judge", 0.5)
+    criteria = [
+        Rated("coherence", 36, (narrow, broad), (), None, "", {}),
+        Rated("fluency", 36, (broad,), (), None, "", {}),
+    ]
+    assert best_judge(criteria, "within-items") == "broad"
+    assert best_judge(criteria[:1], "within-items") == "narrow"
+
+
+@pytest.mark.parametrize(("texts", "warns"), [(36, False), (33, False), (24, True)])
+def test_judges_of_different_texts_are_named_as_such(texts: int, warns: bool) -> None:
+    judges = (row("first", "judge", 0.6), row("second", "judge", 0.5, texts=texts))
+    one = Rated("coherence", 36, judges, (), None, "", {})
+    notes = Validation("t", (one,)).report("markdown")
+    assert ("different rated texts (coherence: first 36, second 24)" in notes) == warns
 
 
 def test_means_and_differences_on_peoples_scale() -> None:

@@ -39,6 +39,7 @@ from judge.report.views.columns import estimate_cell
 from judge.report.views.human_agreement import (
     best_baseline,
     criteria_blocks,
+    different_texts_note,
     failed_cell,
     failure_notes,
     finding_sentences,
@@ -143,6 +144,9 @@ def _notices(validation: Validation) -> Iterator[str]:
         note = other_level_note(criterion, validation.level)
         if note:
             yield note
+    different_texts = different_texts_note(validation.rated)
+    if different_texts:
+        yield different_texts
     for criterion in validation.rated:
         yield from failure_notes(criterion, validation.level)
     for column in validation.calibrated:

@@ -199,7 +199,10 @@ def verdict(rated: Rated, judge: str, level: Level) -> Verdict:
 
 
 def best_judge(criteria: Sequence[Rated], level: Level) -> str:
-    """Return the panel, or else the judge with the highest mean correlation."""
+    """Return the panel, or else the judge with the highest mean correlation.
+
+    A mean over fewer criteria says less, so only judges of the most criteria are compared.
+    """
     values: dict[str, list[float]] = {}
     for rated in criteria:
         for row in rated.judges:
@@ -210,7 +213,13 @@ def best_judge(criteria: Sequence[Rated], level: Level) -> str:
     for judge_name in values:
         if judge_name in PANELS:
             return judge_name
-    return max(values, key=lambda judge_name: fmean(values[judge_name]))
+    most_criteria = max(map(len, values.values()))
+    means = {
+        judge_name: fmean(correlations)
+        for judge_name, correlations in values.items()
+        if len(correlations) == most_criteria
+    }
+    return max(means, key=means.__getitem__)
 
 
 # The finding

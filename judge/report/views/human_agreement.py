@@ -56,6 +56,7 @@ from judge.stats.power import ALPHA
 
 SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
+_LIKE_TEXTS = 0.9  # as many of the other judge's texts are nearly the same ones
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _ONE_RATER = "One rater: compared with the mean of the others."
 
@@ -118,6 +119,24 @@ def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
                 f"of the scored ones {scored}{test}."
             )
         yield note
+
+
+def different_texts_note(criteria: Sequence[Rated]) -> str:
+    """Say that the judges' own correlations are not comparable, or "" if they scored like texts."""
+    for rated in criteria:
+        n_texts = {
+            row.name: row.correlation.texts
+            for row in rated.judges
+            if row.name not in PANELS and row.correlation.texts
+        }
+        if not n_texts or min(n_texts.values()) >= _LIKE_TEXTS * max(n_texts.values()):
+            continue
+        counts = ", ".join(f"{name} {count:,}" for name, count in n_texts.items())
+        return (
+            f"The judges scored different rated texts ({rated.criterion}: {counts}). Compare them "
+            "by their differences, which are over the texts that both scored."
+        )
+    return ""
 
 
 # Each criterion in detail
