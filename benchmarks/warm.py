@@ -1,4 +1,4 @@
-"""6,400 judgments of SummEval answered from the cache: judgments a second, and the time of the whole command."""
+"""6,400 judgments of SummEval answered from the cache: CPU time, and the time of the whole command by the clock."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from judge.cache import DiskCache
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "cache"
-        cold, _, sent = judged(lambda: DiskCache(kept))
+        _, cold, sent = judged(lambda: DiskCache(kept))
         warm = [judged(lambda: DiskCache(kept)) for _ in range(5)]
-        seconds = statistics.median(s for s, _, _ in warm)
+        seconds = statistics.median(spent for _, spent, _ in warm)
+        again = max(requests for _, _, requests in warm)
         print(
-            f"cold: {cold:.2f} s, {sent} requests; warm: {seconds:.2f} s, {max(n for _, _, n in warm)} requests"
+            f"cold: {cold:.2f} s of CPU, {sent} requests; warm: {seconds:.2f} s, {again} requests"
         )
         print(
-            f"warm: {6400 / seconds:,.0f} judgments/s, {cold / seconds:.1f} times the cold run's rate"
+            f"warm: {6400 / seconds:,.0f} judgments per second of CPU, {cold / seconds:.1f} times the cold run's rate"
         )
         replies = Path(folder) / "replies.yaml"
         replies.write_text(
