@@ -13,7 +13,7 @@ import pytest
 
 import judge
 from judge.commands.finished_runs import open_run
-from judge.core.errors import ConfigError, StorageError
+from judge.core.errors import ConfigError, StorageError, Transient
 from judge.core.files import run_folder
 from judge.core.records import Request
 from judge.results.loading import load
@@ -96,6 +96,25 @@ def test_stored_replies_without_a_score_fail_again_at_no_cost(
     assert not has_line(third.info.notes, "retry_failed=True")
     sent, fourth = ask(script("Boat", reply=reply))
     assert (sent, fourth.failures) == (0, ())
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_a_repeated_run_reports_a_text_that_the_server_cannot_answer(
+    tmp_path: Path, status: int
+) -> None:
+    def answer(request: Request) -> str:
+        if "Boat 3 of b" in request.messages[0]["content"]:
+            raise Transient("overloaded", status=status, stops="if_first")
+        return "2"
+
+    def failures() -> list[tuple[str, str]]:
+        provider = judge.ScriptedProvider(answer)
+        provider.endpoint = "x"
+        options = PLAN | {"cache": tmp_path / "cache", "retries": 0}
+        result = judge.evaluate(ROWS, ["fluency"], model=provider, **options)
+        return [(failure.item, failure.system) for failure in result.failures]
+
+    assert failures() == failures() == [("3", "b")]
 
 
 def test_a_retry_needs_the_cache(tmp_path: Path) -> None:

@@ -112,7 +112,18 @@ class Retried:
         if isinstance(error, Transient):
             self._explain(error, started)
         if error.stops == "if_first":
-            error.stops = "never" if self._proven else "always"
+            error.stops = "never" if self._is_proven(error) else "always"
+
+    def _is_proven(self, error: ProviderError) -> bool:
+        """Return whether the endpoint has answered, so that it may only dislike this request.
+
+        Replies from the cache prove it if the server itself reports the error. Otherwise a run
+        whose last texts fail would end with the failures, and stop if it is repeated.
+        """
+        if self._proven:
+            return True
+        status = error.status if isinstance(error, Transient) else None
+        return status is not None and status >= 500 and self._counts.cached > 0
 
     def _is_hopeless(self, error: Transient, attempts: int, started: float) -> bool:
         if self._asks_for_too_long(error):
