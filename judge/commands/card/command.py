@@ -90,8 +90,8 @@ async def card_async(
     - `out`: the folder for `card.md`, `.html` and `.json`, the run of the texts (`run`), and that
       of the changed texts (`changed`).
 
-    The other arguments are those of `judge.evaluate`. `card.failures` counts failed judgments.
-    Raises JudgeError for wrong arguments or data and for a failing endpoint.
+    `card.failures` counts failed judgments. Raises JudgeError for wrong arguments or data and for a
+    failing endpoint.
     """
     if isinstance(data, Result) or (isinstance(data, str | Path) and is_run(data)):
         arguments = {"criteria": criteria, "model": model, "out": out, **options}

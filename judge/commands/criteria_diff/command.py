@@ -99,8 +99,6 @@ def diff(
       orders flip, and which criterion agrees better with people's ratings. `ratings` are these,
       unless the data has them; `human` names them (default: the criterion's name).
 
-    The other arguments are those of `judge.evaluate`.
-
     Raises JudgeError.
     """
     reject_unsupported(options, "diff", "a diff of criteria")

@@ -50,8 +50,6 @@ def improve(
     - `output`: the file to write if the best one agrees significantly better with people.
     - `out`: a folder for all revisions.
 
-    The other arguments are those of `judge.evaluate`.
-
     Raises JudgeError. A failed judgment or an unusable revision raises nothing; the result counts
     them.
     """
