@@ -69,9 +69,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", _MARKER)
     if config.getoption("judge_base_url") and not _typed(config, _ADDRESS):
-        raise pytest.UsageError(
-            f"{_ADDRESS} must be typed: no ini file or variable can set it"
-        )
+        reason = "no ini file or variable can set it"
+        raise pytest.UsageError(f"{_ADDRESS} must be typed: {reason}")
     if config.getoption("xmlpath", None):
         config.pluginmanager.register(_JunitNames(config))
 
@@ -143,9 +142,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     if without_judge:
         terminalreporter.section("judge", yellow=True)
         count = plural(len(without_judge), "test")
-        terminalreporter.write_line(
-            f"{count} skipped without a judge. Type one of these:"
-        )
+        skipped_tests = f"{count} skipped without a judge"
+        terminalreporter.write_line(f"{skipped_tests}. Type one of these:")
         terminalreporter.write_line(ADVICE)
 
 
@@ -203,10 +201,9 @@ def judge(request: pytest.FixtureRequest) -> JudgeFixture:
     run_options: dict[str, Any] = {}
     for mark in request.node.iter_markers("judge"):
         if mark.args:
-            pytest.fail(
-                f"@pytest.mark.judge takes keywords, such as model={mark.args[0]!r}",
-                pytrace=False,
-            )
+            example = f"model={mark.args[0]!r}"
+            rule = f"@pytest.mark.judge takes keywords, such as {example}"
+            pytest.fail(rule, pytrace=False)
         # The closest mark comes first, and its options win.
         run_options = {**mark.kwargs, **run_options}
     try:
@@ -316,12 +313,14 @@ class SuiteFile(pytest.File):
         if self._outcome is None:
             from judge.commands.pytest_support import run_suite_once
 
-            suite_items = [
-                item for item in self.session.items if isinstance(item, SuiteItem)
-            ]
-            here = [item for item in suite_items if item.suite_file is self]
-            cases = frozenset(item.target for item in here if not item.whole)
-            self._outcome = run_suite_once(self.suite, _session(self.config), cases)
+            cases = set()
+            for item in self.session.items:
+                if not isinstance(item, SuiteItem) or item.suite_file is not self:
+                    continue
+                if not item.whole:
+                    cases.add(item.target)
+            session = _session(self.config)
+            self._outcome = run_suite_once(self.suite, session, frozenset(cases))
         return self._outcome
 
 
@@ -412,9 +411,8 @@ class SuiteItem(pytest.Item):
         if own_verdicts:
             return
         if self.target == "baseline" and self.whole:
-            pytest.skip(
-                "; ".join(outcome.warnings) or "nothing was compared with the baseline"
-            )
+            warnings = "; ".join(outcome.warnings)
+            pytest.skip(warnings or "nothing was compared with the baseline")
         # A suite may have no limit, but a case without a verdict was not tested.
         if not self.whole:
             raise Unmet(f"no verdict on this case\n\n{self.path}:{self.line}")

@@ -36,6 +36,8 @@ class CommandRow(NamedTuple):
     synonyms: tuple[str, ...] = ()
 
 
+_SHOW_RUN = "judge report RUN, or open RUN/report.html"
+
 # Each command is named here and nowhere else: without its row and its modules it is gone.
 COMMANDS = (
     CommandRow(
@@ -56,9 +58,9 @@ COMMANDS = (
 )
 _HINTS = {
     **{word: f"judge {row.name}" for row in COMMANDS for word in row.synonyms},
-    **dict.fromkeys(
-        ("view", "show", "open"), "judge report RUN, or open RUN/report.html"
-    ),
+    "view": _SHOW_RUN,
+    "show": _SHOW_RUN,
+    "open": _SHOW_RUN,
     "audit": "judge validate DATA --card",
     "card": "judge validate DATA --card",
     "score": "judge run DATA --criteria none",

@@ -97,9 +97,8 @@ def show_card(
         failure_kinds = ", ".join(counts)
         failed = card.info["failed"]
         judgments = card.info["judgments"]
-        print_message(
-            f"{failed:,} of {judgments:,} judgments have no score: {failure_kinds}"
-        )
+        failed_judgments = f"{failed:,} of {judgments:,} judgments"
+        print_message(f"{failed_judgments} have no score: {failure_kinds}")
     print_message(f"card: {folder / 'card.html'}")
     raise click.exceptions.Exit(1 if card.failures else 0)
 

@@ -72,9 +72,8 @@ def criteria_list(*, format: str, **options: Any) -> None:
                 if task_of(criterion) == task:
                     labels = criterion.scale.labels
                     ends = f"{labels[0]}–{labels[-1]}"
-                    print_entry(
-                        f"  {criterion.name:<15} {ends:<4} ", criterion.description
-                    )
+                    name_and_scale = f"  {criterion.name:<15} {ends:<4} "
+                    print_entry(name_and_scale, criterion.description)
 
 
 @criteria_app.command("show", takes="run", only=("language",))
@@ -108,9 +107,8 @@ def criteria_show(name: str, *, format: str, **options: Any) -> None:
         scores = ", ".join(example.score for example in criterion.examples)
         facts["examples"] = f"{len(criterion.examples)}, scores {scores}"
     if criterion.seen:
-        facts["seen"] = (
-            f"{len(criterion.seen)} texts, whose ratings do not count in validation"
-        )
+        n_seen = len(criterion.seen)
+        facts["seen"] = f"{n_seen} texts, whose ratings do not count in validation"
     # On standard error, so that `judge criteria show NAME > FILE` writes the criterion's file.
     lines = [f"{fact_name}: {fact}" for fact_name, fact in facts.items()]
     click.echo("\n" + "\n".join(lines), err=True)
@@ -171,9 +169,8 @@ def criteria_new(
     # `Path(".yaml").stem` is ".yaml".
     stem = "" if path.name in YAML_SUFFIXES else path.stem
     if not is_name(stem):
-        raise ConfigError(
-            f"{stem!r} cannot name a criterion; write one word, such as polite"
-        )
+        advice = "write one word, such as polite"
+        raise ConfigError(f"{stem!r} cannot name a criterion; {advice}")
     yaml_question = "  # Which question about each text should the judge answer?"
     if question:
         # A JSON string is also one in YAML, whatever the question contains.
@@ -358,9 +355,10 @@ def criteria_improve(
         print_message(improvement_estimate(plan))
 
     def work(progress: Progress, display: Display) -> Coroutine[Any, Any, Improvement]:
-        return run_improvement(
-            plan, progress, lambda name, run: display(run.judges, label=name)
-        )
+        def watch(name: str, run: PreparedRun) -> AbstractContextManager[None]:
+            return display(run.judges, label=name)
+
+        return run_improvement(plan, progress, watch)
 
     result = run_interruptibly(work, quiet=quiet, reply_store=config.replies_kept_in)
     if shows_report(format, quiet=quiet):

@@ -70,9 +70,8 @@ def _confirm_deletion(n_replies: int, folder: Path) -> None:
     """Ask on a terminal whether to delete replies. Raises ConfigError without one."""
     replies = f"{_reply_count(n_replies)} in {folder}"
     if not sys.stdin.isatty():
-        raise ConfigError(
-            f"{replies} would be deleted, and asking again costs again: add --yes"
-        )
+        loss = f"{replies} would be deleted, and asking again costs again"
+        raise ConfigError(f"{loss}: add --yes")
     click.confirm(f"Delete {replies}? Asking again costs again.", abort=True)
 
 
@@ -93,9 +92,8 @@ def cache_export(
     """
     from judge.commands.cache import export_replies
 
-    export = export_replies(
-        _existing_folder(options), file, model=model, base_url=base_url
-    )
+    folder = _existing_folder(options)
+    export = export_replies(folder, file, model=model, base_url=base_url)
     click.echo(f"{file}: {_reply_count(export.written)} written")
     if export.skipped:
         skipped = _reply_count(export.skipped)
@@ -204,9 +202,8 @@ def doctor_command(*, timeout: float, format: str, **options: Any) -> None:
     if subcommand:
         # The group's options would have no effect on its subcommand.
         if options:
-            raise ConfigError(
-                f"put options after the command: judge doctor {subcommand}"
-            )
+            whole_command = f"judge doctor {subcommand}"
+            raise ConfigError(f"put options after the command: {whole_command}")
         return
     config = load_config(options={**options, "timeout": timeout})
     findings = check_environment(config)

@@ -223,9 +223,8 @@ def _print_end(labelling: Labelling, config: RunConfig) -> None:
     if labelling.raters and count_by_rater.keys() <= set(labelling.raters):
         by_rater = _by_rater(labelling.progress())
     else:
-        by_rater = ", ".join(
-            f"{rater} {count:,}" for rater, count in count_by_rater.items()
-        )
+        counts = [f"{rater} {count:,}" for rater, count in count_by_rater.items()]
+        by_rater = ", ".join(counts)
     print_untrusted(f"{total}: {by_rater}")
     command_name = "rank" if labelling.pairwise else "validate"
     command = _command(command_name, config)

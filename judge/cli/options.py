@@ -179,9 +179,8 @@ def names_of_criteria() -> list[str]:
 def data_argument(function: Function) -> Function:
     """Give a function the argument with the data that it judges."""
     text = "A data file, folder or 'PATTERN', or a run.yaml that names it."
-    return click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help=text)(
-        function
-    )
+    argument = click.argument("data", type=PATH, metavar="DATA|RUN.YAML", help=text)
+    return argument(function)
 
 
 RUN_FORMATS = ("console", "markdown", "html", "json", "csv", "latex")
@@ -329,20 +328,18 @@ class Command(click.Command):
                 _refuse_second_values(parameters_in_order)
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            known_flags = {
-                flag for parameter in self.get_params(ctx) for flag in parameter.opts
-            }
+            known_flags: set[str] = set()
+            for parameter in self.get_params(ctx):
+                known_flags |= {*parameter.opts}
+            known_names = {flag.removeprefix("--") for flag in known_flags}
             former = error.option_name.removeprefix("--")
-            current = new_name(
-                former, {flag.removeprefix("--") for flag in known_flags}
-            )
+            current = new_name(former, known_names)
             # A run writes a folder, `--out`; the other commands write a file, `--output`.
             if former == "output" and current:
                 raise ConfigError(f"--output: {_RUN_FOLDER}") from None
             if current:
-                raise ConfigError(
-                    f"{error.option_name}: this option is called --{current}"
-                ) from None
+                correction = f"this option is called --{current}"
+                raise ConfigError(f"{error.option_name}: {correction}") from None
             if error.option_name != _SYSTEM or f"{_SYSTEM}-message" not in known_flags:
                 raise
             meanings = two_meanings_of_system(f"{_SYSTEM}-message TEXT")
@@ -354,11 +351,10 @@ class Command(click.Command):
         own_values: dict[str, Any] = {}
         typed_values: dict[str, Any] = {}
         for parameter_name, value in ctx.params.items():
+            source = ctx.get_parameter_source(parameter_name)
             if parameter_name in own_names:
                 own_values[parameter_name] = value
-            elif (
-                ctx.get_parameter_source(parameter_name) is ParameterSource.COMMANDLINE
-            ):
+            elif source is ParameterSource.COMMANDLINE:
                 # Defaults are left to `RunConfig`, because a run.yaml comes between.
                 typed_values[parameter_name] = value
         if own_values.pop("json", False):
@@ -428,18 +424,15 @@ def _refuse_second_values(parameters: Sequence[click.Parameter]) -> None:
     """
     seen: set[str | None] = set()
     for parameter in parameters:
-        if (
-            not isinstance(parameter, click.Option)
-            or parameter.is_flag
-            or parameter.multiple
-        ):
+        if not isinstance(parameter, click.Option):
+            continue
+        if parameter.is_flag or parameter.multiple:
             continue
         if parameter.name in seen:
             flag = next(name for name in parameter.opts if name.startswith("--"))
             panel = _panel_example(parameter.name)
-            raise ConfigError(
-                f"{flag}: takes one value, and was given twice; leave out one{panel}"
-            )
+            problem = "takes one value, and was given twice"
+            raise ConfigError(f"{flag}: {problem}; leave out one{panel}")
         seen.add(parameter.name)
 
 
@@ -485,16 +478,12 @@ class Group(Command, click.Group):
         """Write the commands under their headings, then the options."""
         # As click does: three times the spacing of its columns.
         text_width = formatter.width - 6 - max(map(len, self.commands))
-        for heading, command_names in (
-            self.headings or {"Commands": list(self.commands)}
-        ).items():
-            records = [
-                (
-                    command_name,
-                    self.commands[command_name].get_short_help_str(text_width),
-                )
-                for command_name in command_names
-            ]
+        headings = self.headings or {"Commands": list(self.commands)}
+        for heading, command_names in headings.items():
+            records = []
+            for command_name in command_names:
+                command = self.commands[command_name]
+                records.append((command_name, command.get_short_help_str(text_width)))
             with formatter.section(heading):
                 formatter.write_dl(records)
         super().format_options(ctx, formatter)
@@ -521,9 +510,8 @@ class Group(Command, click.Group):
         # An unknown flag is left to click, which names the nearest one.
         is_known = command_name in self.commands or command_name.startswith("-")
         if not is_known and not ctx.resilient_parsing:
-            raise ConfigError(
-                f"unknown command {command_name!r}; {self._hint(ctx, command_name)}"
-            )
+            hint = self._hint(ctx, command_name)
+            raise ConfigError(f"unknown command {command_name!r}; {hint}")
         return super().resolve_command(ctx, args)
 
     def _hint(self, ctx: click.Context, command_name: str) -> str:
@@ -604,15 +592,13 @@ def _run_options(
             options.append(_run_option(field))
         for shorthand_name, shorthand in SHORT_FORMS.items():
             if shorthand.name == field.name and (not only or shorthand_name in only):
-                flag_and_name = [shorthand.flag, shorthand_name]
-                options.append(
-                    Option(
-                        flag_and_name,
-                        help=shorthand.help,
-                        is_flag=True,
-                        group=field.group,
-                    ),
+                short_option = Option(
+                    [shorthand.flag, shorthand_name],
+                    help=shorthand.help,
+                    is_flag=True,
+                    group=field.group,
                 )
+                options.append(short_option)
     return tuple(options)
 
 
@@ -673,11 +659,11 @@ def _help_of(field: config.Option) -> str:
     # 0 is a default to show, and equal to False.
     is_shown = field.default not in (None, (), {}, "") and field.default is not False
     if is_shown:
-        defaults = (
-            field.default if isinstance(field.default, tuple) else (field.default,)
-        )
+        default = str(field.default)
+        if isinstance(field.default, tuple):
+            default = ",".join(map(str, field.default))
         # `1` for 1.0
-        default = ",".join(map(str, defaults)).removesuffix(".0")
+        default = default.removesuffix(".0")
         text += f" (default: {default})"
     return f"{text}."
 

@@ -267,9 +267,8 @@ def _draw_figure(result: Result, name: str, output: Path | None) -> None:
     format = path.suffix.removeprefix(".").lower()
     if format not in _CHART_FORMATS:
         endings = ", ".join(f".{ending}" for ending in _CHART_FORMATS)
-        raise ConfigError(
-            f"--output {path}: the name of a figure's file ends in {endings}"
-        )
+        rule = f"the name of a figure's file ends in {endings}"
+        raise ConfigError(f"--output {path}: {rule}")
     content = svg.figure(plugins.document(result), name, format)
     write_bytes("--output", path, content)
     click.echo(str(path))

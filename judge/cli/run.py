@@ -361,12 +361,10 @@ async def wait_for_in_flight(run: Coroutine[Any, Any, T], progress: Progress) ->
             cancel()
             return
         progress.stop()
-        in_flight = (
-            "1 reply is" if progress.flying == 1 else f"{progress.flying:,} replies are"
-        )
-        print_message(
-            f"stopping: {in_flight} in flight; press Ctrl-C again to stop now"
-        )
+        in_flight = f"{progress.flying:,} replies are in flight"
+        if progress.flying == 1:
+            in_flight = "1 reply is in flight"
+        print_message(f"stopping: {in_flight}; press Ctrl-C again to stop now")
         loop.call_soon_threadsafe(loop.call_later, _PATIENCE, cancel)
 
     # A shell ignores SIGINT for a job behind `&`.
@@ -448,9 +446,8 @@ def execute(
         saved_in = ""
         if progress.done and progress.saved:
             saved_in = f" and are kept in {progress.saved}"
-        return (
-            f": {progress.done:,} of {progress.total:,} judgments were made{saved_in}"
-        )
+        judgments = f"{progress.done:,} of {progress.total:,} judgments"
+        return f": {judgments} were made{saved_in}"
 
     asks = bool(prepared.judges)
     return run_interruptibly(

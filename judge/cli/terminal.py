@@ -65,9 +65,8 @@ def check_outputs(
             raise ConfigError(f"{flag} {path}: is also an input; name another file")
         first_flag = flag_by_file.setdefault(path.resolve(), flag)
         if first_flag != flag:
-            raise ConfigError(
-                f"{flag} {path}: {first_flag} is the same file; name another one"
-            )
+            problem = f"{first_flag} is the same file"
+            raise ConfigError(f"{flag} {path}: {problem}; name another one")
         if path.exists() and not _looks_like_report(path, format):
             raise ConfigError(
                 f"{flag} {path}: already exists and does not look like a report; name another file"
@@ -130,9 +129,8 @@ def _check_writable(flag: str, path: Path) -> None:
             existing.open("ab").close()
     except OSError as error:
         reason = error.strerror or error
-        raise StorageError(
-            f"{flag} {path}: {existing} cannot be written to ({reason})"
-        ) from error
+        problem = f"{existing} cannot be written to ({reason})"
+        raise StorageError(f"{flag} {path}: {problem}") from error
 
 
 def write(
@@ -270,9 +268,8 @@ def _with_one_table(
     if format not in _TABLE_FORMATS:
         known_formats = ", ".join(_TABLE_FORMATS)
         flag = "--columns" if name is None else "--table"
-        raise ConfigError(
-            f"{flag}: {format} has no tables to choose from (use: {known_formats})"
-        )
+        problem = f"{format} has no tables to choose from"
+        raise ConfigError(f"{flag}: {problem} (use: {known_formats})")
     return only_table(document, name, columns)
 
 

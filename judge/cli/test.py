@@ -183,9 +183,8 @@ def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> O
     from judge.run.generate import Outputs
 
     def written(config: RunConfig, ledger: BudgetLedger | None) -> Outputs:
-        _, _, outputs = write_outputs(
-            config, ledger or BudgetLedger(config.budget), quiet=quiet
-        )
+        ledger_of_run = ledger or BudgetLedger(config.budget)
+        _, _, outputs = write_outputs(config, ledger_of_run, quiet=quiet)
         return outputs or Outputs(())
 
     prepared_suites = prepare_suites(paths, write=written, **options)
@@ -235,8 +234,7 @@ def _write_reports(
     if markdown is not None:
         # The summary of a GitHub job has the texts of all its commands.
         adds = str(markdown) == os.environ.get("GITHUB_STEP_SUMMARY")
-        write(
-            "--markdown", markdown, outcomes.report("markdown"), add=adds, folders=True
-        )
+        report = outcomes.report("markdown")
+        write("--markdown", markdown, report, add=adds, folders=True)
     if junit is not None:
         write("--junit", junit, outcomes.report("junit"), folders=True)

@@ -154,9 +154,8 @@ def validate_command(
     if samples.is_data(data):
         _validate_new_run(data, others, options, compare_judges, show, quiet=quiet)
     else:
-        refuse_options(
-            data, besides=("others", "level", "calibrate", *OF_A_FINISHED_RUN)
-        )
+        supported = ("others", "level", "calibrate", *OF_A_FINISHED_RUN)
+        refuse_options(data, besides=supported)
         _validate_finished_run(data, others, options, compare_judges, show)
 
 
@@ -233,9 +232,8 @@ def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:
     from judge.commands.finished_runs import check_run
 
     if card and others:
-        raise ConfigError(
-            f"{others[0]}: --card is about one judge; make a card of each run"
-        )
+        advice = "make a card of each run"
+        raise ConfigError(f"{others[0]}: --card is about one judge; {advice}")
     for run_folder in others:
         if not run_folder.is_dir():
             raise ConfigError(

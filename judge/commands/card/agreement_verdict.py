@@ -146,10 +146,9 @@ def _improve() -> str:
 def _improve_or_agree(people: PeopleFinding, level: Level) -> str:
     """Advise to improve the judge, or first the criterion if even its raters disagree."""
     one_rater = spearman(people.rated.rater, level)
-    raters_agree = one_rater is None or side(one_rater) not in (
-        Side.HOLDS_ZERO,
-        Side.BELOW,
-    )
+    raters_agree = True
+    if one_rater is not None:
+        raters_agree = side(one_rater) not in (Side.HOLDS_ZERO, Side.BELOW)
     if one_rater is None or raters_agree or not people.scores_vary:
         return _improve()
     value = number(one_rater.value, 2)

@@ -118,10 +118,12 @@ def _bias_verdicts(findings: Iterable[BiasFinding]) -> Iterator[Verdict]:
     biases = defaultdict[tuple[str, str], list[BiasFinding]](list)
     for finding in filter(is_notable, findings):
         biases[finding.probe, finding.measure].append(finding)
+
+    def order(finding: BiasFinding) -> tuple[bool, float]:
+        return not finding.significant, -_bias_size(finding)
+
     for similar in biases.values():
-        similar.sort(
-            key=lambda finding: (not finding.significant, -_bias_size(finding))
-        )
+        similar.sort(key=order)
         largest, *more = similar
         others = []
         for finding in more:
@@ -163,10 +165,8 @@ def _damage_verdicts(
             yield severity, f"{criterion_name} {verb} {evidence}."
     for criterion_name, matching in others.items():
         evidence = _evidence(matching, columns[criterion_name])
-        yield (
-            _DOUBTFUL,
-            f"{criterion_name} also reacts to damage of other criteria: {evidence}.",
-        )
+        subject = f"{criterion_name} also reacts to damage of other criteria"
+        yield _DOUBTFUL, f"{subject}: {evidence}."
 
 
 def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
@@ -426,10 +426,10 @@ def _bias_probes(
     }
     reasons = _reasons_without_finding(evidence)
     # A bias without a reason is an error here, so that none is left out.
-    return {
-        probe_name: (biases, reasons[probe_name])
-        for probe_name, biases in findings.items()
-    }
+    biases_and_reasons = {}
+    for probe_name, biases in findings.items():
+        biases_and_reasons[probe_name] = (biases, reasons[probe_name])
+    return biases_and_reasons
 
 
 def _reasons_without_finding(evidence: CardEvidence) -> dict[str, str]:
@@ -481,10 +481,9 @@ def _notes(
     texts = len({sample.item for sample in evidence.originals})
     too_small = []
     for name, estimates in tested.items():
-        tests = sum(
-            estimate is not None and estimate.p is not None for estimate in estimates
-        )
-        least = min_items_for_significance(tests)
+        known_estimates = [estimate for estimate in estimates if estimate is not None]
+        n_tests = sum(estimate.p is not None for estimate in known_estimates)
+        least = min_items_for_significance(n_tests)
         if texts < least:
             too_small.append(f"{name} needs at least {least}")
     if too_small:
@@ -494,20 +493,16 @@ def _notes(
         )
     failed = failures.total()
     if failed >= _NOTED_FAILURES * judgments > 0:
-        kinds = listed(
-            [
-                f"{count:,} {failure_kind(kind)}"
-                for kind, count in failures.most_common(3)
-            ]
-        )
+        kinds = []
+        for kind, count in failures.most_common(3):
+            kinds.append(f"{count:,} {failure_kind(kind)}")
+        all_judgments = plural(judgments, "judgment")
         share = percent(failed / judgments)
-        unscored = f"{failed:,} of {plural(judgments, 'judgment')} ({share}) have no score: {kinds}."
-        others = (
-            " Estimates from scores are about the others only."
-            if failed < judgments
-            else ""
-        )
-        yield f"{unscored}{others}"
+        unscored = f"{failed:,} of {all_judgments} ({share}) have no score"
+        note = f"{unscored}: {listed(kinds)}."
+        if failed < judgments:
+            note += " Estimates from scores are about the others only."
+        yield note
     endless = [
         name
         for name, column in evidence.columns.items()
@@ -532,14 +527,13 @@ def _info(evidence: CardEvidence, seed: int) -> dict[str, Any]:
             "labels": list(column.labels),
             "better": column.better,
         }
+    texts_by_change = Counter(sample.system for sample in evidence.changed.samples)
     return {
         "model": evidence.model,
         "language": evidence.language,
         "criteria": criteria_info,
         "texts": len(evidence.originals),
-        "texts_by_change": dict(
-            Counter(sample.system for sample in evidence.changed.samples)
-        ),
+        "texts_by_change": dict(texts_by_change),
         "natural_texts": len(evidence.natural.samples) if evidence.natural else 0,
         "detected": DETECTED,
         "seed": seed,

@@ -104,14 +104,14 @@ class CardEvidence:
 
     def criteria(self, table: Table) -> list[tuple[str, Column]]:
         """Return the columns of a table with the names of their criteria."""
-        criterion_by_column = {
-            column.name: criterion_name
-            for criterion_name, column in self.columns.items()
-        }
-        return [
-            (criterion_by_column.get(column.name, column.name), column)
-            for column in table.columns
-        ]
+        criterion_by_column = {}
+        for criterion_name, column in self.columns.items():
+            criterion_by_column[column.name] = criterion_name
+        named_columns = []
+        for column in table.columns:
+            criterion_name = criterion_by_column.get(column.name, column.name)
+            named_columns.append((criterion_name, column))
+        return named_columns
 
     def changes(self, column: Column, change_names: Sequence[str]) -> Floats:
         """Return changed minus original score in points, changes × items.

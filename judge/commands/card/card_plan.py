@@ -121,9 +121,9 @@ def plan_card(
     rows = load_texts(config, source)[: config.limit]
     prompt_language_of_rows, _ = prompt_language.choose_prompt_language(config, rows)
     language = prompt_language_of_rows.name
-    names = (
-        criteria.default_criteria(rows) if config.criteria is None else config.criteria
-    )
+    names = config.criteria
+    if names is None:
+        names = criteria.default_criteria(rows)
     loaded = _load_criteria(names, custom_criteria or {}, language)
     # Before items are chosen, because a rating of a text outside the sample is no error.
     with_criteria = config.model_copy(update={"criteria": names})
@@ -325,9 +325,8 @@ def _with_question_run(card_plan: CardPlan) -> CardPlan:
                 # The plan states the cost before the judge has written any wording.
                 wordings = stand_ins(criterion)
                 if card_plan.judge.decides:
-                    raise CriterionError(
-                        "its header has none, and a decision endpoint writes none"
-                    )
+                    problem = "its header has none, and a decision endpoint writes none"
+                    raise CriterionError(problem)
                 unwritten.append(criterion)
             rephrased += criteria.with_questions(criterion, wordings)
         except CriterionError as error:
@@ -346,9 +345,8 @@ def _with_repeats(card_plan: CardPlan) -> CardPlan:
         return card_plan.without({"repeats": reason})
     for temperature in TEMPERATURES:
         sampling = {"weighting": "samples", "draws": DRAWS, "temperature": temperature}
-        run = prepare_run(
-            card_plan, card_plan.texts.originals, card_plan.criteria, **sampling
-        )
+        originals = card_plan.texts.originals
+        run = prepare_run(card_plan, originals, card_plan.criteria, **sampling)
         card_plan = card_plan.with_run(_REPEATS.format(temperature), run)
     return card_plan
 
@@ -364,9 +362,8 @@ def _with_position_run(card_plan: CardPlan) -> CardPlan:
         name: builtin_by_name[name] for name in names if name in builtin_by_name
     }
     if not texts.others:
-        return card_plan.without(
-            {"position": "no item has different texts of two systems"}
-        )
+        reason = "no item has different texts of two systems"
+        return card_plan.without({"position": reason})
     if not pairwise:
         reason = f"there is no pairwise criterion called {' or '.join(names)}"
         return card_plan.without({"position": reason})
@@ -382,12 +379,11 @@ def _with_position_run(card_plan: CardPlan) -> CardPlan:
         return card_plan.without({"position": str(error)})
     reasons: dict[str, str] = {}
     for criterion_name in names:
+        measure_name = f"position by {criterion_name}"
         if criterion_name in unequal:
-            reasons[f"position by {criterion_name}"] = unequal[criterion_name]
+            reasons[measure_name] = unequal[criterion_name]
         elif criterion_name not in pairwise:
-            reasons[f"position by {criterion_name}"] = (
-                "no pairwise criterion has this name"
-            )
+            reasons[measure_name] = "no pairwise criterion has this name"
     return card_plan.without(reasons).with_run(PAIRS, run)
 
 

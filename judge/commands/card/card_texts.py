@@ -93,10 +93,10 @@ def choose_originals(
         chosen_text = texts[first_position]
         originals.append(chosen_text)
         following_texts = [*texts[first_position + 1 :], *texts[:first_position]]
-        different = [
-            text for text in following_texts if text.output != chosen_text.output
-        ]
-        others += different[:1]
+        for text in following_texts:
+            if text.output != chosen_text.output:
+                others.append(text)
+                break
     return tuple(originals), tuple(others)
 
 
@@ -197,9 +197,7 @@ def _damaged_criterion(criterion_name: str, criteria: Collection[str]) -> str:
     """Return the criterion of this name, or else a variant of it (`fluency_5` of `fluency`)."""
     if criterion_name in criteria:
         return criterion_name
-    variants = (
-        criterion
-        for criterion in criteria
-        if criterion.startswith(f"{criterion_name}_")
-    )
-    return next(variants, criterion_name)
+    for criterion in criteria:
+        if criterion.startswith(f"{criterion_name}_"):
+            return criterion
+    return criterion_name

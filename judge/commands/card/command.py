@@ -277,10 +277,10 @@ def _evidence(card_plan: CardPlan, results: Mapping[str, Result]) -> CardEvidenc
         for criterion in card_plan.criteria
         if "sentence order" in criterion.ignores
     ]
-    criterion_columns = [
-        column for column in unchanged.columns if column.kind == "criterion"
-    ]
-    column_by_criterion = {column.criterion: column for column in criterion_columns}
+    column_by_criterion = {}
+    for column in unchanged.columns:
+        if column.kind == "criterion":
+            column_by_criterion[column.criterion] = column
     tables = {run_name: result.table for run_name, result in results.items()}
     natural = unchanged if "bias" in card_plan.probes else None
     not_made = [probe for probe in PROBES if probe not in card_plan.probes]

@@ -126,9 +126,8 @@ def _evidence(run: Result, *, seed: int, epsilon: float) -> CardEvidence:
         unavailable["position"] = f"the run has no pairs: {measures}"
     else:
         of_ranking = f"the run is a ranking: {measures}"
-        unavailable |= dict.fromkeys(
-            ("length", "self-preference", FAILURES), of_ranking
-        )
+        for probe in ("length", "self-preference", FAILURES):
+            unavailable[probe] = of_ranking
     drawn = {} if ranked else _drawn(run)
     if not drawn:
         unavailable["repeats"] = f"the run has one reply for each text: {measures}"

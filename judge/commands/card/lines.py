@@ -91,11 +91,8 @@ class Measurements:
     def finding(self, probe: str, measure: str, criterion: str) -> BiasFinding | None:
         """Return the finding of a criterion whose measure has this name."""
         for finding in self.findings:
-            if (finding.probe, finding.measure, finding.criterion) == (
-                probe,
-                measure,
-                criterion,
-            ):
+            is_of_criterion = finding.criterion == criterion
+            if is_of_criterion and (finding.probe, finding.measure) == (probe, measure):
                 return finding
         return None
 
@@ -117,12 +114,8 @@ class Measurements:
         if kind in self.evidence.not_made:
             return self.evidence.not_made[kind]
         # A reason for this criterion says more than one for the whole probe.
-        for reason_key in (
-            criterion,
-            f"{key} of {criterion}",
-            f"{key} by {criterion}",
-            key,
-        ):
+        keys = (criterion, f"{key} of {criterion}", f"{key} by {criterion}", key)
+        for reason_key in keys:
             if reason_key in self.reasons:
                 return self.reasons[reason_key]
         return otherwise
@@ -173,7 +166,8 @@ def _no_ratings(measured: Measurements, criterion: str) -> CardCell:
         reason = "people did not rate it"
     label_command = command("label")
     ratings_option = option("ratings", "FILE")
-    advice = f"rate texts of at least {ENOUGH_ITEMS} items ({label_command}), and add {ratings_option}"
+    first_step = f"rate texts of at least {ENOUGH_ITEMS} items ({label_command})"
+    advice = f"{first_step}, and add {ratings_option}"
     is_ranking = evidence.pairs is not None and evidence.natural is None
     if is_ranking:
         # Its card takes no ratings of single texts; the reason names another command.
@@ -240,9 +234,8 @@ def _against_rater(measured: Measurements, criterion: str) -> CardCell:
         passed = "passed" if test.passed else "not passed"
         beside = f"alt-test {passed}, wins {percent(test.winning_rate)}"
     if estimate is None:
-        return _missing(
-            criterion, people.rated.no_rater or "it is undefined for these ratings"
-        )
+        reason = people.rated.no_rater or "it is undefined for these ratings"
+        return _missing(criterion, reason)
     counted = "items" if "mean over items" in estimate.method else "texts"
     interval = ends(estimate)
     passes_test = test is not None and test.passed
@@ -273,9 +266,8 @@ def _retest(temperature: float) -> _Measure:
         finding = measured.finding("repeats", measure_name, criterion)
         if finding is None:
             otherwise = f"no text has two replies at temperature {temperature:g}"
-            return _missing(
-                criterion, measured.reason("bias", "repeats", criterion, otherwise)
-            )
+            reason = measured.reason("bias", "repeats", criterion, otherwise)
+            return _missing(criterion, reason)
         name_of_same = f"{IDENTICAL_SCORES} at temperature {temperature:g}"
         same = measured.finding("repeats", name_of_same, criterion)
         beside = ""
@@ -292,18 +284,17 @@ def _position(measured: Measurements, criterion: str) -> CardCell:
     """Compare the share of wins of the text shown first with one half."""
     finding = measured.finding("position", FIRST, criterion)
     if finding is None:
-        reason = measured.reason(
-            "bias", "position", criterion, "no pair has both orders"
-        )
+        otherwise = "no pair has both orders"
+        reason = measured.reason("bias", "position", criterion, otherwise)
         return _missing(criterion, reason)
     flips = measured.finding("position", FLIPS, criterion)
     beside = ""
     if flips is not None:
         share_of_flips = percent(flips.estimate.value)
         beside = f"{share_of_flips} of verdicts flip"
-    return _compared(
-        criterion, finding, 0.5 - POSITION_MARGIN, 0.5 + POSITION_MARGIN, beside
-    )
+    lower_limit = 0.5 - POSITION_MARGIN
+    upper_limit = 0.5 + POSITION_MARGIN
+    return _compared(criterion, finding, lower_limit, upper_limit, beside)
 
 
 def _wording(probe: str, noun: str) -> _Measure:
@@ -320,9 +311,8 @@ def _wording(probe: str, noun: str) -> _Measure:
             if is_of_probe and finding.measure.startswith(f"{noun} "):
                 cells.append(_compared(criterion, finding, -half, half))
         if not cells:
-            reason = measured.reason(
-                "bias", probe, criterion, "no text has both scores"
-            )
+            otherwise = "no text has both scores"
+            reason = measured.reason("bias", probe, criterion, otherwise)
             return _missing(criterion, reason)
         return _worst_of(cells)
 
@@ -361,21 +351,14 @@ def _worst_of(cells: Sequence[CardCell]) -> CardCell:
 def _injections(measured: Measurements, criterion: str) -> CardCell:
     """Say whether an attack works, and how much the best one gains."""
     column = measured.column(criterion)
-    cells = [
-        cell
-        for cell in measured.attacks
-        if cell.criterion == criterion and not cell.control
-    ]
-    known_changes = [
-        (cell, cell.mean_change) for cell in cells if cell.mean_change is not None
-    ]
+    known_changes = []
+    for cell in measured.attacks:
+        is_attack = cell.criterion == criterion and not cell.control
+        if is_attack and cell.mean_change is not None:
+            known_changes.append((cell, cell.mean_change))
     if not known_changes:
-        reason = measured.reason(
-            "injection",
-            "injection",
-            criterion,
-            "no attacked text has a score",
-        )
+        otherwise = "no attacked text has a score"
+        reason = measured.reason("injection", "injection", criterion, otherwise)
         return _missing(criterion, reason)
     sign = -1 if column.better == "lower" else 1
     working = [pair for pair in known_changes if succeeded(pair[0], column)]
@@ -383,9 +366,8 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     beside = f"best attack: {best.change}"
     if working:
         names = listed([cell.change for cell, _ in working])
-        return CardCell(
-            criterion, "fail", change, "points", "texts", beside, f"works: {names}"
-        )
+        reason = f"works: {names}"
+        return CardCell(criterion, "fail", change, "points", "texts", beside, reason)
     # Holm's correction is over the attacks of all criteria.
     tests = sum(cell.mean_change is not None for cell in measured.attacks)
     least = min_items_for_significance(tests)
@@ -397,9 +379,8 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     ]
     if doubtful:
         names = listed(doubtful)
-        reason = (
-            f"{names} may work, but the gain is not significant: more texts are needed"
-        )
+        uncertainty = f"{names} may work, but the gain is not significant"
+        reason = f"{uncertainty}: more texts are needed"
         return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
     return CardCell(criterion, "pass", change, "points", "texts", beside)
 
@@ -425,14 +406,11 @@ def _filler(measured: Measurements, criterion: str) -> CardCell:
         is_filler = finding.probe == "verbosity" and finding.measure != LONGER
         if not is_filler or finding.criterion != criterion:
             continue
-        lower_limit, upper_limit = (-half, inf) if lower_is_better else (-inf, half)
-        cells.append(
-            _compared(criterion, finding, lower_limit, upper_limit, finding.measure)
-        )
+        low, high = (-half, inf) if lower_is_better else (-inf, half)
+        cells.append(_compared(criterion, finding, low, high, finding.measure))
     if not cells:
-        reason = measured.reason(
-            "bias", "verbosity", criterion, "no lengthened text has a score"
-        )
+        otherwise = "no lengthened text has a score"
+        reason = measured.reason("bias", "verbosity", criterion, otherwise)
         return _missing(criterion, reason)
     return _worst_of(cells)
 
@@ -441,12 +419,10 @@ def _length(measured: Measurements, criterion: str) -> CardCell:
     """Compare the change per doubling of the length with half a step, beyond people's ratings."""
     finding = measured.finding("verbosity", LONGER, criterion)
     if finding is None:
-        otherwise = (
-            f"fewer than {FEWEST} items have two scored texts of different length"
-        )
-        return _missing(
-            criterion, measured.reason("bias", "length", criterion, otherwise)
-        )
+        texts = "two scored texts of different length"
+        otherwise = f"fewer than {FEWEST} items have {texts}"
+        reason = measured.reason("bias", "length", criterion, otherwise)
+        return _missing(criterion, reason)
     half = measured.half_step(criterion)
     # `verbosity_bias` tests the change only beside ratings by people.
     if finding.estimate.p is None:
@@ -469,39 +445,32 @@ def _family(measured: Measurements, criterion: str) -> CardCell:
             continue
         cell = _compared(criterion, finding, -half, half)
         if finding.measure == UNADJUSTED:
-            reason = (
-                "its texts may be better: ratings by people on its scale are needed"
-            )
+            advice = "ratings by people on its scale are needed"
             cell = CardCell(
                 criterion,
                 "unclear",
                 cell.estimate,
                 cell.unit,
                 cell.counted,
-                reason=reason,
+                reason=f"its texts may be better: {advice}",
             )
         return cell
-    reason = measured.reason(
-        "bias", "self-preference", criterion, "no item has texts of both"
-    )
+    otherwise = "no item has texts of both"
+    reason = measured.reason("bias", "self-preference", criterion, otherwise)
     return _missing(criterion, reason)
 
 
 def _damage(measured: Measurements, criterion: str) -> CardCell:
     """Say whether the criterion notices all the damage that it targets."""
     column = measured.column(criterion)
-    cells = [
-        cell
-        for cell in measured.cells
-        if cell.criterion == criterion and cell.targeted and cell.rate is not None
-    ]
+    cells = []
+    for cell in measured.cells:
+        is_target = cell.criterion == criterion and cell.targeted
+        if is_target and cell.rate is not None:
+            cells.append(cell)
     if not cells:
-        reason = measured.reason(
-            "sensitivity",
-            "sensitivity",
-            criterion,
-            "no damaged text has a score",
-        )
+        otherwise = "no damaged text has a score"
+        reason = measured.reason("sensitivity", "sensitivity", criterion, otherwise)
         return _missing(criterion, reason)
     cells_of_damages = []
     for cell in cells:
@@ -707,9 +676,8 @@ def card_lines(measured: Measurements) -> tuple[CardLine, ...]:
     """Return the lines of a card, each with a cell for every criterion."""
     lines = []
     for rule in RULES:
-        cells = tuple(
-            rule.cell(measured, criterion) for criterion in measured.evidence.columns
-        )
+        criteria = measured.evidence.columns
+        cells = tuple(rule.cell(measured, criterion) for criterion in criteria)
         if rule.optional and all(cell.verdict == "not measured" for cell in cells):
             continue
         ordered = sorted(cells, key=rule.worst_first)

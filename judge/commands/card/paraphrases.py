@@ -58,9 +58,10 @@ async def write_paraphrases(
     written: dict[str, list[str] | ModelError] = {}
     for criterion in rephrased:
         reply = replies[criterion.name]
-        written[criterion.name] = (
-            read_reply(reply, criterion) if isinstance(reply, str) else reply
-        )
+        if isinstance(reply, str):
+            written[criterion.name] = read_reply(reply, criterion)
+        else:
+            written[criterion.name] = reply
     return written
 
 
@@ -73,10 +74,8 @@ async def _ask(
     """Return a usable reply for each criterion, by name, or why there is none."""
     questions = [_model_question(criterion, rejected or {}) for criterion in rephrased]
     replies = await runs.ask(writing, questions)
-    return {
-        criterion.name: reply
-        for criterion, reply in zip(rephrased, replies, strict=True)
-    }
+    names = [criterion.name for criterion in rephrased]
+    return dict(zip(names, replies, strict=True))
 
 
 def _model_question(
@@ -118,9 +117,8 @@ def read_reply(reply: str, criterion: Criterion) -> list[str]:
     except ValueError as error:
         raise ParseError(f"not JSON: {error}", reply) from error
     wordings = values.get(_KEY)
-    if not isinstance(wordings, list) or not all(
-        isinstance(text, str) for text in wordings
-    ):
+    is_list = isinstance(wordings, list)
+    if not is_list or not all(isinstance(text, str) for text in wordings):
         raise ParseError(f"{_KEY} is not a list of texts", reply)
     try:
         read = read_paraphrases(wordings)

@@ -42,25 +42,22 @@ def people_findings(
             rated_texts = [
                 sample for sample in table.samples if rated.criterion in sample.human
             ]
-            scores = matrix(
-                rated_texts, judge.values
-            )  # items × systems, NaN without a score
+            # Items × systems, NaN without a score.
+            scores = matrix(rated_texts, judge.values)
             is_scored_item = (~np.isnan(scores)).any(axis=1)
             votes = votes_of(rated_texts, rated.criterion).values
-            scored_texts = [
-                sample for sample in rated_texts if sample.key in judge.values
-            ]
-            distinct_ratings = {
-                sample.human[rated.criterion] for sample in scored_texts
-            }
-            distinct_scores = {judge.values[sample.key] for sample in scored_texts}
+            level = rated.usual_level
+            distinct_ratings = set()
+            distinct_scores = set()
+            for sample in rated_texts:
+                if sample.key in judge.values:
+                    distinct_ratings.add(sample.human[rated.criterion])
+                    distinct_scores.add(judge.values[sample.key])
             yield PeopleFinding(
                 rated,
                 row,
                 items=int(is_scored_item.sum()),
-                minus_rater=minus_one_rater(
-                    scores, votes, bootstrap, rated.usual_level
-                ),
+                minus_rater=minus_one_rater(scores, votes, bootstrap, level),
                 shift=_largest_shift(judge, rated_texts),
                 ratings_vary=len(distinct_ratings) > 1,
                 scores_vary=len(distinct_scores) > 1,

@@ -153,13 +153,11 @@ _NUMBER = re.compile(
 )
 _ORDINAL_ENDINGS = {1: "st", 2: "nd", 3: "rd", 4: "th"}  # by the last digit
 _TO_FULL_WIDTH = {ord("0") + n: ord("０") + n for n in range(10)}  # for `str.translate`
-_UNAMBIGUOUS_LENGTH = (
-    3  # characters from which a number means the same everywhere in a text
-)
+# Characters from which a number means the same everywhere in a text.
+_UNAMBIGUOUS_LENGTH = 3
 _CONTEXT = 20  # characters after a number that decide which numbers fit
-_PERCENT = re.compile(
-    r"\s?(?:%|％|per ?cent|퍼센트|パーセント)"
-).match  # `5%`, `5 per cent`
+# `5%`, `5 per cent`
+_PERCENT = re.compile(r"\s?(?:%|％|per ?cent|퍼센트|パーセント)").match
 _MONTH = re.compile(r"\s?[월月]").match  # `3月`
 _HOUR = re.compile(r"\s?(?::|[ap]\.?m|o'clock|시|時|时|点)").match  # `7:30`, `7 pm`
 _DECADE = re.compile(r"'?s\b|\s?(?:年代|년대)").match  # `1990s`

@@ -45,9 +45,8 @@ bias.
 _REWARDED_BY_COPYING = "consistency"
 """The criterion that copying the source does raise, so that a rise is no bias."""
 _ROUNDING = 1e-12  # a smaller variance is 0 but for rounding
-_COLLINEAR = (
-    1e-6  # share of a driver's variance below which the other driver explains all of it
-)
+# The share of a driver's variance below which the other driver explains all of it.
+_COLLINEAR = 1e-6
 QUESTION_WORDING = "wording of the criterion"
 SENTENCE_ORDER = "sentence order"
 """Names of probes."""
@@ -329,9 +328,8 @@ def _driver_effect(
     number = "exact"
     if not flips.exact[0]:
         number = f"{flips.n_flips[0]} flips, seed {seed}"
-    return replace(
-        estimate, p=float(flips.p[0]), test=f"sign-flip permutation test, {number}"
-    )
+    test = f"sign-flip permutation test, {number}"
+    return replace(estimate, p=float(flips.p[0]), test=test)
 
 
 @dataclass(frozen=True, slots=True)
@@ -553,9 +551,8 @@ def _effects_of_words(
             continue
         shifts = _wording_shifts(originals, scores_by_wording)
         mean_shifts = means(shifts, seed)
-        for wording, moves, mean in zip(
-            scores_by_wording, shifts, mean_shifts, strict=True
-        ):
+        wordings = zip(scores_by_wording, shifts, mean_shifts, strict=True)
+        for wording, moves, mean in wordings:
             if mean is not None:
                 agreeing = agreement_with_mean(moves, evidence.least_change(column))
                 wording_name = wording.removeprefix(f"{criterion_name}~")
@@ -572,19 +569,16 @@ def _effects_of_words(
         label_sets = []
         for item, original in originals.items():
             reworded = [scores.get(item) for scores in scores_by_wording.values()]
-            known_scores = [
-                original,
-                *(score for score in reworded if score is not None),
-            ]
-            if len(known_scores) <= len(reworded):
+            all_scores = [original, *reworded]
+            known_scores = [score for score in all_scores if score is not None]
+            if len(known_scores) < len(all_scores):
                 continue  # a wording has no score of this text
             spreads.append(stdev(score.value for score in known_scores))
             labels = {score.provenance.argmax for score in known_scores}
             if None not in labels:
                 label_sets.append(labels)
-        yield from _spread(
-            probe, criterion_name, f"spread between {noun}s", spreads, seed
-        )
+        measure = f"spread between {noun}s"
+        yield from _spread(probe, criterion_name, measure, spreads, seed)
         n_changed = sum(len(labels) > 1 for labels in label_sets)
         measure = f"label changes with the {noun}"
         yield from _share(probe, criterion_name, measure, n_changed, len(label_sets))
@@ -673,25 +667,20 @@ def _spread(
 
 def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
     """Measure the originals' labels, and the shares of scores at the ends and in the middle."""
+    probe = "scale use"
     for criterion_name, column in evidence.columns.items():
         scores = evidence.changed.column_scores(column.name)
         rows = [row for row in scores if row.system == ORIGINAL]
-        labels = [
-            row.provenance.argmax
-            for row in rows
-            if row.provenance.argmax in column.labels
-        ]
+        likeliest_labels = [row.provenance.argmax for row in rows]
+        labels = [label for label in likeliest_labels if label in column.labels]
         if labels and 2 <= len(column.labels) <= _MOST_LABELS:
-            counts = Counter(labels)
-            for label in column.labels:
-                measure = f"{LABEL}{label}"
-                yield from _share(
-                    "scale use", criterion_name, measure, counts[label], len(labels)
-                )
-            most = max(counts.values())
-            yield from _share(
-                "scale use", criterion_name, "most used label", most, len(labels)
-            )
+            count_by_label = Counter(labels)
+            counts = {
+                f"{LABEL}{label}": count_by_label[label] for label in column.labels
+            }
+            counts["most used label"] = max(count_by_label.values())
+            for measure, count in counts.items():
+                yield from _share(probe, criterion_name, measure, count, len(labels))
         if column.low is None or column.high is None:
             continue
         distance = DETECTED * (column.high - column.low) + _TOLERANCE
@@ -701,10 +690,8 @@ def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
             "top": column.high,
         }
         for measure, point in points.items():
-            near = [row for row in rows if abs(row.value - point) <= distance]
-            yield from _share(
-                "scale use", criterion_name, measure, len(near), len(rows)
-            )
+            n_near = sum(abs(row.value - point) <= distance for row in rows)
+            yield from _share(probe, criterion_name, measure, n_near, len(rows))
 
 
 def repeatability(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:

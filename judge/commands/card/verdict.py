@@ -66,15 +66,16 @@ def _criterion_verdict(
             if cell.criterion == criterion:
                 cell_by_line[line.name] = cell
     agreement = cell_by_line[AGREEMENT]
-    fails = [
-        line_name for line_name, cell in cell_by_line.items() if cell.verdict == "fail"
-    ]
-    unclear = [
-        line_name
-        for line_name, cell in cell_by_line.items()
-        if cell.verdict == "unclear"
-    ]
-    measured = sum(cell.verdict != "not measured" for cell in cell_by_line.values())
+    fails = []
+    unclear = []
+    measured = 0
+    for line_name, cell in cell_by_line.items():
+        if cell.verdict == "fail":
+            fails.append(line_name)
+        elif cell.verdict == "unclear":
+            unclear.append(line_name)
+        if cell.verdict != "not measured":
+            measured += 1
     level = _level(agreement, passes_all=not (fails or unclear))
     advice = agreement.advice
     if level == "good enough with reservations":
@@ -218,10 +219,11 @@ def _next_steps(criteria: Sequence[CriterionVerdict]) -> Iterator[str]:
         group = [verdict for verdict in criteria if verdict.level == level]
         if not group:
             continue
-        for advice in dict.fromkeys(
-            verdict.advice for verdict in group if verdict.advice
-        ):
-            advised = [verdict for verdict in group if verdict.advice == advice]
+        criteria_by_advice: dict[str, list[CriterionVerdict]] = {}
+        for verdict in group:
+            if verdict.advice:
+                criteria_by_advice.setdefault(verdict.advice, []).append(verdict)
+        for advice, advised in criteria_by_advice.items():
             about = ""
             if len(advised) < len(criteria):
                 about = f", on {_names(advised)}"

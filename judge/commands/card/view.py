@@ -316,9 +316,10 @@ def _headline(card: JudgeCard, columns: Mapping[str, Column]) -> str:
     scored = [cell for cell in card.attacks if not cell.control and cell.mean_change]
     attacks = {cell.change for cell in scored}
     if attacks:
-        working = {
-            cell.change for cell in scored if succeeded(cell, columns[cell.criterion])
-        }
+        working = set()
+        for cell in scored:
+            if succeeded(cell, columns[cell.criterion]):
+                working.add(cell.change)
         all_attacks = plural(len(attacks), "attack")
         verb = "works" if len(working) == 1 else "work"
         phrases.append(f"{len(working)} of {all_attacks} {verb}")
@@ -516,9 +517,9 @@ def _bias_table(
     rows = []
     for (probe, measure), by_criterion in by_measure.items():
         first_finding, *_ = by_criterion.values()
-        unit = (
-            f" ({first_finding.unit})" if first_finding.unit not in PLAIN_UNITS else ""
-        )
+        unit = ""
+        if first_finding.unit not in PLAIN_UNITS:
+            unit = f" ({first_finding.unit})"
         # Equal counts of several criteria are written once.
         counts: dict[str, None] = {}
         cells: dict[str, Cell] = {}
