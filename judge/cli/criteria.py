@@ -180,9 +180,8 @@ def criteria_new(
         with path.open("x", encoding="utf-8") as file:
             file.write(_NEW_FILE.format(question=yaml_question))
     except FileExistsError:
-        raise ConfigError(
-            f"{path}: already exists; name another criterion, or edit that file"
-        ) from None
+        advice = "name another criterion, or edit that file"
+        raise ConfigError(f"{path}: already exists; {advice}") from None
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}") from error
     advice = "" if question else "Write the question into it. "

@@ -72,25 +72,22 @@ def init_command(
     # One of three tasks: a skill, a suite or a project. `options` are for a suite.
     if skill is not None:
         if folder is not None or suite is not None or output is not None or options:
-            raise ConfigError(
-                f"--skill {skill}: writes the skill alone; leave out the other arguments"
-            )
+            advice = "leave out the other arguments"
+            raise ConfigError(f"--skill {skill}: writes the skill alone; {advice}")
         _write_skill(skill)
         return
     if suite is not None:
         if folder is not None:
-            raise ConfigError(
-                f"{folder}: --suite writes a file, not a project; name it with --output FILE"
-            )
+            problem = "--suite writes a file, not a project"
+            raise ConfigError(f"{folder}: {problem}; name it with --output FILE")
         _init_suite(suite, output, options)
         return
     suite_options = list(options)
     if output is not None:
         suite_options.append("output")
     if suite_options:
-        raise ConfigError(
-            f"--{suite_options[0]}: is for --suite DATA; leave it out to start a project"
-        )
+        advice = "leave it out to start a project"
+        raise ConfigError(f"--{suite_options[0]}: is for --suite DATA; {advice}")
     _start_project(folder or Path())
 
 

@@ -693,9 +693,8 @@ def _read_run_options(typed_values: Mapping[str, Any]) -> dict[str, Any]:
         if option_name not in typed_values:
             continue
         if shorthand.name in options:
-            raise ConfigError(
-                f"{shorthand.flag} and --{shorthand.name} contradict each other; leave out one"
-            )
+            flags = f"{shorthand.flag} and --{shorthand.name}"
+            raise ConfigError(f"{flags} contradict each other; leave out one")
         options[shorthand.name] = shorthand.value
     return options
 
@@ -705,9 +704,8 @@ def _as_json(ctx: click.Context) -> str:
     format = ctx.params["format"]
     was_given = ctx.get_parameter_source("format") is ParameterSource.COMMANDLINE
     if was_given and format not in ("console", "json"):
-        raise ConfigError(
-            f"--json is short for --format json, and --format {format} was given; leave out one"
-        )
+        problem = f"--json is short for --format json, and --format {format} was given"
+        raise ConfigError(f"{problem}; leave out one")
     return "json"
 
 

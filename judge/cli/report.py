@@ -113,29 +113,23 @@ def report_command(
     # The output of charts may be a folder that exists.
     if not draws_charts:
         check_outputs({"--output": output}, input_files_of_runs(run), format)
-    parts = {"--item": item, "--worst": worst, "--claims": claims or None, "--by": by}
-    of_whole_run = {
-        "--figure": figure,
-        "--table": table,
-        "--columns": columns,
-        "--wide": wide,
-        f"--format {format}": draws_charts,
-    }
-    _refuse_unused(parts, of_whole_run)
-    takes_system = item is not None or worst is not None or claims
-    _check_modifiers(
-        format=format,
+    _check_options(
+        item=item,
         system=system,
-        takes_system=takes_system,
+        worst=worst,
+        claims=claims,
+        by=by,
+        format=format,
         failures_as=failures_as,
+        figure=figure,
+        table=table,
+        columns=columns,
         wide=wide,
     )
-
     where = load_config(options=options).where
     result = _selected(result, where, failures_as)
     # An export has the selected rows only, like the report.
-    exports = check_exports(export)
-    write_exports(result, exports)
+    write_exports(result, check_exports(export))
 
     part_of_run = _part_of(
         result, item=item, worst=worst, claims=claims, system=system, by=by
@@ -183,20 +177,33 @@ def _selected(
     return result
 
 
-def _check_modifiers(
+def _check_options(
     *,
-    format: str,
+    item: str | None,
     system: str | None,
-    takes_system: bool,
+    worst: int | None,
+    claims: bool,
+    by: str | None,
+    format: str,
     failures_as: str | None,
+    figure: str | None,
+    table: str | None,
+    columns: tuple[str, ...],
     wide: bool,
 ) -> None:
-    """Raise ConfigError for an option without the one that it modifies, or for an unknown value.
-
-    `takes_system` says whether the report is about one item, the worst texts or claims.
-    """
+    """Raise ConfigError for options that exclude or need each other, or for an unknown value."""
     from judge.results.failures import WORST
 
+    parts = {"--item": item, "--worst": worst, "--claims": claims or None, "--by": by}
+    of_whole_run = {
+        "--figure": figure,
+        "--table": table,
+        "--columns": columns,
+        "--wide": wide,
+        f"--format {format}": format in _CHART_FORMATS,
+    }
+    _refuse_unused(parts, of_whole_run)
+    takes_system = item is not None or worst is not None or claims
     if system is not None and not takes_system:
         raise ConfigError("--system: is for --item ID, --worst N or --claims")
     if failures_as not in (None, WORST):
@@ -229,7 +236,7 @@ def _part_of(
     system: str | None,
     by: str | None,
 ) -> Any:
-    """Return the item, the worst texts, the claims or the slices to show; None for the whole run."""
+    """Return the item, worst texts, claims or slices to show; None for the whole run."""
     from judge.commands.slices.command import slices
     from judge.core.plugins import require_known
     from judge.results.claim_list import claim_list
@@ -252,9 +259,8 @@ def _check_whole_run(run: Path, *, where: bool, failures_as: str | None) -> None
     """Raise ConfigError if a report of changed or selected rows would replace the run's own."""
     if where or failures_as:
         flag = "--where" if where else "--failures-as"
-        raise ConfigError(
-            f"{flag}: {run} holds the report of the whole run; name another file with --output"
-        )
+        problem = f"{run} holds the report of the whole run"
+        raise ConfigError(f"{flag}: {problem}; name another file with --output")
 
 
 def _draw_figure(result: Result, name: str, output: Path | None) -> None:

@@ -165,9 +165,8 @@ def _generate_only(data: Path, options: Mapping[str, Any], *, quiet: bool) -> No
     config = config.model_copy(update={"out": None})
     out = Path(options.get("out") or FILE)
     if out.is_dir():
-        raise ConfigError(
-            f"--out {out}: is a folder; --generate-only writes a file, such as {out / FILE}"
-        )
+        rule = f"--generate-only writes a file, such as {out / FILE}"
+        raise ConfigError(f"--out {out}: is a folder; {rule}")
     if not isinstance(config.systems, dict):
         raise ConfigError(
             f"{data}: systems has no prompts; write systems: "
@@ -254,9 +253,8 @@ def plan_command(
         return
     for option_name, value in (("detect", detect), ("pair", pair)):
         if value is not None:
-            raise ConfigError(
-                f"--{option_name} {value}: is for a finished run; name its folder instead of {data}"
-            )
+            rule = f"is for a finished run; name its folder instead of {data}"
+            raise ConfigError(f"--{option_name} {value}: {rule}")
     if card:
         _check_options_of_card(rank=rank)
     elif probes is not None:
@@ -382,9 +380,8 @@ def refuse_options(folder: Path, *, besides: Sequence[str]) -> None:
     """Raise ConfigError if an option other than `besides` was given for a run that is finished."""
     typed = typed_options(besides=("format", "json", *besides))
     if typed:
-        raise ConfigError(
-            f"{typed[0]}: the run in {folder} is finished; name its data to run again"
-        )
+        problem = f"the run in {folder} is finished"
+        raise ConfigError(f"{typed[0]}: {problem}; name its data to run again")
 
 
 def typed_options(*, besides: Sequence[str]) -> list[str]:

@@ -68,9 +68,8 @@ def check_outputs(
             problem = f"{first_flag} is the same file"
             raise ConfigError(f"{flag} {path}: {problem}; name another one")
         if path.exists() and not _looks_like_report(path, format):
-            raise ConfigError(
-                f"{flag} {path}: already exists and does not look like a report; name another file"
-            )
+            problem = "already exists and does not look like a report"
+            raise ConfigError(f"{flag} {path}: {problem}; name another file")
         _check_writable(flag, path)
 
 
@@ -317,7 +316,7 @@ def print_message(message: str) -> None:
 
 
 def print_entry(label: str, text: str) -> None:
-    """Print an entry of a list: its label, and beside it the text in lines that fit the terminal."""
+    """Print an entry of a list: its label, and beside it the text in lines that fit."""
     from rich.cells import cell_len
 
     from judge.core.line_breaks import wrapped

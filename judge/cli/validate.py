@@ -236,7 +236,6 @@ def _check_others(data: Path, others: tuple[Path, ...], *, card: bool) -> None:
         raise ConfigError(f"{others[0]}: --card is about one judge; {advice}")
     for run_folder in others:
         if not run_folder.is_dir():
-            raise ConfigError(
-                f"{run_folder}: no such folder; name the folder of a run to compare with {data}"
-            )
+            advice = f"name the folder of a run to compare with {data}"
+            raise ConfigError(f"{run_folder}: no such folder; {advice}")
         check_run(run_folder)

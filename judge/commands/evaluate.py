@@ -165,11 +165,8 @@ def to_config(
     models: list[Any] = []
     if model is not None:
         models = list(model) if isinstance(model, list | tuple) else [model]
-    if (
-        models
-        and all(map(_is_function, models))
-        and settings.get("temperature") is None
-    ):
+    has_only_functions = bool(models) and all(map(_is_function, models))
+    if has_only_functions and settings.get("temperature") is None:
         # A function gives the same reply again: one draw is enough.
         settings["temperature"] = 0
     # A configuration holds names and mappings only; `_all_judges` adds the Python objects.
@@ -203,10 +200,11 @@ def _criterion_names(
     """
     if isinstance(chosen, str):
         return criteria.validate_name(chosen)
-    single = isinstance(chosen, Path | Criterion | Mapping) or not isinstance(
-        chosen, Iterable
-    )
-    entries: Any = [chosen] if single else chosen
+    is_entry = isinstance(chosen, Path | Criterion | Mapping)
+    if is_entry or not isinstance(chosen, Iterable):
+        entries: Any = [chosen]
+    else:
+        entries = chosen
     names: list[Any] = []
     for entry in entries:
         if isinstance(entry, Criterion):
@@ -267,9 +265,8 @@ def reject_unsupported(
         else:
             is_set = options.get(option_name) is not None
         if is_set:
-            raise ConfigError(
-                f"{option_name}: {caller} has no such option; judge run has"
-            )
+            problem = f"{caller} has no such option"
+            raise ConfigError(f"{option_name}: {problem}; judge run has")
 
 
 def is_named(model: object) -> bool:
@@ -278,8 +275,6 @@ def is_named(model: object) -> bool:
 
 
 def _is_function(model: object) -> bool:
-    return (
-        callable(model)
-        and not isinstance(model, type)
-        and not hasattr(model, "complete")
-    )
+    if isinstance(model, type) or hasattr(model, "complete"):
+        return False
+    return callable(model)

@@ -37,9 +37,8 @@ def generate(
     """
     for option_name, value in options.items():
         if option_name not in ("systems", *OPTIONS) and value is not None:
-            raise ConfigError(
-                f"{option_name}: judge.generate judges nothing; leave it out"
-            )
+            problem = "judge.generate judges nothing"
+            raise ConfigError(f"{option_name}: {problem}; leave it out")
     config, _, _ = to_config(RunConfig, data, None, None, options)
     if not isinstance(config.systems, dict) or not config.systems:
         raise ConfigError(

@@ -81,9 +81,8 @@ def load_result(folder: str | Path) -> Result:
     inside = sorted(path.parent for path in folder.glob("*/run.json"))
     if inside and not (folder / "run.json").exists():
         runs = first_names(map(str, inside), _MAX_FOLDERS)
-        raise StorageError(
-            f"{folder}: a folder of runs, not a run; name one of them: {runs}"
-        )
+        problem = "a folder of runs, not a run"
+        raise StorageError(f"{folder}: {problem}; name one of them: {runs}")
     try:
         return load(folder)
     except StorageError:
@@ -116,9 +115,8 @@ def render(
     Raises JudgeError.
     """
     first_text = _to_sample(sample, map)
-    prompt_language = language or text.detect_language(
-        [first_text.output, first_text.source or ""]
-    )
+    own_texts = [first_text.output, first_text.source or ""]
+    prompt_language = language or text.detect_language(own_texts)
     if isinstance(criterion, Criterion):
         finalized = criteria.finalize(criterion, pairwise=opponent is not None)
         loaded = criteria.in_language(finalized, prompt_language)
@@ -126,9 +124,8 @@ def render(
         pairwise = None if opponent is None else True
         loaded = criteria.load(criterion, language=prompt_language, pairwise=pairwise)
     if loaded.pairwise and opponent is None:
-        raise ConfigError(
-            f"{loaded.name} compares two texts: give the other one as opponent"
-        )
+        advice = "give the other one as opponent"
+        raise ConfigError(f"{loaded.name} compares two texts: {advice}")
     if opponent is not None and not loaded.pairwise:
         raise ConfigError(f"{loaded.name} judges one text: leave out the opponent")
     texts = [first_text]
@@ -172,9 +169,8 @@ def draft_steps(
             f"{path}: steps can be written only into your own file; make a copy: judge criteria "
             f"show {path} > {path}.jinja"
         )
-    criterion = criteria.load(
-        str(path), language=config.language or "en", pairwise=None
-    )
+    language = config.language or "en"
+    criterion = criteria.load(str(path), language=language, pairwise=None)
     replaceable = ("steps",) if overwrite else ()
     # If the file cannot take steps, this raises before the request is paid for.
     criteria.with_lists(path, {"steps": ["First.", "Second."]}, replaceable)
@@ -210,6 +206,5 @@ async def _request_steps(
     try:
         return criteria.read_steps(parse.reply_text(choice))
     except ParseError as error:
-        raise ParseError(
-            f"{error}; the reply was:\n{choice.text}", choice.text
-        ) from error
+        message = f"{error}; the reply was:\n{choice.text}"
+        raise ParseError(message, choice.text) from error

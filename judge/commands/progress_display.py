@@ -42,9 +42,8 @@ async def displayed(watch: Watch) -> AsyncIterator[Progress]:
     Raises ConfigError for an unsuitable `watch`.
     """
     if not (isinstance(watch, Progress | bool) or watch is None or callable(watch)):
-        raise ConfigError(
-            "progress is True, a Progress, or a function that is called with one"
-        )
+        choices = "True, a Progress, or a function that is called with one"
+        raise ConfigError(f"progress is {choices}")
     progress = watch if isinstance(watch, Progress) else Progress()
     async with _shown(watch, progress):
         with _stopped_by_errors(progress):
@@ -110,10 +109,8 @@ def _cell() -> Callable[[Progress], object]:
             # Without a value, the bar would move for ever.
             value = ' value="0"'
         line = _line(counts, {}, start_time)
-        return {
-            "text/plain": line,
-            "text/html": f"<progress{value}></progress> {escape(line)}",
-        }
+        bar = f"<progress{value}></progress>"
+        return {"text/plain": line, "text/html": f"{bar} {escape(line)}"}
 
     first_picture = picture(Progress())
     handle = display(first_picture, raw=True, display_id=True)  # type: ignore[no-untyped-call]

@@ -45,9 +45,9 @@ def python_type(schema: Mapping[str, Any]) -> str:
         # An object with free keys has its values' schema here; `true` allows any value.
         items = schema.get("items") or schema.get("additionalProperties")
         inner = python_type(items) if isinstance(items, Mapping) else "Any"
-        return (
-            f"Sequence[{inner}]" if json_type == "array" else f"Mapping[str, {inner}]"
-        )
+        if json_type == "array":
+            return f"Sequence[{inner}]"
+        return f"Mapping[str, {inner}]"
     if schema.get("format") == "path":
         return "str | Path"
     return _TYPES.get(str(json_type), "Any")

@@ -184,9 +184,8 @@ def run_suite_once(
             unfinished_file = shared_file.with_suffix(".new")
             unfinished_file.write_text(outcome_json, encoding="utf-8")
             unfinished_file.replace(shared_file)
-        return _OUTCOME.validate_python(
-            json.loads(shared_file.read_text(encoding="utf-8"))
-        )
+        shared_outcome = json.loads(shared_file.read_text(encoding="utf-8"))
+        return _OUTCOME.validate_python(shared_outcome)
 
 
 def _run_suite(
@@ -455,9 +454,8 @@ class JudgeFixture:
         __tracebackhide__ = True
         is_number = isinstance(margin, int | float) and not isinstance(margin, bool)
         if not is_number or not 0 <= margin < inf:
-            raise ConfigError(
-                f"margin is a number of points, 0 or more, not {margin!r}"
-            )
+            rule = "margin is a number of points, 0 or more"
+            raise ConfigError(f"{rule}, not {margin!r}")
         shared = {**columns, "source": source, "references": references}
 
         def compare_texts() -> Preference:

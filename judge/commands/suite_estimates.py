@@ -61,12 +61,8 @@ def uncached_price(runs: Iterable[PreparedRun]) -> tuple[float | None, str]:
         except ConfigError as error:
             return None, str(error)
         if estimate.price is None:
-            reasons = [
-                judge.money.why
-                for judge in estimate.judges
-                if judge.money.price is None
-            ]
-            return None, reasons[0]
+            unpriced = [judge for judge in estimate.judges if judge.money.price is None]
+            return None, unpriced[0].money.why
         total += estimate.price
     return total, ""
 
@@ -102,8 +98,7 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
     if base_url is None and provider.servers:
         if len(provider.servers) > 1:
             servers = " and ".join(provider.servers)
-            raise ConfigError(
-                f"{model} was recorded at {servers}, whose prices may differ"
-            )
+            recorded = f"{model} was recorded at {servers}"
+            raise ConfigError(f"{recorded}, whose prices may differ")
         base_url = provider.servers[0]
     return open_judge(config, Judge(name=judge_name, base_url=base_url), sends=False)

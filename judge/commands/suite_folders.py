@@ -33,16 +33,15 @@ def run_folder(out: Path, suite_name: str, *, is_alone: bool) -> Path:
     suite that has a run in `out`/NAME keeps it there, because baselines are read from there first.
     """
     folder_of_suite = out / suite_name
-    has_run = (folder_of_suite / RUN).exists() or (
-        folder_of_suite / PAIRS / RUN
-    ).exists()
+    files_of_runs = (folder_of_suite / RUN, folder_of_suite / PAIRS / RUN)
+    has_run = any(path.exists() for path in files_of_runs)
     if is_alone and not has_run:
         return out
     return folder_of_suite
 
 
 def last_run(folder: Path | None) -> Result | None:
-    """Return the finished run of single texts in a folder, None if there is none to compare with."""
+    """Return the finished run of single texts in a folder, None if it has none to compare with."""
     if folder is None or not (folder / RUN).exists():
         return None
     try:

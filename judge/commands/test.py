@@ -317,7 +317,8 @@ def _equal_names(suites: Sequence[Suite]) -> Iterator[ConfigError]:
         if count > 1:
             same_name = [suite for suite in suites if suite.name == suite_name]
             files = ", ".join(str(suite.path) for suite in same_name)
-            problem = f"{plural(count, 'suite')} have the name {suite_name} and would share a folder"
+            suites_of_name = f"{plural(count, 'suite')} have the name {suite_name}"
+            problem = f"{suites_of_name} and would share a folder"
             yield ConfigError(f"{problem}: {files}; rename one")
 
 
@@ -740,15 +741,12 @@ def _keep_baseline(
             return True
         return verdict.subject == "case" and verdict.name in drift_cases
 
-    n_others = sum(
-        not verdict.met and not is_about_drift(verdict) for verdict in verdicts
-    )
+    unmet = [verdict for verdict in verdicts if not verdict.met]
+    n_others = sum(not is_about_drift(verdict) for verdict in unmet)
     if n_others:
         failures = plural(n_others, "failure")
-        return (
-            verdicts,
-            f"Baseline not updated ({folder}): {failures} besides changes from it.",
-        )
+        reason = f"{failures} besides changes from it"
+        return verdicts, f"Baseline not updated ({folder}): {reason}."
     scored.save(folder, pages=False, overwrite=True)
     accepted_verdicts = []
     for verdict in verdicts:

@@ -25,7 +25,7 @@ from judge.report.views.agreement_finding import (
 from judge.stats.coefficients import Level
 
 SLIGHT = 0.2
-"""Agreement beyond chance up to here is slight (Landis and Koch 1977), too little to trust a judge."""
+"""Agreement beyond chance up to here is slight (Landis and Koch 1977): too little for a judge."""
 ENOUGH_ITEMS = 30
 """Items from which agreement not significantly above chance fails: they detect a kappa of 0.4."""
 

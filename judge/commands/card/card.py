@@ -32,7 +32,7 @@ TESTABLE = 12
 One of a hundred tests can then be significant after Holm's correction.
 """
 DETECTED = 1 / 8
-"""The share of the scale by which a score must fall to count; after an attack, by which it must rise.
+"""The share of the scale by which a score must fall to count, or rise after an attack.
 
 It is half a step of a 1–5 scale.
 """
@@ -181,8 +181,8 @@ class BiasFinding:
 
     - `unit`: `points` (of the scale), `share` (0–1), `points per doubling` (of the length), `r` or
       `sd` (in points). `counted` is the unit of `estimate.n`.
-    - `significant`: whether p is below .05 after Holm's correction over all findings; None without a
-      test. `apply_holm` sets it, and `sentence`.
+    - `significant`: whether p is below .05 after Holm's correction over all findings; None without
+      a test. `apply_holm` sets it, and `sentence`.
     - `same_direction`: the share of items that move in the direction of the mean by DETECTED of the
       scale or more.
     - `harmful`: whether the direction is the wrong one.

@@ -339,7 +339,7 @@ def _with_question_run(card_plan: CardPlan) -> CardPlan:
 
 
 def _with_repeats(card_plan: CardPlan) -> CardPlan:
-    """Add a run at each temperature that judges the texts again, or the reason why there is none."""
+    """Add a run at each temperature that judges the texts again, or the reason for none."""
     if card_plan.judge.decides:
         reason = "a decision endpoint returns probabilities and samples no replies"
         return card_plan.without({"repeats": reason})

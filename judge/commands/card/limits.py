@@ -71,7 +71,7 @@ def needed(
 
 
 def _limits_beside(value: float, limits: Sequence[float]) -> list[float]:
-    """Return the nearest limit below the value and the nearest above it, as far as there are any."""
+    """Return the nearest limits below and above the value, as far as there are any."""
     beside = []
     below = [limit for limit in limits if limit < value]
     if below:

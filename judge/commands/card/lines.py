@@ -69,8 +69,10 @@ Norman, Rivera and Hughes (2026) calls a position bias above 0.10 severe; its me
 RATER_MARGIN = 0.1
 """How far below one rater's correlation the judge's may be."""
 MOST_FAILED = 0.1
-"""The largest share of a system's judgments that may fail. A smaller limit would be unclear for most
-judges that never fail: of 60 items without a failure, the interval ends at 6%.
+"""The largest share of a system's judgments that may fail.
+
+A smaller limit would be unclear for most judges that never fail: of 60 items without a failure,
+the interval ends at 6%.
 """
 _HALF_STEP = f"{100 * DETECTED:g}% of the scale"
 
@@ -215,7 +217,7 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
 
 
 def _correlation_text(people: PeopleFinding) -> str:
-    """Write `Spearman 0.42 [0.20, 0.60]*`, with the star if it beats every baseline significantly."""
+    """Write `Spearman 0.42 [0.20, 0.60]*`, with a star if it beats every baseline significantly."""
     level = usable_level(people.rated, people.rated.usual_level)
     is_best = verdict(people.rated, people.judge.name, level) is Verdict.BEST
     star = "*" if is_best else ""

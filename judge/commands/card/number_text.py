@@ -55,7 +55,7 @@ def written_estimate(
     unit: str,
     column: Column | None,
 ) -> tuple[str, str]:
-    """Return a number and its interval, in percent, with a sign, or as a coefficient by its unit."""
+    """Return a number and its interval as its unit has them: percent, signed or a coefficient."""
     if unit == "share":
         percentage = number(100 * estimate.value, 0)
         return f"{percentage}%", interval(estimate, 0, 100)

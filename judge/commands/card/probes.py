@@ -354,10 +354,8 @@ class _Products:
         if not self.controlled:
             return products
         variance_of_controlled = np.maximum(sums[..., 1, 1], _ROUNDING)
-        explained: Floats = (
-            sums[..., row, 1] * sums[..., 1, column] / variance_of_controlled
-        )
-        return products - explained
+        shared: Floats = sums[..., row, 1] * sums[..., 1, column]
+        return products - shared / variance_of_controlled
 
     def effect(self, sums: Floats) -> Floats:
         """Return the slope or correlation of each sum; NaN if the driver alone does not vary."""

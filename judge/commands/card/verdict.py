@@ -297,18 +297,12 @@ def _rounded_up(value: float) -> str:
 
 def _paradoxical(lines: Sequence[CardLine]) -> list[str]:
     """Return the criteria on which repeats agree and the order of the texts decides."""
-    marks = {
-        (line.name, cell.criterion): cell.verdict
-        for line in lines
-        for cell in line.cells
-    }
-    position_fails = [
-        criterion
-        for (line_name, criterion), mark in marks.items()
-        if line_name == POSITION and mark == "fail"
-    ]
-    return [
-        criterion
-        for criterion in position_fails
-        if marks.get((COLD, criterion)) == "pass"
-    ]
+    repeats_pass = set()
+    position_fails = []
+    for line in lines:
+        for cell in line.cells:
+            if line.name == COLD and cell.verdict == "pass":
+                repeats_pass.add(cell.criterion)
+            elif line.name == POSITION and cell.verdict == "fail":
+                position_fails.append(cell.criterion)
+    return [criterion for criterion in position_fails if criterion in repeats_pass]

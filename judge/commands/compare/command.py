@@ -88,9 +88,8 @@ def compare(
 
 def _no_common_text(run_names: tuple[str, str], old: Result, new: Result) -> str:
     """Return the message for runs without a common text, with the items and systems of both."""
-    message = (
-        f"{run_names[0]} and {run_names[1]} have no text (item and system) in common"
-    )
+    names = f"{run_names[0]} and {run_names[1]}"
+    message = f"{names} have no text (item and system) in common"
     old_table = old.table
     new_table = new.table
     if not set(old_table.items) & set(new_table.items):
@@ -98,9 +97,8 @@ def _no_common_text(run_names: tuple[str, str], old: Result, new: Result) -> str
         message += f"; the items are {old_items} and {_quote_names(new_table.items)}"
     if not set(old_table.systems) & set(new_table.systems):
         old_systems = _quote_names(old_table.systems)
-        message += (
-            f"; the systems are {old_systems} and {_quote_names(new_table.systems)}"
-        )
+        new_systems = _quote_names(new_table.systems)
+        message += f"; the systems are {old_systems} and {new_systems}"
     return message
 
 
@@ -218,10 +216,12 @@ def _compared_columns(result: Result) -> dict[str, Column]:
     """Return the columns by name, without a panel's mean, which has its judges' settings."""
     columns = result.table.columns
     panels = judged_columns(columns)
-    compared = [
-        column for column in columns if column.judge or column.criterion not in panels
-    ]
-    return {column.name: column for column in compared}
+    compared = {}
+    for column in columns:
+        is_panel = not column.judge and column.criterion in panels
+        if not is_panel:
+            compared[column.name] = column
+    return compared
 
 
 def _templates(result: Result, criterion: str) -> Mapping[str, str]:

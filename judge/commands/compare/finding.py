@@ -90,9 +90,8 @@ def _nothing_compared(incomparable: Sequence[tuple[str, str]]) -> str:
     if not incomparable:
         return "No column has values in both runs"
     # The overall score follows from columns that are named anyway.
-    own_columns = [
-        entry for entry in incomparable if entry[0] != OVERALL
-    ] or incomparable
+    own_columns = [entry for entry in incomparable if entry[0] != OVERALL]
+    own_columns = own_columns or list(incomparable)
     if len(own_columns) > 1:
         return f"None of the {len(own_columns)} columns in both runs can be compared"
     ((column_name, reason),) = own_columns
@@ -114,9 +113,9 @@ def _best_systems(comparison: RunComparison) -> Iterator[str]:
     best_after = _best(after)
     if set(best_before) == set(best_after):
         return
-    title = (
-        "the overall score" if after.column == OVERALL else column_title(after.column)
-    )
+    title = column_title(after.column)
+    if after.column == OVERALL:
+        title = "the overall score"
     names_before = first_listed(best_before) if best_before else "no system"
     names_after = first_listed(best_after) if best_after else "no system"
     yield f"Best on {title}: {names_before} before, {names_after} after."
@@ -180,9 +179,8 @@ def _largest_change(changed: Sequence[Mean]) -> str:
     first_mean = next(mean for mean in changed if mean.row.estimate.value)
     subject = "The largest change"
     if any(mean.share > first_mean.share for mean in changed):
-        kind = (
-            "the overall score" if first_mean.row.column == OVERALL else "a criterion"
-        )
+        is_overall = first_mean.row.column == OVERALL
+        kind = "the overall score" if is_overall else "a criterion"
         subject = f"The largest change of {kind}"
     sentence = f"{subject}: {first_mean.change_phrase}."
     n_tests = sum(mean.row.adjusted is not None for mean in changed)

@@ -19,9 +19,8 @@ def remark(mark: PassMark) -> str:
     else:
         old_mark = _text(mark.mark)
         new_mark = _text(mark.translated)
-        sentence = (
-            f"{criterion}: {old_mark} of the old judge is {new_mark} of the new one"
-        )
+        new_part = f"{new_mark} of the new one"
+        sentence = f"{criterion}: {old_mark} of the old judge is {new_part}"
     rate_after = percent(mark.held_back)
     rate_before = percent(mark.before)
     rates = f"{rate_after} of held-back texts pass, {rate_before} before"

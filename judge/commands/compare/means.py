@@ -83,10 +83,9 @@ class Mean:
             amount += f" {interval}"
         of_system = ""
         if self.several:
-            system = self.row.system
-            of_system = (
-                f" for {one_line(system, 60)}" if system else " over all systems"
-            )
+            of_system = " over all systems"
+            if self.row.system:
+                of_system = f" for {one_line(self.row.system, 60)}"
         tested = ""
         if self.row.adjusted is not None:
             tested = f" ({format_p(self.row.adjusted)})"
@@ -181,14 +180,14 @@ def all_means(comparison: RunComparison) -> list[Mean]:
     columns: dict[str, Measured] = {}
     places: dict[str, int] = {}
     for column_name, column_values in values_by_column.items():
-        column = comparison.columns.get(column_name) or Measured(
-            column_name, "metric", Signature()
-        )
+        column = comparison.columns.get(column_name)
+        if column is None:
+            column = Measured(column_name, "metric", Signature())
         columns[column_name] = column
-        # The overall score is between 0 and 1, for which two decimals would be coarse.
-        places[column_name] = (
-            3 if column_name == OVERALL else decimal_places(column, column_values)
-        )
+        places[column_name] = decimal_places(column, column_values)
+        if column_name == OVERALL:
+            # It is between 0 and 1, for which two decimals would be coarse.
+            places[column_name] = 3
     means = []
     for row in rows:
         column = columns[row.column]

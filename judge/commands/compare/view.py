@@ -202,10 +202,8 @@ def _records(comparison: RunComparison) -> Iterator[dict[str, Any]]:
         record["p"] = estimate.p
         record["method"] = estimate.method
         record["test"] = estimate.test
-        for part_name, part in (
-            ("judge", row.judge),
-            ("system_change", row.system_change),
-        ):
+        parts = {"judge": row.judge, "system_change": row.system_change}
+        for part_name, part in parts.items():
             record[part_name] = part.value if part else None
             record[f"{part_name}_low"] = part.low if part else None
             record[f"{part_name}_high"] = part.high if part else None
@@ -234,14 +232,14 @@ def _overview(comparison: RunComparison) -> Iterator[Block]:
             cell_text += f" {mean.change_cell.text}"
         system_and_column = (mean.system, mean.row.column)
         cells[system_and_column] = replace(mean.change_cell, text=cell_text, note="")
+
     # All systems together come first, then those that changed most.
-    largest_first = sorted(
-        means, key=lambda mean: (bool(mean.row.system), mean.importance)
-    )
-    changed_means = [
-        mean for mean in largest_first if mean.row.column in better_by_column
-    ]
-    systems = list(dict.fromkeys(mean.system for mean in changed_means))
+    def order(mean: Mean) -> tuple[bool, tuple[int, float]]:
+        return bool(mean.row.system), mean.importance
+
+    changed_means = [mean for mean in means if mean.row.column in better_by_column]
+    largest_first = sorted(changed_means, key=order)
+    systems = list(dict.fromkeys(mean.system for mean in largest_first))
     key_parts = ["mean after, and its change"]
     n_hidden = len(systems) - _MAX_ROWS
     if n_hidden > 0:
@@ -369,11 +367,8 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
                 change.text,
                 tone=tone,
             )
-            ends += [
-                bound
-                for bound in (value, lower_bound, upper_bound)
-                if bound is not None
-            ]
+            points = (value, lower_bound, upper_bound)
+            ends += [point for point in points if point is not None]
         title = column_title(means[0].row.column)
         bars = [bar_by_system.get(system) for system in systems]
         extent = charts.around(ends)
@@ -461,10 +456,10 @@ def _item_blocks(comparison: RunComparison) -> Iterator[Block]:
             if blocks:
                 text = _shift_text(comparison, shift)
                 blocks.append(Paragraph(text, tone="strong"))
-            known_facts = [(fact_name, words) for fact_name, words in facts if words]
-            printable_facts = [
-                (fact_name, one_line(words)) for fact_name, words in known_facts
-            ]
+            printable_facts = []
+            for fact_name, words in facts:
+                if words:
+                    printable_facts.append((fact_name, one_line(words)))
             blocks.append(Facts(tuple(printable_facts)))
         largest_shift = _shift_text(comparison, item.shifts[0])
         item_name = one_line(item.item, 80)

@@ -290,25 +290,20 @@ def _compare_files(
     new_header = _header(criteria_pair[1])
     changes = []
     for header_key, old_value in old_header.items():
-        if old_value != new_header[header_key]:
-            changes.append(
-                Change(header_key, old_value or "–", new_header[header_key] or "–")
-            )
+        new_value = new_header[header_key]
+        if old_value != new_value:
+            changes.append(Change(header_key, old_value or "–", new_value or "–"))
     old_criterion, new_criterion = criteria_pair
     old_name, new_name = criterion_names
     old_template = old_criterion.template.splitlines()
     new_template = new_criterion.template.splitlines()
-    diff_lines = [
-        *unified_diff(old_template, new_template, old_name, new_name, lineterm="")
-    ]
+    titles = (old_name, new_name)
+    diff_lines = [*unified_diff(old_template, new_template, *titles, lineterm="")]
     for layout in dict.fromkeys([*old_criterion.layouts, *new_criterion.layouts]):
         old_layout = old_criterion.layouts.get(layout, "").splitlines()
         new_layout = new_criterion.layouts.get(layout, "").splitlines()
-        old_title = f"{layout} of {old_name}"
-        new_title = f"{layout} of {new_name}"
-        diff_lines += unified_diff(
-            old_layout, new_layout, old_title, new_title, lineterm=""
-        )
+        titles = (f"{layout} of {old_name}", f"{layout} of {new_name}")
+        diff_lines += unified_diff(old_layout, new_layout, *titles, lineterm="")
     return CriterionDiff(
         criterion_names, criteria_pair, tuple(changes), tuple(diff_lines)
     )
@@ -512,6 +507,5 @@ def _failure_notes(name: str, result: Result) -> Iterator[str]:
     example = next(failure for failure in result.failures if failure.error == error)
     text = text_name(example.item, example.system)
     failed = f"{n_failed:,} of {plural(n_judgments, 'judgment')} failed"
-    yield one_line(
-        f"{name}: {failed}. For example, {text}: {example.message}", _LONGEST_NOTE
-    )
+    note = f"{name}: {failed}. For example, {text}: {example.message}"
+    yield one_line(note, _LONGEST_NOTE)

@@ -103,14 +103,10 @@ class Judged:
     @property
     def leading(self) -> Agreement | None:
         """The agreement of the verdict."""
-        return next(
-            (
-                agreement
-                for agreement in self.agreement
-                if agreement.level == self.level
-            ),
-            None,
-        )
+        for agreement in self.agreement:
+            if agreement.level == self.level:
+                return agreement
+        return None
 
 
 @dataclass(frozen=True, repr=False)

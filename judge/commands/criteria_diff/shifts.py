@@ -91,9 +91,8 @@ def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
     if known_names:
         human_option = option("human")
         listed = ", ".join(known_names)
-        missing_rating = (
-            f"human rating of {rating} ({human_option} selects another: {listed})"
-        )
+        other_ratings = f"{human_option} selects another: {listed}"
+        missing_rating = f"human rating of {rating} ({other_ratings})"
     return f"No text has a {missing_rating}, so agreement with people is unknown"
 
 
@@ -171,9 +170,8 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     scored = ~(np.isnan(old_matrix) | np.isnan(new_matrix))
     n_reversed = 0
     n_pairs = 0
-    for old_values, new_values, has_both in zip(
-        old_matrix.T, new_matrix.T, scored.T, strict=True
-    ):
+    by_item = zip(old_matrix.T, new_matrix.T, scored.T, strict=True)
+    for old_values, new_values, has_both in by_item:
         n_systems = int(has_both.sum())
         n_pairs += math.comb(n_systems, 2)
         n_reversed += _reversed_pairs(old_values[has_both], new_values[has_both])
@@ -190,9 +188,7 @@ def _label_flips(before: Result, after: Result) -> Iterator[FlipCount]:
     new_labels = _likeliest_labels(after)
     shared = old_labels.keys() & new_labels.keys()
     if shared:
-        n_changed = sum(
-            old_labels[score_key] != new_labels[score_key] for score_key in shared
-        )
+        n_changed = sum(old_labels[key] != new_labels[key] for key in shared)
         yield FlipCount("likeliest label", n_changed, len(shared))
 
 

@@ -126,9 +126,8 @@ def _sections(diff: CriterionDiff) -> Iterator[Section]:
             estimate = agreement.difference or agreement.after
             cells = _agreement_row(agreement, OVER[agreement.level])
             rows.append((*cells, Cell(f"{estimate.n:,}")))
-        by_level = table(
-            (*_HEADS, "n"), rows, star=_STAR, caption=caption, name="agreement"
-        )
+        heads = (*_HEADS, "n")
+        by_level = table(heads, rows, star=_STAR, caption=caption, name="agreement")
         yield Section("agreement", "Agreement with people", lambda: [by_level])
     if judged is not None and judged.comparison:
         scores = judged.comparison
@@ -144,11 +143,8 @@ def _record(row: Sequence[Cell]) -> dict[str, Any]:
     """Return a row of the summary for CSV, with the number of each cell, or else its text."""
     name_cell, cell_before, cell_after, change, p_value_cell = row
     record: dict[str, Any] = {"quantity": name_cell.text}
-    for side, cell in {
-        "before": cell_before,
-        "after": cell_after,
-        "change": change,
-    }.items():
+    cells = {"before": cell_before, "after": cell_after, "change": change}
+    for side, cell in cells.items():
         record[side] = cell.text if cell.value is None else cell.value
     return record | {"p": p_value_cell.text}
 

@@ -172,15 +172,12 @@ class _ModelTest:
     def request(self, strategy: Strategy) -> Request:
         """Return a strategy's first request about a short text: the criterion's own description."""
         sample = Sample("doctor", "doctor", self.criterion.description)
-        prompt = Renderer(
-            self.criterion, criteria.template_bodies(self.criterion)
-        ).render(sample)
-        first_request = strategies.requests(
-            prompt, self.criterion, strategy, self.settings
-        )[0]
-        return replace(
-            first_request, model=self.provider.model, endpoint=self.provider.endpoint
-        )
+        renderer = Renderer(self.criterion, criteria.template_bodies(self.criterion))
+        prompt = renderer.render(sample)
+        settings = self.settings
+        requests = strategies.requests(prompt, self.criterion, strategy, settings)
+        model = self.provider.model
+        return replace(requests[0], model=model, endpoint=self.provider.endpoint)
 
     async def draws(self) -> tuple[Finding, Response | None]:
         """Test whether one request returns several replies."""
@@ -189,19 +186,15 @@ class _ModelTest:
         try:
             drawn = await self.provider.complete(request)
         except JudgeError as error:
-            untested = Finding(
-                self.part, "draws", "missing", f"could not be tested: {error}"
-            )
-            return untested, None
+            problem = f"could not be tested: {error}"
+            return Finding(self.part, "draws", "missing", problem), None
         n_replies = len(drawn.choices)
         in_one = f"{n_replies} in one request"
         # Some servers ignore `n` and return a single reply without an error.
-        separate = (
-            f"{in_one}: {self.settings.draws} draws need {self.settings.draws} requests"
-        )
-        return finding_of(
-            self.part, "draws", n_replies >= _DRAWS, in_one, separate
-        ), drawn
+        n_draws = self.settings.draws
+        separate = f"{in_one}: {n_draws} draws need {n_draws} requests"
+        is_enough = n_replies >= _DRAWS
+        return finding_of(self.part, "draws", is_enough, in_one, separate), drawn
 
     async def json_schema(self) -> Finding:
         """Test whether `--structured` works."""
@@ -211,9 +204,8 @@ class _ModelTest:
         try:
             reply = await self.provider.complete(request)
         except JudgeError as error:
-            return Finding(
-                self.part, check_name, "missing", f"could not be tested: {error}"
-            )
+            problem = f"could not be tested: {error}"
+            return Finding(self.part, check_name, "missing", problem)
         if "response_format" in reply.unmet:
             return Finding(
                 self.part,
@@ -242,9 +234,8 @@ class _ModelTest:
     ) -> tuple[Strategy | None, Finding]:
         """Return the strategy that `--weighting auto` would use, if there is one."""
         check_name = "--weighting auto"
-        candidates: list[tuple[Strategy, Sequence[Response]]] = [
-            (best, [first_response])
-        ]
+        candidates: list[tuple[Strategy, Sequence[Response]]] = []
+        candidates.append((best, [first_response]))
         if drawn is not None and drawn.choices:
             draws = [replace(drawn, choices=(choice,)) for choice in drawn.choices]
             candidates.append(("samples", draws))
@@ -264,9 +255,8 @@ class _ModelTest:
                 reason = reason or f", as {error}"
             except ParseError as error:
                 problem = f"the reply has no score: {error}"
-                return None, Finding(
-                    self.part, check_name, "error", problem, _SHOW_REPLIES
-                )
+                advice = _SHOW_REPLIES
+                return None, Finding(self.part, check_name, "error", problem, advice)
             else:
                 mass = ""
                 if provenance.mass is not None and strategy == best:
@@ -324,12 +314,9 @@ def _check_parameters(part: str, first_response: Response) -> Iterator[Finding]:
     """Say which parameters of the first request the server accepted."""
     unmet = first_response.unmet
     reasoning_tokens = first_response.usage.reasoning_tokens
-    has_probabilities = (
-        bool(first_response.choices) and first_response.choices[0].tokens is not None
-    )
-    yield finding_of(
-        part, "token probabilities", has_probabilities, "given", "not given"
-    )
+    choices = first_response.choices
+    is_given = bool(choices) and choices[0].tokens is not None
+    yield finding_of(part, "token probabilities", is_given, "given", "not given")
     if "reasoning" in unmet:
         text = "reasoning is off, because token probabilities need that"
         yield Finding(part, "thinking", "ok", text)
@@ -353,7 +340,7 @@ def _known_limits(
     provider: Provider,
     known_before: Mapping[str, Any],
 ) -> Iterator[Finding]:
-    """Report the limits of the server: those known before the first request, and the learned ones."""
+    """Report the limits of the server: those known before the first request, and those learned."""
     known_after = dict(provider.learned)
     dropped_before = known_before.get("dropped", ())
     dropped_after = known_after.pop("dropped", ())

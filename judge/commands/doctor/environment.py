@@ -65,9 +65,8 @@ def check_environment(config: RunConfig) -> list[Finding]:
 def _check_keys() -> Iterator[Finding]:
     """Check which keys are set. The report never shows a key."""
     variables = {"openai": ("OPENAI_API_KEY", False)}
-    variables |= {
-        vendor.name: (vendor.key_env, vendor.local) for vendor in VENDORS.values()
-    }
+    for vendor in VENDORS.values():
+        variables[vendor.name] = (vendor.key_env, vendor.local)
     for vendor_name, (variable, is_local) in variables.items():
         api_key = os.environ.get(variable, "").strip()
         optional = "; a server of your own may need none" if is_local else ""
@@ -77,9 +76,8 @@ def _check_keys() -> Iterator[Finding]:
 
 def _check_variables() -> Iterator[Finding]:
     """Name the variables that are set. Their values may be secrets."""
-    base_url = (
-        "is set: models without a vendor's name use this server instead of OpenAI"
-    )
+    affected = "models without a vendor's name"
+    base_url = f"is set: {affected} use this server instead of OpenAI"
     for variable in _VARIABLES:
         # Proxies are also read in small letters, such as http_proxy.
         if os.environ.get(variable) or os.environ.get(variable.lower()):
@@ -100,10 +98,13 @@ def _check_local_models() -> Iterator[Finding]:
     )
     for model_name, folder in huggingface.cached_models().items():
         missing = huggingface.missing_files(folder)
-        incomplete = f"the hub's cache lacks {', '.join(missing[:1])}"
-        fix = "its next use downloads it"
         yield finding_of(
-            part, model_name, not missing, "in the hub's cache", incomplete, fix=fix
+            part,
+            model_name,
+            not missing,
+            "in the hub's cache",
+            f"the hub's cache lacks {', '.join(missing[:1])}",
+            fix="its next use downloads it",
         )
 
 
@@ -136,9 +137,10 @@ def _check_extra(extra: str, packages: Sequence[str]) -> Finding:
     """Check whether all packages of an extra are installed."""
     versions = {package: _version(package) for package in packages}
     missing = [package for package, installed in versions.items() if not installed]
-    listed = ", ".join(
+    installed_versions = [
         f"{package} {installed}" for package, installed in versions.items()
-    )
+    ]
+    listed = ", ".join(installed_versions)
     lacks = f"lacks {', '.join(missing)}"
     fix = _pip(f"{_DISTRIBUTION}[{extra}]")
     return finding_of("extras", extra, not missing, listed, lacks, fix=fix)
@@ -165,9 +167,8 @@ def _check_cache(config: RunConfig) -> Iterator[Finding]:
     if not (existing.is_dir() and os.access(existing, os.W_OK)):
         reason = "not writable" if existing.is_dir() else "a file"
         fix = "name another with --cache DIR or $JUDGE_CACHE"
-        yield Finding(
-            "cache", "folder", "error", f"{folder}: {existing} is {reason}", fix
-        )
+        problem = f"{folder}: {existing} is {reason}"
+        yield Finding("cache", "folder", "error", problem, fix)
         return
     if (folder / "responses").exists():
         yield _stored_replies(folder)

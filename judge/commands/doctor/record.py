@@ -51,8 +51,8 @@ class Diagnosis:
 
     def parts(self) -> Iterator[tuple[str, tuple[Finding, ...]]]:
         """Yield each part with its findings."""
-        for part in dict.fromkeys(finding.part for finding in self.findings):
-            yield (
-                part,
-                tuple(finding for finding in self.findings if finding.part == part),
-            )
+        findings_by_part: dict[str, list[Finding]] = {}
+        for finding in self.findings:
+            findings_by_part.setdefault(finding.part, []).append(finding)
+        for part, findings in findings_by_part.items():
+            yield part, tuple(findings)

@@ -143,9 +143,8 @@ def plan_improvement(
     without_ratings = config.model_copy(update={"ratings": None})
     reject_unsupported(without_ratings, "diff", "judge criteria improve")
     if not 1 <= revisions <= MOST_REVISIONS:
-        raise ConfigError(
-            f"{option('revisions', revisions)}: try 1 to {MOST_REVISIONS}"
-        )
+        revisions_option = option("revisions", revisions)
+        raise ConfigError(f"{revisions_option}: try 1 to {MOST_REVISIONS}")
     check_output_dir(out)
     judges = config.model if providers is None else providers
     source = config.data if data is None else data
@@ -226,9 +225,8 @@ def _default_writer(
 def _check_writable(path: Path) -> None:
     """Raise ConfigError if the file exists, or if its folder cannot be written to."""
     if path.exists():
-        raise ConfigError(
-            f"{path}: already exists; name another file with {option('output')}"
-        )
+        advice = f"name another file with {option('output')}"
+        raise ConfigError(f"{path}: already exists; {advice}")
     try:
         try_writing(path.parent)
     except OSError as error:
@@ -321,10 +319,8 @@ def _notes_on_unused(
         return
     # `_split` leaves a text out for one of two reasons.
     training_digests = _digests(training)
-    n_repeated = sum(
-        not sample.digests.isdisjoint(training_digests) for sample in unused
-    )
-    n_equal = len(unused) - n_repeated
+    n_equal = sum(sample.digests.isdisjoint(training_digests) for sample in unused)
+    n_repeated = len(unused) - n_equal
     reasons = []
     if n_repeated:
         reasons.append(f"{n_repeated:,} repeat a text of the training part")
@@ -384,9 +380,8 @@ def improvement_estimate(plan: ImprovementPlan) -> str:
     if first_run.price is not None:
         price = times_first_run * first_run.price
     judge_requests = f"{times_first_run * first_run.requests:,.0f}"
-    to_judge = (
-        f"at most about {judge_requests} requests to the judge ({price_text(price)})"
-    )
+    cost = price_text(price)
+    to_judge = f"at most about {judge_requests} requests to the judge ({cost})"
     to_writer = f"{plan.revisions} to {2 * plan.revisions} to the writer"
     return f"{line}: {to_judge} and {to_writer}"
 
@@ -517,9 +512,8 @@ async def _ask_writer(
         return [ModelQuestion(prompt, _TOKEN_LIMIT, checked) for prompt in prompts]
 
     # Only its judge is used, which is the writer: the questions are no judgments.
-    writing_run = _prepare(
-        plan.config, plan.training, {criterion.name: criterion}, [plan.writer]
-    )
+    criteria_to_judge = {criterion.name: criterion}
+    writing_run = _prepare(plan.config, plan.training, criteria_to_judge, [plan.writer])
     prompts = writing_prompts(wording, cases, plan.revisions)
     replies = await runs.ask(writing_run, questions(prompts))
     rejected = {}
@@ -552,10 +546,8 @@ def _shown_texts(plan: ImprovementPlan) -> list[str]:
     """Return all texts of the training part, which a revision must not copy."""
     texts: list[str] = []
     for sample in plan.training:
-        texts += [
-            sample.output,
-            *judged_inputs(plan.wording.criterion, sample).values(),
-        ]
+        inputs = judged_inputs(plan.wording.criterion, sample)
+        texts += [sample.output, *inputs.values()]
     return texts
 
 
@@ -566,9 +558,8 @@ def _largest_disagreements(plan: ImprovementPlan, present: Result) -> list[Case]
     is no disagreement, even if the scores of other texts give it different ranks.
     """
     criterion_name = plan.wording.criterion.name
-    score_by_text = {
-        score.key: score for score in present.table.column_scores(criterion_name)
-    }
+    scores = present.table.column_scores(criterion_name)
+    score_by_text = {score.key: score for score in scores}
     scored = [sample for sample in plan.training if sample.key in score_by_text]
     gaps = _rank_gaps(plan, scored, score_by_text)
 

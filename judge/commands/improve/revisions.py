@@ -167,10 +167,8 @@ def writing_prompts(
     # The key of a fence must occur in none of the texts.
     shown_texts = []
     for case in cases:
-        shown_texts += [
-            case.sample.output,
-            *judged_inputs(criterion, case.sample).values(),
-        ]
+        inputs = judged_inputs(criterion, case.sample)
+        shown_texts += [case.sample.output, *inputs.values()]
         shown_texts += [case.reason, *case.comments]
     shown_texts += [unusable.reply for unusable in (rejected or {}).values()]
 
@@ -215,9 +213,8 @@ def judged_inputs(criterion: Criterion, sample: Sample) -> dict[str, str]:
     An answer's source may be its request, too; it is returned once.
     """
     inputs = {"source": sample.source, **answer_inputs(sample)}
-    names = criterion.show or [
-        name for name in inputs if criteria.reads(criterion, name)
-    ]
+    read_inputs = [name for name in inputs if criteria.reads(criterion, name)]
+    names = criterion.show or read_inputs
     texts_by_name: dict[str, str] = {}
     for name in names:
         value = sample.references if name == "references" else inputs.get(name)
@@ -262,22 +259,21 @@ def read_revision(
     question = values.get("question", "")
     levels = values.get("levels") or {}
     reason = values.get("reason") or ""
-    written_texts = (
-        [question, reason, *levels.values()] if isinstance(levels, dict) else [None]
-    )
-    if not all(isinstance(written, str) for written in written_texts):
+    is_of_texts = isinstance(levels, dict)
+    if is_of_texts:
+        values_written = [question, reason, *levels.values()]
+        is_of_texts = all(isinstance(value, str) for value in values_written)
+    if not is_of_texts:
         raise ParseError("question, reason and each of the levels are texts", reply)
     criterion = wording.criterion
     present_question = "" if wording.in_block else criterion.question
     question = question.strip() or present_question
-    stripped_levels = {
-        str(label).strip(): description.strip() for label, description in levels.items()
-    }
-    levels = {
-        label: description
-        for label, description in stripped_levels.items()
-        if description
-    }
+    described_levels: dict[str, str] = {}
+    for label, description in levels.items():
+        stripped = description.strip()
+        if stripped:
+            described_levels[str(label).strip()] = stripped
+    levels = described_levels
     if not question:
         raise ParseError("has no question", reply)
     _check_parts(question, [*levels, *levels.values()], reply)
@@ -311,32 +307,23 @@ def _parse_object(reply: str) -> dict[str, Any]:
         raise ParseError(f"not JSON: {error}", reply) from error
     unknown = [header_key for header_key in values if header_key not in _KEYS]
     if unknown:
-        raise ParseError(
-            f"has the key {one_line(unknown[0], 40)!r}; a revision changes question and levels",
-            reply,
-        )
+        problem = f"has the key {one_line(unknown[0], 40)!r}"
+        raise ParseError(f"{problem}; a revision changes question and levels", reply)
     return values
 
 
 def _check_parts(question: str, level_parts: Sequence[str], reply: str) -> None:
     """Raise ParseError for text that a criterion's file cannot hold."""
-    criterion_texts = [question, *level_parts]
-    if any(
-        sign in criterion_text for criterion_text in criterion_texts for sign in _SYNTAX
-    ):
+    whole_text = "\n".join([question, *level_parts])
+    if any(sign in whole_text for sign in _SYNTAX):
         raise ParseError("holds template syntax", reply)
-    has_controls = any(
-        _CONTROL.search(criterion_text) for criterion_text in criterion_texts
-    )
-    if has_controls or any("\n" in criterion_text for criterion_text in level_parts):
+    has_controls = _CONTROL.search(whole_text) is not None
+    if has_controls or any("\n" in level_part for level_part in level_parts):
         raise ParseError("holds control characters, or a level of several lines", reply)
-    if len(question) > LONGEST or any(
-        len(criterion_text) > LONGEST_LINE for criterion_text in level_parts
-    ):
-        raise ParseError(
-            f"is longer than {LONGEST:,} characters, or {LONGEST_LINE} for a level",
-            reply,
-        )
+    longest_level = max(map(len, level_parts), default=0)
+    if len(question) > LONGEST or longest_level > LONGEST_LINE:
+        limits = f"{LONGEST:,} characters, or {LONGEST_LINE} for a level"
+        raise ParseError(f"is longer than {limits}", reply)
 
 
 def _grams(parts: Collection[str]) -> set[tuple[str, ...]]:

@@ -161,9 +161,9 @@ def _finding(improvement: Improvement) -> Iterator[str]:
 def _table(improvement: Improvement, trials: Sequence[Trial]) -> Table:
     agreement = improvement.agreement
     # Only the present wording and the chosen one are tested.
-    tests = (
-        {0: agreement.before, improvement.chosen: agreement.after} if agreement else {}
-    )
+    tests = {}
+    if agreement:
+        tests = {0: agreement.before, improvement.chosen: agreement.after}
     rows = []
     for trial in trials:
         if trial.skipped:

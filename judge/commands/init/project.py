@@ -38,9 +38,8 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
     if existing:
         names = ", ".join(existing)
         verb = "is" if len(existing) == 1 else "are"
-        raise ConfigError(
-            f"{names} {verb} already there, so nothing was written. {advice}"
-        )
+        problem = f"{names} {verb} already there, so nothing was written"
+        raise ConfigError(f"{problem}. {advice}")
     for path, file in origin_by_path.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,9 +51,11 @@ def write_files(origin: Traversable, folder: Path, *, advice: str) -> list[Path]
 
 def _walk(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
     """Yield the files of a folder with their relative names, before the files of subfolders."""
-    for entry in sorted(
-        folder.iterdir(), key=lambda entry: (entry.is_dir(), entry.name)
-    ):
+
+    def order(entry: Traversable) -> tuple[bool, str]:
+        return entry.is_dir(), entry.name
+
+    for entry in sorted(folder.iterdir(), key=order):
         if entry.is_dir():
             yield from _walk(entry, f"{prefix}{entry.name}/")
         else:

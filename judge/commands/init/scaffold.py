@@ -129,9 +129,8 @@ def _option_lines(
             yaml_text = _flow(_from_folder(path.parent, option_name, value))
             lines.append(f"{option_name}: {yaml_text}")
     if judgments > _MANY_JUDGMENTS and "limit" not in options:
-        lines.append(
-            f"# limit: 100  # texts; all of them are up to {judgments:,} judgments"
-        )
+        total = f"all of them are up to {judgments:,} judgments"
+        lines.append(f"# limit: 100  # texts; {total}")
     return lines
 
 
@@ -152,9 +151,9 @@ def _fitting_criteria(samples: Sequence[Sample], language: str) -> list[str]:
             with suppress(CriterionError, DataError):
                 criteria_module.check_samples(builtin[criterion_name], samples)
                 fitting.append(criterion_name)
-    return fitting or list(
-        criteria_module.proposed_criteria(samples, rated=rated_names)
-    )
+    if fitting:
+        return fitting
+    return list(criteria_module.proposed_criteria(samples, rated=rated_names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +185,8 @@ def _order_case(samples: Sequence[Sample]) -> Iterator[_SuggestedCase]:
     shared = items_by_system[first_system] & items_by_system[second_system]
     if not shared:
         return
-    comment = (
-        "the second system beats the first: swap the names if it is the other way round"
-    )
+    advice = "swap the names if it is the other way round"
+    comment = f"the second system beats the first: {advice}"
     keys = {"better": second_system, "worse": first_system}
     if len(shared) < MIN_ITEMS:
         comment += f"; undecided on fewer than {MIN_ITEMS} items"
@@ -238,9 +236,8 @@ def _agreement_case(
         # If the texts of each item have equal ratings, there is no correlation within items.
         level = usual_level(rated_samples) if varies_within else "all-texts"
         comment = "agrees with human ratings at all: raise it to the result of a run"
-        yield _SuggestedCase(
-            comment, {"human": {"spearman": {"min": 0}, "level": level}}
-        )
+        limit = {"spearman": {"min": 0}, "level": level}
+        yield _SuggestedCase(comment, {"human": limit})
 
 
 def _comparable_means(
@@ -306,9 +303,9 @@ def _unused_columns(
         for variable in (*columns, "request", "passages"):
             if criteria_module.reads(criterion, variable):
                 variables.add(variable)
-    read_columns = {
-        column_of(sample, variable) for sample in samples for variable in variables
-    }
+    read_columns = set()
+    for sample in samples:
+        read_columns |= {column_of(sample, variable) for variable in variables}
     # A conversation before an answer is the request of that answer.
     if "request" in variables:
         read_columns.add(MESSAGES)

@@ -15,9 +15,8 @@ _MAIN_FILE = "SKILL.md"
 
 def skill_text() -> str:
     """Return the main file of the skill."""
-    return (files("judge.commands.init") / _FOLDER / _MAIN_FILE).read_text(
-        encoding="utf-8"
-    )
+    main_file = files("judge.commands.init") / _FOLDER / _MAIN_FILE
+    return main_file.read_text(encoding="utf-8")
 
 
 def write_skill(folder: Path) -> list[Path]:

@@ -65,27 +65,24 @@ def draft_suite(
     for option_name in ("map", "systems"):
         if option_name in options:
             # On the command line, these are written as text.
-            suite_options[option_name] = getattr(
-                load_config(options=options), option_name
-            )
+            config = load_config(options=options)
+            suite_options[option_name] = getattr(config, option_name)
     criteria = suite_options.pop("criteria", [])
     is_run = not samples.is_data(data)
     if is_run:
         source = _read_run(data, suite_options, criteria)
     else:
         mapping = suite_options.get("map", {})
-        rows = samples.load(
-            data, mapping=mapping, systems=suite_options.get("systems", ())
-        )
+        systems = suite_options.get("systems", ())
+        rows = samples.load(data, mapping=mapping, systems=systems)
         source = _Source(rows, {"data": data, **suite_options}, criteria)
     to_console = output == Path("-")
     path = output
     if path is None or to_console:
         path = Path(f"{samples.dataset_name(data)}{suites.SUFFIX}")
     if path.exists() and not to_console:
-        raise ConfigError(
-            f"{path}: already exists; name another file with --output FILE"
-        )
+        advice = "name another file with --output FILE"
+        raise ConfigError(f"{path}: already exists; {advice}")
     text = create_suite(
         source.samples,
         path,
@@ -98,7 +95,7 @@ def draft_suite(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The content of a new suite; `criteria` are entries, empty if neither run nor user names any."""
+    """The content of a new suite; `criteria` is empty if neither run nor user names any."""
 
     samples: Sequence[Sample]
     options: dict[str, Any]

@@ -133,9 +133,8 @@ def _wait_for_ratings(labelling: Labelling) -> None:
         if size == former_size:
             continue
         former_size = size
-        is_complete = all(
-            n_given >= total for n_given, total in labelling.progress().values()
-        )
+        progress_of_raters = labelling.progress().values()
+        is_complete = all(n_given >= total for n_given, total in progress_of_raters)
         complete_since = time.monotonic() if is_complete else None
 
 

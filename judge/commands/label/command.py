@@ -233,13 +233,8 @@ class Labelling:
                 continue
             # A file may have ratings of single texts and of pairs.
             if len(systems) == len(rated_unit.texts):
-                answer_key = (
-                    rating.rater,
-                    rated_unit.id,
-                    rating.criterion,
-                    rating.repeat,
-                )
-                answers[answer_key] = (answer, rating.comment)
+                rated = (rated_unit.id, rating.criterion, rating.repeat)
+                answers[rating.rater, *rated] = (answer, rating.comment)
         return answers
 
     def _labels_by_criterion(self) -> dict[str, dict[float, str]]:
@@ -313,9 +308,8 @@ class Labelling:
         criterion = criteria_by_name.get(saved.criterion)
         if criterion is None:
             known_criteria = list(criteria_by_name)
-            raise DataError(
-                unknown_name_message("criterion", saved.criterion, known_criteria)
-            )
+            name = saved.criterion
+            raise DataError(unknown_name_message("criterion", name, known_criteria))
         value = self._stored_value(saved.value, criterion)
         rating_rows: list[dict[str, Any]] = []
         for systems in unit.systems:
@@ -352,9 +346,8 @@ class Labelling:
             return None
         if label not in answers:
             scale = ", ".join(map(repr, answers))
-            raise DataError(
-                f"{criterion.name}: {label[:40]!r} is not on the scale, {scale:.100}"
-            )
+            problem = f"{label[:40]!r} is not on the scale, {scale:.100}"
+            raise DataError(f"{criterion.name}: {problem}")
         if self.pairwise:
             return _PREFERENCES[label]
         try:

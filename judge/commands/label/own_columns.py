@@ -68,10 +68,8 @@ def _is_of_the_item(
 ) -> bool:
     """Return whether all texts of each item have the same value."""
     for samples_of_item in samples_by_item.values():
-        first_value = samples_of_item[0].extra.get(column)
-        if any(
-            sample.extra.get(column) != first_value for sample in samples_of_item[1:]
-        ):
+        first_value, *others = [sample.extra.get(column) for sample in samples_of_item]
+        if any(value != first_value for value in others):
             return False
     return True
 

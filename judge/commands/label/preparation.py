@@ -48,15 +48,13 @@ def prepare_labelling(
     """
     source = config.data if data is None else data
     if source is None:
-        raise ConfigError(
-            "no data: name a file, for example judge label summaries.jsonl"
-        )
+        example = "judge label summaries.jsonl"
+        raise ConfigError(f"no data: name a file, for example {example}")
     _check_raters(raters)
     _check_output_name(output, config.data)
     if not 0 <= repeat <= 1:
-        raise ConfigError(
-            f"{option('repeat', repeat)}: a share is between 0 and 1, such as 0.1"
-        )
+        repeat_option = option("repeat", repeat)
+        raise ConfigError(f"{repeat_option}: a share is between 0 and 1, such as 0.1")
     loaded = samples.load(source, mapping=config.map, systems=config.output_columns)
     chosen = _choose_texts(config, loaded, items)
     language = config.language or text.language_of(chosen)
@@ -67,9 +65,8 @@ def prepare_labelling(
     shown_fields = _shown_fields(rated_criteria)
     units = {unit.id: unit for unit in _units(chosen, shown_fields, pairwise=pairwise)}
     if not units:
-        raise ConfigError(
-            "nothing to compare: no item has different texts of two systems"
-        )
+        reason = "no item has different texts of two systems"
+        raise ConfigError(f"nothing to compare: {reason}")
     instructions = [
         _instructions(criterion, pairwise=pairwise) for criterion in rated_criteria
     ]
@@ -135,9 +132,8 @@ def _sample_items(chosen: Sequence[Sample], items: int, seed: int) -> list[Sampl
 def _check_raters(raters: Sequence[str]) -> None:
     """Raise ConfigError for names that raters share, and for names with control characters."""
     has_duplicates = len({*raters}) < len(raters)
-    if has_duplicates or any(
-        escape_controls(rater_name) != rater_name for rater_name in raters
-    ):
+    has_controls = any(escape_controls(name) != name for name in raters)
+    if has_duplicates or has_controls:
         raters_option = option("raters", list(raters))
         raise ConfigError(f"{raters_option}: give each rater a name of their own")
 
@@ -146,9 +142,8 @@ def _check_output_name(output: Path, data: Path | None) -> None:
     """Raise ConfigError for a file that cannot hold ratings, or that is the data."""
     output_option = option("output", str(output))
     if output.suffix.lower() != ".jsonl":
-        raise ConfigError(
-            f"{output_option}: ratings are JSON lines; name a file ending in .jsonl"
-        )
+        advice = "name a file ending in .jsonl"
+        raise ConfigError(f"{output_option}: ratings are JSON lines; {advice}")
     if data is not None and output.resolve() == data.resolve():
         raise ConfigError(f"{output_option}: this is the data; name another file")
 

@@ -80,15 +80,11 @@ def _pilot_values(labelling: Labelling, criterion: Criterion) -> Values:
     if labelling.pairwise:
         number_by_label = {"a": 1.0, "b": 0.0, "tie": 0.5}
     values: Values = defaultdict(dict)
-    for (rater, unit_id, criterion_name, is_repeat), (
-        label,
-        _,
-    ) in labelling.done().items():
-        if (
-            criterion_name != criterion.name
-            or is_repeat
-            or label not in number_by_label
-        ):
+    for answer_key, (label, _) in labelling.done().items():
+        rater, unit_id, criterion_name, is_repeat = answer_key
+        if criterion_name != criterion.name or is_repeat:
+            continue
+        if label not in number_by_label:
             continue
         unit = labelling.units[unit_id]
         # Systems that wrote equal texts share a unit and its rating.
@@ -112,9 +108,8 @@ def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Ne
     ]
     if pilot_means:
         deviation = _pooled_deviation(pilot_means)
-        assumption = (
-            f"SD {deviation:.2f}, as in the {len(votes_by_text):,} texts rated so far"
-        )
+        n_texts = len(votes_by_text)
+        assumption = f"SD {deviation:.2f}, as in the {n_texts:,} texts rated so far"
     else:
         deviation = sqrt(pvariance(scale.values))
         assumption = f"ratings spread evenly over the scale (SD {deviation:.2f})"

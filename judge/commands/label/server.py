@@ -78,9 +78,8 @@ def page(labelling: Labelling, rater: str | None, *, served: bool) -> str:
 def _criteria_content(labelling: Labelling) -> list[dict[str, Any]]:
     """Return each criterion with its instructions, its labels, and the lowest and highest label."""
     content = []
-    for criterion, lines in zip(
-        labelling.criteria, labelling.instructions, strict=True
-    ):
+    instructed_criteria = zip(labelling.criteria, labelling.instructions, strict=True)
+    for criterion, lines in instructed_criteria:
         scale = criterion.scale.asked
         lowest = scale.labels[scale.values.index(criterion.scale.low)]
         highest = scale.labels[scale.values.index(criterion.scale.high)]
@@ -146,9 +145,8 @@ class LabelServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: LabelServer
-    timeout = (
-        30  # seconds for a request; browsers open connections that they do not use
-    )
+    # Seconds for a request: browsers open connections that they do not use.
+    timeout = 30
 
     def do_GET(self) -> None:
         """Answer with the page, or with the progress of all raters."""
@@ -211,10 +209,8 @@ class _Handler(BaseHTTPRequestHandler):
         token, _, path = whole_path.partition("/")
         rater = self._rater_of(token)
         if rater is None or self.headers.get("Host") not in self.server.hosts:
-            self._answer(
-                HTTPStatus.FORBIDDEN,
-                "Open the address that judge label printed for you.",
-            )
+            advice = "Open the address that judge label printed for you."
+            self._answer(HTTPStatus.FORBIDDEN, advice)
             return None
         return rater, path.strip("/")
 

@@ -38,9 +38,8 @@ def estimate_card(
     """
     source = config.data if data is None else data
     if isinstance(source, str | Path) and is_run(source):
-        raise ConfigError(
-            f"{source}: the card of a finished run sends nothing; name its data"
-        )
+        problem = "the card of a finished run sends nothing"
+        raise ConfigError(f"{source}: {problem}; name its data")
     if items is None:
         items = ITEMS
     if probes is None:

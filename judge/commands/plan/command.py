@@ -139,9 +139,8 @@ def _offline_judges(
 def make_plan(prepared: PreparedRun, items: int | None = None) -> Plan:
     """Estimate a run and explain the estimate. Raises ConfigError."""
     if prepared.writing and items is not None:
-        raise ConfigError(
-            f"{option('items', items)}: is for data with outputs; leave it out"
-        )
+        items_option = option("items", items)
+        raise ConfigError(f"{items_option}: is for data with outputs; leave it out")
     estimate = estimate_cost(prepared, items=items)
     # The estimate begins with the systems that write, which give no scores.
     scoring_judges = estimate.judges[len(prepared.writing) :]

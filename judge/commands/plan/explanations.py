@@ -36,20 +36,16 @@ def _describe_strategy(prepared: PreparedRun, estimate: JudgeEstimate) -> str:
     if strategy == "single":
         return "single: one reply per judgment"
     requests_note = ", one request per draw" if provider.learned.get("n") == 1 else ""
-    description = (
-        f"samples: the mean of {estimate.drawn} draws per judgment{requests_note}"
-    )
+    draws = f"{estimate.drawn} draws per judgment"
+    description = f"samples: the mean of {draws}{requests_note}"
     if settings.weighting == "samples":
         return description
-    probe_note = (
-        "; one extra request checks that first"
-        if "logprobs" in estimate.strategies
-        else ""
-    )
-    refuses = "vendor" if "logprobs" in provider.learned.get("dropped", ()) else "model"
-    return (
-        f"{description}, because the {refuses} gives no token probabilities{probe_note}"
-    )
+    is_vendor = "logprobs" in provider.learned.get("dropped", ())
+    refuses = "vendor" if is_vendor else "model"
+    reason = f"because the {refuses} gives no token probabilities"
+    if "logprobs" in estimate.strategies:
+        reason += "; one extra request checks that first"
+    return f"{description}, {reason}"
 
 
 def estimate_notes(
@@ -103,9 +99,9 @@ def _metric_notes(prepared: PreparedRun, items: int | None) -> Iterator[str]:
         if not metric.asks:
             continue
         # The most requests are known only for these texts, not for other `items`.
-        most_requests = (
-            metric.most_requests(prepared.samples) if items is None else None
-        )
+        most_requests = None
+        if items is None:
+            most_requests = metric.most_requests(prepared.samples)
         sent_to = f"requests of {metric_name} to {judge_name}"
         if most_requests is None:
             yield f"Not included: {sent_to}, because they depend on replies."
@@ -132,9 +128,9 @@ def _draws_note(judges: Sequence[JudgePlan], uncertain: Sequence[JudgePlan]) -> 
     if requests_per_judgment > 1:
         requests = f" in {requests_per_judgment} requests"
     added_price = sum_prices(judge.money.more for judge in uncertain)
-    added_cost = (
-        "" if added_price is None else f" and costs about {dollars(added_price)} more"
-    )
+    added_cost = ""
+    if added_price is not None:
+        added_cost = f" and costs about {dollars(added_price)} more"
     return (
         f"If the model gives no token probabilities, the run takes {n_draws} draws per "
         f"judgment{requests}{added_cost}. Use {option('weighting', 'single')} to avoid that."

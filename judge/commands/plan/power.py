@@ -51,11 +51,8 @@ def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
         second_system = ",".join(pieces[comma:]).strip()
         candidates.append((first_system, second_system))
     for first_system, second_system in candidates:
-        if (
-            first_system != second_system
-            and first_system in systems
-            and second_system in systems
-        ):
+        are_known = first_system in systems and second_system in systems
+        if are_known and first_system != second_system:
             return first_system, second_system
     names = candidates[0] if len(candidates) == 1 else ()
     if len(set(names)) < 2:

@@ -17,10 +17,12 @@ class Plan(plugins.Viewed):
     """Requests, cost and time of a run, estimated by `judge.plan`. Nothing was sent.
 
     - `price`: the sum over the judges, None if one is unknown.
-    - `fits`: about how many requests fit into the budget; None without one, without a price, or for batches.
+    - `fits`: about how many requests fit into the budget; None without one, without a price, or for
+      batches.
     - `by`: what each line of a judge's estimate is about: a criterion, or a run of a judge card.
     - `notes`: what the numbers include.
-    - `uncounted`: the metrics that ask a judge. Their requests depend on replies and are not counted.
+    - `uncounted`: the metrics that ask a judge. Their requests depend on replies and are not
+      counted.
     """
 
     VIEW: ClassVar[str] = "judge.commands.plan.view:view"

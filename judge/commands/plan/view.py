@@ -35,7 +35,8 @@ def view(plan: Plan) -> Document:
     if plan.notes:
         notes = Bullets(plan.notes)
         sections.append(Section("notes", "Notes", lambda: [notes]))
-    judge_names = ", ".join(judge.estimate.judge for judge in plan.judges) or "a run"
+    names = ", ".join(judge.estimate.judge for judge in plan.judges)
+    judge_names = names or "a run"
     subject = f"a card of {judge_names}" if plan.by == "run" else judge_names
     return Document(
         title=f"Estimate for {subject}",
@@ -90,7 +91,8 @@ def _budget_notice(plan: Plan) -> Iterator[str]:
             "longest reply; the run stops if that does not fit, and the same command resumes it"
         )
     elif plan.fits is None:
-        budget_reach = "the price is unknown, so the run stops at once; give tokens, such as 200000tokens"
+        advice = "give tokens, such as 200000tokens"
+        budget_reach = f"the price is unknown, so the run stops at once; {advice}"
     elif plan.fits >= plan.requests:
         budget_reach = f"all {plan.requests:,} requests fit"
     else:

@@ -101,9 +101,8 @@ def _chosen_matrices(
     all_columns = [column for column, _ in tables.values()]
     chosen = list(columns) or _default_columns(run, all_columns)
     if not chosen:
-        raise ConfigError(
-            "this run has no scores of single texts that say which is better"
-        )
+        needed_scores = "scores of single texts that say which is better"
+        raise ConfigError(f"this run has no {needed_scores}")
     if OVERALL in chosen:
         # False sorts before True, and the sort keeps the order of the other columns.
         chosen.sort(key=lambda column_name: column_name != OVERALL)
@@ -163,9 +162,8 @@ def _slice_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
             "first"
         )
     if n_slices < 2:
-        raise ConfigError(
-            f"{by}: every item has {slice_names.pop()!r:.40}; there is nothing to compare"
-        )
+        problem = f"every item has {slice_names.pop()!r:.40}"
+        raise ConfigError(f"{by}: {problem}; there is nothing to compare")
     return slice_by_item
 
 

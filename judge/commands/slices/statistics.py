@@ -231,9 +231,8 @@ def slice_differences(
     estimates = mean_differences(rows, seed=seed)
     p_values = holm([estimate.p if estimate else None for estimate in estimates])
     differences = []
-    for pair_in_slice, estimate, p_value in zip(
-        tested, estimates, p_values, strict=True
-    ):
+    results = zip(tested, estimates, p_values, strict=True)
+    for pair_in_slice, estimate, p_value in results:
         # There is no estimate if no item of the slice has scores of both systems.
         if estimate is not None:
             differences.append(pair_in_slice.tested(estimate, p_value))

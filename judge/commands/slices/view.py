@@ -109,19 +109,13 @@ def _finding(slices: Slices) -> Iterator[str]:
     worst = slices.worst
     contradictions = slices.contradictions
     if worst or contradictions:
-        headline = (
-            "Significantly worse than the rest"
-            if worst
-            else "Contradicting the whole data"
-        )
-        slice_names = list(
-            dict.fromkeys(record.slice for record in worst or contradictions)
-        )
+        headline = "Contradicting the whole data"
+        slice_names = dict.fromkeys(record.slice for record in worst or contradictions)
+        entries = list(slice_names)
         if worst:
-            slice_names = [
-                _with_worse_systems(slices, slice_name) for slice_name in slice_names
-            ]
-        shown_names = first_names(slice_names, _MAX_FINDINGS)
+            headline = "Significantly worse than the rest"
+            entries = [_with_worse_systems(slices, name) for name in slice_names]
+        shown_names = first_names(entries, _MAX_FINDINGS)
         yield f"{headline}: {slices.by} = {shown_names}"
     else:
         yield from _no_finding(slices)
@@ -236,9 +230,8 @@ def _table(slices: Slices, column_name: str, *, short: bool = False) -> Table:
     for slice_mean in slices.means:
         if slice_mean.column == column_name:
             means[slice_mean.slice, slice_mean.system] = slice_mean
-    places = decimal_places(
-        column, [slice_mean.mean.value for slice_mean in means.values()]
-    )
+    values = [slice_mean.mean.value for slice_mean in means.values()]
+    places = decimal_places(column, values)
     slice_names = list(slices.items)
     systems = slices.systems
     if short:

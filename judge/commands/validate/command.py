@@ -83,9 +83,8 @@ def validate(
     shown_level = None if level is None else check_level(level)
     check_epsilon(epsilon)
     if rating_criterion and ratings is None:
-        raise ConfigError(
-            f"{option('rating_criterion')}: is for {option('ratings', 'FILE')}"
-        )
+        ratings_option = option("ratings", "FILE")
+        raise ConfigError(f"{option('rating_criterion')}: is for {ratings_option}")
     compared = load_rated(
         (result, *others),
         where=where,
@@ -98,17 +97,15 @@ def validate(
     _check_criteria(compared, ratings)
     bootstrap = Bootstrap(n_resamples, seed)
     judges = compared.judges
-    rated = people(
-        first_run.table, judges, bootstrap, epsilon=epsilon, sheet=compared.sheet
-    )
+    sheet = compared.sheet
+    table = first_run.table
+    rated = people(table, judges, bootstrap, epsilon=epsilon, sheet=sheet)
     validation = Validation(
         title=f"Agreement with people: {compared.title}",
         rated=rated,
         notes=_notes_on_ratings(compared, rated),
         level=shown_level or usual_level(rated),
-        disagreements=disagreements(
-            first_run.table.samples, judges, bootstrap, compared.sheet
-        ),
+        disagreements=disagreements(table.samples, judges, bootstrap, sheet),
     )
     # A run that was calibrated shows its calibration here too, without being asked again.
     if not calibrate and not first_run.calibrated:
@@ -273,9 +270,8 @@ def _open_runs(results: Sequence[Result | str | Path]) -> list[Result]:
     runs = [open_run(source) for source in results]
     for run in runs:
         if (run.rankings or run.table.has_pairs) and len(runs) > 1:
-            raise ConfigError(
-                "a ranking cannot be compared with another run; validate it alone"
-            )
+            problem = "a ranking cannot be compared with another run"
+            raise ConfigError(f"{problem}; validate it alone")
     return runs
 
 
@@ -422,9 +418,8 @@ def _judges_on_shared_texts(
             if first_outputs.get(text_key) == output
         }
         if not shared:
-            raise DataError(
-                f"{run_name} shares no text with the first run (same item, system and output)"
-            )
+            problem = f"{run_name} shares no text with the first run"
+            raise DataError(f"{problem} (same item, system and output)")
         others = len(outputs) - len(shared)
         if others:
             texts = plural(others, "text")

@@ -304,15 +304,14 @@ def _overview_rows(
         row_name = rated.criterion
         if named and judge is not None:
             row_name = f"{rated.criterion} · {judge.name}"
-        is_best = (
-            judge is not None and verdict(rated, judge.name, level) is Verdict.BEST
-        )
+        is_best = False
+        if judge is not None:
+            is_best = verdict(rated, judge.name, level) is Verdict.BEST
         correlation = spearman(judge, level)
         mark = "*" if is_best else ""
         tone: Tone = "good" if is_best else "strong"
-        judge_cell = estimate_cell(
-            correlation, places(correlation), mark=mark, tone=tone
-        )
+        decimals = places(correlation)
+        judge_cell = estimate_cell(correlation, decimals, mark=mark, tone=tone)
         yield (
             row_name,
             judge_cell,
