@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -439,9 +440,26 @@ def _items(config: RunConfig, data: Any) -> list[Sample]:
         for field_name, column in config.map.items()
         if field_name not in generated_fields
     }
-    without_outputs = map(_without_output, rows(data))
+    without_outputs = _items_once(rows(data))
     items = samples.load(without_outputs, mapping=mapping, where=config.where)
     return items[: config.limit]
+
+
+def _items_once(data_rows: Iterable[Sample | RawRow]) -> Iterator[Sample | RawRow]:
+    """Yield the rows without outputs; several systems' rows of one item only once.
+
+    An item that one system has twice stays there twice, so that it is refused.
+    """
+    systems_by_item: defaultdict[str, set[str]] = defaultdict(set)
+    for row in data_rows:
+        system = row.system if isinstance(row, Sample) else row.cells.get("system")
+        item = _without_output(row)
+        cells = replace(item, where="") if isinstance(item, Sample) else item.cells
+        earlier_systems = systems_by_item[repr(cells)]
+        is_repeated = bool(earlier_systems) and str(system) not in earlier_systems
+        earlier_systems.add(str(system))
+        if not is_repeated:
+            yield item
 
 
 def _without_output(row: Sample | RawRow) -> Sample | RawRow:

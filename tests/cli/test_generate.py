@@ -710,6 +710,33 @@ def test_python_generates_outputs_that_a_run_judges(project: Path) -> None:
     assert len(judge.load_samples("texts/outputs.jsonl")) == 4
 
 
+@pytest.mark.parametrize("make", [dict, lambda **row: judge.Sample(**row)])
+def test_an_item_with_outputs_of_several_systems_is_written_once(
+    project: Path, make: Callable[..., Any]
+) -> None:
+    rows = [
+        make(item=item, system=system, output=f"{item} by {system}", source="The tram runs.")
+        for item in ("tram", "pool")
+        for system in ("old", "older")
+    ]
+    systems = {"new": {"prompt": "short.jinja", "model": "scripted/writer.yaml"}}
+    outputs = judge.generate(rows, systems=systems, cache=False)
+    assert [(sample.item, sample.system) for sample in outputs.samples] == [
+        ("tram", "new"),
+        ("pool", "new"),
+    ]
+
+
+def test_an_item_that_one_system_has_twice_is_refused(project: Path) -> None:
+    rows = [
+        {"item": "tram", "system": "old", "output": output, "source": "The tram runs."}
+        for output in "ab"
+    ]
+    systems = {"new": {"prompt": "short.jinja", "model": "scripted/writer.yaml"}}
+    with pytest.raises(DataError, match="tram"):
+        judge.generate(rows, systems=systems, cache=False)
+
+
 def test_python_reads_rows_that_come_once(project: Path) -> None:
     rows = (row for row in articles().to_dict("records"))
     assert len(judge.generate(rows, systems=SYSTEMS, cache=False).samples) == 4
