@@ -187,8 +187,8 @@ def test_every_difference_has_its_interval_test_and_counts(tested: Result) -> No
     assert folded == ["Differences in metrics"]
 
 
-def test_an_interval_without_0_and_without_a_star_is_explained(tested: Result) -> None:
-    """Regression: "no significant difference" stood beside [0.11, 1.89], and only the docs said why."""
+def test_an_interval_that_contradicts_its_test_is_explained(tested: Result) -> None:
+    """Regression: "no significant difference" stood beside [0.11, 1.89], and a star beside [−0.01, 1.64]."""
     comparison = next(c for c in tested.comparisons if c.column == "fluency")
     first = comparison.differences[0]
     assert first.estimate.low is not None
@@ -202,6 +202,7 @@ def test_an_interval_without_0_and_without_a_star_is_explained(tested: Result) -
     assert has_line(key(p=0.125, low=0.11), "pair alone", "p decides")
     assert not has_line(key(p=0.01, low=0.11), "p decides")
     assert not has_line(key(p=0.125, low=-0.11), "p decides")
+    assert has_line(key(p=0.04, low=-0.11), "pair alone", "p decides")
 
 
 def test_differences_of_shares_are_in_percentage_points(tested: Result) -> None:

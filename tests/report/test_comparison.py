@@ -253,6 +253,19 @@ def test_all_systems_may_change_although_no_single_one_does() -> None:
     assert lines_hold(lines, [("c fell by 1.00", "all systems", "p = 0.008"), SAME])
 
 
+def test_a_changes_interval_that_contradicts_its_test_is_explained() -> None:
+    """Five of 30 items changed: p is .062, and Student's t excludes 0."""
+    passed: list[float | None] = [1.0] * 30
+
+    def key(n_failed: int) -> str:
+        after: list[float | None] = [*[0.0] * n_failed, *[1.0] * (30 - n_failed)]
+        return table(compared(result_of({"x": passed}), result_of({"x": after})), "means").key
+
+    assert has_line(key(5), "change alone", "p decides")
+    assert not has_line(key(2), "p decides")
+    assert not has_line(key(10), "p decides")
+
+
 def test_shares_change_by_points() -> None:
     failed, passed = ([value] * 8 for value in (0.0, 1.0))
     comparison = compared(result_of({"x": failed}, PASS), result_of({"x": passed}, PASS))

@@ -103,6 +103,21 @@ def test_ranking_sentences_describe_the_comparison(ranking: Result) -> None:
     assert has_line(alone, "No pair", "both orders", "unknown")
 
 
+@pytest.mark.parametrize(
+    ("p", "low", "is_explained"),
+    [(0.06, 0.51, True), (0.06, 0.49, False), (0.01, 0.49, True), (0.01, 0.51, False)],
+)
+def test_a_win_rates_interval_that_contradicts_its_test_is_explained(
+    p: float, low: float, is_explained: bool
+) -> None:
+    result = _ranked(2)
+    (ranking,) = result.rankings
+    standing = replace(ranking.standings[0], win_rate=0.7, low=low, high=0.9, p=p)
+    changed = replace(ranking, standings=(standing,), against=ranking.standings[1].system)
+    report = replace(result, rankings=(changed,)).report("console", full=True)
+    assert has_line(" ".join(report.split()), "win rate alone", "test decides") is is_explained
+
+
 def test_pairs_on_several_criteria_are_counted_as_comparisons() -> None:
     assert has_line(_ranked(2, items=6).report(), "6 pairs compared")
     several = _ranked(2, items=6, criteria=("overall", "tone"))

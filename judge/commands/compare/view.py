@@ -50,11 +50,11 @@ from judge.report.format import (
     score_text,
     share_label,
 )
-from judge.report.views.columns import p_cell, score_places
+from judge.report.views.columns import contradicts_test, p_cell, score_places
 from judge.results.comparison import Change, RunComparison
 from judge.results.result import Result
 from judge.stats.bootstrap import MIN_INTERVAL_ITEMS
-from judge.stats.run_differences import Shift
+from judge.stats.run_differences import MeanChange, Shift
 
 SCHEMA = "judge.compare/1"
 _MAX_ROWS = 7  # of the summary's table
@@ -297,6 +297,9 @@ def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
         [(most_common, _)] = methods.most_common(1)
         interval = f" [low, high]: {most_common}."
     same_items = plural(anchors, "item")
+    table_key = "↑ = ↓: texts whose value rose, stayed and fell."
+    if any(_contradicts_test(mean.row) for mean in means):
+        table_key += " Intervals are of each change alone; p decides."
     about = (
         f"Judge's part: the change of scores of {same_items} with the same text in both runs "
         "(those of the system if there are five), assumed to be the same for the changed texts."
@@ -312,10 +315,21 @@ def _mean_table(means: Sequence[Mean], anchors: int) -> Table:
         ("column", system, "before", "after", "change", "p", *parts, *counts),
         [_mean_row(mean) for mean in means],
         caption=f"Means before and after, over the items of both runs.{interval}",
-        key="↑ = ↓: texts whose value rose, stayed and fell.",
+        key=table_key,
         star="* p < .05 after Holm's correction.",
         name="means",
     )
+
+
+def _contradicts_test(row: MeanChange) -> bool:
+    """Return whether the interval and p of a change, or of the system's part, disagree."""
+    change = row.estimate
+    if contradicts_test(change.low, change.high, row.adjusted):
+        return True
+    of_system = row.system_change
+    if of_system is None or not is_split(row):
+        return False
+    return contradicts_test(of_system.low, of_system.high, row.system_adjusted)
 
 
 def _mean_row(mean: Mean) -> list[Content]:

@@ -19,6 +19,7 @@ from judge.report.format import (
 from judge.results.result import Result
 from judge.stats.calibration import Calibrated
 from judge.stats.derived_columns import pass_columns
+from judge.stats.power import ALPHA
 from judge.stats.system_differences import Comparison
 
 TEST_NAME = "sign-flip test"
@@ -293,6 +294,20 @@ def marked_mean(
     note = interval_text(column, mean.low, mean.high, places)
     text = mean_text(column, mean.value, places)
     return Cell(text, note, tone, mark, title, value=mean.value)
+
+
+def contradicts_test(
+    low: float | None, high: float | None, p: float | None, *, neutral: float = 0.0
+) -> bool:
+    """Return whether an interval and a test disagree about the value `neutral`, "no difference".
+
+    p may have Holm's correction, which the interval has not, and it comes from another method.
+    """
+    if low is None or high is None or p is None:
+        return False
+    excludes_neutral = not low <= neutral <= high
+    is_significant = p < ALPHA
+    return excludes_neutral != is_significant
 
 
 def p_cell(p_value: float | None) -> str:

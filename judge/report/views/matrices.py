@@ -12,6 +12,7 @@ from judge.report.views.charts import spearman_matrices, titles
 from judge.report.views.columns import (
     TEST_NAME,
     compared_columns,
+    contradicts_test,
     display_columns,
     estimate_cell,
     p_cell,
@@ -93,8 +94,7 @@ def _pairs(
     if comparison.detectable is not None:
         detectable = number(factor * comparison.detectable, decimals)
         sentences.append(f"Detectable difference: {detectable} (80% power).")
-    not_significant = [difference for difference in differences if not difference.apart]
-    if any(_excludes_zero(difference) for difference in not_significant):
+    if any(_contradicts_test(difference) for difference in differences):
         sentences.append("Intervals are Student's t, of each pair alone; p decides.")
     if comparison.note:
         sentences.append(_as_sentence(comparison.note))
@@ -109,12 +109,9 @@ def _pairs(
     )
 
 
-def _excludes_zero(difference: Difference) -> bool:
-    """Return whether the interval of a tested difference has 0 outside."""
+def _contradicts_test(difference: Difference) -> bool:
     estimate = difference.estimate
-    if estimate.low is None or estimate.high is None or difference.adjusted is None:
-        return False
-    return estimate.low > 0 or estimate.high < 0
+    return contradicts_test(estimate.low, estimate.high, difference.adjusted)
 
 
 def correlation_blocks(result: Result) -> Iterator[Chart]:

@@ -30,7 +30,12 @@ from judge.report.document import Column as Head
 from judge.report.format import column_title
 from judge.report.views import panel, preferences
 from judge.report.views.charts import matrix_chart, ranking_charts
-from judge.report.views.columns import TEST_NAME, groups, share_cell
+from judge.report.views.columns import (
+    TEST_NAME,
+    contradicts_test,
+    groups,
+    share_cell,
+)
 from judge.report.views.finding import finding, number_of_items, scope_of
 from judge.report.views.items import browser, link
 from judge.report.views.provenance import (
@@ -43,6 +48,7 @@ from judge.report.views.ranking_failure_notice import ranking_failure_notice
 from judge.report.views.ranking_flip_notice import ranking_flip_notices
 from judge.report.views.summary import ranked_data
 from judge.results.result import Result, preference_agreement_of
+from judge.stats.compared_pairs import TIE
 from judge.stats.pairwise import Ranking, Standing
 from judge.stats.pairwise_agreement import PreferenceAgreement
 from judge.stats.power import ALPHA
@@ -310,6 +316,11 @@ def _standings(ranking: Ranking, *, short: bool) -> Table:
     )
 
 
+def _contradicts_test(standing: Standing) -> bool:
+    """Return whether the interval of a win rate and its test disagree."""
+    return contradicts_test(standing.low, standing.high, standing.p, neutral=TIE)
+
+
 def _record_cell(standing: Standing) -> Cell:
     """Return `12-7-1`: won, lost and tied pairs, with the undecided ones as a note."""
     win_loss_tie = (standing.wins, standing.losses, standing.ties)
@@ -358,6 +369,8 @@ def _order_sentences(ranking: Ranking) -> Iterator[str]:
         yield f"Every system met {ranking.against} only."
         if any(standing.apart for standing in ranking.standings):
             yield f"* p < {ALPHA:g} ({TEST_NAME}, Holm-corrected)."
+        if any(_contradicts_test(standing) for standing in ranking.standings):
+            yield "Intervals are of each win rate alone; the test decides."
     elif ranking.by_strength:
         yield _BY_STRENGTH
     if ranking.flip_rate is not None:
