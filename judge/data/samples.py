@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from judge.core.errors import DataError
-from judge.core.format import UNNAMED_SYSTEM, text_name
+from judge.core.format import UNNAMED_SYSTEM
 from judge.core.messages import option
 from judge.core.plugins import unknown_name_message
 from judge.core.records import ALIASES, Sample
@@ -49,6 +49,7 @@ from judge.data.rows import (
     unread_sheets,
     with_whole_number,
 )
+from judge.data.text_locations import TextLocations
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +125,7 @@ def stream(
     output_optional = texts_optional and not systems and "output" not in mapping
     columns: dict[str, None] = {}
     row_filter = RowFilter(where or {}, mapping)
-    locations = _TextLocations()
+    locations = TextLocations()
     for number, row in enumerate(rows(data), 1):
         if isinstance(row, Sample):
             _check_sample(row)
@@ -146,26 +147,6 @@ def stream(
     # Samples from Python have no columns to compare with.
     if columns:
         _refuse_unknown_columns(data_name, mappings, columns)
-
-
-class _TextLocations:
-    """The locations of the texts so far, to find a second text of one item and system."""
-
-    def __init__(self) -> None:
-        # 64 bits instead of names: 10 million rows have no collision.
-        self._location_by_hash: dict[int, str] = {}
-
-    @property
-    def is_empty(self) -> bool:
-        return not self._location_by_hash
-
-    def add(self, sample: Sample, location: str) -> None:
-        """Add a text. Raises DataError if there is one of its item and system."""
-        key = hash(sample.key)
-        if key in self._location_by_hash:
-            problem = _problem_of_twins(sample, self._location_by_hash[key])
-            raise DataError(f"{location}: {problem}")
-        self._location_by_hash[key] = location
 
 
 def _refuse_unknown_columns(
@@ -213,17 +194,6 @@ def _raters_of_mapping(mapping: Mapped) -> dict[str, tuple[str, ...]]:
         if names:
             raters[criterion] = names
     return raters
-
-
-def _problem_of_twins(sample: Sample, location: str) -> str:
-    """Say that a text of the same item and system is already in the data, at this location."""
-    text = text_name(sample.item, sample.system)
-    other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
-    return (
-        f"{text} is already at {location}; each pair of item and "
-        f"system may occur once ({other_columns} names other columns; a column `generation` "
-        "numbers several outputs)"
-    )
 
 
 # Rows to samples
