@@ -270,8 +270,16 @@ def _row_of_object(value: Any, location: str) -> RawRow:
 
 def _jsonl(path: Path, file_name: str) -> Iterator[RawRow]:
     for location, line in _lines(path, file_name):
-        if not line.isspace():
-            yield _row_of_object(parsed(line, location), location)
+        if line.isspace():
+            continue
+        # A list or an object over several lines is no JSON of its own.
+        is_whole = line.strip() not in ("[", "{")
+        value = parsed(line, location) if is_whole else []
+        if isinstance(value, list):
+            raise DataError(
+                f"{location}: a line must hold one whole object; save a list of objects as .json"
+            )
+        yield _row_of_object(value, location)
 
 
 def _json(path: Path, file_name: str) -> Iterator[RawRow]:

@@ -754,7 +754,9 @@ def _rating(value: Any, label: str, rater: int = 0) -> float | None:
         rating = math.inf
     if abs(rating) > _LARGEST_RATING:
         by_rater = f" by rater {rater}" if rater else ""
-        advice = "of several raters, give a list of numbers"
+        advice = (
+            "leave it empty if there is none; of several raters, give a list of numbers"
+        )
         if verdict(value) is not None:
             # A file of ratings may hold words, because it is read together with the scale.
             ratings_file = option("ratings", "FILE")

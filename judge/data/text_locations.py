@@ -32,8 +32,16 @@ def _problem_of_twins(sample: Sample, location: str) -> str:
     """Say that a text of the same item and system is already in the data, at this location."""
     text = text_name(sample.item, sample.system)
     other_columns = option("map", {"item": "COLUMN", "system": "COLUMN"})
+    remedies = [
+        f"{other_columns} names other columns",
+        "a column `generation` numbers several outputs",
+    ]
+    # Annotation tools write one row per rating, with the text in each of them.
+    if sample.human:
+        ratings_file = option("ratings", "FILE")
+        remedies.append(f"several ratings of a text belong into {ratings_file}")
+    listed_remedies = "; ".join(remedies)
     return (
-        f"{text} is already at {location}; each pair of item and "
-        f"system may occur once ({other_columns} names other columns; a column `generation` "
-        "numbers several outputs)"
+        f"{text} is already at {location}; each pair of item and system may occur once "
+        f"({listed_remedies})"
     )

@@ -570,7 +570,7 @@ GOOD = '{"output": "x"}\n'
         (
             "d.jsonl",
             GOOD + "[1]\n",
-            ("d.jsonl:2:", "list ([1])"),
+            ("d.jsonl:2:", "one whole object"),
         ),
         (
             "d.jsonl",
@@ -606,6 +606,14 @@ GOOD = '{"output": "x"}\n'
         ),
         ("d.json", '[{"output": "x", "output": "x"}]', ("d.json:", "'output' occurs twice")),
         ("d.json", '[{"output": "x"}, "y"]', ("d.json row 2:", "'y'")),
+        ("d.jsonl", '[{"output": "x"}]\n', ("d.jsonl:1:", "one whole object", "as .json")),
+        ("d.jsonl", '{\n"output": "x"\n}\n', ("d.jsonl:1:", "one whole object")),
+        ("d.csv", "output,rating.a\nx,N/A\n", ("d.csv:2:", "'N/A'", "leave it empty")),
+        (
+            "d.csv",
+            "item,output,rating.a\n1,x,4\n1,x,5\n",
+            ("d.csv:3: item '1' is already at d.csv:2", "several ratings", "--ratings FILE"),
+        ),
         ("d.json", '{"output": ["x"], "source": []}', ("d.json: is one object", "output, source")),
         ("d.csv", "", ("d.csv: no rows",)),
         ("d.csv", "item,output\n", ("d.csv: no rows",)),

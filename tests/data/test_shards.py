@@ -152,7 +152,7 @@ def test_brackets_in_existing_names_are_not_a_pattern(tmp_path: Path) -> None:
 
 def test_a_shard_is_opened_after_the_previous_shard_was_read(folder: Path) -> None:
     """The error of a broken shard is raised only when it is reached, so no shard is opened early."""
-    (folder / "part-1.NDJSON").write_text("{", encoding="utf-8")
+    (folder / "part-1.NDJSON").write_text("{output", encoding="utf-8")
     reader = samples.stream("shards")
     assert [next(reader).item, next(reader).item] == ["0", "0"]
     with pytest.raises(DataError, match=r"^shards/part-1\.NDJSON:1: not JSON"):
