@@ -107,7 +107,11 @@ _COPULA = (
     r"(?:です|だ|である|と(?:します|する|なります)|입니다|이(?:다|에요)|예요|임|といたします"
     r"|とします|점입니다)?"
 )
-_STOP = r"(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>|\s)*+"
+# What ends a reply: "<|im_end|>", "</answer>" around all of it
+_STOP = (
+    r"(?:<\|\w+\|>|</s>|<eos>|<end_of_turn>"
+    r"|</(?:(?:final_)?answer|response|output|result)>|\s)*+"
+)
 _WORDS = r"[^\W\d_]"
 # The end of the reply, or the beginning of a reason: ". It is", " (clear)", ", because". In "3.5-4"
 # the point is no full stop, and the dots of "Yes... no." are hesitation.
@@ -193,8 +197,9 @@ def forms(
     bare = rf"\s*+{_BULLET}{mark}{_ON_A_SCALE}{quality}SCORE{mark}{_COPULA}{ending}"
     # "2 - the wording is poor", "4 The text is clear."
     opening = rf"\s*+{mark}SCORE{_CLOSES}{copula}(?={_REASON}|\s++{_SENTENCE_OPENER})"
-    # <score>4</score>
-    tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{mark}SCORE{mark}</\s*+(?P=tag)\s*+>"
+    # <score>4</score>, <answer>Score: 4</answer>
+    named_score = rf"{mark}(?:{name}\s*+:)?{mark}SCORE{mark}"
+    tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{named_score}</\s*+(?P=tag)\s*+>"
 
     def compiled(pattern: str) -> re.Pattern[str]:
         pattern = pattern.replace("TITLE", title_pattern)
