@@ -89,12 +89,7 @@ def score_in_object(
     score, and its value may be an object with the score in it, if no other value is an object or a
     list. `depth` counts the objects around this one. Raises ParseError.
     """
-    candidates = [member for member in members if member.key.casefold() == "score"]
-    if tolerant and not candidates:
-        candidates = [member for member in members if _names_score(member, grammar)]
-    if tolerant and not candidates:
-        # {"score": {"value": 4, "reason": "It is clear."}}
-        candidates = [member for member in members if member.key.casefold() == "value"]
+    candidates = _members_for_score(members, grammar, tolerant=tolerant)
     if not candidates:
         return None
     if len(candidates) > 1:
@@ -104,7 +99,12 @@ def score_in_object(
     if kinds.count("container") > 1 and member.kind == "container":
         raise ParseError(NO_KEY, text)
     score = _score_of_member(
-        text, member, grammar, lone=lone, tolerant=tolerant, depth=depth
+        text,
+        member,
+        grammar,
+        lone=lone,
+        tolerant=tolerant,
+        depth=depth,
     )
     siblings = [candidate for candidate in members if candidate is not member]
     for sibling in siblings:
@@ -119,6 +119,23 @@ def score_in_object(
     reason = score.reason or _reason_in(siblings, quotes)
     quote = quotes[0].words.strip() if quotes else score.quote
     return replace(score, reason=reason, quote=quote or None)
+
+
+def _members_for_score(
+    members: Sequence[json_reply.Member],
+    grammar: Grammar,
+    *,
+    tolerant: bool,
+) -> list[json_reply.Member]:
+    """Return the members whose key is for a score, by the best kind of key that there is."""
+    by_key = [member for member in members if member.key.casefold() == "score"]
+    if by_key or not tolerant:
+        return by_key
+    by_name = [member for member in members if _names_score(member, grammar)]
+    if by_name:
+        return by_name
+    # {"score": {"value": 4, "reason": "It is clear."}}
+    return [member for member in members if member.key.casefold() == "value"]
 
 
 def _score_of_member(
@@ -428,32 +445,28 @@ def spans(
     if not json_objects and judged is not None:
         return _numbered_spans(text, start, names), "prose"
     name_by_key = _names_by_key(names)
-    strict = False
     if len(json_objects) == 1:
         (json_object,) = json_objects
-        strict = (
-            json_object.strict
-            and _has_exact_keys(json_object, names, name_by_key)
-            and is_whole_reply(text, start, json_object)
-        )
+        has_exact_keys = _has_exact_keys(json_object, names, name_by_key)
+        is_whole = is_whole_reply(text, start, json_object)
+        if json_object.strict and has_exact_keys and is_whole:
+            return _member_spans(json_object, name_by_key), "strict"
     is_broken = any(json_object.broken for json_object in json_objects)
-    if not strict and (judged is None or is_broken):
+    if judged is None or is_broken:
         raise ParseError(_NOT_ONE_OBJECT, text)
     span_by_name: dict[str, tuple[int, int]] = {}
     lead_start = start
     for json_object in json_objects:
         object_spans = _member_spans(json_object, name_by_key)
-        after = text[json_object.end :]
-        allowed_scales = scales if judged is not None else ()
-        ends_reply = _ends_reply(after, allowed_scales)
+        ends_reply = _ends_reply(text[json_object.end :], scales)
         if object_spans and (span_by_name or not ends_reply):
             raise ParseError(f"{_NOT_ONE_OBJECT}, or something follows it", text)
-        if not strict and not is_whole_reply(text, start, json_object):
+        if not is_whole_reply(text, start, json_object):
             for _, end in object_spans.values():
-                _check_own(text, lead_start, json_object, end, judged or "")
+                _check_own(text, lead_start, json_object, end, judged)
         span_by_name |= object_spans
         lead_start = json_object.end
-    return span_by_name, "strict" if strict else "prose"
+    return span_by_name, "prose"
 
 
 def _numbered_spans(
@@ -471,7 +484,7 @@ def _numbered_spans(
             if answer and answer["key"] in (str(number), name):
                 span_by_name[name] = answer.span("answer")
     if len(span_by_name) < len(names):
-        raise ParseError("the reply is not one JSON object", text)
+        raise ParseError(_NOT_ONE_OBJECT, text)
     return span_by_name
 
 
