@@ -65,6 +65,22 @@ _BULLET = (
     r"(?:(?:[-+–](?![0-9.])|[•・▪◦●■□◆※→⇒✅✔☑🏆]|\#{1,6}|(?:[0-9]{1,2}|[a-z])[.)](?=\s)"
     r"|=>|->|=+|[-]{2,})\s*+)*+"
 )
+# "coherence score", "score for coherence", "일관성의 점수", or the title alone
+_TITLED_NOUNS = (
+    rf"(?:TITLE[의の的]?[\s_]*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
+    r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
+)
+# "My final coherence score"; "Overall: 4" needs no noun.
+_NAME = (
+    rf"(?:{_BEFORE}(?:{_TITLED_NOUNS}){_AFTER}|(?:my\s++)?(?:overall|final)"
+    r"|総合|종합|综合|總體|总体)"
+)
+# "Sure, here is "
+_HERE_IS = r"(?:(?:sure|okay|ok|certainly|of\s++course)[,!.]?\s++)?(?:here(?:['’]s|\s++is)\s++)?"
+# "Score", "[Score]", "【评分】"
+_BOXED_NAME = rf"[(\[【〔〈<「*]*+\s*+{_NAME}\s*+[)\]】〕〉>」*]*+"
+# The same only in brackets, after which there need not be a colon: "[RESULT] 4"
+_BRACKETED_NAME = rf"{_BULLET}[\[【〔〈<]\s*+{_NAME}\s*+[\]】〕〉>]\s*+"
 # " (1-5)", " [out of 5]", " (5점 만점)"
 _SCALE_OF = (
     r"(?:\s*+[(\[](?P<low_name>-?[0-9]+)\s*+(?:[-–~〜]|to|から"
@@ -165,31 +181,25 @@ class Forms:
 
 
 def forms(
-    score_pattern: str, mark: str, title_pattern: str, *, has_words: bool
+    score_pattern: str,
+    mark: str,
+    title_pattern: str,
+    *,
+    has_words: bool,
 ) -> Forms:
     """Return the forms of a score, given the patterns of a score, marks around it and a title.
 
     `has_words`: the labels are words, and "good" may be one of them.
     """
-    nouns = (
-        rf"(?:TITLE[의の的]?[\s_]*+)?{NOUNS}(?:\s++(?:for|of|zu|de|pour|per"
-        r"|für)\s++(?:the\s++)?TITLE)?|TITLE"
-    )
-    # "Overall: 4" needs no noun.
-    name = rf"(?:{_BEFORE}(?:{nouns}){_AFTER}|(?:my\s++)?(?:overall|final)|総合|종합|综合|總體|总体)"
-    here = r"(?:(?:sure|okay|ok|certainly|of\s++course)[,!.]?\s++)?(?:here(?:['’]s|\s++is)\s++)?"
-    boxed = rf"[(\[【〔〈<「*]*+\s*+{name}\s*+[)\]】〕〉>」*]*+"
-    label = rf"{_BULLET}{mark}{_BULLET}{here}{boxed}{_SCALE_OF}"
-
-    bracketed = rf"{_BULLET}[\[【〔〈<]\s*+{name}\s*+[\]】〕〉>]\s*+"
     quality = f"(?:{_QUALITY})?"
     copula = _COPULA
     if has_words:
         quality = ""
         copula = rf"(?:{korean.LABEL_VERB}|{japanese.LABEL_VERB}|{_COPULA})"
-    name_and_score = (
-        rf"\s*+(?:(?:{label}){_SEPARATOR}|{bracketed}){_BRACKETS}{quality}SCORE"
-    )
+    # "- **Final score** (1-5)"
+    label = rf"{_BULLET}{mark}{_BULLET}{_HERE_IS}{_BOXED_NAME}{_SCALE_OF}"
+    name_before = rf"(?:(?:{label}){_SEPARATOR}|{_BRACKETED_NAME})"
+    name_and_score = rf"\s*+{name_before}{_BRACKETS}{quality}SCORE"
     # "Final score: 4/5 (clear)", "・スコア：4", "Puntuación = 4"
     named = rf"{name_and_score}{_CLOSES}{copula}(?={_REASON})"
     # "4", "**4/5**", "[[A]]", "→ 4点", "満点です。"
@@ -198,7 +208,7 @@ def forms(
     # "2 - the wording is poor", "4 The text is clear."
     opening = rf"\s*+{mark}SCORE{_CLOSES}{copula}(?={_REASON}|\s++{_SENTENCE_OPENER})"
     # <score>4</score>, <answer>Score: 4</answer>
-    named_score = rf"{mark}(?:{name}\s*+:)?{mark}SCORE{mark}"
+    named_score = rf"{mark}(?:{_NAME}\s*+:)?{mark}SCORE{mark}"
     tag = rf"<\s*+(?P<tag>{_TAG}|TITLE)\s*+>\s*+{named_score}</\s*+(?P=tag)\s*+>"
 
     def compiled(pattern: str) -> re.Pattern[str]:
@@ -213,7 +223,7 @@ def forms(
         bare=compiled(bare),
         opening=compiled(opening),
         cell=compiled(rf"{mark}SCORE{mark}\Z"),
-        name=compiled(rf"{mark}(?:{name}){mark}\Z"),
+        name=compiled(rf"{mark}(?:{_NAME}){mark}\Z"),
         tags=(
             compiled(tag),
             compiled(rf"{BOX}\s*+SCORE\s*+\}}"),
