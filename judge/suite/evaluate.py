@@ -13,7 +13,7 @@ from judge.core import plugins
 from judge.core.budget import Budget
 from judge.core.criterion_entry import keys_of
 from judge.core.failure_kinds import failure_kind
-from judge.core.format import first_names, one_line, percent, plural
+from judge.core.format import first_names, one_line, percent, plural, text_name
 from judge.core.records import IDENTICAL, Failure
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
@@ -174,7 +174,8 @@ def _decide_failures(rows: Sequence[Row], limit: Limits) -> Decision:
     if len(failed) <= limit.most_failures(len(rows)) + NEAR:
         return Decision("passed", kinds, measured)
     first_failure = failed[0]
-    cause = f"the first: {one_line(first_failure.message, _MAX_CAUSE)}"
+    name = text_name(first_failure.item, first_failure.system)
+    cause = f"the first, {name}: {one_line(first_failure.message, _MAX_CAUSE)}"
     return Decision(
         "failed",
         joined(kinds, cause),

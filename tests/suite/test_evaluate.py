@@ -1242,7 +1242,7 @@ def test_failures_are_limited_by_number_or_share(make: Any) -> None:
     (none,) = limits(suite(), result)
     assert failures(none) == [("failed", False, "≤ 0", "1 of 10 (10.0%)")]
     assert (none.line, none.kind) == (3, "limit")
-    assert has_line(none.reason, "1 unreadable", "no score in the reply")
+    assert has_line(none.reason, "1 unreadable", "'i9'", "no score in the reply")
     assert failures(*limits(suite(limits=Limits(failures=1)), result)) == [
         ("passed", True, "≤ 1", "1 of 10 (10.0%)")
     ]
