@@ -17,7 +17,12 @@ from judge.commands.finished_runs import without_seen_ratings
 from judge.commands.options import RunOptions
 from judge.commands.progress_display import Watch, displayed
 from judge.commands.public import blocking, public_api
-from judge.commands.suite_data import Write, read_data
+from judge.commands.suite_data import (
+    Write,
+    check_before_writing,
+    read_data,
+    writes_outputs,
+)
 from judge.commands.suite_estimates import longest_prompt_tokens, uncached_price
 from judge.commands.suite_folders import (
     Paths,
@@ -267,15 +272,41 @@ def prepare_suites(
         is_alone=is_single_file(paths),
         risk=risk,
     )
-    prepared = []
-    for read_suite in suites:
-        suite = _apply_overrides(read_suite, overrides, undecided)
+    final_suites = [_apply_overrides(suite, overrides, undecided) for suite in suites]
+    return _prepare_all(final_suites, arguments, write, errors)
+
+
+def _prepare_all(
+    suites: Sequence[Suite],
+    arguments: _Arguments,
+    write: Write,
+    errors: list[JudgeError],
+) -> list[PreparedSuite]:
+    """Prepare the suites. No output is paid for before all suites are checked.
+
+    Raises one JudgeError with all mistakes and the `errors` so far.
+    """
+    prepared_by_path: dict[Path, PreparedSuite] = {}
+    writing: list[Suite] = []
+    for suite in suites:
         try:
-            prepared.append(_prepare_suite(suite, arguments, write))
+            if writes_outputs(suite):
+                # With assumed outputs, a missing key or baseline is an error, too.
+                check_before_writing(
+                    suite, partial(_prepare_texts, arguments=arguments)
+                )
+                writing.append(suite)
+            else:
+                prepared_by_path[suite.path] = _prepare_suite(suite, arguments, write)
         except JudgeError as error:
             errors.append(_with_path(error, suite.path))
     _raise_together(errors)
-    return prepared
+    for suite in writing:
+        try:
+            prepared_by_path[suite.path] = _prepare_suite(suite, arguments, write)
+        except JudgeError as error:
+            raise _with_path(error, suite.path) from error
+    return [prepared_by_path[suite.path] for suite in suites]
 
 
 def _with_path(error: JudgeError, path: Path) -> JudgeError:
@@ -385,10 +416,8 @@ class _Arguments:
 
 def _prepare_suite(suite: Suite, arguments: _Arguments, write: Write) -> PreparedSuite:
     """Read the data of a suite, prepare its runs and find its baseline. Raises JudgeError."""
-    prepare_texts = partial(_prepare_texts, arguments=arguments)
-    # With assumed outputs, a missing key or baseline is an error before outputs are paid for.
-    data = read_data(suite, arguments.ledger, write, check=prepare_texts)
-    prepared = prepare_texts(data.suite, data.samples)
+    data = read_data(suite, arguments.ledger, write)
+    prepared = _prepare_texts(data.suite, data.samples, arguments)
     if suite.options.get("language") is None:
         samples: list[Sample] = []
         for texts in prepared.suite_texts.judged.values():

@@ -558,6 +558,26 @@ def test_a_suite_that_cannot_be_judged_generates_nothing(
     assert "generating" not in completed.err
 
 
+@pytest.mark.parametrize(
+    "mistake",
+    [
+        SUITE.replace("    system: short", "    system: shrot"),
+        "{data: articles.jsonl, cases: [{criterion: relevance, expect: {min: 1}, item: trma}]}",
+        "casse: []",
+    ],
+    ids=["another suite with systems", "a suite of texts", "no suite"],
+)
+def test_a_mistake_in_another_suite_is_an_error_before_generation(
+    project: Path, command: Callable[..., Any], mistake: str
+) -> None:
+    (project / "a.judge.yaml").write_text(SUITE, encoding="utf-8")
+    (project / "b.judge.yaml").write_text(mistake, encoding="utf-8")
+    completed = command("test", "a.judge.yaml", "b.judge.yaml", "--no-cache")
+    assert completed.code == 2
+    assert "b.judge.yaml" in completed.err
+    assert "generating" not in completed.err
+
+
 def test_generations_are_one_item(project: Path, command: Callable[..., Any]) -> None:
     """Systems may have different numbers of generations. Cases and tables count them as one item."""
     once = "short.jinja, model: scripted/writer.yaml"
