@@ -31,8 +31,13 @@ _MIN_RTL_SHARE = 0.8  # of a text's letters
 _RTL = (
     "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001eeff"
 )
-# `نموذج-2` or `דגם א…`: letters with blanks and hyphens between them, a number, a mark of a cut.
-_RTL_NAME = re.compile(f"[{_RTL}](?:[{_RTL} _'’-]*[{_RTL}])?(?:[-_]\\d+)?…?")
+# `نموذج-2.5 كبير`, `בית-2` or `דגם א…`: letters with blanks, hyphens and numbers between them, a
+# number after a hyphen, a mark of a cut. A number after a blank belongs to the name only if letters
+# follow: in `בית 3` it is a score.
+_INSIDE_RTL_NAME = f"[{_RTL} \\d_'’-]|(?<=\\d)\\.(?=\\d)"
+_RTL_NAME = re.compile(
+    f"[{_RTL}](?:(?:{_INSIDE_RTL_NAME})*[{_RTL}])?(?:[-_]\\d+(?:\\.\\d+)*)?…?"
+)
 
 
 def isolate(

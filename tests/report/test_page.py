@@ -15,6 +15,7 @@ from judge.core import plugins
 from judge.report import charts
 from judge.report import document as blocks
 from judge.report.document import Bar, Cell, Column, Document, Section, Table
+from judge.report.format import isolate
 from judge.report.renderers.html import fragment, render
 from judge.report.views.items import browser
 from judge.results.result import Result
@@ -252,6 +253,20 @@ def test_each_text_has_its_own_language(text: str, usual: str, code: str) -> Non
         "en",
         code,
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "isolated"),
+    [
+        ("نموذج-2 كبير leads", "<bdi>نموذج-2 كبير</bdi> leads"),
+        ("נחל 2.5 גדול leads", "<bdi>נחל 2.5 גדול</bdi> leads"),
+        ("נחל-2.5: 4.60", "<bdi>נחל-2.5</bdi>: 4.60"),
+        ("נחל 3 · הר 2", "<bdi>נחל</bdi> 3 · <bdi>הר</bdi> 2"),
+        ("a beats נחל-2. הר trails", "a beats <bdi>נחל-2</bdi>. <bdi>הר</bdi> trails"),
+    ],
+)
+def test_a_right_to_left_name_with_numbers_is_isolated_whole(text: str, isolated: str) -> None:
+    assert isolate(text, "<bdi>", "</bdi>") == isolated
 
 
 def test_names_of_a_right_to_left_script_reorder_nothing_after_them() -> None:
