@@ -231,6 +231,12 @@ def test_many_names_are_counted() -> None:
     assert has_line(headline, "s0, s1 and 4 more", "beat", "other 4 systems", "among the best 6")
 
 
+def test_many_systems_behind_two_are_all_the_others() -> None:
+    behind = {f"s{k}": wave(1.5 - k / 10) for k in range(4)}
+    headline, *_ = finding(result_of(of(a=wave(3.0), b=wave(3.0), **behind)))
+    assert has_line(headline, "a and b beat the other 4 systems", "between a and b")
+
+
 def test_the_systems_without_a_significant_difference_are_named() -> None:
     """Regression: "a and b beat c; no significant difference between them" was read as b and c."""
     values = {"a": wave(3.0), "b": wave(3.0)[1:] + wave(3.0)[:1], "c": wave(1.5)}

@@ -150,7 +150,7 @@ def _winners(result: Result, comparison: Comparison, tests: _Tests) -> Iterator[
         if len(comparison.best) <= MAX_NAMED:
             between = f"between {listed(comparison.best)}"
         beaten = the_others(behind)
-        if len(comparison.best) <= MAX_NAMED:
+        if max(len(comparison.best), len(behind)) <= MAX_NAMED:
             beaten = listed(behind)
         best = first_listed(comparison.best)
         yield f"{best} beat {beaten}{on}; no significant difference {between}"
