@@ -599,6 +599,16 @@ def test_paper_has_every_column_and_the_texts_of_the_ten_worst_items(
     assert page.pdf(prefer_css_page_size=True).startswith(b"%PDF")
 
 
+def test_paper_keeps_an_items_heading_and_source_with_its_texts(
+    opened: Opened, run: Result
+) -> None:
+    page = opened(written(run))
+    page.emulate_media(media="print")
+    for selector in (".item > summary", ".given"):
+        break_after = "block => getComputedStyle(block).breakAfter"
+        assert page.locator(selector).first.evaluate(break_after) == "avoid"
+
+
 def test_the_source_stays_in_sight_beside_its_texts(run: Result, opened: Opened) -> None:
     samples = tuple(replace(s, output=s.output + "\n" * 80) for s in run.table.samples)
     text = written(replace(run, table=replace(run.table, samples=samples)))
