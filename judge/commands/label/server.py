@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import os
 import secrets
 import sys
 from http import HTTPStatus
@@ -22,6 +23,9 @@ from judge.core.errors import DataError, JudgeError
 from judge.text.languages import html_language
 
 _HOST = "127.0.0.1"
+# The browser keeps ratings that could not be sent, separately for each port. If the next start has
+# the same port, its page sends them.
+_PORT = 8765
 _MAX_RATING_BYTES = 100_000
 # The page holds texts and a rater's ratings. No browser may store it, guess its type or show it
 # inside another page, and no server may learn its address, which has the token.
@@ -112,14 +116,23 @@ def _done_content(labelling: Labelling, rater: str | None) -> list[list[Any]]:
 class LabelServer(ThreadingHTTPServer):
     """Serves the pages of a labelling and records ratings.
 
-    `port` and `token` are random by default. `token` is a secret from which the tokens of the
-    raters are derived.
+    `port` is 8765 by default, or any free one if that is in use. `token` is a secret from which the
+    tokens of the raters are derived; by default it is random.
     """
 
     daemon_threads = True
+    # On Windows, it would let two servers listen on the same port.
+    allow_reuse_address = os.name == "posix"
 
-    def __init__(self, labelling: Labelling, *, port: int = 0, token: str = "") -> None:
-        super().__init__((_HOST, port), _Handler)
+    def __init__(
+        self, labelling: Labelling, *, port: int | None = None, token: str = ""
+    ) -> None:
+        try:
+            super().__init__((_HOST, _PORT if port is None else port), _Handler)
+        except OSError:
+            if port is not None:
+                raise
+            super().__init__((_HOST, 0), _Handler)
         self.labelling = labelling
         self.token = token or secrets.token_urlsafe(16)
         self.raters = {self.token_of(rater): rater for rater in labelling.raters}

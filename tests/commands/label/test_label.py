@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import itertools
 import json
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -508,6 +509,21 @@ def test_only_the_token_and_this_host_are_answered(prepared: Prepare) -> None:
     assert len(lines(labelling)) == 1
     with LabelServer(labelling) as other:
         assert other.token_of("anna") != token
+
+
+def test_the_page_has_the_same_port_again_unless_it_is_in_use(
+    prepared: Prepare, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelling = prepared()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        monkeypatch.setattr("judge.commands.label.server._PORT", port)
+        with LabelServer(labelling) as server:
+            assert server.server_port != port
+            assert f":{server.server_port}/" in server.url("anna")
+    for _ in range(2):
+        with LabelServer(labelling) as server:
+            assert server.server_port == port
 
 
 def test_a_raters_address_reads_and_writes_in_no_other_name(prepared: Prepare) -> None:
