@@ -17,8 +17,8 @@ import click
 from click.core import ParameterSource
 
 from judge.cli.terminal import CONFIGS
+from judge.core import messages
 from judge.core.errors import ConfigError
-from judge.core.messages import new_name, two_meanings_of_system
 
 if TYPE_CHECKING:
     from judge import config
@@ -333,7 +333,7 @@ class Command(click.Command):
                 known_flags |= {*parameter.opts}
             known_names = {flag.removeprefix("--") for flag in known_flags}
             former = error.option_name.removeprefix("--")
-            current = new_name(former, known_names)
+            current = messages.new_name(former, known_names)
             # A run writes a folder, `--out`; the other commands write a file, `--output`.
             if former == "output" and current:
                 raise ConfigError(f"--output: {_RUN_FOLDER}") from None
@@ -342,7 +342,7 @@ class Command(click.Command):
                 raise ConfigError(f"{error.option_name}: {correction}") from None
             if error.option_name != _SYSTEM or f"{_SYSTEM}-message" not in known_flags:
                 raise
-            meanings = two_meanings_of_system(f"{_SYSTEM}-message TEXT")
+            meanings = messages.two_meanings_of_system(f"{_SYSTEM}-message TEXT")
             raise ConfigError(f"{_SYSTEM}: {meanings}") from None
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -533,7 +533,6 @@ class _Short(NamedTuple):
     help: str
 
 
-_ALIASES = {"headers": ("--header",)}
 SHORT_FORMS = {
     "reasons": _Short(
         "--reasons",
@@ -636,10 +635,11 @@ def _run_option(field: config.Option) -> Option:
         click_type = int
     choices = [str(choice) for choice in field.choices]
     flag = f"--{field.name.replace('_', '-')}"
-    aliases = _ALIASES.get(field.name, ())
+    # Messages name the first of the flags.
+    flags = list(dict.fromkeys([messages.option(field.name), flag]))
     is_repeatable = get_origin(value_type) in (dict, tuple)
     return Option(
-        [flag, *aliases, field.name],
+        [*flags, field.name],
         help=_help_of(field),
         type=click_type,
         metavar=field.metavar or None,

@@ -35,6 +35,7 @@ from judge.cli.terminal import (
     shows_report,
     write_exports,
 )
+from judge.core import messages
 from judge.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -390,12 +391,13 @@ def typed_options(*, besides: Sequence[str]) -> list[str]:
     short_forms = [name for name, short in SHORT_FORMS.items() if short.name in besides]
     parameters = ctx.command.get_params(ctx)
     names = {parameter.name for parameter in parameters if parameter.name}
-    flags: list[str] = []
-    for name in sorted(names - {"data", *besides, *short_forms}):
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            flag = name.replace("_", "-")
-            flags.append(f"--{flag}")
-    return flags
+    refused_names = sorted(names - {"data", *besides, *short_forms})
+    typed_source = ParameterSource.COMMANDLINE
+    return [
+        messages.option(name)
+        for name in refused_names
+        if ctx.get_parameter_source(name) is typed_source
+    ]
 
 
 def execute(

@@ -14,6 +14,8 @@ Interface = Literal["command line", "python"]
 _interface: ContextVar[Interface | None] = ContextVar("judge_interface", default=None)
 # Stands for an option that is named without a value.
 _NO_VALUE: Any = object()
+# Options with another name on the command line: each `--header` names one.
+_FLAGS = {"headers": "header"}
 # Commands with another name in Python.
 _FUNCTIONS = {"run": "evaluate", "score": "evaluate", "criteria diff": "diff"}
 
@@ -46,7 +48,7 @@ def option(option_name: str, value: Any = _NO_VALUE) -> str:
         if value is _NO_VALUE:
             return option_name
         return f"{option_name}={_as_python(value)}"
-    dashed_name = option_name.replace("_", "-")
+    dashed_name = _FLAGS.get(option_name, option_name.replace("_", "-"))
     if value is False:
         return f"--no-{dashed_name}"
     if value is _NO_VALUE or value is True:

@@ -188,6 +188,8 @@ def test_a_failed_judgment_exits_with_one(judge: Callable[..., Any]) -> None:
             ("empty", "--max-tokens", "5"),
             ("--max-tokens:", "empty is finished", "name its data"),
         ),
+        (("empty", "--header", "X-Team=a"), ("--header:", "empty is finished")),
+        (("data.jsonl", *SCRIPTED, "--header", "X-Team"), ("--header:", "NAME=VALUE")),
         (
             ("bad.jsonl", *SCRIPTED),
             ("bad.jsonl:1:", "'relevance' by rater 2", "'high'"),

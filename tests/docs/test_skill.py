@@ -66,7 +66,7 @@ def options(command: click.Command) -> dict[str, str]:
 
 def flag_and_value(option: click.Option) -> str:
     """Return an option as users type it: the last long flag, because the first may be an alias."""
-    flag = [name for name in option.opts if name.startswith("--")][-1]
+    flag = next(name for name in option.opts if name.startswith("--"))
     return flag if option.is_flag else f"{flag} {option.metavar}"
 
 
