@@ -382,7 +382,11 @@ def refuse_options(folder: Path, *, besides: Sequence[str]) -> None:
     typed = typed_options(besides=("format", "json", *besides))
     if typed:
         problem = f"the run in {folder} is finished"
-        raise ConfigError(f"{typed[0]}: {problem}; name its data to run again")
+        advice = "name its data to run again"
+        if typed[0] == "--map" and "--ratings" in typed_options(besides=()):
+            columns = "item, system, rater, criterion, value"
+            advice = f"rename the columns of the ratings ({columns}), or {advice}"
+        raise ConfigError(f"{typed[0]}: {problem}; {advice}")
 
 
 def typed_options(*, besides: Sequence[str]) -> list[str]:

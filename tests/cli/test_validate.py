@@ -191,6 +191,10 @@ def test_a_failed_judgment_exits_with_one(judge: Callable[..., Any]) -> None:
         (("empty", "--header", "X-Team=a"), ("--header:", "empty is finished")),
         (("data.jsonl", *SCRIPTED, "--header", "X-Team"), ("--header:", "NAME=VALUE")),
         (
+            ("empty", "--ratings", "data.jsonl", "--map", "value=score"),
+            ("--map:", "empty is finished", "rename the columns of the ratings"),
+        ),
+        (
             ("bad.jsonl", *SCRIPTED),
             ("bad.jsonl:1:", "'relevance' by rater 2", "'high'"),
         ),
