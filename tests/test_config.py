@@ -423,3 +423,10 @@ def test_systems_of_another_type_are_named_without_types_of_python(
     with pytest.raises(ConfigError, match=r"run\.yaml:2: systems: (a: )?write ") as caught:
         RunConfig.load(path)
     assert "[" not in str(caught.value).partition(", not ")[0]
+
+
+def test_reasons_in_a_file_name_the_key_to_write(tmp_path: Path) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text("data: a.jsonl\nreasons: true\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r":2: reasons: .* reply: reason_then_score"):
+        load_config(file)

@@ -89,6 +89,7 @@ def show_card(
         show(card)
     if card.failures:
         from judge.core.failure_kinds import failure_kind
+        from judge.core.format import plural
 
         counts = []
         for error, count in card.failures.items():
@@ -97,7 +98,7 @@ def show_card(
         failure_kinds = ", ".join(counts)
         failed = card.info["failed"]
         judgments = card.info["judgments"]
-        failed_judgments = f"{failed:,} of {judgments:,} judgments"
+        failed_judgments = f"{failed:,} of {plural(judgments, 'judgment')}"
         print_message(f"{failed_judgments} have no score: {failure_kinds}")
     print_message(f"card: {folder / 'card.html'}")
     raise click.exceptions.Exit(1 if card.failures else 0)

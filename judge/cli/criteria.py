@@ -86,6 +86,7 @@ def criteria_list(*, format: str, **options: Any) -> None:
 @list_format
 def criteria_show(name: str, *, format: str, **options: Any) -> None:
     """Print a criterion's file and the fields it needs."""
+    from judge.core.format import plural
     from judge.criteria import load
 
     criterion = load(name, language=options.get("language", "en"), pairwise=None)
@@ -107,8 +108,8 @@ def criteria_show(name: str, *, format: str, **options: Any) -> None:
         scores = ", ".join(example.score for example in criterion.examples)
         facts["examples"] = f"{len(criterion.examples)}, scores {scores}"
     if criterion.seen:
-        n_seen = len(criterion.seen)
-        facts["seen"] = f"{n_seen} texts, whose ratings do not count in validation"
+        seen_texts = plural(len(criterion.seen), "text")
+        facts["seen"] = f"{seen_texts}, whose ratings do not count in validation"
     # On standard error, so that `judge criteria show NAME > FILE` writes the criterion's file.
     lines = [f"{fact_name}: {fact}" for fact_name, fact in facts.items()]
     click.echo("\n" + "\n".join(lines), err=True)
@@ -334,6 +335,7 @@ def criteria_improve(
         run_improvement,
     )
     from judge.config import RunConfig
+    from judge.core.format import plural
     from judge.core.request_options import Judge
 
     config = read_config(data, {"ratings": ratings, **options}, RunConfig)
@@ -364,7 +366,7 @@ def criteria_improve(
         print_report(result, format, full=full)
     failed, judged = result.judgments
     if failed:
-        print_message(f"{failed:,} of {judged:,} judgments failed")
+        print_message(f"{failed:,} of {plural(judged, 'judgment')} failed")
     status = 1 if failed or not result.usable else 0
     raise click.exceptions.Exit(status)
 

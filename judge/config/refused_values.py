@@ -49,6 +49,8 @@ def problem_of(
         rank_command = command("rank")
         plan_command = command("plan")
         return f"it is for {rank_command}; to {plan_command}, add {rank}"
+    if innermost == "reasons" and not is_nested:
+        return "in a file, write reply: reason_then_score"
     new = new_name(innermost, options)
     if new:
         return f"this option is called {new}"

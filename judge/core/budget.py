@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from judge.core.format import plural
+
 LARGEST = 10**15
 """The largest number that an option takes: arithmetic beyond it fails."""
 # "$5", "2.50 usd", "200_000tokens", "2mtokens"
@@ -29,7 +31,7 @@ class Budget:
 
     def __str__(self) -> str:
         if self.unit == "tokens":
-            return f"{self.amount:,.0f} tokens"
+            return plural(round(self.amount), "token")
         if round(self.amount, 2) == self.amount:
             return f"${self.amount:,.2f}"
         return f"${self.amount:,.10f}".rstrip("0")

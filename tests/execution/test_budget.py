@@ -429,3 +429,8 @@ def test_a_billed_error_spends_budget(in_time: Run) -> None:
             in_time(ledger.reserve(REQUEST)), Refused("no choices", billed=billed)
         )
     assert ledger.spent == ledger.max_cost(REQUEST)
+
+
+def test_a_budget_of_one_token_is_written_in_the_singular() -> None:
+    assert str(Budget(1, "tokens")) == "1 token"
+    assert str(Budget(2000, "tokens")) == "2,000 tokens"

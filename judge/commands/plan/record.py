@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from judge.core import plugins
 from judge.core.budget import Budget
+from judge.core.format import plural
 from judge.core.messages import speaking_to
 from judge.run.request_estimates import JudgePlan, LineEstimate, price_text
 
@@ -42,7 +43,8 @@ class Plan(plugins.Viewed):
         return sum(judge.estimate.total.requests for judge in self.judges)
 
     def __repr__(self) -> str:
-        return f"<Plan: {self.requests:,} requests, {price_text(self.price)}>"
+        requests = plural(self.requests, "request")
+        return f"<Plan: {requests}, {price_text(self.price)}>"
 
     def report(self, format: str = "console") -> str:
         """Return the plan as console, markdown, html, latex, csv or json. Raises ConfigError

@@ -95,6 +95,8 @@ def _budget_notice(plan: Plan) -> Iterator[str]:
         budget_reach = f"the price is unknown, so the run stops at once; {advice}"
     elif plan.fits >= plan.requests:
         budget_reach = f"all {plan.requests:,} requests fit"
+        if plan.requests == 1:
+            budget_reach = "its request fits"
     else:
         budget_reach = (
             f"about {plan.fits:,} of {plan.requests:,} requests fit; the run then stops, "
