@@ -118,12 +118,9 @@ def to_long(raw_rows: Sequence[RawRow], sheet_name: str, known: Known) -> Sheet:
     other_columns = [
         column for column in without_role if column.casefold() not in _TEXTS
     ]
-    numeric_columns = [
-        column for column in other_columns if _is_numeric(column, sheet_rows)
-    ]
     rating_columns = _rating_columns(
         other_columns,
-        numeric_columns,
+        sheet_rows,
         known,
         systems,
         sheet_name,
@@ -186,10 +183,19 @@ def _cells_by_role(row: RawRow, role_of: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _is_numeric(column: str, sheet_rows: _SheetRows) -> bool:
-    """Return whether a column has a cell, and all its cells are numbers."""
-    present = [cells[column] for _, cells in sheet_rows if column in cells]
-    types = {type(parse(cell)) for cell in present}
-    return types == {float}
+    """Return whether a column has a cell, and all its cells are numbers.
+
+    Raises DataError if a few are not, such as N/A: without the column, a rater would be lost.
+    """
+    present = [(where, cells[column]) for where, cells in sheet_rows if column in cells]
+    others = [(where, cell) for where, cell in present if isinstance(parse(cell), str)]
+    if others and len(others) <= len(present) / 2:
+        where, cell = others[0]
+        raise DataError(
+            f"{where}: {column} is {cell!r} beside numbers: leave the cell empty if there is no "
+            "rating, or remove the column if it has none"
+        )
+    return bool(present) and not others
 
 
 def _form_of_sheet(
@@ -230,7 +236,7 @@ def _roles(columns: Sequence[str], known: Known) -> dict[str, str]:
 
 def _rating_columns(
     columns: Sequence[str],
-    numeric_columns: Sequence[str],
+    sheet_rows: _SheetRows,
     known: Known,
     systems: Sequence[str],
     sheet_name: str,
@@ -248,10 +254,11 @@ def _rating_columns(
     any_meaning = any(meanings_by_column.values())
     if not any_meaning and len(known.criteria) == 1 and not has_rater:
         criterion = known.criteria[0]
-        meanings_by_column = {
-            column: _meanings_of_rater(column, criterion, systems)
-            for column in numeric_columns
-        }
+        meanings_by_column = {}
+        for column in columns:
+            meanings = _meanings_of_rater(column, criterion, systems)
+            if meanings and _is_numeric(column, sheet_rows):
+                meanings_by_column[column] = meanings
     rating_columns: dict[str, _Column] = {}
     for column, meanings in meanings_by_column.items():
         if len(meanings) > 1:

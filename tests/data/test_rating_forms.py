@@ -235,6 +235,14 @@ def test_a_sheet_in_no_known_form_is_an_error(
     assert has_line(str(caught.value), *facts)
 
 
+@pytest.mark.parametrize("cell", ["N/A", '"4,5"', "4/5"])
+def test_a_cell_that_is_no_number_does_not_cost_its_rater(folder: Path, cell: str) -> None:
+    known = Known(("relevance",), (), ("only",))
+    with pytest.raises(DataError) as caught:
+        read(folder, f"item,anna,ben,note\ntram,4,5,-\nbus,{cell},3,ok\nferry,5,5,3\n", known)
+    assert has_line(str(caught.value), "sheet.csv:3: anna is", "leave the cell empty")
+
+
 @pytest.mark.parametrize("mark", [True, "True", "true", 1, 1.0, "1"])
 def test_a_second_rating_that_is_marked_as_repeated_replaces_none(mark: Any) -> None:
     row = {"item": "tram", "system": "a", "rater": "anna", "criterion": "tone"}
