@@ -46,7 +46,7 @@ from judge.report.views.servers import server_notes
 from judge.results.comparison import RunComparison
 from judge.results.result import Result
 from judge.run import judge_run, prompt_language
-from judge.run.generate import Display, generate, hand_over
+from judge.run.generate import Display, Outputs, generate, hand_over
 from judge.run.judge_run import require_all_recorded
 from judge.run.mapped_fields import require_known_fields
 from judge.run.pipeline import run_pipeline
@@ -224,6 +224,10 @@ test = blocking(test_async)
 test.__test__ = False  # type: ignore[attr-defined]  # pytest takes the name for a test of its own
 
 
+def _write_outputs(config: RunConfig, ledger: BudgetLedger | None) -> Outputs:
+    return run_sync(lambda: generate(config, ledger=ledger))
+
+
 def prepare_suites(
     paths: Paths,
     *,
@@ -235,9 +239,7 @@ def prepare_suites(
     cases: str | Collection[str] | None = None,
     criteria: str | Sequence[str] | None = None,
     out: str | Path | None = None,
-    write: Write = lambda config, ledger: run_sync(
-        lambda: generate(config, ledger=ledger)
-    ),
+    write: Write = _write_outputs,
     **options: Any,
 ) -> list[PreparedSuite]:
     """Read suites and check everything possible before the first request.
@@ -249,31 +251,31 @@ def prepare_suites(
     overrides = SuiteOverrides.of(model, options, entries, out)
     errors: list[JudgeError] = []
     read_suites = _read_suites(paths, overrides, errors)
-    suites = _chosen(read_suites, cases, errors)
+    chosen_suites = _chosen(read_suites, cases, errors)
     if update_baseline and cases is not None:
-        message = (
-            f"{option('update_baseline', True)}: with {option('cases')}, the baseline would lack "
-            "the texts of other cases"
-        )
-        errors.append(ConfigError(message))
-    if len(suites) > 1 and (baseline or out):
-        errors += _equal_names(suites)
-    # A budget in a file is for its suite alone, one in the arguments for all of them.
-    budget = overrides.options.get("budget")
-    limit = load_config(options={"budget": budget}).budget
-    shared_ledger = None if limit is None else BudgetLedger(limit)
-    baseline_folder = None if baseline is None else Path(baseline)
+        update = option("update_baseline", True)
+        problem = "the baseline would lack the texts of other cases"
+        errors.append(ConfigError(f"{update}: with {option('cases')}, {problem}"))
+    if len(chosen_suites) > 1 and (baseline or out):
+        errors += _equal_names(chosen_suites)
     arguments = _Arguments(
-        overrides,
-        shared_ledger,
-        baseline_folder,
+        overrides=overrides,
+        ledger=_shared_ledger(overrides),
+        baseline_folder=None if baseline is None else Path(baseline),
         update_baseline=update_baseline,
         all_cases=cases is None,
         is_alone=is_single_file(paths),
         risk=risk,
     )
-    final_suites = [_apply_overrides(suite, overrides, undecided) for suite in suites]
-    return _prepare_all(final_suites, arguments, write, errors)
+    suites = [_apply_overrides(suite, overrides, undecided) for suite in chosen_suites]
+    return _prepare_all(suites, arguments, write, errors)
+
+
+def _shared_ledger(overrides: SuiteOverrides) -> BudgetLedger | None:
+    """Return the budget of all suites together; None if each has its own, of its file."""
+    budget = overrides.options.get("budget")
+    limit = load_config(options={"budget": budget}).budget
+    return None if limit is None else BudgetLedger(limit)
 
 
 def _prepare_all(
@@ -286,15 +288,14 @@ def _prepare_all(
 
     Raises one JudgeError with all mistakes and the `errors` so far.
     """
+    prepare_texts = partial(_prepare_texts, arguments=arguments)
     prepared_by_path: dict[Path, PreparedSuite] = {}
     writing: list[Suite] = []
     for suite in suites:
         try:
             if writes_outputs(suite):
                 # With assumed outputs, a missing key or baseline is an error, too.
-                check_before_writing(
-                    suite, partial(_prepare_texts, arguments=arguments)
-                )
+                check_before_writing(suite, prepare_texts)
                 writing.append(suite)
             else:
                 prepared_by_path[suite.path] = _prepare_suite(suite, arguments, write)
@@ -450,22 +451,26 @@ def _prepare_texts(
         folder = run_folder(overrides.out, suite.name, is_alone=arguments.is_alone)
     runs: dict[Form, PreparedRun] = {}
     for form, texts in suite_texts.judged.items():
-        if texts.samples:
-            pairwise = form == "pairs"
-            to_judge = load.criteria_of_run(
-                suite, criteria, overrides.criteria, pairwise=pairwise
-            )
-            runs[form] = _prepare_run(
-                suite,
-                texts,
-                to_judge,
-                folder,
-                language,
-                pairwise=pairwise,
-            )
+        if not texts.samples:
+            continue
+        pairwise = form == "pairs"
+        to_judge = load.criteria_of_run(
+            suite, criteria, overrides.criteria, pairwise=pairwise
+        )
+        runs[form] = _prepare_run(
+            suite,
+            texts,
+            to_judge,
+            folder,
+            language,
+            pairwise=pairwise,
+        )
     if not runs:
         raise ConfigError(f"{suite.path}: no case has a criterion and a text to judge")
-    first_key = next(iter(runs))
+    ledger_of_suite = arguments.ledger
+    if ledger_of_suite is None:
+        first_run = next(iter(runs.values()))
+        ledger_of_suite = BudgetLedger(first_run.config.budget)
     single = suite_texts.judged["texts"].samples
     known_texts = None
     # If only some cases run, texts of the other cases are missing here, but they are not gone.
@@ -483,7 +488,7 @@ def _prepare_texts(
         suite_texts,
         runs,
         baseline=located_baseline,
-        ledger=arguments.ledger or BudgetLedger(runs[first_key].config.budget),
+        ledger=ledger_of_suite,
         together="deadline" in overrides.options,
         folder=folder,
         last=last_run(folder),
