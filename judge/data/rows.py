@@ -272,14 +272,18 @@ def _jsonl(path: Path, file_name: str) -> Iterator[RawRow]:
     for location, line in _lines(path, file_name):
         if line.isspace():
             continue
-        # A list or an object over several lines is no JSON of its own.
-        is_whole = line.strip() not in ("[", "{")
-        value = parsed(line, location) if is_whole else []
+        # The first line of a list, or of an object over several lines.
+        if line.strip() in ("[", "{"):
+            raise _not_one_object(location)
+        value = parsed(line, location)
         if isinstance(value, list):
-            raise DataError(
-                f"{location}: a line must hold one whole object; save a list of objects as .json"
-            )
+            raise _not_one_object(location)
         yield _row_of_object(value, location)
+
+
+def _not_one_object(location: str) -> DataError:
+    advice = "save a list of objects as .json"
+    return DataError(f"{location}: a line must hold one whole object; {advice}")
 
 
 def _json(path: Path, file_name: str) -> Iterator[RawRow]:
