@@ -574,11 +574,13 @@ def finalize(criterion: Criterion, *, pairwise: bool = False) -> Criterion:
         raise CriterionError(
             f"{criterion.name}: a Criterion has a question, or a template"
         )
-    template = criterion.template or question_template(
-        header.show or None,
-        checklist=criterion.is_checklist,
-        pairwise=compares,
-    )
+    template = criterion.template
+    if not template:
+        template = question_template(
+            header.show or None,
+            checklist=criterion.is_checklist,
+            pairwise=compares,
+        )
     located_examples = ((path, example) for example in criterion.examples)
     result = replace(
         criterion,

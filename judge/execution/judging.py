@@ -153,13 +153,12 @@ class Judging:
         tools: dict[str, _CriterionTools] = {}
         for criterion in criteria:
             breaker = CircuitBreaker(waits=not self.gathers)
-            question = (
-                render_repair_question(criterion) if self.settings.repair else None
-            )
+            question: str | None = None
+            if self.settings.repair:
+                question = render_repair_question(criterion)
             for part in [criterion, *checklist.parts(criterion)]:
-                tools[part.name] = _CriterionTools(
-                    renderers[part.name], question, breaker
-                )
+                renderer = renderers[part.name]
+                tools[part.name] = _CriterionTools(renderer, question, breaker)
         return tools
 
     async def judge_all(self, judgments: Sequence[Judgment]) -> None:

@@ -275,17 +275,17 @@ def connection_error(
     """
     import aiohttp
 
+    no_connection_errors = (
+        aiohttp.ClientConnectorError,
+        aiohttp.ConnectionTimeoutError,
+        aiohttp.InvalidURL,
+    )
     # Under aiohttp the SDK raises a timeout for a refused connection: only the cause tells them
     # apart.
     for cause in _causes(error):
         if isinstance(cause, aiohttp.ClientConnectorCertificateError):
             return _untrusted_certificate(cause.certificate_error, url)
-        if isinstance(
-            cause,
-            aiohttp.ClientConnectorError
-            | aiohttp.ConnectionTimeoutError
-            | aiohttp.InvalidURL,
-        ):
+        if isinstance(cause, no_connection_errors):
             return _no_connection(cause, url, named_by or option("base_url"))
         if isinstance(cause, aiohttp.ClientHttpProxyError):
             return _refused_by_proxy(cause.status, url)

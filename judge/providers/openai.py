@@ -333,13 +333,10 @@ def _response(
     if ignored and ignored not in unmet:
         unmet = (*unmet, ignored)
     # The fingerprint changes with the server's software, the model's name does not.
-    served_by = [
-        str(data[field_name])
-        for field_name in ("model", "system_fingerprint")
-        if data.get(field_name)
-    ]
+    names = (data.get("model"), data.get("system_fingerprint"))
+    served_by = "/".join(str(name) for name in names if name)
     token_usage = usage(data.get("usage"), "prompt", "completion")
-    return Response(choices, token_usage, "/".join(served_by), unmet, limits)
+    return Response(choices, token_usage, served_by, unmet, limits)
 
 
 def _is_used_up(choice: Choice) -> bool:

@@ -327,11 +327,9 @@ def _logprobs_steps(
     requested = body["top_logprobs"]
     stated = _largest_below(requested, message)
     numbers = [stated] if stated else []
-    numbers += [
-        n_alternatives
-        for n_alternatives in _FEWER_PROBABILITIES
-        if n_alternatives < requested and n_alternatives != stated
-    ]
+    for n_alternatives in _FEWER_PROBABILITIES:
+        if n_alternatives < requested and n_alternatives not in numbers:
+            numbers.append(n_alternatives)
     lowered = [
         _Step(_LOGPROBS, replace(adapter, top_logprobs=number), mentioned)
         for number in numbers

@@ -235,11 +235,9 @@ def _read_rules(path: str | Path) -> _Rules:
             rules.append(_rule(entry))
     except OSError as error:
         scripted_path = Path("scripted", path)
-        hint = (
-            f"; for the file {scripted_path}, write scripted/{scripted_path}"
-            if scripted_path.is_file()
-            else ""
-        )
+        hint = ""
+        if scripted_path.is_file():
+            hint = f"; for the file {scripted_path}, write scripted/{scripted_path}"
         raise ConfigError(f"scripted replies {path}: {error.strerror}{hint}") from error
     except (ConfigError, TypeError, ValueError) as error:
         # An error of YAML itself has its own line.

@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import cycle, islice
 from typing import Any, Self
 
 from judge.core.errors import ConfigError, JudgeError, MissingExtra, Refused, Transient
@@ -131,14 +132,12 @@ def _init(processes: int) -> None:
             **own_cluster,
         )
     except Exception as error:
-        location = (
-            "on this machine" if address == "local" else f"at $RAY_ADDRESS {address}"
-        )
+        location = f"at $RAY_ADDRESS {address}"
+        if address == "local":
+            location = "on this machine"
         engine_option = option("engine", "ray")
-        reason = first_line(error)
-        raise ConfigError(
-            f"{engine_option}: no cluster {location}: {reason}"
-        ) from error
+        problem = f"no cluster {location}: {first_line(error)}"
+        raise ConfigError(f"{engine_option}: {problem}") from error
 
 
 def disconnect() -> None:
@@ -170,10 +169,8 @@ def placements(n_workers: int | None) -> list[Placement]:
         Placement(node["NodeID"], node["NodeManagerHostname"])
         for node in nodes_with_cpu or nodes
     ]
-    return [
-        candidates[position % len(candidates)]
-        for position in range(n_workers or len(candidates))
-    ]
+    in_turn = cycle(candidates)
+    return list(islice(in_turn, n_workers or len(candidates)))
 
 
 def actor_class() -> type:
@@ -399,9 +396,8 @@ class RayEngine:
         """
 
         def is_over() -> bool:
-            return self._failure is not None or enough(
-                worker.ready for worker in self._workers
-            )
+            are_ready = (worker.ready for worker in self._workers)
+            return self._failure is not None or enough(are_ready)
 
         if not is_over():
             # The checks below say what is wrong.
@@ -459,9 +455,8 @@ class RayEngine:
             worker.actor = _new_actor(worker.placement)
             worker.shared_state = Capabilities.of(self._provider).shared_state
             try:
-                opened = await worker.actor.open.remote(
-                    __version__, recipe(self._provider)
-                )
+                provider_recipe = recipe(self._provider)
+                opened = await worker.actor.open.remote(__version__, provider_recipe)
             except Exception as error:
                 if not _is_death(error):
                     engine_option = option("engine", "ray")
@@ -578,9 +573,9 @@ def _kill(worker: _Worker) -> None:
 def _is_death(error: BaseException) -> bool:
     """Return whether an error is about a dead worker, and not raised by the code on a worker."""
     exceptions = ray().exceptions
-    return isinstance(error, exceptions.RayError) and not isinstance(
-        error, exceptions.RayTaskError
-    )
+    if isinstance(error, exceptions.RayTaskError):
+        return False
+    return isinstance(error, exceptions.RayError)
 
 
 def _cause(error: BaseException) -> BaseException:
