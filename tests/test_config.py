@@ -27,6 +27,7 @@ from judge.config import (
 )
 from judge.config.run_config import _option
 from judge.core.errors import ConfigError
+from judge.suite.schema import Spec
 from tests.factories import has_line
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -430,3 +431,9 @@ def test_reasons_in_a_file_name_the_key_to_write(tmp_path: Path) -> None:
     file.write_text("data: a.jsonl\nreasons: true\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=r":2: reasons: .* reply: reason_then_score"):
         load_config(file)
+
+
+@pytest.mark.parametrize("key", list(Spec.model_fields))
+def test_the_keys_of_a_suite_name_the_command_for_suites(tmp_path: Path, key: str) -> None:
+    with pytest.raises(ConfigError, match=rf":1: {key}: .*judge test"):
+        RunConfig.load(write(tmp_path, f"{key}: []\n"))

@@ -18,6 +18,8 @@ from judge.core.request_options import Judge
 
 # A message must not repeat a key, or the password in an address.
 _SECRET_KEYS = frozenset({"key_env", "key_command", "headers", "extra_body"})
+_SUITE_KEYS = frozenset({"cases", "limits", "undecided", "baseline"})
+"""Keys that only the file of a suite has."""
 
 
 def problem_of(
@@ -44,6 +46,8 @@ def problem_of(
         return two_meanings_of_system(
             option(option_name, "TEXT") if is_typed else f"{option_name}: TEXT"
         )
+    if in_file and not is_nested and innermost in _SUITE_KEYS:
+        return f"it is for a suite; {command('test')} runs one"
     if innermost in rank_options:
         rank = option("rank", True)
         rank_command = command("rank")
