@@ -56,6 +56,16 @@ def test_all_tables_are_those_that_the_page_folds_too() -> None:
     assert has_line(plugins.write(document, "latex"), "% ", "two")
 
 
+def test_long_comments_are_folded_and_names_stay_whole() -> None:
+    names = [f"differences-of-criterion-{number}" for number in range(9)]
+    tables = tuple(table(("system", "mean"), [("a", 1)], name=name) for name in names)
+    document = Document("D", sections=(Section("all", "All", lambda: tables),))
+    lines = plugins.write(document, "latex").splitlines()
+    comments = [line for line in lines if line.startswith("%")]
+    assert max(map(len, comments)) <= 100
+    assert has_line(" ".join(comments), *names[1:])
+
+
 def test_a_report_without_a_summary_table_has_its_first_table() -> None:
     first, second = (table(("system", "mean"), [("a", 1)], name=name) for name in ("one", "two"))
     section = Section("all", "All", lambda: (first, second))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
 from math import ceil
+from textwrap import fill
 
 from judge.core.errors import ConfigError
 from judge.core.format import one_line
@@ -27,6 +28,7 @@ _OTHER_SCRIPTS = (
 _LAST_LATIN = "\u017f"  # the last letter that the default fonts of pdfLaTeX can accent
 _SHRUNK = "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%"
 """Begins a box that is made as narrow as the line, if it is wider."""
+_COMMENT = 100  # characters of a comment line
 _NAME = 80  # characters of a name
 _MAX_TEXTS = 2  # columns of text in a table of a paper
 _WIDE = 20  # characters, beyond which a heading is broken
@@ -105,7 +107,7 @@ def render(document: Document, *, full: bool = False) -> str:
         )
     comments = ""
     for note in (*document.notices, *document.remarks):
-        comments += f"% {one_line(note)}\n"
+        comments += _comment(one_line(note))
     chosen = tables
     if not full:
         main, *_ = [*_tables(document.summary), *tables]
@@ -135,9 +137,23 @@ def _note_on_others(table_names: Iterable[str]) -> str:
     if not names:
         return ""
     if in_python():
-        return f"% {full_report()} writes all: {names}\n"
+        return _comment(f"{full_report()} writes all: {names}")
     one_table = option("table", "NAME")
-    return f"% {one_table} writes one of the others, {full_report()} all: {names}\n"
+    sentence = f"{one_table} writes one of the others, {full_report()} all"
+    return _comment(f"{sentence}: {names}")
+
+
+def _comment(text: str) -> str:
+    """Return a text as comment lines. No word or name with hyphens is broken."""
+    lines = fill(
+        text,
+        _COMMENT,
+        initial_indent="% ",
+        subsequent_indent="% ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return f"{lines}\n"
 
 
 def _all_tables(document: Document) -> list[blocks.Table]:
