@@ -104,7 +104,7 @@ class JudgeDifference:
     """A coefficient of one judge minus that of another.
 
     The interval is corrected for the number of judges. Pearson's has `p` of Williams' test after
-    Holm's correction, except at level `within-items`.
+    Holm's correction between systems, and over all texts if each item has one.
     """
 
     judge: str

@@ -200,8 +200,8 @@ class CorrelationWithRatings:
 
         Texts count if they have both and a rating. None if undefined, and between the means of
         fewer than five systems. At level `within-items` it is the mean over items in which both are
-        defined. Pearson's at the other levels has the p of Williams' test, which assumes
-        independent texts (or systems).
+        defined. Pearson's has the p of Williams' test between systems, and over all texts if each
+        item has one: the test assumes independent texts.
 
         `n_intervals` is for columns that are compared together: the number of intervals that hold
         together with the confidence (Bonferroni's correction; p is not corrected). The interval
@@ -250,7 +250,11 @@ class CorrelationWithRatings:
             )
         if estimate is None or coefficient != "pearson":
             return estimate
-        # Williams' test also needs the correlation of the two columns with each other.
+        # Williams' test assumes independent texts: with 4 systems per item, it finds a difference
+        # of equally good judges in 9% to 17% of simulations.
+        if level == "all-texts" and n > difference.items:
+            return estimate
+        # It also needs the correlation of the two columns with each other.
         r_between = compared.correlation_of_columns(key)
         return _with_williams_test(estimate, first.value, second.value, r_between)
 

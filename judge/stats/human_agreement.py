@@ -115,7 +115,7 @@ class Versus:
 
     Texts count if they have values of both. The intervals of a level have a joint confidence of 95%
     over all pairs of judges. `pearson` has the p of Williams' test with Holm's correction over
-    these pairs, except at level `within-items`, for which there is no such test.
+    these pairs between systems, and over all texts if each item has one.
     """
 
     judge: str

@@ -288,16 +288,30 @@ def test_a_difference_is_over_the_texts_that_both_columns_have() -> None:
         assert (difference.low, difference.high) == pytest.approx(tuple(ends))
 
 
+def test_texts_of_the_same_items_have_an_interval_and_no_williams_test() -> None:
+    """The test assumes independent texts, and contradicted the interval over items."""
+    x, y = data(30, 6)
+    z = x + np.random.default_rng(5).normal(size=x.shape)
+    difference = CorrelationWithRatings(y, FEW).difference(x, z, "all-texts", "pearson")
+    assert difference is not None
+    assert difference.low is not None
+    assert (difference.p, difference.test) == (None, "")
+
+
 def test_a_difference_of_pearson_has_williams_test_except_within_items() -> None:
     x, y = data(30, 6)
     z = x + np.random.default_rng(5).normal(size=x.shape)
+    one_text = [side[:, :1] for side in (x, z, y)]
     differences = [
-        CorrelationWithRatings(y, FEW).difference(x, z, level, "pearson") for level in LEVELS
+        CorrelationWithRatings(y, FEW).difference(x, z, "within-items", "pearson"),
+        CorrelationWithRatings(one_text[2], FEW).difference(*one_text[:2], "all-texts", "pearson"),
+        CorrelationWithRatings(y, FEW).difference(x, z, "systems", "pearson"),
     ]
     both = ~np.isnan(x + y)
-    texts = np.corrcoef([x[both], z[both], y[both]])
+    known = both[:, :1]
+    texts = np.corrcoef([side[known] for side in one_text])
     means = np.corrcoef([np.where(both, side, NAN).mean(axis=0, where=both) for side in (x, z, y)])
-    for estimate, r, n in ((differences[1], texts, int(both.sum())), (differences[2], means, 6)):
+    for estimate, r, n in ((differences[1], texts, int(known.sum())), (differences[2], means, 6)):
         tested = williams(r[0, 2], r[1, 2], r[0, 1], n)
         assert estimate is not None
         assert tested is not None
