@@ -400,7 +400,8 @@ def test_judges_of_a_panel_are_compared_in_pairs() -> None:
     (over,) = (
         v for v in rated.versus if (v.judge, v.other, v.level) == ("grader", "fickle", "all-texts")
     )
-    assert over.pearson.p < 1e-6
+    assert over.pearson.value > 1
+    assert over.pearson.p is None  # an item has a text of each system
 
 
 def test_judges_of_two_runs_are_compared(tmp_path: Path) -> None:
