@@ -27,7 +27,19 @@ Config = TypeVar("Config", bound="config.RunConfig")
 Function = TypeVar("Function", bound=Callable[..., Any])
 Known = Callable[[], Iterable[str]] | Sequence[str]
 
-PATH = click.Path(path_type=Path)
+
+class _Path(click.Path):
+    """A path. An empty text is refused: as a path it would be the current folder."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Any:
+        if value == "":
+            self.fail("the name is empty; is a variable not set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = _Path(path_type=Path)
 _OWN = "Options"
 """Heading of the options that only one command has."""
 MODEL_OPTIONS = (

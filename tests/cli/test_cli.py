@@ -724,3 +724,14 @@ def test_quiet_prints_a_report_for_programs_all_the_same(
     completed = command("run", "data.jsonl", *SCRIPTED, "--quiet", "--json")
     assert json.loads(completed.out)["schema"] == "judge.report/1"
     assert completed.err == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", ""), ("report", ""), ("plan", "data.jsonl", "--out", "")]
+)
+def test_an_empty_name_of_a_file_is_not_the_current_folder(
+    folder: Path, command: Callable[..., Any], arguments: tuple[str, ...]
+) -> None:
+    completed = command(*arguments)
+    assert completed.code == 2
+    assert "the name is empty" in completed.err
