@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from importlib import import_module
 from pathlib import Path
-from textwrap import dedent
 from typing import Any
 from xml.etree import ElementTree
 
@@ -165,16 +164,28 @@ def test_the_texts_columns_reach_the_criterion(folder: pytest.Pytester) -> None:
     run(folder, passed=1)
 
 
+KIND = """---
+title: Kindness
+scale: [1, 5]
+---
+{% extends "layouts/pointwise.jinja" %}
+{% block criterion %}Is the text kind?{% endblock %}
+"""
+
+
+def test_a_criterion_file_with_two_endings_decides_a_preference(tmp_path: Path) -> None:
+    (tmp_path / "kind.md.jinja").write_text(KIND, encoding="utf-8")
+    model = ScriptedProvider(lambda request: "5" if "Thank you." in str(request) else "2")
+    judge = JudgeFixture(SuiteSession(), {"model": model, "cache": False}, tmp_path)
+    kinder = judge.prefers("Thank you.", over="Go away.", criterion="kind.md.jinja", source="A.")
+    assert kinder
+    ruder = judge.prefers("Go away.", over="Thank you.", criterion="kind.md.jinja", source="A.")
+    assert not ruder
+    assert "by kind.md:" in repr(ruder)
+
+
 def test_a_criterion_file_with_two_endings_can_be_scored(folder: pytest.Pytester) -> None:
-    template = """
-    ---
-    title: Kindness
-    scale: [1, 5]
-    ---
-    {% extends "layouts/pointwise.jinja" %}
-    {% block criterion %}Is the text kind?{% endblock %}
-    """
-    (folder.path / "kind.md.jinja").write_text(dedent(template).lstrip(), encoding="utf-8")
+    (folder.path / "kind.md.jinja").write_text(KIND, encoding="utf-8")
     folder.makepyfile(SCORE.replace("coherence", "kind.md.jinja").replace("== 4", "> 4"))
     run(folder, "--judge-model", "scripted/replies.yaml", passed=1)
 

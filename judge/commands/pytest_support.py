@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
@@ -474,7 +474,7 @@ class JudgeFixture:
         texts = [(_TEXT, _BETTER), (_TEXT, _WORSE)]
         case = Order(
             name=_TEXT,
-            criterion=name_of(criterion),
+            criterion=criterion,
             better=_BETTER,
             worse=_WORSE,
             margin=margin,
@@ -491,10 +491,11 @@ class JudgeFixture:
             result = self._run(evaluate, criterion, rows)
             verdict = of_suite.evaluate_case(case, texts, result)
         if verdict.status == "error":
-            title = one_line(case.criterion)
+            title = one_line(case.stem())
             detail = escape_controls(verdict.detail)
             raise JudgmentFailed(f"{title}: {verdict.reason}. {detail}")
-        return Preference(verdict)
+        # A verdict names the file, as its suite does.
+        return Preference(replace(verdict, criterion=case.stem()))
 
     def _path(self, criterion: str) -> str:
         """Return the path of a criterion in the tests' folder, or a built-in name."""
