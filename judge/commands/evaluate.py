@@ -100,6 +100,8 @@ async def rank_async(
     `criteria` are names of comparisons (default: overall), paths, sentences such as `clearer: Which
     answer is clearer?`, or Criterion objects. Each pair of texts of an item is shown in both orders
     (`orders=1`: in one); `pairs` compares a sample. Equal texts are a tie without a request.
+
+    Raises JudgeError for wrong arguments or data and for a failing endpoint.
     """
     return await _run(
         RankConfig, data, criteria, model=model, progress=progress, options=options

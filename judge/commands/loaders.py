@@ -75,7 +75,7 @@ def load_samples(
 def load_result(folder: str | Path) -> Result:
     """Return the result in the folder of a run or a ranking.
 
-    Raises StorageError if there is none, or if a file is damaged or was written by a newer judge.
+    Raises StorageError if there is none, if a file is damaged, or if the run has another format.
     """
     folder = Path(folder)
     inside = sorted(path.parent for path in folder.glob("*/run.json"))

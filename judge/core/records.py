@@ -682,9 +682,10 @@ UNWRITTEN = "generation"
 class Failure:
     """A value that could not be determined: a row of its own, never a number.
 
-    `stage` is where it failed (`generation`, `render`, `request`, `parse`, `metric`), `error` an
-    error's class name, `message` what happened, `raw` the reply, if there was one. `method` and
-    `reading` are as in `Provenance`. `answers` are those to a checklist's questions.
+    `stage` is where it failed (`generation`, `render`, `request`, `parse`, `panel`, `metric`),
+    `error` an error's class name, `message` what happened, `raw` the reply, if there was one.
+    `method` and `reading` are as in `Provenance`. `answers` are the answers to a checklist's
+    questions.
     """
 
     item: str
@@ -769,10 +770,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic with what supports it.
+    """A statistic with its interval, p-value and method.
 
-    `low` and `high` are None if `n` is too small for an interval. `method` describes how the value
-    and its interval were computed, `test` how `p` was computed; "" without a test.
+    `low` and `high` are the ends of the interval, None if there is none, such as for too few items.
+    `n` counts the items or texts. `method` describes how the value and its interval were computed,
+    `test` how `p` was computed; "" without a test.
     """
 
     name: str

@@ -317,9 +317,9 @@ class CorpusBleu(Parts):
 
 sentence = list_function(
     Bleu,
-    """Sentence BLEU, 0–100, of each output against its reference or references: see `Bleu`.
+    """Return sentence BLEU (0–100) of each output against its reference or references; see `Bleu`.
 
-    Raises DataError where an output has no reference, ConfigError for an unknown option.
+    Raise DataError if an output has no reference, ConfigError for an unknown option.
     """,
 )
 

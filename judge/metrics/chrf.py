@@ -134,9 +134,9 @@ class Chrf(ReferenceMetric):
 
 score = list_function(
     Chrf,
-    """chrF, 0–100, of each output against its reference or the best of its references: see `Chrf`.
+    """Return chrF (0–100) of each output against its reference or the best of them; see `Chrf`.
 
-    Raises DataError where an output has no reference, ConfigError for an option out of range.
+    Raise DataError if an output has no reference, ConfigError for an option out of range.
     """,
 )
 

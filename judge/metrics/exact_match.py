@@ -57,8 +57,8 @@ class ExactMatch(ReferenceMetric):
 
 score = list_function(
     ExactMatch,
-    """Exact match, 0 or 1, of each output with its reference or references: see `ExactMatch`.
+    """Return 1 if an output equals one of its references, else 0, for each output; see `ExactMatch`.
 
-    Raises DataError where an output has no reference, ConfigError for a wrong option.
+    Raise DataError if an output has no reference, ConfigError for a wrong option.
     """,
 )

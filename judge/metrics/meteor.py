@@ -143,10 +143,10 @@ class Meteor(WordMetric):
 
 score = list_function(
     Meteor,
-    """METEOR, 0–1, of each output against the best of its references: see `Meteor`.
+    """Return METEOR (0–1) of each output against the best of its references; see `Meteor`.
 
-    Raises DataError where an output has no reference, ConfigError for an option out of range and
-    MissingExtra where packages are missing.
+    Raise DataError if an output has no reference, ConfigError for an option out of range, and
+    MissingExtra for missing packages.
     """,
 )
 

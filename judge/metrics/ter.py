@@ -136,10 +136,10 @@ class Ter(ReferenceMetric):
 
 score = list_function(
     Ter,
-    """TER, 0 and up, of each output against its reference or references: see `Ter`.
+    """Return TER (0 and up, lower is better) of each output against its reference or references.
 
-    Raises DataError where an output has no reference or its references no words, ConfigError for a
-    wrong option.
+    See `Ter`. Raise DataError if an output has no reference or its references have no words,
+    ConfigError for a wrong option.
     """,
 )
 

@@ -34,8 +34,8 @@ _LOADS = 3
 def load(folder: str | Path) -> Result:
     """Load the result of a run folder.
 
-    Raises StorageError if there is none, and if a file is damaged, of another run or of a newer
-    judge.
+    Raises StorageError if there is none, and if a file is damaged, of another run or of another
+    format.
     """
     folder = Path(folder)
     for _ in range(_LOADS - 1):
