@@ -72,8 +72,7 @@ class Result(Outlets, plugins.Viewed):
     - `info`: the run (model, data, usage, templates, versions), as JSON without a key.
     - `estimates`: means, by (system, column).
     - `comparisons`: the differences between systems, for each column that has a better direction.
-    - `overall`: the weights of the overall score, which has estimates and a comparison, and
-      values by text only in the wide frame.
+    - `overall`: the weights of the overall score. Its values by text are in the wide frame.
     - `rankings`: take the place of the estimates if texts were compared in pairs.
     - `rated`: the judges against people, by criterion.
     - `calibrated`: means on people's scale, if requested.
@@ -316,25 +315,25 @@ class Result(Outlets, plugins.Viewed):
 
     @speaking_to("python")
     def worst(self, n: int = 10, column: str = "") -> pd.DataFrame:
-        """Return the lowest-scored texts, the worst first: item, system, column, score, reason,
-        source and output.
+        """Return the lowest-scored texts, the worst first.
 
-        The data's own columns come last; `data.NAME` is one whose name is taken. Each text is
-        listed once, with its lowest score as a share of the criterion's scale. With `column` only
-        the values of that column count. Raises ConfigError for a ranking, for an unknown column and
-        unless `n` is a whole number of 0 or more.
+        Columns: item, system, column, score, reason, source and output. The data's own columns come
+        last; `data.NAME` is one whose name is taken. Each text is listed once, with its lowest
+        score as a share of the criterion's scale. With `column` only the values of that column
+        count. Raises ConfigError for a ranking, for an unknown column and unless `n` is a whole
+        number of 0 or more.
         """
         self._check_text_scores()
         return worst_frame(self.table, n, column)
 
     @speaking_to("python")
     def claims_frame(self) -> pd.DataFrame:
-        """Return a DataFrame with one row per claim that the metrics `claims` and `nli` checked:
-        item, system, column, claim, probability, supported and evidence.
+        """Return a DataFrame with one row per claim that the metrics `claims` and `nli` checked.
 
-        The data's own columns come last. For each column, the least probable claims come first.
-        Claims of the column `claims_recall` are the references'; `evidence` is the most similar
-        sentence. Raises ConfigError for a run without claims.
+        Columns: item, system, column, claim, probability (0–1), supported and evidence. The data's
+        own columns come last. For each column, the least probable claims come first. Claims of the
+        column `claims_recall` are the references'; `evidence` is the most similar sentence. Raises
+        ConfigError for a run without claims.
         """
         return claims_frame(self.table)
 
