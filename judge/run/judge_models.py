@@ -39,21 +39,34 @@ _LACKING: Mapping[str, Collection[str]] = {
 class OpenedJudge:
     """A judge of a run: its provider, and the configuration with the judge's own settings.
 
-    `settings` say how it is asked, and how its replies are read.
+    `settings` say how it is asked, and how its replies are read. `entry` is the judge as the user
+    named it, or None for a provider object.
     """
 
     provider: Provider
     config: RunConfig
     settings: SamplingOptions
-    label: str = ""
+    entry: Judge | None = None
 
     @classmethod
-    def of(cls, provider: Provider, config: RunConfig, label: str = "") -> OpenedJudge:
-        """Return the judge with the settings that its configuration and its provider give."""
+    def of(
+        cls,
+        provider: Provider,
+        config: RunConfig,
+        entry: Judge | None = None,
+    ) -> OpenedJudge:
+        """Return the judge with its own settings, the run's and those its provider needs."""
+        if entry is not None:
+            config = config.of_judge(entry)
         settings = sampling_options(config)
         if Capabilities.of(provider).reasons and settings.draws_if_reasoning:
             settings = replace(settings, draws=settings.draws_if_reasoning)
-        return cls(provider, config, settings, label)
+        return cls(provider, config, settings, entry)
+
+    @property
+    def label(self) -> str:
+        """The name that the user gave it in a panel; "" for none."""
+        return self.entry.label if self.entry is not None else ""
 
     @property
     def names(self) -> _ModelNames:
@@ -65,6 +78,10 @@ class OpenedJudge:
         return _ModelNames(provider.model, with_provider, f"{with_provider}@{address}")
 
 
+AnyJudge = Judge | Provider | OpenedJudge
+"""A judge of a run: named by the user, a provider object, or opened by another run."""
+
+
 class _ModelNames(NamedTuple):
     """A model's name alone, with its provider, and with the address too."""
 
@@ -74,11 +91,12 @@ class _ModelNames(NamedTuple):
 
 
 def open_judges(
-    config: RunConfig, judges: Sequence[Judge | Provider]
+    config: RunConfig, judges: Sequence[AnyJudge]
 ) -> dict[str, OpenedJudge]:
     """Open the judges of a run, by the names they have in a panel's columns.
 
-    Raises ConfigError and DataError.
+    A judge that another run has opened keeps its provider and its own settings; the rest is
+    taken from this configuration. Raises ConfigError and DataError.
     """
     if not judges and config.replay is None:
         # A suite has no metrics.
@@ -88,7 +106,7 @@ def open_judges(
     for judge in judges:
         if isinstance(judge, Judge):
             _check_settings(config.of_judge(judge), judge)
-        else:
+        elif not isinstance(judge, OpenedJudge):
             # A provider object has its own address and key.
             kind = "decisions" if judge.decides else judge.name
             lacking = _LACKING.get(kind, ())
@@ -99,16 +117,14 @@ def open_judges(
         providers += _open_recording(config, config.replay, judges)
     else:
         for judge in judges:
-            provider = open_judge(config, judge) if isinstance(judge, Judge) else judge
-            providers.append(provider)
+            providers.append(_provider(config, judge))
     opened: list[OpenedJudge] = []
     # Without names, a recording may have more judges than there are here.
     for provider, judge in zip_longest(providers, judges):
-        if isinstance(judge, Judge):
-            own_config = config.of_judge(judge)
-            opened.append(OpenedJudge.of(provider, own_config, judge.label))
-        else:
-            opened.append(OpenedJudge.of(provider, config))
+        entry = judge.entry if isinstance(judge, OpenedJudge) else judge
+        if not isinstance(entry, Judge):
+            entry = None
+        opened.append(OpenedJudge.of(provider, config, entry))
     names = _names(opened)
     if len(set(names)) < len(names):
         twin = max(names, key=names.count)
@@ -121,10 +137,17 @@ def open_judges(
     return dict(zip(names, opened, strict=True))
 
 
+def _provider(config: RunConfig, judge: AnyJudge) -> Provider:
+    """Return the provider of a judge; one given by name is opened. Raises ConfigError."""
+    if isinstance(judge, Judge):
+        return open_judge(config, judge)
+    return judge.provider if isinstance(judge, OpenedJudge) else judge
+
+
 def _open_recording(
     config: RunConfig,
     recording: Path,
-    judges: Sequence[Judge | Provider],
+    judges: Sequence[AnyJudge],
 ) -> Sequence[Provider]:
     """Return the recorded judges of these names. Raises ConfigError and DataError."""
     named = [judge for judge in judges if isinstance(judge, Judge)]
@@ -189,14 +212,13 @@ def _shortest_distinct_names(judges: Sequence[OpenedJudge]) -> list[str]:
     return [judge.names.with_address for judge in judges]
 
 
-def open_offline(config: RunConfig) -> list[Judge | Provider]:
-    """Open the judges of a run that sends nothing, even if keys are not set.
+def open_offline(config: RunConfig, judge: Judge) -> OpenedJudge:
+    """Open a judge for a run that sends nothing, even if its key is not set.
 
     Raises ConfigError.
     """
-    if config.replay is not None:
-        return [*config.model]
-    return [open_judge(config, judge, sends=False) for judge in config.model]
+    provider = open_judge(config, judge, sends=False)
+    return OpenedJudge.of(provider, config, judge)
 
 
 def open_judge(config: RunConfig, judge: Judge, *, sends: bool = True) -> Provider:

@@ -32,7 +32,6 @@ from judge.core.records import (
     Prompt,
     Sample,
 )
-from judge.core.request_options import Judge
 from judge.criteria.reply_form import asked_by, configured
 from judge.data import ledger, samples, suspect_cells
 from judge.data.ratings import PairRating
@@ -121,7 +120,7 @@ def prepare(
     config: RunConfig,
     data: Any = None,
     *,
-    providers: Sequence[Judge | Provider] | None = None,
+    providers: Sequence[judge_models.AnyJudge] | None = None,
     loaded_criteria: Mapping[str, Criterion] | None = None,
     wanted_texts: WantedTexts | None = None,
     rated: bool = False,
@@ -443,7 +442,7 @@ def _describe_data(data: Path | None, rows: int) -> DataInfo:
 
 def _open_judges(
     config: RunConfig,
-    models: Sequence[Judge | Provider],
+    models: Sequence[judge_models.AnyJudge],
     *,
     judging: bool,
     metrics: Mapping[str, Metric],

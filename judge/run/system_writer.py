@@ -12,7 +12,6 @@ from judge.core.errors import ConfigError, CriterionError
 from judge.core.generated_system import GeneratedSystem
 from judge.core.messages import option
 from judge.core.records import UNWRITTEN, Failure, Sample
-from judge.core.request_options import Judge
 from judge.criteria.render import PromptFile
 from judge.execution.layers.cached import ReplyStore
 from judge.execution.progress import JudgeProgress
@@ -27,7 +26,7 @@ from judge.metrics.base import ModelError, ModelQuestion
 from judge.providers import Provider
 from judge.results.run_info import SystemInfo
 from judge.run.cost_estimate import judge_plan
-from judge.run.judge_models import open_judge, open_judges
+from judge.run.judge_models import AnyJudge, open_judges, open_offline
 from judge.run.model_clients import SharedLimits, open_client
 from judge.run.request_estimates import JudgeEstimate, JudgePlan, LineEstimate
 from judge.run.run_metadata import model_use
@@ -76,10 +75,10 @@ class SystemWriter:
         # In the order of `_items`, with the generations of an item next to each other.
         self._questions = _questions(spec, prompts)
         writer_config = config.model_copy(update=_OF_THE_JUDGE)
-        model: Judge | Provider = spec.requested_model
+        model: AnyJudge = spec.requested_model
         try:
             if not sends and not config.replay:
-                model = open_judge(writer_config, spec.requested_model, sends=False)
+                model = open_offline(writer_config, spec.requested_model)
             (self._model,) = open_judges(writer_config, [model]).values()
         except ConfigError as error:
             raise ConfigError(f"systems: {system_name}: {error}") from error

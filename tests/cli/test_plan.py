@@ -322,3 +322,23 @@ def test_a_card_takes_the_short_forms_of_its_options(
     short = command(*arguments, "--reasons", "--no-cache")
     assert short.code == 0
     assert short.out == command(*arguments, "--reply", "reason_then_score").out
+
+
+def test_a_judges_own_settings_count_in_the_plan(
+    command: Callable[..., Any], data: Path, chat_server: Any, tmp_path: Path
+) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text(
+        f"data: {data}\n"
+        "criteria: [relevance]\n"
+        "weighting: single\n"
+        f"base_url: {chat_server.url}\n"
+        "model:\n"
+        "  - {name: mine, label: kind}\n"
+        "  - {name: mine, label: strict, system_message: You are strict.}\n"
+    )
+    plan = json.loads(command("plan", config, "--format", "json").out)
+    assert [judge["judge"] for judge in plan["judges"]] == ["kind", "strict"]
+    assert command("run", config, "--out", tmp_path / "run").code == 0
+    # The cache answers only requests with the judge's own system message.
+    assert json.loads(command("plan", config, "--format", "json").out)["requests"] == 0

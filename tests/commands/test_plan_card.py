@@ -106,3 +106,12 @@ def test_the_card_of_a_finished_run_has_no_plan(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigError, match="finished run sends nothing"):
         judge.plan(run, card=True, model=UnmarkedJudge())
+
+
+def test_every_run_of_a_card_asks_the_judge_with_its_own_settings(
+    chat_server: Any, tmp_path: Path
+) -> None:
+    own = {"name": "mine", "base_url": chat_server.url, "system_message": "You are strict."}
+    judge.card(ROWS, model=[own], probes=["bias"], out=tmp_path / "card", **OPTIONS)
+    first_messages = [body["messages"][0] for body in chat_server.bodies]
+    assert {message["role"] for message in first_messages} == {"system"}

@@ -27,12 +27,11 @@ from judge.core.format import plural
 from judge.core.messages import in_python, option
 from judge.core.plugins import require_known
 from judge.core.records import Criterion, Sample
-from judge.core.request_options import Judge
 from judge.criteria.render import MissingInput, UnequalInput
 from judge.data import ledger
-from judge.providers import Provider
 from judge.run import human_ratings, judge_run, prompt_language
 from judge.run.cost_estimate import cost_summary
+from judge.run.judge_models import AnyJudge, OpenedJudge
 from judge.run.preparation import (
     PreparedRun,
     WantedTexts,
@@ -85,9 +84,9 @@ class CardPlan:
         return judge_run.count_judgments(self.runs.values())
 
     @property
-    def judge(self) -> Provider:
+    def judge(self) -> OpenedJudge:
         """The judge, open for all runs."""
-        (judge,) = self.runs[TEXTS].judges.values()
+        (judge,) = self.runs[TEXTS].opened.values()
         return judge
 
     @property
@@ -110,7 +109,7 @@ def plan_card(
     *,
     items: int = ITEMS,
     probes: str | Sequence[str] = PROBES,
-    providers: Sequence[Judge | Provider] | None = None,
+    providers: Sequence[AnyJudge] | None = None,
     custom_criteria: Mapping[str, Criterion] | None = None,
     epsilon: float = EPSILON,
 ) -> CardPlan:
@@ -178,7 +177,7 @@ def _prepare_main_runs(
     texts: CardTexts,
     *,
     out: Path | None,
-    judges: Sequence[Judge | Provider],
+    judges: Sequence[AnyJudge],
     custom_criteria: Mapping[str, Criterion] | None,
 ) -> dict[str, PreparedRun]:
     """Prepare the run of the unchanged texts, and that of the changed ones if there are any.
@@ -252,7 +251,7 @@ def _check_arguments(
     source: Any,
     items: int,
     probes: str | Sequence[str],
-    judges: Sequence[Judge | Provider],
+    judges: Sequence[AnyJudge],
 ) -> tuple[Probe, ...]:
     """Return the probes in the order of the card. Raises ConfigError for unsuitable arguments."""
     names = split(probes) if isinstance(probes, str) else list(probes)
@@ -324,7 +323,7 @@ def _with_question_run(card_plan: CardPlan) -> CardPlan:
             if not wordings:
                 # The plan states the cost before the judge has written any wording.
                 wordings = stand_ins(criterion)
-                if card_plan.judge.decides:
+                if card_plan.judge.provider.decides:
                     problem = "its header has none, and a decision endpoint writes none"
                     raise CriterionError(problem)
                 unwritten.append(criterion)
@@ -340,7 +339,7 @@ def _with_question_run(card_plan: CardPlan) -> CardPlan:
 
 def _with_repeats(card_plan: CardPlan) -> CardPlan:
     """Add a run at each temperature that judges the texts again, or the reason for none."""
-    if card_plan.judge.decides:
+    if card_plan.judge.provider.decides:
         reason = "a decision endpoint returns probabilities and samples no replies"
         return card_plan.without({"repeats": reason})
     for temperature in TEMPERATURES:

@@ -17,9 +17,8 @@ from judge.core.errors import ConfigError
 from judge.core.format import plural
 from judge.core.messages import option
 from judge.core.records import Criterion
-from judge.core.request_options import Judge
-from judge.providers import Provider
 from judge.run.cost_estimate import estimate_cost, requests_in_budget
+from judge.run.judge_models import AnyJudge
 from judge.run.request_estimates import Duration, JudgePlan, sum_prices
 
 
@@ -27,7 +26,7 @@ def estimate_card(
     config: RunConfig,
     data: Any = None,
     *,
-    providers: Sequence[Judge | Provider],
+    providers: Sequence[AnyJudge],
     loaded_criteria: Mapping[str, Criterion] | None = None,
     items: int | None = None,
     probes: str | Sequence[str] | None = None,

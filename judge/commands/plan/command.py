@@ -20,7 +20,7 @@ from judge.core.request_options import Judge
 from judge.providers import Provider
 from judge.run.cost_estimate import estimate_cost
 from judge.run.generate import OUTPUTS_NOTE, plan_outputs, require_criteria
-from judge.run.judge_models import open_offline
+from judge.run.judge_models import AnyJudge, open_offline
 from judge.run.preparation import PreparedRun, prepare
 
 if TYPE_CHECKING:
@@ -124,16 +124,18 @@ def _that_writes_nothing(config: RunConfig) -> RunConfig:
 
 def _offline_judges(
     config: RunConfig, judges: Sequence[Judge | Provider] | None
-) -> list[Judge | Provider]:
-    """Open the judges of a configuration so that they send nothing and need no key.
+) -> list[AnyJudge]:
+    """Open the judges that have a name, so that they send nothing and need no key.
 
-    Providers from the caller and from the configuration keep the order of `judges`.
+    A recording needs no key either, and is opened with the run.
     """
-    providers = open_offline(config)
-    if judges is None:
-        return providers
-    named = iter(providers)
-    return [next(named) if isinstance(judge, Judge) else judge for judge in judges]
+    offline: list[AnyJudge] = []
+    for judge in config.model if judges is None else judges:
+        if isinstance(judge, Judge) and config.replay is None:
+            offline.append(open_offline(config, judge))
+        else:
+            offline.append(judge)
+    return offline
 
 
 def make_plan(prepared: PreparedRun, items: int | None = None) -> Plan:
