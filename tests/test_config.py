@@ -1,4 +1,4 @@
-"""`RunConfig`: every option is said once, and YAML, the command line and Python are read to the same configuration."""
+"""`RunConfig`: every option is stated once, and YAML, the command line and Python are read to the same configuration."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Brighter(RunConfig):
     brightness: int = _option(7, "Advanced", "How bright the report is.", "LUX", ge=1)
 
 
-# An option is said once
+# An option is stated once
 
 
 @pytest.mark.parametrize("name", ["run", "validate", "test"])

@@ -63,7 +63,7 @@ def default_criteria(
 def proposed_criteria(
     rows: Sequence[Sample], *, rated: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Return criteria for a draft that a person edits: the default ones, or those of answers.
+    """Return criteria for a draft that a person edits: the default ones, or the criteria for answers.
 
     Raises ConfigError like `default_criteria` for texts that look like neither.
     """

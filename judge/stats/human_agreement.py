@@ -354,7 +354,7 @@ class _RatedTexts:
     def of(
         cls, samples: Sequence[Sample], rating_name: str, bootstrap: Bootstrap
     ) -> _RatedTexts:
-        """Return those of the samples that have a rating of this name."""
+        """Return the samples that have a rating of this name."""
         texts = [sample for sample in samples if rating_name in sample.human]
         rating_by_text = {sample.key: sample.human[rating_name] for sample in texts}
         ratings = matrix(texts, rating_by_text)

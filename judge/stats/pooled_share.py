@@ -1,4 +1,4 @@
-"""Estimate a share of parts, such as claims, of which items have different numbers."""
+"""Estimate a share of parts, such as claims, if items have different numbers of them."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def _reason(score: Score) -> str:
 
 
 def _samples(scores: CaseScores | None, texts: Sequence[Text]) -> dict[Text, Sample]:
-    """Return those of the texts that a run has."""
+    """Return the texts that a run has."""
     if scores is None:
         return {}
     keys = frozenset(texts)

@@ -173,7 +173,7 @@ def test_the_same_command_stops_again_without_paying(tmp_path: Path) -> None:
     assert len(run(lambda _: BAD, **options)[0]) == 40
     seen, result = run(lambda _: "4", **options)
     assert (len(seen), errors(result)) == (0, {"ParseError": 40, "NotAsked": 200})
-    assert len(run(lambda _: BAD, retry_failed=True, **options)[0]) == 40, "which counts anew"
+    assert len(run(lambda _: BAD, retry_failed=True, **options)[0]) == 40, "which counts again"
     seen, result = run(lambda _: "4", retry_failed=True, **options)
     assert (len(seen), result.failures) == (240, ())
 

@@ -108,7 +108,7 @@ def mutated(value: Any, chance: random.Random) -> Any:
 
 
 def torn(text: str, chance: random.Random) -> bytes:
-    """Return a text with one of `PIECES` inserted, or in the place of some characters."""
+    """Return a text with one of `PIECES` inserted, or instead of some characters."""
     start = chance.randrange(len(text) + 1)
     stop = min(len(text), start + chance.choice([0, 0, 1, 5, 40]))
     return (text[:start] + chance.choice(PIECES) + text[stop:]).encode("utf-8", "surrogatepass")

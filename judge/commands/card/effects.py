@@ -111,7 +111,11 @@ def _compared_texts(
     change_names: Sequence[str],
     control: str,
 ) -> _ComparedTexts:
-    """Return which texts are compared: those of the control with the unchanged ones."""
+    """Return which texts are compared.
+
+    The control is compared with the unchanged texts, and every other change with the control if
+    there is one.
+    """
     has_control = control in change_names
     references: list[str] = []
     for change_name in change_names:

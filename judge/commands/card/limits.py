@@ -89,7 +89,7 @@ def _arcsine(share: float) -> float:
 
 
 def _square(spread: float) -> float:
-    """Return the mean square, of which the interval of a spread is the root."""
+    """Return the mean square. The interval of a spread is the root of its interval."""
     return spread**2
 
 

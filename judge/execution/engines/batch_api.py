@@ -106,7 +106,7 @@ class _Reservations:
     """What is reserved of the budget for requests in batches, at a batch's share of the price.
 
     Once the budget paid for only a part of the requests, it `is_short`: the rest is sent if all of
-    it fits. Otherwise many small batches, of which each takes up to a day, would use up the budget.
+    it fits. Otherwise many small batches, each of which takes up to a day, would use up the budget.
     """
 
     ledger: BudgetLedger | None
