@@ -35,16 +35,21 @@ def python_type(schema: Mapping[str, Any]) -> str:
     if schema.get("anyOf"):
         alternatives = map(python_type, schema["anyOf"])
         return " | ".join(dict.fromkeys(alternatives))
-    choices = [schema["const"]] if "const" in schema else schema.get("enum", [])
+    choices = schema.get("enum", [])
+    if "const" in schema:
+        choices = [schema["const"]]
     if choices:
-        return f"Literal[{', '.join(map(repr, choices))}]"
+        literals = ", ".join(map(repr, choices))
+        return f"Literal[{literals}]"
     json_type = schema.get("type")
     if isinstance(json_type, list):
         return " | ".join(_TYPES[type_name] for type_name in json_type)
     if json_type in ("array", "object"):
         # An object with free keys has its values' schema here; `true` allows any value.
         items = schema.get("items") or schema.get("additionalProperties")
-        inner = python_type(items) if isinstance(items, Mapping) else "Any"
+        inner = "Any"
+        if isinstance(items, Mapping):
+            inner = python_type(items)
         if json_type == "array":
             return f"Sequence[{inner}]"
         return f"Mapping[str, {inner}]"
@@ -75,8 +80,9 @@ def option_parameters(
         )
         options[option_name] = (parameter, option.description)
         if option_name == "reply":
-            short = parameter.replace(name="reasons", annotation="bool | None")
-            options["reasons"] = (short, f"Short for reply={WITH_REASONS!r}.")
+            reasons = parameter.replace(name="reasons", annotation="bool | None")
+            description = f"Short for reply={WITH_REASONS!r}."
+            options["reasons"] = (reasons, description)
     return options
 
 

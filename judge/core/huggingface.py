@@ -18,6 +18,7 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -195,18 +196,18 @@ def missing_files(folder: Path) -> list[str]:
         return [*missing_names, _WEIGHTS]
     try:
         index = json.loads((folder / _INDEX).read_text("utf-8"))
-        weight_files = {
-            str(weight_file) for weight_file in index["weight_map"].values()
-        }
+        # The file of each weight.
+        weight_map = index["weight_map"]
+        weight_files = {str(weight_file) for weight_file in weight_map.values()}
     # A damaged index is as good as none.
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [*missing_names, _INDEX]
     missing_parts = [
         weight_file
-        for weight_file in weight_files
+        for weight_file in sorted(weight_files)
         if not (folder / weight_file).is_file()
     ]
-    return missing_names + sorted(missing_parts)
+    return missing_names + missing_parts
 
 
 def snapshot(model_name: str, label: str, *, who: str) -> Path:
@@ -268,11 +269,16 @@ def _digest(folder: Path, cache: Path | None) -> str:
 
     It is cached as long as their sizes and times stay the same.
     """
-    found_files: set[Path] = set()
+    # A set, because a file may match several patterns.
+    matching_files: set[Path] = set()
     for pattern in PATTERNS:
-        found_files.update(file for file in folder.glob(pattern) if file.is_file())
-    files = sorted(found_files)
-    digest_file = _digest_file(folder, files, cache) if cache else None
+        for path in folder.glob(pattern):
+            if path.is_file():
+                matching_files.add(path)
+    files = sorted(matching_files)
+    digest_file = None
+    if cache:
+        digest_file = _digest_file(folder, files, cache)
     if digest_file:
         # Without a digest that can be read, the files are read again.
         with suppress(OSError, ValueError):
@@ -431,12 +437,16 @@ class LoadedModel:
         rows, mask = padded(ids, self.pad)
         inputs = {"input_ids": rows, "attention_mask": mask, **more}
         with translated_errors(self.files, rows.size), torch.inference_mode():
-            tensors = {}
-            for name, array in inputs.items():
-                tensors[name] = torch.from_numpy(array).to(self.device)
-            output = self.network(**tensors)
-            tensors_of_output = [getattr(output, name) for name in names]
-            return [tensor.float().cpu().numpy() for tensor in tensors_of_output]
+            input_tensors = {}
+            for input_name, array in inputs.items():
+                input_tensors[input_name] = torch.from_numpy(array).to(self.device)
+            output = self.network(**input_tensors)
+            output_arrays = []
+            for output_name in names:
+                tensor = getattr(output, output_name)
+                # NumPy has no bfloat16, and reads no memory of a GPU.
+                output_arrays.append(tensor.float().cpu().numpy())
+            return output_arrays
 
     def window_outputs(
         self,
@@ -446,13 +456,13 @@ class LoadedModel:
     ) -> list[list[list[npt.NDArray[np.float64]]]]:
         """Return these outputs for each window of each pair of texts (`PairTokenizer`).
 
-        `tokens` are read together. Raises ConfigError.
+        The result has an entry for each pair, in it one for each window, and in it an array for
+        each name. `tokens` are read together. Raises ConfigError.
         """
-        all_windows = [
-            window for windows_of_pair in windows for window in windows_of_pair
-        ]
+        # The windows of all pairs in one list, so that windows of similar length share a batch.
+        all_windows = [*chain.from_iterable(windows)]
         lengths = [len(window.ids) for window in all_windows]
-        outputs_by_window: dict[int, list[npt.NDArray[np.float64]]] = {}
+        outputs_by_index: dict[int, list[npt.NDArray[np.float64]]] = {}
         for batch in batches(lengths, tokens or self.batch_tokens):
             batch_windows = [all_windows[index] for index in batch]
             more = {}
@@ -462,16 +472,15 @@ class LoadedModel:
             ids = [window.ids for window in batch_windows]
             arrays = self.outputs(ids, *names, **more)
             for row, index in enumerate(batch):
-                rows = [array[row].astype(float) for array in arrays]
-                outputs_by_window[index] = rows
-        result = []
-        first_row = 0
+                outputs_by_index[index] = [array[row].astype(float) for array in arrays]
+        outputs_of_pairs = []
+        start = 0
         for windows_of_pair in windows:
-            end_row = first_row + len(windows_of_pair)
-            indices = range(first_row, end_row)
-            result.append([outputs_by_window[index] for index in indices])
-            first_row = end_row
-        return result
+            end = start + len(windows_of_pair)
+            outputs = [outputs_by_index[index] for index in range(start, end)]
+            outputs_of_pairs.append(outputs)
+            start = end
+        return outputs_of_pairs
 
 
 def load_on(
@@ -613,7 +622,8 @@ def batches(
     for index in order:
         shortest = longest - longest // 8
         similar = mixed or lengths[index] >= shortest
-        if groups and similar and (len(groups[-1]) + 1) * longest <= tokens:
+        has_room = bool(groups) and (len(groups[-1]) + 1) * longest <= tokens
+        if similar and has_room:
             groups[-1].append(index)
         else:
             longest = lengths[index]

@@ -55,7 +55,9 @@ class StoredField:
         if value is None:
             return None
         if self.adapter is not None:
-            return None if value == () else json_cell(value)
+            if value == ():
+                return None
+            return json_cell(value)
         if isinstance(value, str):
             return whole(value)
         if isinstance(value, tuple):
@@ -69,9 +71,11 @@ class StoredField:
         """
         if self.adapter is not None:
             parse = self.adapter.validate_json
-            return [
-                self._of_empty_cell() if cell is None else parse(cell) for cell in cells
-            ]
+            values = []
+            for cell in cells:
+                value = self._of_empty_cell() if cell is None else parse(cell)
+                values.append(value)
+            return values
         if self.type == _TEXTS:
             if any(cell is None or None in cell for cell in cells):
                 raise self._bad_value()
@@ -106,26 +110,32 @@ def _stored_fields(record: type) -> dict[str, StoredField]:
     for field in fields(record):
         field_type = _without_none(types[field.name])
         if not is_dataclass(field_type):
-            stored[field.name] = _stored_field(field, types[field.name], field_type)
+            stored[field.name] = _stored_field(field, types[field.name])
     return stored
 
 
 stored_fields: Callable[[type], dict[str, StoredField]] = cache(_stored_fields)
 
 
-def _stored_field(field: Field[Any], type_: Any, field_type: Any) -> StoredField:
-    """Describe a field of this type; `field_type` is the type without None."""
-    # A literal is stored as its text: `Literal["output", "conversation"]`.
-    plain = str if get_origin(field_type) is Literal else field_type
-    is_plain = plain in _ARROW_TYPES
-    arrow_type = _ARROW_TYPES[plain] if is_plain else pa.string()
+def _stored_field(field: Field[Any], annotation: Any) -> StoredField:
+    """Describe a field with this annotation, such as `float | None`."""
+    value_type = _without_none(annotation)
+    if get_origin(value_type) is Literal:
+        # A literal is stored as its text: `Literal["output", "conversation"]`.
+        value_type = str
+    adapter = None
+    arrow_type = _ARROW_TYPES.get(value_type)
+    if arrow_type is None:
+        # A value without an Arrow type is stored as JSON.
+        arrow_type = pa.string()
+        adapter = TypeAdapter(annotation)
     default = {} if field.name in _ADDED_LATER else field.default
     return StoredField(
         name=field.name,
         type=arrow_type,
-        is_optional=type(None) in get_args(type_),
+        is_optional=type(None) in get_args(annotation),
         default=default,
-        adapter=None if is_plain else TypeAdapter(type_),
+        adapter=adapter,
     )
 
 
@@ -133,8 +143,10 @@ def _without_none(type_: Any) -> Any:
     """Return a field's type without None: `float` for `float | None`."""
     if get_origin(type_) not in (Union, UnionType):
         return type_
-    kinds = [kind for kind in get_args(type_) if kind is not type(None)]
-    return kinds[0] if len(kinds) == 1 else type_
+    members = [member for member in get_args(type_) if member is not type(None)]
+    if len(members) == 1:
+        return members[0]
+    return type_
 
 
 def schema(*records: type) -> pa.Schema:
@@ -168,16 +180,17 @@ def from_columns(
     arguments: list[Iterable[Any]] = []
     stored = stored_fields(record)
     first_column = next(iter(columns.values()), ())
-    length = len(first_column)
+    n_rows = len(first_column)
     for field in fields(record):  # type: ignore[arg-type]
         if field.name in parts:
             arguments.append(parts[field.name])
             continue
-        column = stored[field.name]
-        if field.name not in columns and column.default is not MISSING:
-            arguments.append([column.default] * length)
+        stored_field = stored[field.name]
+        if field.name not in columns and stored_field.default is not MISSING:
+            arguments.append([stored_field.default] * n_rows)
         else:
-            arguments.append(column.to_values(columns[field.name]))
+            cells = columns[field.name]
+            arguments.append(stored_field.to_values(cells))
     # Column by column, and then one call for each row: a table may have millions of them.
     return map(record, *arguments)
 
@@ -191,7 +204,9 @@ def _plain(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, Mapping):
         return dict(value)
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return str(value)
 
 
 def json_cell(value: Any) -> str:

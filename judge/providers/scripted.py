@@ -116,7 +116,9 @@ class ScriptedProvider(Provider):
             endpoint=f"scripted:{rules.digest[:12]}",
         )
         provider.notice = rules.note or cls.notice
-        if len({isinstance(rule.reply, Mapping) for rule in rules.rules}) > 1:
+        have_probabilities = {isinstance(rule.reply, Mapping) for rule in rules.rules}
+        # Some rules have probabilities, others a text.
+        if len(have_probabilities) == 2:
             provider._served_by = MIXED_RULES
         for number, rule in enumerate(rules.rules, 1):
             if rule.texts:
@@ -139,7 +141,9 @@ class ScriptedProvider(Provider):
             matching.append(number)
         if not matching:
             message = f"{rules.path} holds no reply for this prompt"
-            raise Unrecorded(message) if is_repair else Refused(message)
+            if is_repair:
+                raise Unrecorded(message)
+            raise Refused(message)
         first, *later = matching
         self.unused.pop(first, None)
         for number in later:
@@ -306,7 +310,10 @@ def to_choices(
         if probability > 0:
             possible.append((str(label), probability))
     possible.sort(key=lambda pair: -pair[1])
-    logprobs = [(label, math.log(probability)) for label, probability in possible]
+    logprobs = []
+    for label, probability in possible:
+        logprob = math.log(probability)
+        logprobs.append((label, logprob))
     alternatives = tuple(logprobs)
     samples = bool(request.params.get("temperature"))
     choices = []
@@ -314,7 +321,10 @@ def to_choices(
         # Without a temperature, every draw is the likeliest label.
         position = _choose_label(possible, draw) if samples else 0
         # A mapping without any probability above 0 is an empty reply.
-        text, logprob = alternatives[position] if alternatives else ("", 0.0)
+        text = ""
+        logprob = 0.0
+        if alternatives:
+            text, logprob = alternatives[position]
         tokens = None
         if n_alternatives:
             tokens = (Token(text, logprob, alternatives[:n_alternatives]),)
@@ -360,7 +370,10 @@ class FunctionProvider(Provider):
     def __init__(self, function: Function) -> None:
         # A partial has no name, but the function that it calls has one; an object has its class's.
         inner = getattr(function, "func", function)
-        self.model = str(getattr(inner, "__name__", type(inner).__name__)).strip("<>")
+        class_name = type(inner).__name__
+        function_name = getattr(inner, "__name__", class_name)
+        # A lambda is called `<lambda>`.
+        self.model = str(function_name).strip("<>")
         self.notice = (
             f"The replies came from the Python function {self.model}. "
             "judge cannot see which model it asks."
@@ -404,11 +417,14 @@ class FunctionProvider(Provider):
             if self._awaited:
                 return await self._function(prompt)  # type: ignore[misc]
             # One thread, because the function need not be safe to call in several at once.
-            self._thread = self._thread or ThreadPoolExecutor(1, "judge-function")
+            if self._thread is None:
+                self._thread = ThreadPoolExecutor(1, "judge-function")
             loop = asyncio.get_running_loop()
             reply = await loop.run_in_executor(self._thread, self._function, prompt)
             # A plain function may return a coroutine, as a lambda around an async one does.
-            return await reply if inspect.isawaitable(reply) else reply
+            if inspect.isawaitable(reply):
+                return await reply
+            return reply
         except JudgeError:
             raise
         except Exception as error:
@@ -425,25 +441,26 @@ class FunctionProvider(Provider):
         if isinstance(reply, Real) and not isinstance(reply, bool):
             number = float(reply)
             return str(int(number)) if number.is_integer() else str(number)
-        values = list(reply.values()) if isinstance(reply, Mapping) else []
-        if isinstance(reply, Mapping) and values and all(map(_is_number, values)):
-            shares = [float(share) for share in values]
+        returned = f"{self.model} returned {_excerpt(reply)}"
+        if (
+            isinstance(reply, Mapping)
+            and reply
+            and all(map(_is_number, reply.values()))
+        ):
+            shares = [float(share) for share in reply.values()]
             if _exceed_one(shares) and max(shares) <= 1:
-                excerpt = _excerpt(reply)
-                raise Refused(f"{self.model} returned {excerpt}: {_SUM_ABOVE_ONE}")
-            if all(0 <= share <= 1 for share in shares):
-                return reply
-            raise Refused(
-                f"{self.model} returned {_excerpt(reply)}, which holds no probabilities: they are "
-                "numbers from 0 to 1. Divide weights by their sum"
-            )
+                raise Refused(f"{returned}: {_SUM_ABOVE_ONE}")
+            if not all(0 <= share <= 1 for share in shares):
+                raise Refused(
+                    f"{returned}, which holds no probabilities: they are numbers from 0 to 1. "
+                    "Divide weights by their sum"
+                )
+            return reply
         expected = (
             "a reply (a text or a number), or probabilities by label such as "
             "{'4': 0.7, '5': 0.3}"
         )
-        raise Refused(
-            f"{self.model} returned {_excerpt(reply)}; a judge's function returns {expected}"
-        )
+        raise Refused(f"{returned}; a judge's function returns {expected}")
 
     async def aclose(self) -> None:
         self._first_replies.clear()

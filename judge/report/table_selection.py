@@ -50,22 +50,22 @@ def with_columns(table: Table, column_names: Sequence[str]) -> Table:
     the names are those of rows, the table is turned: its rows become the columns. Upper and lower
     case, spaces and hyphens do not matter. Raises ConfigError for an unknown or repeated name.
     """
-    all_names = [*_headings(table).values(), *_row_names(table).values()]
-    column_names = _separated(column_names, all_names)
-    for column_name in column_names:
-        if column_names.count(column_name) > 1:
-            raise ConfigError(f"{_FLAG}: {column_name!r} is named twice")
     headings = _headings(table)
-    positions = _positions(column_names, headings)
-    if positions is not None:
-        return _selected(table, positions)
-    row_names = _row_names(table)
-    positions = _positions(column_names, row_names)
-    if positions is not None:
+    row_names = dict(enumerate(table.row_names))
+    all_names = [*headings.values(), *row_names.values()]
+    single_names = _separated(column_names, all_names)
+    for single_name in single_names:
+        if single_names.count(single_name) > 1:
+            raise ConfigError(f"{_FLAG}: {single_name!r} is named twice")
+    column_positions = _positions(single_names, headings)
+    if column_positions is not None:
+        return _selected(table, column_positions)
+    row_positions = _positions(single_names, row_names)
+    if row_positions is not None:
         turned = table.turned
-        turned_positions = [position + turned.n_naming for position in positions]
+        turned_positions = [position + turned.n_naming for position in row_positions]
         return _selected(turned, turned_positions)
-    message = _unknown(column_names, list(headings.values()), list(row_names.values()))
+    message = _unknown(single_names, list(headings.values()), table.row_names)
     raise ConfigError(message)
 
 
@@ -73,8 +73,13 @@ def _separated(typed_names: Sequence[str], known_names: Sequence[str]) -> list[s
     """Return the names one by one; a known name may have a comma itself."""
     separated: list[str] = []
     for typed_name in typed_names:
-        parts = [typed_name] if typed_name in known_names else typed_name.split(",")
-        separated += [part.strip() for part in parts if part.strip()]
+        parts = [typed_name]
+        if typed_name not in known_names:
+            parts = typed_name.split(",")
+        for part in parts:
+            name = part.strip()
+            if name:
+                separated.append(name)
     if not separated:
         known = ", ".join(known_names)
         raise ConfigError(f"{_FLAG}: no column is named (known: {known})")
@@ -86,17 +91,17 @@ def _selected(table: Table, positions: Sequence[int]) -> Table:
 
     A column without a heading belongs to the one before it.
     """
-    kept_indexes = [*range(table.n_naming)]
+    all_positions = list(range(table.n_naming))
     for position in positions:
-        kept_indexes.append(position)
+        all_positions.append(position)
         for following in range(position + 1, len(table.columns)):
             if table.columns[following].head:
                 break
-            kept_indexes.append(following)
-    columns = [table.columns[position] for position in kept_indexes]
+            all_positions.append(following)
+    columns = [table.columns[position] for position in all_positions]
     rows = []
     for row in table.rows:
-        cells = [row[position] for position in kept_indexes]
+        cells = [row[position] for position in all_positions]
         rows.append(tuple(cells))
     return replace(table, columns=tuple(columns), rows=tuple(rows), chosen=True)
 
@@ -115,20 +120,17 @@ def _headings(table: Table) -> dict[int, str]:
     return headings
 
 
-def _row_names(table: Table) -> dict[int, str]:
-    """Return the names of the rows by position."""
-    return dict(enumerate(table.row_names))
-
-
 def _positions(
     column_names: Sequence[str], name_by_position: dict[int, str]
 ) -> list[int] | None:
     """Return where these names are, None if one is unknown."""
-    # In reverse, so that the first of equal names counts.
-    last_to_first = list(reversed(name_by_position.items()))
-    position_of_name = {_folded(name): position for position, name in last_to_first}
+    # The first of equal names counts.
+    position_of_name: dict[str, int] = {}
+    for position, name in name_by_position.items():
+        position_of_name.setdefault(name, position)
     # The exact spelling takes precedence: `a-b` and `a_b` may both be there.
-    position_of_name |= {name: position for position, name in last_to_first}
+    for position, name in name_by_position.items():
+        position_of_name.setdefault(_folded(name), position)
     positions: list[int] = []
     for column_name in column_names:
         known_name = column_name
@@ -149,12 +151,16 @@ def _folded(name: str) -> str:
     return "".join(without_marks.split())
 
 
-def _unknown(typed_names: Sequence[str], columns: list[str], rows: list[str]) -> str:
+def _unknown(
+    typed_names: Sequence[str],
+    columns: list[str],
+    rows: list[str],
+) -> str:
     """Say which name is neither a column nor a row, or that the names are of both."""
     known_names = {_folded(name) for name in [*columns, *rows]}
     unknown = [name for name in typed_names if _folded(name) not in known_names]
     if not unknown:
-        folded_rows = set(map(_folded, rows))
+        folded_rows = {_folded(name) for name in rows}
         typed_rows = [name for name in typed_names if _folded(name) in folded_rows]
         return (
             f"{_FLAG}: {typed_rows[0]!r} is a row, and others are columns; name only columns, or "

@@ -8,7 +8,7 @@ from judge.core.format import format_p, number, one_line, signed
 from judge.core.records import Column as Measured
 from judge.core.records import Estimate
 from judge.core.signature import Signature
-from judge.report.document import Cell
+from judge.report.document import Cell, Tone
 from judge.report.format import (
     column_title,
     decimal_places,
@@ -140,13 +140,18 @@ class Mean:
         """Return a change, or a part of it, with its sign and interval; a dash for None."""
         if estimate is None:
             return Cell("–")
-        is_share = share_label(self.column)
         value = estimate.value
-        text = signed(100 * value, 0) if is_share else signed(value, self.places)
+        text = signed(value, self.places)
+        if share_label(self.column):
+            # A share changes by percentage points.
+            text = signed(100 * value, 0)
         interval = interval_text(self.column, estimate.low, estimate.high, self.places)
-        tone = change_tone(estimate.value, self.column.better) if significant else ""
-        mark = "*" if significant else ""
-        return Cell(text, interval, tone, mark, value=estimate.value)
+        tone: Tone = ""
+        mark = ""
+        if significant:
+            tone = change_tone(value, self.column.better)
+            mark = "*"
+        return Cell(text, interval, tone, mark, value=value)
 
     def text(self, value: float) -> str:
         """Write a value of the column in its decimals, a share in percent."""

@@ -164,8 +164,11 @@ def plan_diff(
         all_rows = load_texts(config, source)
         rows = select_texts(all_rows, item, system)[: config.limit]
     language = config.language or text.language_of(rows)
-    sides = (_load_side(before, config, language), _load_side(after, config, language))
-    comparison = _compare_files(sides, _side_names(before, after))
+    old_criterion = _load_side(before, config, language)
+    new_criterion = _load_side(after, config, language)
+    sides = (old_criterion, new_criterion)
+    side_names = _side_names(before, after)
+    comparison = _compare_files(sides, side_names)
     if has_ratings:
         # A rating of a text that is not selected is no error, so all texts are joined.
         joined, notes = _join_ratings(config, all_rows, human, sides)
@@ -173,7 +176,7 @@ def plan_diff(
         comparison = replace(comparison, notes=tuple(notes))
     rating = _rating_name(rows, human, sides)
     # A rating that was used to make one of the two prompts would favour it.
-    used_ratings = sides[0].used | sides[1].used
+    used_ratings = old_criterion.used | new_criterion.used
     rows = list(ledger.withhold(rows, {rating: used_ratings}))
     if not rows:
         return DiffPlan(comparison)
@@ -262,18 +265,18 @@ def _rating_name(
 
     Raises ConfigError if no text has ratings called `human`.
     """
-    known_ratings = dict.fromkeys(
-        rating_name for row in rows for rating_name in row.human
-    )
+    known_ratings: dict[str, None] = {}
+    for row in rows:
+        known_ratings |= dict.fromkeys(row.human)
     if human is not None and human not in known_ratings:
         message = unknown_name_message("rating", human, list(known_ratings))
         raise ConfigError(f"{option('human')}: {message}")
     if human:
         return human
-    rated_names = [
-        criterion.name for criterion in sides if criterion.name in known_ratings
-    ]
-    return rated_names[0] if rated_names else sides[0].name
+    for criterion in sides:
+        if criterion.name in known_ratings:
+            return criterion.name
+    return sides[0].name
 
 
 def _asked_criterion(run: PreparedRun) -> Criterion:
@@ -286,26 +289,42 @@ def _compare_files(
     criteria_pair: CriterionPair, criterion_names: tuple[str, str]
 ) -> CriterionDiff:
     """Compare the headers, templates and layouts."""
-    old_header = _header(criteria_pair[0])
-    new_header = _header(criteria_pair[1])
+    old_criterion, new_criterion = criteria_pair
+    old_name, new_name = criterion_names
+    old_header = _header(old_criterion)
+    new_header = _header(new_criterion)
     changes = []
     for header_key, old_value in old_header.items():
         new_value = new_header[header_key]
         if old_value != new_value:
-            changes.append(Change(header_key, old_value or "–", new_value or "–"))
-    old_criterion, new_criterion = criteria_pair
-    old_name, new_name = criterion_names
+            change = Change(header_key, old_value or "–", new_value or "–")
+            changes.append(change)
     old_template = old_criterion.template.splitlines()
     new_template = new_criterion.template.splitlines()
-    titles = (old_name, new_name)
-    diff_lines = [*unified_diff(old_template, new_template, *titles, lineterm="")]
-    for layout in dict.fromkeys([*old_criterion.layouts, *new_criterion.layouts]):
-        old_layout = old_criterion.layouts.get(layout, "").splitlines()
-        new_layout = new_criterion.layouts.get(layout, "").splitlines()
-        titles = (f"{layout} of {old_name}", f"{layout} of {new_name}")
-        diff_lines += unified_diff(old_layout, new_layout, *titles, lineterm="")
+    template_diff = unified_diff(
+        old_template,
+        new_template,
+        old_name,
+        new_name,
+        lineterm="",
+    )
+    diff_lines = list(template_diff)
+    all_layouts = dict.fromkeys([*old_criterion.layouts, *new_criterion.layouts])
+    for layout in all_layouts:
+        old_layout = old_criterion.layouts.get(layout, "")
+        new_layout = new_criterion.layouts.get(layout, "")
+        diff_lines += unified_diff(
+            old_layout.splitlines(),
+            new_layout.splitlines(),
+            f"{layout} of {old_name}",
+            f"{layout} of {new_name}",
+            lineterm="",
+        )
     return CriterionDiff(
-        criterion_names, criteria_pair, tuple(changes), tuple(diff_lines)
+        criterion_names,
+        criteria_pair,
+        tuple(changes),
+        tuple(diff_lines),
     )
 
 
@@ -342,7 +361,9 @@ def _scale_text(criterion: Criterion) -> str:
         return ", ".join(f"{label} ({value:g})" for label, value in pairs)
     ends = f"{labels[0]}–{labels[-1]}"
     has_each_number = len(labels) == values[-1] - values[0] + 1
-    return ends if has_each_number else f"{ends} in {len(labels)} labels"
+    if has_each_number:
+        return ends
+    return f"{ends} in {len(labels)} labels"
 
 
 def _prepare_runs(
@@ -381,27 +402,28 @@ def _compare_prompts(
         pairs = choose_pairs(rows, orders=1, budget=None, seed=seed)
         # No judge is asked about equal texts, but their prompts differ like any others.
         texts = pairs.compared or pairs.equal
-    renderers = [make_renderers([side])[side.name] for side in sides]
-    total_tokens = [0, 0]
+    old_criterion, new_criterion = sides
+    old_renderer = make_renderers([old_criterion])[old_criterion.name]
+    new_renderer = make_renderers([new_criterion])[new_criterion.name]
+    old_tokens = 0
+    new_tokens = 0
     differing: list[TextPair] = []
     count_by_lines: Counter[tuple[str, ...]] = Counter()
     for sample, opponent in texts:
-        parts_of_sides = []
-        for side_number, renderer in enumerate(renderers):
-            prompt = renderer.render(sample, opponent)
-            total_tokens[side_number] += _tokens_of_prompt(prompt)
-            messages = [message["content"] for message in prompt.messages]
-            parts_of_sides.append([*messages, prompt.question])
-        old_parts, new_parts = parts_of_sides
+        old_prompt = old_renderer.render(sample, opponent)
+        new_prompt = new_renderer.render(sample, opponent)
+        old_tokens += _tokens_of_prompt(old_prompt)
+        new_tokens += _tokens_of_prompt(new_prompt)
+        old_parts = _texts_of_prompt(old_prompt)
+        new_parts = _texts_of_prompt(new_prompt)
         if old_parts != new_parts:
             differing.append((sample, opponent))
-            count_by_lines[_differing_lines(old_parts, new_parts)] += 1
-    differences = [
-        PromptDifference(count, lines)
-        for lines, count in count_by_lines.most_common(_MAX_DIFFERENCES)
-    ]
+            lines = _differing_lines(old_parts, new_parts)
+            count_by_lines[lines] += 1
+    differences = []
+    for lines, count in count_by_lines.most_common(_MAX_DIFFERENCES):
+        differences.append(PromptDifference(count, lines))
     n_texts = len(texts)
-    old_tokens, new_tokens = total_tokens
     prices = _Prices(None, "") if runs is None else _prices(runs)
     return Prompts(
         texts=n_texts,
@@ -413,6 +435,12 @@ def _compare_prompts(
         cost=prices.cost,
         price_source=prices.source,
     )
+
+
+def _texts_of_prompt(prompt: Prompt) -> list[str]:
+    """Return the contents of a prompt's messages, and its question."""
+    messages = [message["content"] for message in prompt.messages]
+    return [*messages, prompt.question]
 
 
 def _tokens_of_prompt(prompt: Prompt) -> int:

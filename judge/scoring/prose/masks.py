@@ -36,17 +36,17 @@ _WHOLE_FENCE = re.compile(r"\s*```\w*\n?((?:(?!```).)*)```\s*\Z", re.DOTALL)
 
 
 def mask_quotations(text: str) -> str:
-    """Return a folded text of the same length with its quotations blanked.
+    """Return the text with its quotations blanked: in quotation marks, lines, code and fences.
 
-    These are texts in quotation marks, quoted lines, code and fences.
-
-    A quotation that nothing closes runs to the end. A fence around the whole text quotes nothing.
+    `text` is folded. The result has the same length, so that positions stay the same. A quotation
+    that nothing closes runs to the end. A fence around the whole text quotes nothing.
     """
-    if whole := _WHOLE_FENCE.match(text):
-        # Blanks, so that every position in the text stays the same.
-        before = " " * whole.start(1)
-        after = " " * (len(text) - whole.end(1))
-        text = before + whole[1] + after
+    whole_fence = _WHOLE_FENCE.match(text)
+    if whole_fence:
+        # The two marks of the fence become blanks.
+        before = " " * whole_fence.start(1)
+        after = " " * (len(text) - whole_fence.end(1))
+        text = before + whole_fence[1] + after
     else:
         text = _FENCE.sub(_blank, text)
     text = _LINE.sub(_blank, text)
@@ -70,18 +70,28 @@ def _mask_pairs(text: str) -> str:
     position = 0
     opening = _OPENING.search(text)
     while opening:
-        closers = _CLOSES[opening[0].casefold()]
-        if len(opening[0]) > 1:
-            closing = text.find(closers, opening.end())
-            end = closing + len(closers) if closing >= 0 else len(text)
+        opening_mark = opening[0]
+        closers = _CLOSES[opening_mark.casefold()]
+        if len(opening_mark) > 1:
+            end = _end_of_tag(text, opening.end(), closers)
         else:
-            end = _closing(text, opening.end(), opening[0], closers)
-        parts.append(text[position : opening.start()])
-        parts.append(_masked(text[opening.start() : end]))
+            end = _closing(text, opening.end(), opening_mark, closers)
+        unquoted = text[position : opening.start()]
+        quotation = text[opening.start() : end]
+        parts.append(unquoted)
+        parts.append(_masked(quotation))
         position = end
         opening = _OPENING.search(text, position)
     parts.append(text[position:])
     return "".join(parts)
+
+
+def _end_of_tag(text: str, start: int, closer: str) -> int:
+    """Return the end of the first mark such as `</q>` from `start` on, or of the text."""
+    closing = text.find(closer, start)
+    if closing < 0:
+        return len(text)
+    return closing + len(closer)
 
 
 def _closing(text: str, start: int, opening: str, closers: str) -> int:
@@ -94,7 +104,10 @@ def _closing(text: str, start: int, opening: str, closers: str) -> int:
     for mark in marks.finditer(text, start):
         # A mark that also closes, such as a straight one, never opens a quotation inside this one.
         opens = mark[0] == opening and opening not in closers
-        depth += 1 if opens else -1
-        if not depth:
+        if opens:
+            depth += 1
+        else:
+            depth -= 1
+        if depth == 0:
             return mark.end()
     return len(text)
