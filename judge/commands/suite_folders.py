@@ -33,8 +33,9 @@ def run_folder(out: Path, suite_name: str, *, is_alone: bool) -> Path:
     suite that has a run in `out`/NAME keeps it there, because baselines are read from there first.
     """
     folder_of_suite = out / suite_name
-    files_of_runs = (folder_of_suite / RUN, folder_of_suite / PAIRS / RUN)
-    has_run = any(path.exists() for path in files_of_runs)
+    run_of_texts = folder_of_suite / RUN
+    run_of_pairs = folder_of_suite / PAIRS / RUN
+    has_run = run_of_texts.exists() or run_of_pairs.exists()
     if is_alone and not has_run:
         return out
     return folder_of_suite

@@ -76,8 +76,10 @@ class Signature:
     @property
     def model(self) -> str:
         """The model that judged, such as `openai/small`; "" for a metric."""
-        first = self.parts[0] if self.parts else ""
-        return first if "/" in first else ""
+        if not self.parts:
+            return ""
+        first_part = self.parts[0]
+        return first_part if "/" in first_part else ""
 
     @property
     def settings(self) -> Mapping[str, str]:
@@ -93,7 +95,9 @@ class Signature:
         Return nothing for `tok=-`, and if there is no such part.
         """
         value = self.settings.get(key, _NONE)
-        return () if value == _NONE else tuple(value.split("+"))
+        if value == _NONE:
+            return ()
+        return tuple(value.split("+"))
 
     def without(self, *keys: str) -> tuple[str, ...]:
         """Return the parts that have none of these keys."""
@@ -139,7 +143,11 @@ def merge_signatures(signatures: Iterable[Signature]) -> Signature:
 
 def join_names(used: Iterable[str]) -> str:
     """Join the names that a part has: `en+ja`, English first; `-` for none."""
-    names = sorted(set(used), key=lambda name: (name not in _WRITTEN_FIRST, name))
+
+    def english_first(name: str) -> tuple[bool, str]:
+        return name not in _WRITTEN_FIRST, name
+
+    names = sorted(set(used), key=english_first)
     return "+".join(names) or _NONE
 
 

@@ -51,13 +51,18 @@ def request_of(call: Call, draw: int, endpoint: str) -> Request:
 
 def server_of(request: Request) -> str:
     """Return the address of the server of a request, "" if it has none: scripted, or replayed."""
-    has_server = request.endpoint.startswith(("http://", "https://"))
-    return request.endpoint if has_server else ""
+    if request.endpoint.startswith(("http://", "https://")):
+        return request.endpoint
+    return ""
 
 
 def line_of(request: Request, response: Response) -> RecordedCall:
     """Return the line for the reply to a request for one draw."""
-    return RecordedCall(call_of(request), server_of(request), {request.draw: response})
+    return RecordedCall(
+        call=call_of(request),
+        endpoint=server_of(request),
+        replies={request.draw: response},
+    )
 
 
 def digest(call: Call) -> str:
@@ -73,7 +78,10 @@ def write(line: RecordedCall) -> bytes:
     for draw, response in sorted(line.replies.items()):
         reply_values = _reply_values(response)
         replies.append({"draw": draw, **reply_values})
-    values: dict[str, Any] = {"prompt": digest(line.call), "model": line.call.model}
+    values: dict[str, Any] = {
+        "prompt": digest(line.call),
+        "model": line.call.model,
+    }
     if line.endpoint:
         values["endpoint"] = line.endpoint
     values["params"] = json.loads(line.call.params)
@@ -135,8 +143,12 @@ class _Reply(BaseModel):
     def response(self) -> Response:
         shares = None if self.shares is None else tuple(self.shares)
         choice = Choice(self.text, self.finish_reason, self._tokens(), shares)
-        usage = Usage(**self.usage)
-        return Response((choice,), usage, self.served_by, tuple(self.unmet))
+        return Response(
+            choices=(choice,),
+            usage=Usage(**self.usage),
+            served_by=self.served_by,
+            unmet=tuple(self.unmet),
+        )
 
     def _tokens(self) -> tuple[Token, ...] | None:
         if self.tokens is None:
@@ -175,7 +187,9 @@ def read(line: bytes) -> RecordedCall | str:
     except (TypeError, RecursionError) as error:
         # A `usage` with unknown names is a TypeError, JSON of extreme depth a RecursionError.
         raise ValueError(str(error)) from error
-    call = Call(model.model, _json(model.messages), _json(model.params))
+    messages = _json(model.messages)
+    params = _json(model.params)
+    call = Call(model.model, messages, params)
     if model.prompt != digest(call):
         raise ValueError(
             f"the messages do not match their digest {model.prompt}: record them again"

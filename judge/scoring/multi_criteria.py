@@ -58,9 +58,13 @@ class _LastSampleCache:
         self._last: tuple[Sample, Prompts] | None = None
 
     def __call__(self, sample: Sample) -> Prompts:
-        if self._last is None or self._last[0] is not sample:
-            self._last = (sample, self._make_prompts(sample))
-        return self._last[1]
+        if self._last is not None:
+            last_sample, prompts = self._last
+            if last_sample is sample:
+                return prompts
+        prompts = self._make_prompts(sample)
+        self._last = (sample, prompts)
+        return prompts
 
 
 def make_renderers(criteria: Sequence[Criterion]) -> dict[str, PromptRenderer]:
@@ -123,7 +127,8 @@ def _prompts_of_parts(prompt: Prompt, scales: Mapping[str, Scale]) -> dict[str, 
     `scales` has the scale of each part by its name.
     """
     # The questions follow the texts in one message, and are not a typed question of their own.
-    text = f"{prompt.messages[0]['content']}\n\n{prompt.question}"
+    texts = prompt.messages[0]["content"]
+    text = f"{texts}\n\n{prompt.question}"
     message = {"role": "user", "content": text}
     merged = tuple(scales.items())
     shared = replace(prompt, messages=(message,), question="", merged=merged)
@@ -181,7 +186,8 @@ def _refuses_beside(text: str, spans: Iterable[tuple[int, int]]) -> bool:
         return False
     words = text
     for start, end in spans:
-        words = words[:start] + " " * (end - start) + words[end:]
+        blank = " " * (end - start)
+        words = words[:start] + blank + words[end:]
     # The strings of an object are no quotations.
     without_quotation_marks = fold(words).replace('"', "\n")
     return refuses(mask_quotations(without_quotation_marks))
@@ -207,7 +213,8 @@ def _split_tokens(
         return {}
     tokens_by_name: dict[str, tuple[Token, ...]] = {}
     for name, (start, end) in span_by_name.items():
-        tokens_by_name[name] = tuple(_tokens_between(tokens, start, end))
+        tokens_of_value = _tokens_between(tokens, start, end)
+        tokens_by_name[name] = tuple(tokens_of_value)
     return tokens_by_name
 
 
@@ -243,8 +250,8 @@ def _cut_token(token: Token, text: str, before_value: str) -> Token:
     """
     alternatives: list[tuple[str, float]] = []
     for alternative, logprob in token.top:
-        if alternative == token.text:
-            alternatives.append((text, logprob))
-        else:
-            alternatives.append((alternative.removeprefix(before_value), logprob))
+        cut_text = text
+        if alternative != token.text:
+            cut_text = alternative.removeprefix(before_value)
+        alternatives.append((cut_text, logprob))
     return Token(text, token.logprob, tuple(alternatives))

@@ -59,12 +59,10 @@ def shares(score: Score) -> dict[str, float]:
     They add up to 1. A single reply's label has 1. Empty for a score that is not made of labels.
     """
     provenance = score.provenance
-    if provenance.distribution:
-        mass = fsum(provenance.distribution.values())
-        if mass > 0:
-            return {
-                label: share / mass for label, share in provenance.distribution.items()
-            }
+    distribution = provenance.distribution or {}
+    mass = fsum(distribution.values())
+    if mass > 0:
+        return {label: share / mass for label, share in distribution.items()}
     if provenance.argmax is None:
         return {}
     return {provenance.argmax: 1.0}
@@ -102,13 +100,15 @@ def _evidence_of_draws(
     has_unknown_labels = bool(share_by_label.keys() - value_by_label.keys())
     if n_draws < 2 or has_unknown_labels:
         return ScoreEvidence(value, None, None, n=n_draws)
-    mean = fsum(
-        share * value_by_label[label] for label, share in share_by_label.items()
-    )
-    variance = fsum(
-        share * (value_by_label[label] - mean) ** 2
-        for label, share in share_by_label.items()
-    )
+    weighted_values = []
+    for label, share in share_by_label.items():
+        weighted_values.append(share * value_by_label[label])
+    mean = fsum(weighted_values)
+    weighted_squares = []
+    for label, share in share_by_label.items():
+        distance = value_by_label[label] - mean
+        weighted_squares.append(share * distance**2)
+    variance = fsum(weighted_squares)
     lower_bound = value if provenance.low is None else provenance.low
     upper_bound = value if provenance.high is None else provenance.high
     # The shares have divisor n; a sample's standard deviation has n − 1.
@@ -124,19 +124,24 @@ def likeliest(share_by_label: Mapping[str, float]) -> str:
 def label_margin(score: Score, label: str, opponent_label: str) -> ScoreEvidence:
     """Return how much likelier a label is than another one: −1 to 1."""
     share_by_label = shares(score)
-    value = share_by_label.get(label, 0.0) - share_by_label.get(opponent_label, 0.0)
+    share = share_by_label.get(label, 0.0)
+    opponent_share = share_by_label.get(opponent_label, 0.0)
+    value = share - opponent_share
     mass = score.provenance.mass
     seen_mass = 1.0 if mass is None else min(mass, 1.0)
     # All of the unseen probability may be on the one label, or on the other.
     unseen_mass = 1 - seen_mass
     seen_value = value * seen_mass
     bounded = replace(
-        score.provenance, low=seen_value - unseen_mass, high=seen_value + unseen_mass
+        score.provenance,
+        low=seen_value - unseen_mass,
+        high=seen_value + unseen_mass,
     )
     value_by_label = dict.fromkeys(share_by_label, 0.0)
     value_by_label[label] = 1.0
     value_by_label[opponent_label] = -1.0
-    return evidence_of(replace(score, value=value, provenance=bounded), value_by_label)
+    margin = replace(score, value=value, provenance=bounded)
+    return evidence_of(margin, value_by_label)
 
 
 def flip_probability(
@@ -154,8 +159,11 @@ def flip_probability(
     share_by_label = shares(score)
     if share_by_label.keys() - value_by_label.keys():
         return None
-    unmet = [label for label in share_by_label if not is_met(value_by_label[label])]
-    return fsum(share_by_label[label] for label in unmet)
+    unmet_shares = []
+    for label, share in share_by_label.items():
+        if not is_met(value_by_label[label]):
+            unmet_shares.append(share)
+    return fsum(unmet_shares)
 
 
 def item_means(

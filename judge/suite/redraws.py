@@ -62,12 +62,17 @@ class _Draws:
             return None
         # In the order of the scale, in which neighbours are alike.
         labels = sorted(value_by_label, key=value_by_label.__getitem__)
+        values = [value_by_label[label] for label in labels]
         n_read = provenance.n
-        counts = [distribution.get(label, 0.0) / mass * n_read for label in labels]
+        counts = []
+        for label in labels:
+            share = distribution.get(label, 0.0) / mass
+            counts.append(share * n_read)
         # `mass` is the share of the readable draws.
-        n_unread = max(0.0, n_read / mass - n_read)
-        values = np.array([value_by_label[label] for label in labels])
-        return cls(labels, values, np.array([*counts, n_unread]))
+        n_all = n_read / mass
+        n_unread = max(0.0, n_all - n_read)
+        counts.append(n_unread)
+        return cls(labels, np.array(values), np.array(counts))
 
     @property
     def label_counts(self) -> Floats:
@@ -130,7 +135,9 @@ class _Draws:
             """Return the mean if each unread reply had a value at this end of the scale."""
             if end is None:
                 return value
-            return (value * n_read + (n - n_read) * end) / n
+            sum_of_read = value * n_read
+            sum_of_unread = end * (n - n_read)
+            return (sum_of_read + sum_of_unread) / n
 
         provenance = replace(
             score.provenance,
@@ -178,7 +185,9 @@ class Redraws:
         criterion_columns = {column.name for column in columns(self._result).values()}
         for position, row in enumerate(self._rows):
             column = self._column_by_name[row.column]
-            draws = _Draws.of(row, column) if isinstance(row, Score) else None
+            draws = None
+            if isinstance(row, Score):
+                draws = _Draws.of(row, column)
             is_judged = row.column in criterion_columns or bool(column.judge)
             if draws is not None:
                 self._draws[position] = draws
@@ -201,7 +210,8 @@ class Redraws:
         for position in self._draws:
             row = self._rows[position]
             column = self._column_by_name[row.column]
-            if (column.criterion or column.name) == criterion and row.key in keys:
+            criterion_name = column.criterion or column.name
+            if criterion_name == criterion and row.key in keys:
                 return True
         return False
 
@@ -239,15 +249,21 @@ class Redraws:
             if draws is None or not isinstance(row, Score):
                 rows.append(row)
                 continue
-            column = self._column_by_name[row.column]
-            n_new_draws = n_draws or draws.n
-            share = shares[position]
-            rows.append(draws.redrawn(row, column, n_new_draws, share, random))
-        return [*rows, *panel_rows(self._result.table.columns, rows)]
+            new_score = draws.redrawn(
+                row,
+                self._column_by_name[row.column],
+                n_draws or draws.n,
+                shares[position],
+                random,
+            )
+            rows.append(new_score)
+        rows_of_panels = panel_rows(self._result.table.columns, rows)
+        return [*rows, *rows_of_panels]
 
     def sources(self, texts: Iterable[Text]) -> list[str]:
         """Return the items of the data that these texts are of, each once."""
-        return list(dict.fromkeys(self._source_by_item[item] for item, _ in texts))
+        sources = [self._source_by_item[item] for item, _ in texts]
+        return list(dict.fromkeys(sources))
 
     def drawn_texts(self, texts: Iterable[Text], items: Sequence[str]) -> list[Text]:
         """Return the texts of a case on the drawn items, as `result` names them."""
@@ -258,7 +274,8 @@ class Redraws:
         drawn: list[Text] = []
         for number, source in enumerate(items):
             for item, system in texts_by_source.get(source, ()):
-                drawn.append((_numbered(item, number), system))
+                drawn_item = _numbered(item, number)
+                drawn.append((drawn_item, system))
         return drawn
 
     def result(self, rows: Sequence[Row], items: Sequence[str] = ()) -> Result:
@@ -270,15 +287,18 @@ class Redraws:
         all_rows = list(rows)
         for number, source in enumerate(items):
             for sample in self._samples_by_source.get(source, ()):
-                cluster = _numbered(sample.cluster, number) if sample.cluster else ""
-                numbered_item = _numbered(sample.item, number)
-                samples.append(replace(sample, item=numbered_item, cluster=cluster))
-            observed_rows = self._rows_by_source.get(source, ())
-            all_rows += [
-                replace(row, item=_numbered(row.item, number)) for row in observed_rows
-            ]
+                drawn_item = _numbered(sample.item, number)
+                cluster = ""
+                if sample.cluster:
+                    cluster = _numbered(sample.cluster, number)
+                drawn_sample = replace(sample, item=drawn_item, cluster=cluster)
+                samples.append(drawn_sample)
+            for row in self._rows_by_source.get(source, ()):
+                drawn_item = _numbered(row.item, number)
+                all_rows.append(replace(row, item=drawn_item))
         scores, failures = split_rows(all_rows)
-        table = Table(tuple(samples), self._result.table.columns, scores, failures)
+        columns_of_table = self._result.table.columns
+        table = Table(tuple(samples), columns_of_table, scores, failures)
         return replace(self._result, table=table)
 
 
@@ -303,8 +323,12 @@ def _fitted_priors(draws: Sequence[_Draws]) -> list[Floats]:
     for each in draws:
         shape = np.append(by_distance[each.around_mode()], unread)
         shapes.append(shape / shape.sum())
-    weight = max(_WEIGHTS, key=lambda weight: _log_likelihood(draws, shapes, weight))
-    return [weight * shape for shape in shapes]
+
+    def likelihood(weight: float) -> float:
+        return _log_likelihood(draws, shapes, weight)
+
+    likeliest_weight = max(_WEIGHTS, key=likelihood)
+    return [likeliest_weight * shape for shape in shapes]
 
 
 def _log_likelihood(
@@ -341,5 +365,6 @@ def _has_unknown_replies(row: Row) -> bool:
     # A judgment that failed may succeed the next time.
     if not isinstance(row, Score):
         return True
-    method = row.provenance.method
-    return method in _UNKNOWN or (method == "samples" and row.provenance.n < 2)
+    provenance = row.provenance
+    is_single_draw = provenance.method == "samples" and provenance.n < 2
+    return is_single_draw or provenance.method in _UNKNOWN

@@ -27,8 +27,9 @@ def interval(estimate: Estimate, digits: int, factor: float = 1) -> str:
     Equal items do not mean that there is no uncertainty, so no interval is shown.
     """
     if estimate.low is None or estimate.high is None:
-        is_alike = ALL_EQUAL in estimate.method
-        return ALIKE if is_alike else ""
+        if ALL_EQUAL in estimate.method:
+            return ALIKE
+        return ""
     if estimate.low == estimate.high:
         return ALIKE
     return format_interval(estimate.low, estimate.high, digits, factor)
@@ -58,9 +59,12 @@ def written_estimate(
     """Return a number and its interval as its unit has them: percent, signed or a coefficient."""
     if unit == "share":
         percentage = number(100 * estimate.value, 0)
-        return f"{percentage}%", interval(estimate, 0, 100)
+        ends_in_percent = interval(estimate, 0, 100)
+        return f"{percentage}%", ends_in_percent
     digits = places(column, [estimate.value])
     if unit in _COEFFICIENTS:
         digits = coefficient_places(estimate)
     write = number if unit in _UNSIGNED else signed
-    return write(estimate.value, digits), interval(estimate, digits)
+    value = write(estimate.value, digits)
+    ends = interval(estimate, digits)
+    return value, ends

@@ -84,9 +84,9 @@ def count_judgments(result: Result) -> tuple[int, int]:
 
 def _unrated_reason(rows: Sequence[Sample], rating: str) -> str:
     """Say that no text has a rating of this name, and which names there are."""
-    known_names = dict.fromkeys(
-        rating_name for row in rows for rating_name in row.human
-    )
+    known_names: dict[str, None] = {}
+    for row in rows:
+        known_names |= dict.fromkeys(row.human)
     missing_rating = "human rating"
     if known_names:
         human_option = option("human")
@@ -128,46 +128,55 @@ def _with_agreement(
         new_values,
         seed=seed,
     )
-    agreement = [
-        Agreement(level, shift.before, shift.after, shift.change)
-        for level, shift in shifts.items()
-    ]
+    agreements = []
+    for level, shift in shifts.items():
+        agreement = Agreement(level, shift.before, shift.after, shift.change)
+        agreements.append(agreement)
     reason = ""
-    if not agreement:
+    if not agreements:
         reason = f"Agreement with people's {judged.rating} is undefined: {missing}"
-    level = usual if usual in shifts else "all-texts"
-    return replace(judged, agreement=tuple(agreement), no_agreement=reason, level=level)
+    return replace(
+        judged,
+        agreement=tuple(agreements),
+        no_agreement=reason,
+        level=usual if usual in shifts else "all-texts",
+    )
 
 
 def _as_shares(result: Result) -> Result:
     """Return the result with every value as a share (0–1) of its scale."""
+    table = result.table
     lowest = {}
     widths = {}
-    for column in result.table.columns:
+    columns = []
+    for column in table.columns:
         if column.low is not None and column.high is not None:
             lowest[column.name] = column.low
             widths[column.name] = column.high - column.low
+        column_of_shares = replace(column, low=0.0, high=1.0, labels=())
+        columns.append(column_of_shares)
     scores = []
-    for score in result.table.scores:
-        share = (score.value - lowest[score.column]) / widths[score.column]
+    for score in table.scores:
+        above_lowest = score.value - lowest[score.column]
+        share = above_lowest / widths[score.column]
         scores.append(replace(score, value=share))
-    columns = [
-        replace(column, low=0.0, high=1.0, labels=()) for column in result.table.columns
-    ]
-    table = replace(result.table, columns=tuple(columns), scores=tuple(scores))
-    return replace(result, table=table)
+    table_of_shares = replace(table, columns=tuple(columns), scores=tuple(scores))
+    return replace(result, table=table_of_shares)
 
 
 def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     """Count changed labels, and reversed pairs of texts and of systems."""
-    if before.table.columns[0].labels == after.table.columns[0].labels:
+    labels_before = before.table.columns[0].labels
+    labels_after = after.table.columns[0].labels
+    if labels_before == labels_after:
         yield from _label_flips(before, after)
     # Systems × items, NaN for missing scores.
     old_matrix = np.round(before.table.matrix(column), _DECIMALS)
     new_matrix = np.round(after.table.matrix(column), _DECIMALS)
     if len(old_matrix) < 2:
         return
-    scored = ~(np.isnan(old_matrix) | np.isnan(new_matrix))
+    is_missing = np.isnan(old_matrix) | np.isnan(new_matrix)
+    scored = ~is_missing
     n_reversed = 0
     n_pairs = 0
     by_item = zip(old_matrix.T, new_matrix.T, scored.T, strict=True)
@@ -178,8 +187,9 @@ def _flips(before: Result, after: Result, column: str) -> Iterator[FlipCount]:
     yield FlipCount("order within items", n_reversed, n_pairs)
     old_means = _system_means(old_matrix, scored)
     new_means = _system_means(new_matrix, scored)
+    n_reversed = _reversed_pairs(old_means, new_means)
     n_pairs = math.comb(len(old_means), 2)
-    yield FlipCount("order of systems", _reversed_pairs(old_means, new_means), n_pairs)
+    yield FlipCount("order of systems", n_reversed, n_pairs)
 
 
 def _label_flips(before: Result, after: Result) -> Iterator[FlipCount]:
@@ -214,8 +224,11 @@ def _likeliest_labels(result: Result) -> dict[tuple[str, str, str], str]:
 
 def _reversed_pairs(values_before: Floats, values_after: Floats) -> int:
     """Return how many pairs are in the opposite order; tied pairs do not count."""
-    old_order = np.sign(values_before[:, None] - values_before[None, :])
-    new_order = np.sign(values_after[:, None] - values_after[None, :])
+    # Each value minus each other one, and its sign: (values, values).
+    old_differences = values_before[:, None] - values_before[None, :]
+    new_differences = values_after[:, None] - values_after[None, :]
+    old_order = np.sign(old_differences)
+    new_order = np.sign(new_differences)
     is_reversed = old_order * new_order < 0
     # Each pair is in the matrix twice.
     return int(is_reversed.sum()) // 2

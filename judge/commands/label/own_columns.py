@@ -43,7 +43,9 @@ def own_columns(
         return {}
     hidden_words = {hidden_name.casefold() for hidden_name in (*names, *systems)}
     already_shown = set(shown_names)
-    columns = dict.fromkeys(column for sample in samples for column in sample.extra)
+    columns: dict[str, None] = {}
+    for sample in samples:
+        columns |= dict.fromkeys(sample.extra)
     visible: list[str] = []
     for column in columns:
         if column in already_shown or _is_telling(column, hidden_words):
@@ -59,8 +61,11 @@ def own_columns(
 
 def _is_telling(column: str, hidden_words: Collection[str]) -> bool:
     """Return whether the name of a column may tell a system, a score or a rating."""
-    words = {column.casefold(), *_WORD_ENDS.split(column.casefold())}
-    return _TELLING.search(column) is not None or not words.isdisjoint(hidden_words)
+    if _TELLING.search(column):
+        return True
+    folded_name = column.casefold()
+    words = {folded_name, *_WORD_ENDS.split(folded_name)}
+    return not words.isdisjoint(hidden_words)
 
 
 def _is_of_the_item(
@@ -84,5 +89,6 @@ def _cells(
         lines = [
             str(entry) for entry in entries if isinstance(entry, str | int | float)
         ]
-        if any(line.strip() for line in lines):
-            yield column, "\n".join(lines)
+        cell = "\n".join(lines)
+        if cell.strip():
+            yield column, cell

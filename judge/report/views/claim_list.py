@@ -38,7 +38,9 @@ def _sections(listed: ClaimList) -> Iterator[Section]:
         title = "Unsupported claims"
         if len(checked_columns) > 1:
             title = f"{title}, {column.name}"
-        yield Section(f"claims-{column.name}", title, partial(_blocks, listed, column))
+        anchor = f"claims-{column.name}"
+        blocks = partial(_blocks, listed, column)
+        yield Section(anchor, title, blocks)
 
 
 def _blocks(listed: ClaimList, column: Column) -> Iterator[Block]:

@@ -61,8 +61,10 @@ def groups(result: Result) -> tuple[Group, ...]:
     for group_name, columns in columns_by_name.items():
         part_by_column = {}
         for column in columns:
-            whole = f"panel {column.panel}" if len(columns) > 1 else ""
-            part_by_column[column.name] = column.judge or whole
+            part = column.judge
+            if not part and len(columns) > 1:
+                part = f"panel {column.panel}"
+            part_by_column[column.name] = part
         group = Group(group_name, tuple(columns), part_by_column)
         column_groups.append(group)
     return tuple(column_groups)
@@ -128,8 +130,8 @@ def main_comparison(result: Result) -> Comparison | None:
         comparison = by_column.get(column.name)
         if comparison is not None and comparison.ranks and not column.judge:
             columns.append(column)
-    judged = [column for column in columns if column.kind == "criterion"]
-    candidates = [by_column[column.name] for column in judged or columns]
+    criteria = [column for column in columns if column.kind == "criterion"]
+    candidates = [by_column[column.name] for column in criteria or columns]
     for candidate in candidates:
         if candidate.best or _is_tested_against(candidate):
             return candidate
@@ -150,13 +152,17 @@ def calibrated_columns(result: Result) -> dict[str, Column]:
     """Return the columns of means on people's scale by the columns of the judge."""
     columns = [column for column in display_columns(result) if not column.judge]
     names = {calibrated.column for calibrated in result.calibrated if calibrated.means}
-    rated_columns = [column for column in columns if column.name in names]
-    return {column.name: _on_peoples_scale(result, column) for column in rated_columns}
+    column_by_name = {}
+    for column in columns:
+        if column.name in names:
+            column_by_name[column.name] = _on_peoples_scale(result, column)
+    return column_by_name
 
 
 def _on_peoples_scale(result: Result, column: Column) -> Column:
     """Return the column of means on people's scale, without ends if it is not the judge's scale."""
-    renamed = replace(column, name=f"{column.name} on people's scale", pass_at=None)
+    scale_name = f"{column.name} on people's scale"
+    renamed = replace(column, name=scale_name, pass_at=None)
     if column.low is None or column.high is None:
         return replace(renamed, low=None, high=None)
     for sample in result.table.samples:
@@ -264,7 +270,8 @@ def change_tone(change: float, better: str) -> Tone:
     if not better:
         return "strong"
     is_rise = change > 0
-    return "good" if is_rise == (better == "higher") else "bad"
+    should_rise = better == "higher"
+    return "good" if is_rise == should_rise else "bad"
 
 
 def marked_mean(

@@ -26,10 +26,14 @@ class Facet:
     of_outputs: tuple[str, ...]
 
     def data(self) -> dict[str, Any]:
-        """Return what the page's script reads: each output's place among the values, or -1."""
-        place_of_value = {value: index for index, value in enumerate(self.values)}
-        places_of_outputs = [place_of_value.get(value, -1) for value in self.of_outputs]
-        return {"name": self.name, "values": self.values, "of": places_of_outputs}
+        """Return what the page's script reads: the index of each output's value, or -1."""
+        index_of_value = {value: index for index, value in enumerate(self.values)}
+        indices = [index_of_value.get(value, -1) for value in self.of_outputs]
+        return {
+            "name": self.name,
+            "values": self.values,
+            "of": indices,
+        }
 
 
 def facets_of(tags_of_outputs: Sequence[Pairs]) -> tuple[Facet, ...]:
@@ -48,14 +52,18 @@ def _facets(tags_of_outputs: Sequence[Pairs]) -> Iterator[Facet]:
             values = values_by_column.setdefault(column_name, [""] * n_outputs)
             values[index] = value
     for column_name, of_outputs in values_by_column.items():
-        distinct = sorted({*of_outputs} - {""}, key=_in_counting_order)
-        n_values = len(distinct)
+        distinct_values = set(of_outputs)
+        distinct_values.discard("")
+        n_values = len(distinct_values)
         # A filter by a column such as an id would leave a single text.
         if 1 < n_values <= _MOST_VALUES and 2 * n_values <= n_outputs:
-            yield Facet(column_name, tuple(distinct), tuple(of_outputs))
+            in_order = sorted(distinct_values, key=_in_counting_order)
+            yield Facet(column_name, tuple(in_order), tuple(of_outputs))
 
 
 def _in_counting_order(text: str) -> tuple[float, str]:
     """Return a key that sorts numbers by their size, before all other texts."""
     number = finite_number(text)
-    return (math.inf if number is None else number, text)
+    if number is None:
+        return math.inf, text
+    return number, text

@@ -185,8 +185,10 @@ def people_gaps(
     """Yield the judge's score minus people's mean, for each criterion rated on its own scale."""
     for measure in measures:
         column = measure.column
+        if not measure.leads:
+            continue
         criterion_name = column.criterion or column.name
-        rated = on_same_scale(column, criterion_name, samples) if measure.leads else []
+        rated = on_same_scale(column, criterion_name, samples)
         if not rated:
             continue
         rating_by_text = {sample.key: sample.human[criterion_name] for sample in rated}
@@ -226,17 +228,30 @@ def ranking_measures(
         most_flips = 1.0
         for item_name, systems in systems_by_item.items():
             contest = comparisons[item_name][index]
-            most_flips = max(most_flips, float(contest.flips))
+            n_flips = float(contest.flips)
+            most_flips = max(most_flips, n_flips)
             for system in systems:
-                shares[item_name, system] = contest.preference(system)
-                counts[item_name, system] = float(contest.flips)
-        wins = replace(PREFERENCE, name=f"{column}: preferred")
-        preferences.append(Measure(f"{label}: preferred", wins, 2, shares))
-        scale_name = f"{column}: flips"
-        scale = Column(
-            scale_name, "criterion", Signature(), 0.0, most_flips, better="lower"
+                text = (item_name, system)
+                shares[text] = contest.preference(system)
+                counts[text] = n_flips
+        preference_column = replace(PREFERENCE, name=f"{column}: preferred")
+        preference = Measure(f"{label}: preferred", preference_column, 2, shares)
+        preferences.append(preference)
+        flip_column = Column(
+            f"{column}: flips",
+            "criterion",
+            Signature(),
+            low=0.0,
+            high=most_flips,
+            better="lower",
         )
-        title = f"{label}: flips"
-        measure = Measure(title, scale, 0, counts, leads=True, per_item=True)
-        flips.append(measure)
+        flips_of_item = Measure(
+            f"{label}: flips",
+            flip_column,
+            places=0,
+            values=counts,
+            leads=True,
+            per_item=True,
+        )
+        flips.append(flips_of_item)
     return [*preferences, *flips]

@@ -32,7 +32,9 @@ def excerpt(result: Result, lowest: LowScore) -> Excerpt:
         notes = [*notes[:_MAX_SYSTEMS], f"{n_more:,} more"]
     is_bad = column.passes(score.value) is False or lowest.share < NEUTRAL
     tone: Tone = "bad" if is_bad else ""
-    reason = score.provenance.reason or score.provenance.quote or _output(result, score)
+    reason = score.provenance.reason or score.provenance.quote
+    if not reason:
+        reason = _output(result, score)
     has_several_systems = len(result.table.systems) > 1
     return Excerpt(
         score=score_text(column, score.value, places),

@@ -28,10 +28,9 @@ def printed_ranks(comparison: Comparison | Calibrated) -> dict[str, int]:
     Systems share a rank if none of them differs significantly from another one.
     """
     systems = [rank.system for rank in in_printed_order(comparison)]
-    significant = [
-        difference for difference in comparison.differences if difference.apart
-    ]
-    apart = {
-        frozenset((difference.system, difference.other)) for difference in significant
-    }
+    apart: set[frozenset[str]] = set()
+    for difference in comparison.differences:
+        if difference.apart:
+            pair = frozenset((difference.system, difference.other))
+            apart.add(pair)
     return shared_ranks(systems, apart)

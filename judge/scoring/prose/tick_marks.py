@@ -23,8 +23,10 @@ def blank_tick_mark(text: str, spellings: LabelIndex) -> str:
         return text
     before, mark, behind = text.partition(marks[0])
     matches = (_WORD_BEFORE.search(before[-40:]), _WORD_BEHIND.match(behind))
-    words = [match[1] for match in matches if match]
+    labels_beside = [spellings.label(match[1]) for match in matches if match]
     no = spellings.label("false")
-    is_beside_no = no is not None and no in map(spellings.label, words)
+    is_beside_no = no is not None and no in labels_beside
     is_cross = mark in _CROSSES
-    return f"{before} {behind}" if is_cross == is_beside_no else text
+    if is_cross != is_beside_no:
+        return text
+    return f"{before} {behind}"
