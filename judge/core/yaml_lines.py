@@ -130,8 +130,10 @@ def _check_keys(node: yaml.MappingNode) -> None:
 
 def construct(node: yaml.Node | None) -> Any:
     """Return the value of a node tree, with merged keys (`<<`) resolved. Raises Malformed."""
+    if node is None:
+        return None
     with _guarded():
-        return None if node is None else Loader("").construct_document(node)
+        return Loader("").construct_document(node)
 
 
 _INTEGER = "tag:yaml.org,2002:int"
@@ -201,9 +203,9 @@ def _check_number(written: str, value: float) -> None:
     """
     if ":" not in written:
         digits = written.lstrip("+-").replace("_", "")
-        is_octal = (
-            digits.startswith("0") and digits.isdecimal() and int(digits) != abs(value)
-        )
+        if not digits.startswith("0") or not digits.isdecimal():
+            return
+        is_octal = int(digits) != abs(value)
         if not is_octal:
             return
     raise ValueError(

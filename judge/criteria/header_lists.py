@@ -150,7 +150,9 @@ def _with_value(header: str, key: str, value: Any) -> str:
         sort_keys=False,
     )
     tree = yaml.compose(header, Loader=yaml_lines.Loader)
-    pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
+    pairs = []
+    if isinstance(tree, yaml.MappingNode):
+        pairs = tree.value
     # A header may be indented as a whole.
     margin = ""
     if pairs:
@@ -178,8 +180,10 @@ def _plain_value(value: Any) -> Any:
     for key, text in value.items():
         # "01" keeps its quotes, because the number 1 is another label.
         is_number = key.isdecimal() and str(int(key)) == key
-        plain_key = int(key) if is_number else key
-        texts[plain_key] = text
+        if is_number:
+            texts[int(key)] = text
+        else:
+            texts[key] = text
     return texts
 
 

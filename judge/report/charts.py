@@ -440,9 +440,10 @@ def _bar(
         # The interval is a line with a stroke at each end.
         above = middle - 4
         below = middle + 4
-        elements.append(line("ci", (interval_start, middle), (interval_end, middle)))
-        elements.append(line("ci", (interval_start, above), (interval_start, below)))
-        elements.append(line("ci", (interval_end, above), (interval_end, below)))
+        interval = line("ci", (interval_start, middle), (interval_end, middle))
+        start_stroke = line("ci", (interval_start, above), (interval_start, below))
+        end_stroke = line("ci", (interval_end, above), (interval_end, below))
+        elements += [interval, start_stroke, end_stroke]
     elif bar_start == bar_end:  # an empty bar cannot be seen
         elements.append(dot(left_edge + bar_end, middle, 3))
     return group(bar.note, *elements)
@@ -550,7 +551,8 @@ def _heat_cells(
     left_edge, top = corner
     for index, cell in enumerate(cells):
         if cell is not None and cell.text:
-            yield _heat_cell(cell, (left_edge + width * index, top), width)
+            corner_of_cell = (left_edge + width * index, top)
+            yield _heat_cell(cell, corner_of_cell, width)
 
 
 def _heat_cell(cell: Cell, corner: tuple[float, float], width: float) -> str:
@@ -603,8 +605,15 @@ def histograms(
     descriptions: list[str] = []
     for index, (system, counts) in enumerate(counts_by_system.items()):
         row, column = divmod(index, _PER_ROW)
-        upper_left = ((_WIDTH + _GUTTER) * column, _ROW_PITCH * row)
-        elements += _histogram(system, counts, binning.labels, upper_left, tallest)
+        left_edge = (_WIDTH + _GUTTER) * column
+        upper_edge = _ROW_PITCH * row
+        elements += _histogram(
+            system,
+            counts,
+            binning.labels,
+            (left_edge, upper_edge),
+            tallest,
+        )
         in_words = []
         for label, count in zip(binning.labels, counts, strict=True):
             if count:
@@ -658,7 +667,8 @@ def _columns(
         middle = left_edge + step * (index + 0.5)
         # A pixel on each side separates the columns.
         upper_left = (left_edge + step * index + 1, floor - height)
-        elements = [rect("bar", upper_left, (step - 2, height))]
+        size = (step - 2, height)
+        elements = [rect("bar", upper_left, size)]
         if count:
             label_baseline = floor - height - 4
             count_text = text(middle, label_baseline, f"{count:,}", "tick", "middle")
@@ -707,7 +717,8 @@ def bins(
         for below, above in pairwise(labels):
             midpoint = (scale[below] + scale[above]) / 2
             edges.append(midpoint)
-        return Bins(edges, [minus(label) for label in labels], is_by_label=True)
+        texts = [minus(label) for label in labels]
+        return Bins(edges, texts, is_by_label=True)
     low, high = ends
     if low is None:
         low = min(values, default=0.0)
@@ -794,4 +805,5 @@ def _calibration_point(bin: Bin, axis: Axis, most_texts: int) -> str:
     lower_y = floor - axis.at(bin.low, _SIDE)
     upper_y = floor - axis.at(bin.high, _SIDE)
     # The point is drawn over its interval.
-    return group(bin.note, line("ci", (x, lower_y), (x, upper_y)), point)
+    interval = line("ci", (x, lower_y), (x, upper_y))
+    return group(bin.note, interval, point)

@@ -100,7 +100,9 @@ class GateRisk:
                 met_of_sample = met_on_other_items[:, position]
             met_of_case = met_on_same_texts[:, position]
             risk = self._risk_of_case(judged, met_of_case, met_of_sample)
-            risks.append(self._with_mends(risk, judged) if mends else risk)
+            if mends:
+                risk = self._with_mends(risk, judged)
+            risks.append(risk)
         passed = self.others_met and all(judged.verdict.met for judged in self.cases)
         same_texts = self._share_of_changed_suites(met_on_same_texts, passed)
         other_items: float | None = None
@@ -300,23 +302,28 @@ class GateRisk:
 
     def _shares_of(self, sources: Sequence[str]) -> Floats:
         """Draw how frequent items like each of these are among all items."""
-        weight = _weight_of_item(len(sources))
-        return self._random.dirichlet(np.full(len(sources), weight))
+        n_sources = len(sources)
+        weights = np.full(n_sources, _weight_of_item(n_sources))
+        return self._random.dirichlet(weights)
 
     def _met_of_reruns(self, rerun: Callable[[], _Rerun]) -> Bools:
         """Return whether each case (columns) is met in each rerun (rows)."""
         is_met: list[list[bool]] = []
         for _ in range(self.n_reruns):
             drawn = rerun()
-            is_met.append([self._is_met(judged, drawn) for judged in self.cases])
-        return np.array(is_met, dtype=bool).reshape(self.n_reruns, len(self.cases))
+            met_of_rerun = [self._is_met(judged, drawn) for judged in self.cases]
+            is_met.append(met_of_rerun)
+        # Without any case, the array has rows and no columns.
+        shape = (self.n_reruns, len(self.cases))
+        return np.array(is_met, dtype=bool).reshape(shape)
 
     def _is_met(self, judged: JudgedCase, rerun: _Rerun) -> bool:
         """Return whether a case is met in a rerun."""
         case = judged.case
         texts = judged.texts
         if rerun.items and self._is_sample(judged):
-            texts = self._redraws[self._form(judged)].drawn_texts(texts, rerun.items)
+            redraws = self._redraws[self._form(judged)]
+            texts = redraws.drawn_texts(texts, rerun.items)
         elif not self._is_drawn(judged):
             # All its scores are the same in every rerun.
             return judged.verdict.met
@@ -337,8 +344,9 @@ class GateRisk:
         ranked = self.results.get("pairs")
         if ranked is None:
             return "texts"
-        keys = {sample.key for sample in ranked.table.samples}
-        return "pairs" if any(text in keys for text in judged.texts) else "texts"
+        ranked_texts = {sample.key for sample in ranked.table.samples}
+        is_ranked = any(text in ranked_texts for text in judged.texts)
+        return "pairs" if is_ranked else "texts"
 
     def _is_drawn(self, judged: JudgedCase) -> bool:
         """Return whether new replies can change a score of the case."""
@@ -362,7 +370,8 @@ class GateRisk:
         sources: dict[str, None] = {}
         for judged in cases:
             redraws = self._redraws[self._form(judged)]
-            sources.update(dict.fromkeys(redraws.sources(judged.texts)))
+            sources_of_case = redraws.sources(judged.texts)
+            sources |= dict.fromkeys(sources_of_case)
         return list(sources)
 
 
@@ -377,7 +386,8 @@ def _weight_of_item(n: int) -> float:
     if n < _FEWEST_ITEMS:
         return _LEAST_WEIGHT
     variance_of_share = (2 / (n - 3) - 1 / n) * n / (n - 1)
-    weight = (1 / variance_of_share - 1) / n
+    sum_of_weights = 1 / variance_of_share - 1
+    weight = sum_of_weights / n
     return max(_LEAST_WEIGHT, weight)
 
 

@@ -100,7 +100,10 @@ def _append_text(whole: str, added: Iterable[str], usual: str) -> str:
     has a single sentence.
     """
     separator = _separator(whole, usual)
-    return whole.rstrip() + "".join(separator + sentence for sentence in added)
+    longer = whole.rstrip()
+    for sentence in added:
+        longer += separator + sentence
+    return longer
 
 
 def _separator(whole: str, usual: str) -> str:
@@ -128,9 +131,7 @@ def _content_words(whole: str) -> Mapping[str, int]:
     counts: dict[str, int] = {}
     tokens = text.tokens(whole)
     if text.detect_language([whole]) != "en":
-        tokens = [
-            first_token + second_token for first_token, second_token in pairwise(tokens)
-        ]
+        tokens = [first + second for first, second in pairwise(tokens)]
     for token in tokens:
         if token not in FUNCTION_WORDS:
             counts[token] = counts.get(token, 0) + 1
@@ -186,7 +187,8 @@ def swapped_number(draft: Draft) -> str | None:
     def is_missing_in_source(number: Number) -> bool:
         digits = re.escape(whole[number.start : number.end])
         # 12 is not in 112, 3.12 or 120.
-        return re.search(rf"(?<![\d.,]){digits}(?!\d)", source, re.IGNORECASE) is None
+        whole_number = rf"(?<![\d.,]){digits}(?!\d)"
+        return re.search(whole_number, source, re.IGNORECASE) is None
 
     # A number of the text or its source could be true in another place.
     taken = {match.group() for match in _NUMBER.finditer(f"{whole}\n{source}")}
@@ -216,7 +218,10 @@ def _numbers(whole: str, taken: set[str]) -> Iterator[Number]:
         text_after = whole[match.end() : match.end() + _CONTEXT]
         script = {} if leading_digits.isascii() else _TO_FULL_WIDTH
         plausible = _plausible_numbers(leading_digits, rest, text_after)
-        values = [str(number).translate(script) + rest for number in plausible]
+        values = []
+        for number in plausible:
+            digits = str(number).translate(script)
+            values.append(digits + rest)
         options = [value for value in values if value not in taken]
         if not options:
             # Better a number that occurs elsewhere in the texts than none.
@@ -285,7 +290,9 @@ def _plausible_two_digits(value: int, text_after: str) -> range:
 def duplicated(draft: Draft) -> str | None:
     """Repeat the whole output."""
     whole = draft.whole.strip()
-    return _append_text(whole, [whole], draft.separator) if whole else None
+    if not whole:
+        return None
+    return _append_text(whole, [whole], draft.separator)
 
 
 def empty_phrases(draft: Draft) -> str | None:

@@ -60,7 +60,8 @@ def compare(
     old_name = "before" if isinstance(before, Result) else str(before)
     new_name = "after" if isinstance(after, Result) else str(after)
     names = (old_name, new_name)
-    for run_name, run in zip(names, (old_run, new_run), strict=True):
+    runs = (old_run, new_run)
+    for run_name, run in zip(names, runs, strict=True):
         if run.rankings or run.table.has_pairs:
             raise ConfigError(
                 f"{run_name}: this run ranks systems in pairs of texts and has no scores to "
@@ -82,19 +83,26 @@ def compare(
     notes = [*_tokenizer_notes(changes), *_banners(names, old_run, new_run)]
     pass_marks = translate_pass_marks(old_table, new_table, seed=seed)
     return RunComparison(
-        names, old_run, new_run, differences, changes, tuple(notes), pass_marks
+        names,
+        old_run,
+        new_run,
+        differences,
+        changes,
+        tuple(notes),
+        pass_marks,
     )
 
 
 def _no_common_text(run_names: tuple[str, str], old: Result, new: Result) -> str:
     """Return the message for runs without a common text, with the items and systems of both."""
-    names = f"{run_names[0]} and {run_names[1]}"
-    message = f"{names} have no text (item and system) in common"
+    old_name, new_name = run_names
+    message = f"{old_name} and {new_name} have no text (item and system) in common"
     old_table = old.table
     new_table = new.table
     if not set(old_table.items) & set(new_table.items):
         old_items = _quote_names(old_table.items)
-        message += f"; the items are {old_items} and {_quote_names(new_table.items)}"
+        new_items = _quote_names(new_table.items)
+        message += f"; the items are {old_items} and {new_items}"
     if not set(old_table.systems) & set(new_table.systems):
         old_systems = _quote_names(old_table.systems)
         new_systems = _quote_names(new_table.systems)
@@ -131,18 +139,21 @@ def _banners(run_names: tuple[str, str], old: Result, new: Result) -> Iterator[s
     for banner in old_banners:
         if banner in new_banners:
             yield banner
+    old_name, new_name = run_names
     for banner in old_banners:
         if banner not in new_banners:
-            yield _of_run(run_names[0], banner)
+            yield _of_run(old_name, banner)
     for banner in new_banners:
         if banner not in old_banners:
-            yield _of_run(run_names[1], banner)
+            yield _of_run(new_name, banner)
 
 
 def _of_run(run_name: str, text: str) -> str:
     """Return a note of one run with its name; a remark stays a remark."""
     named = f"{run_name}: {text}"
-    return Remark(named) if isinstance(text, Remark) else named
+    if isinstance(text, Remark):
+        return Remark(named)
+    return named
 
 
 def _quote_names(names: Sequence[str]) -> str:
@@ -205,10 +216,15 @@ def _prompt_diff(before: Result, after: Result, criterion: str) -> list[str]:
     new_files = _templates(after, criterion)
     diff: list[str] = []
     for file in dict.fromkeys([*old_files, *new_files]):
-        old_lines = old_files.get(file, "").splitlines()
-        new_lines = new_files.get(file, "").splitlines()
-        titles = (f"{file} (before)", f"{file} (after)")
-        diff += unified_diff(old_lines, new_lines, *titles, lineterm="")
+        old_text = old_files.get(file, "")
+        new_text = new_files.get(file, "")
+        diff += unified_diff(
+            old_text.splitlines(),
+            new_text.splitlines(),
+            f"{file} (before)",
+            f"{file} (after)",
+            lineterm="",
+        )
     return diff
 
 
@@ -253,5 +269,6 @@ def _settings(column: Column) -> dict[str, str]:
         if setting in _WEIGHTINGS:
             settings["weighting"] = setting
         else:
-            settings[_SETTING_NAMES.get(setting, setting)] = value
+            setting_name = _SETTING_NAMES.get(setting, setting)
+            settings[setting_name] = value
     return settings

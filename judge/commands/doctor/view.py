@@ -18,8 +18,9 @@ def view(diagnosis: Diagnosis) -> Document:
     errors = [finding for finding in findings if finding.state == "error"]
     headline = "No problems"
     if errors:
+        problems = plural(len(errors), "problem")
         names = ", ".join(f"{error.part} ({error.name})" for error in errors)
-        headline = f"{plural(len(errors), 'problem')}: {names}"
+        headline = f"{problems}: {names}"
     sections = []
     for number, (part, findings_of_part) in enumerate(diagnosis.parts()):
         facts = [_fact(finding) for finding in findings_of_part]
@@ -37,5 +38,8 @@ def view(diagnosis: Diagnosis) -> Document:
 
 
 def _fact(finding: Finding) -> tuple[str, str]:
-    text = f"{finding.text} → {finding.fix}" if finding.fix else finding.text
-    return f"{_MARKS[finding.state]} {finding.name}", text
+    text = finding.text
+    if finding.fix:
+        text = f"{text} → {finding.fix}"
+    mark = _MARKS[finding.state]
+    return f"{mark} {finding.name}", text

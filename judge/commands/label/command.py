@@ -286,9 +286,12 @@ class Labelling:
             except DataError as error:
                 raise DataError(f"{row.where}: {error}") from error
             answer_key = (saved.rater, saved.text, saved.criterion, saved.repeat)
-            # A rating that was taken back has no comment either.
-            comment = whole(saved.comment) if saved.value is not None else ""
-            if answers.get(answer_key, (None, "")) == (saved.value, comment):
+            comment = whole(saved.comment)
+            if saved.value is None:
+                # A rating that was taken back has no comment either.
+                comment = ""
+            stored_answer = answers.get(answer_key, (None, ""))
+            if stored_answer == (saved.value, comment):
                 n_known += 1
             else:
                 new_rows += rating_rows
@@ -308,8 +311,8 @@ class Labelling:
         criterion = criteria_by_name.get(saved.criterion)
         if criterion is None:
             known_criteria = list(criteria_by_name)
-            name = saved.criterion
-            raise DataError(unknown_name_message("criterion", name, known_criteria))
+            message = unknown_name_message("criterion", saved.criterion, known_criteria)
+            raise DataError(message)
         value = self._stored_value(saved.value, criterion)
         rating_rows: list[dict[str, Any]] = []
         for systems in unit.systems:
@@ -356,7 +359,9 @@ class Labelling:
             # A label that is no number stays.
             return label
         number = criterion.scale.value(label)
-        return int(number) if number.is_integer() else number
+        if number.is_integer():
+            return int(number)
+        return number
 
     def _append(self, rating_rows: Sequence[Mapping[str, Any]]) -> None:
         """Append rows and wait until they are on the disk; on an error, the file is as before.

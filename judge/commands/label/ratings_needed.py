@@ -59,9 +59,13 @@ def plan_labelling(
     values = _pilot_values(labelling, criterion)
     if labelling.pairwise:
         # The variance of a share is largest at one half.
-        wins = items_for_mean(0.5, precision)
-        assumption = "that half of them are won"
-        needs = [Need(f"win rate of a pair ±{precision:g}", wins, "items", assumption)]
+        need_for_win_rate = Need(
+            measure=f"win rate of a pair ±{precision:g}",
+            needed=items_for_mean(0.5, precision),
+            unit="items",
+            assumes="that half of them are won",
+        )
+        needs = [need_for_win_rate]
     else:
         needs = [
             _need_for_mean(criterion, values, precision),
@@ -89,7 +93,8 @@ def _pilot_values(labelling: Labelling, criterion: Criterion) -> Values:
         unit = labelling.units[unit_id]
         # Systems that wrote equal texts share a unit and its rating.
         for systems in unit.systems:
-            values[rater][unit.item, "\n".join(systems)] = number_by_label[label]
+            text = (unit.item, "\n".join(systems))
+            values[rater][text] = number_by_label[label]
     return values
 
 
@@ -159,7 +164,9 @@ def _need_for_agreement(labelling: Labelling, values: Values, precision: float) 
 def _pilot_alpha(values: Values) -> float | None:
     """Return Krippendorff's alpha of the ratings so far, None if they are too few."""
     # Each text once, in the order of the ratings.
-    texts = dict.fromkeys(text for ratings in values.values() for text in ratings)
+    texts: dict[tuple[str, str], None] = {}
+    for ratings in values.values():
+        texts |= dict.fromkeys(ratings)
     if len(values) < 2 or len(texts) < MIN_INTERVAL_ITEMS:
         return None
     # Raters × items × systems; here each text counts as an item of one system.
@@ -167,7 +174,8 @@ def _pilot_alpha(values: Values) -> float | None:
     for row, ratings in enumerate(values.values()):
         for column, text in enumerate(texts):
             votes[row, column, 0] = ratings.get(text, np.nan)
-    estimate = agree(votes, ("alpha_interval",)).estimates.get("alpha_interval")
+    agreement = agree(votes, ("alpha_interval",))
+    estimate = agreement.estimates.get("alpha_interval")
     return None if estimate is None else estimate.value
 
 
@@ -221,6 +229,8 @@ def _fewest(needed: Callable[[float], float]) -> int:
     # Student's t needs at least as many items as the normal distribution.
     n_normal = ceil(needed(normal_quantile))
     n_items = max(MIN_INTERVAL_ITEMS, n_normal)
-    while n_items < needed(t_quantile(tail, n_items - 1)):
+    while True:
+        quantile = t_quantile(tail, n_items - 1)
+        if n_items >= needed(quantile):
+            return n_items
         n_items += 1
-    return n_items

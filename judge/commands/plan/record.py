@@ -59,8 +59,9 @@ class Plan(plugins.Viewed):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain JSON data."""
-        budget = str(self.budget) if self.budget else None
-        fields = asdict(self) | {"requests": self.requests, "budget": budget}
+        fields = asdict(self)
+        fields["requests"] = self.requests
+        fields["budget"] = str(self.budget) if self.budget else None
         for judge_fields, judge in zip(fields["judges"], self.judges, strict=True):
             estimate = judge.estimate
             estimate_fields = judge_fields.pop("estimate")

@@ -114,8 +114,9 @@ def render(
         for section in document.sections:
             _print_section(section, screen)
     _print_footer(document, screen)
-    lines = text.getvalue().replace(_BLANK, " ").split("\n")
-    return "\n".join(line.rstrip() for line in lines)
+    printed = text.getvalue().replace(_BLANK, " ")
+    lines = [line.rstrip() for line in printed.split("\n")]
+    return "\n".join(lines)
 
 
 def _print_finding(document: Document, screen: _Screen) -> None:
@@ -198,19 +199,25 @@ def _text(text: str, style: str | Style = "") -> Text:
 
     No line breaks inside an interval or between a sign and its number.
     """
-    kept_together = _TOGETHER.sub(lambda match: match[0].replace(" ", _BLANK), text)
-    return Text(escape_controls(kept_together), style)
+
+    def without_breaks(match: re.Match[str]) -> str:
+        return match[0].replace(" ", _BLANK)
+
+    unbroken = _TOGETHER.sub(without_breaks, text)
+    return Text(escape_controls(unbroken), style)
 
 
 def _assemble(*parts: str | Text | tuple[str, str]) -> Text:
     """Join texts and (text, style) pairs."""
     joined = Text()
     for part in parts:
-        if isinstance(part, tuple):
-            part = _text(*part)
+        if isinstance(part, Text):
+            joined.append_text(part)
         elif isinstance(part, str):
-            part = _text(part)
-        joined.append_text(part)
+            joined.append_text(_text(part))
+        else:
+            text, style = part
+            joined.append_text(_text(text, style))
     return joined
 
 
@@ -251,8 +258,9 @@ def _print_labelled(
         lines = folded_lines
     for index, line in enumerate(lines):
         shown_label = label if index == 0 else ""
-        begin = (f"{shown_label:<{_LABEL}}", "dim")
-        console.print(_assemble(begin, line), soft_wrap=True)
+        padded_label = f"{shown_label:<{_LABEL}}"
+        labelled = _assemble((padded_label, "dim"), line)
+        console.print(labelled, soft_wrap=True)
 
 
 @singledispatch
@@ -537,7 +545,10 @@ def _grid(
         justify: Literal["left", "right"] = "right" if is_right else "left"
         grid.add_column(head, justify=justify, width=column.width, overflow="fold")
     for index in range(n_rows):
-        cells = [_folded(column.cells[index], column.width) for column in shown_columns]
+        cells = []
+        for column in shown_columns:
+            folded_cell = _folded(column.cells[index], column.width)
+            cells.append(folded_cell)
         grid.add_row(*cells)
     return grid
 
@@ -564,7 +575,8 @@ def _hanging_lines(line: str, width: int) -> list[str]:
     indent = " " * (own_indent + _INDENT)
     room = max(_FOLDED, width - len(indent))
     first_line, *further_lines = wrapped(line, room, cell_len)
-    return [first_line, *(indent + further_line for further_line in further_lines)]
+    indented_lines = [indent + further_line for further_line in further_lines]
+    return [first_line, *indented_lines]
 
 
 def _column(
@@ -601,7 +613,8 @@ def _column(
     if narrow:
         longest_word_of_head = longest_piece(head, cell_len)
         head_width = min(head_width, max(_FOLDED, longest_word_of_head))
-    longest_word = max(longest_piece(line, cell_len) for line in [head, *printed_lines])
+    all_lines = [head, *printed_lines]
+    longest_word = max(longest_piece(line, cell_len) for line in all_lines)
     return _Column(
         _text(head, "dim"),
         lines,
@@ -618,8 +631,9 @@ def _aligned_texts(cells: Sequence[blocks.Cell]) -> list[str]:
     longest_mark = max(mark_lengths, default=0)
     texts: list[str] = []
     for cell in cells:
+        text = one_line(cell.text)
         padded_mark = f"{cell.mark:{_BLANK}<{longest_mark}}"
-        texts.append(one_line(cell.text) + padded_mark)
+        texts.append(text + padded_mark)
     if not any(cell.bar for cell in cells):
         return texts
     # Bars begin at the same place only if the texts before them are equally long.

@@ -57,7 +57,9 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False)
-    text = escape(value) if isinstance(value, str) else str(value)
+    text = str(value)
+    if isinstance(value, str):
+        text = escape(value)
     # `csv.writer` would leave a carriage return unquoted, after which a spreadsheet begins a new
     # row. Here, all characters that are not printable are quoted.
     if text.isprintable() and not any(sign in text for sign in ',"'):
@@ -71,7 +73,10 @@ def escape(text: str) -> str:
 
     A formula behind apostrophes gets one more: removing one apostrophe then gives the text back.
     """
-    return f"'{text}" if _is_formula(text.lstrip("'")) else text
+    without_apostrophes = text.lstrip("'")
+    if _is_formula(without_apostrophes):
+        return f"'{text}"
+    return text
 
 
 def _is_formula(text: str) -> bool:
@@ -83,7 +88,8 @@ def _is_formula(text: str) -> bool:
         return True
     for character in text:
         if character.isprintable() and not character.isspace():
-            return unicodedata.normalize("NFKC", character) in _SIGNS
+            usual_form = unicodedata.normalize("NFKC", character)
+            return usual_form in _SIGNS
     return False
 
 

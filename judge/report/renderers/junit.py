@@ -34,8 +34,8 @@ def render(document: Document) -> str:
         test_command = command("test")
         raise ConfigError(f"{format_option}: only a report of {test_command} has tests")
     title = _text(one_line(document.title))
-    attributes = {"name": title, **_counts(document.tests)}
-    root = Element("testsuites", attributes)
+    counts = _counts(document.tests)
+    root = Element("testsuites", {"name": title, **counts})
     for suite in document.tests:
         _add_suite(root, suite)
     indent(root)
@@ -46,7 +46,11 @@ def render(document: Document) -> str:
 def _add_suite(root: Element, suite: TestSuite) -> None:
     suite_name = _text(one_line(suite.name, _NAME))
     file = _text(suite.file)
-    attributes_of_suite = {"name": suite_name, "file": file, **_counts([suite])}
+    attributes_of_suite = {
+        "name": suite_name,
+        "file": file,
+        **_counts([suite]),
+    }
     suite_element = SubElement(root, "testsuite", attributes_of_suite)
     for case in suite.cases:
         case_name = _text(one_line(case.name, _NAME))

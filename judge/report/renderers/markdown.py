@@ -44,8 +44,10 @@ def render(document: Document) -> str:
     texts = [f"## {escape(document.title, 200)}"]
     if document.finding:
         headline, *details = document.finding
+        bold_headline = _bold(escape(headline))
         sentences = [escape(sentence) for sentence in details]
-        texts.append(" ".join([_bold(escape(headline)), *sentences]))
+        finding = " ".join([bold_headline, *sentences])
+        texts.append(finding)
     texts += map(_notice, document.notices[:20])
     texts += [escape(remark, 500) for remark in document.remarks[:20]]
     about = " · ".join(document.about)
@@ -176,7 +178,10 @@ def _(block: blocks.Code) -> str:
 
 @_text.register
 def _(block: blocks.Diff) -> str:
-    return _fenced("\n".join(block.lines), "diff") if block.lines else ""
+    if not block.lines:
+        return ""
+    text = "\n".join(block.lines)
+    return _fenced(text, "diff")
 
 
 @_text.register
@@ -228,8 +233,10 @@ def _(block: blocks.Table) -> str:
     heads = []
     rule = []
     for index, column in enumerate(columns):
-        title = ", ".join(filter(None, (column.group, column.head)))
-        heads.append(escape(title, _NAME) + blocks.ARROWS[column.better])
+        parts = (column.group, column.head)
+        title = ", ".join(filter(None, parts))
+        head = escape(title, _NAME)
+        heads.append(head + blocks.ARROWS[column.better])
         # The first column names the rows, even if by numbers.
         is_right_aligned = column.numeric and index > 0
         rule.append("---:" if is_right_aligned else "---")
@@ -242,7 +249,12 @@ def _(block: blocks.Table) -> str:
         n_columns=len(block.columns) - len(columns),
         n_rows=len(lines) - len(fitting),
     )
-    texts = ["\n".join(fitting), note, escape(block.caption), escape(block.whole_key)]
+    texts = [
+        "\n".join(fitting),
+        note,
+        escape(block.caption),
+        escape(block.whole_key),
+    ]
     return "\n\n".join(filter(None, texts))
 
 
@@ -271,7 +283,8 @@ def _cell(cell: blocks.Cell, *, short: bool) -> str:
         text = _bold(text)
     text += escape(cell.mark)
     small_text = cell.counted if short else cell.small_text
-    return " ".join(filter(None, (text, escape(small_text, _CELL))))
+    parts = (text, escape(small_text, _CELL))
+    return " ".join(filter(None, parts))
 
 
 def _fenced(text: str, language: str) -> str:

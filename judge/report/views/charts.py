@@ -51,8 +51,10 @@ def titles(result: Result) -> dict[str, str]:
     for group in in_display_order(result):
         for column in group.columns:
             judge = one_line(group.parts[column.name])
-            parts = (column_title(group.name), judge)
-            title_by_column[column.name] = ", ".join(filter(None, parts))
+            title = column_title(group.name)
+            if judge:
+                title = f"{title}, {judge}"
+            title_by_column[column.name] = title
     return title_by_column
 
 
@@ -62,7 +64,9 @@ def means_charts(result: Result) -> Iterator[Chart]:
     compared = compared_columns(result)
     for column in display_columns(result):
         comparison = compared.get(column.name)
-        ranked = [rank.system for rank in comparison.ranks] if comparison else []
+        ranked = []
+        if comparison:
+            ranked = [rank.system for rank in comparison.ranks]
         # The best first; systems without a rank keep the order of the data.
         systems = list(dict.fromkeys([*ranked, *result.table.systems]))
         drawn_bars = _mean_bars(result, column, systems, comparison)
@@ -197,7 +201,8 @@ def _rate_bar(standing: Standing) -> Bar:
     upper_bound = None if standing.high is None else 100 * standing.high
     text = percent(standing.win_rate)
     interval = format_interval(lower_bound, upper_bound, 1)
-    note = _note(standing.system, text, interval, plural(standing.n, "pair"))
+    pairs = plural(standing.n, "pair")
+    note = _note(standing.system, text, interval, pairs)
     return Bar(100 * standing.win_rate, lower_bound, upper_bound, text, note)
 
 
@@ -207,7 +212,8 @@ def _strength_bar(standing: Standing, strength: float) -> Bar:
     upper_bound = standing.strength_high
     text = number(strength, 2)
     interval = format_interval(lower_bound, upper_bound, 2)
-    note = _note(standing.system, text, interval, plural(standing.n, "pair"))
+    pairs = plural(standing.n, "pair")
+    note = _note(standing.system, text, interval, pairs)
     return Bar(strength, lower_bound, upper_bound, text, note)
 
 
@@ -272,8 +278,12 @@ def _metric_bars(
     over: str,
 ) -> Chart:
     """Draw the strongest correlations of metrics with a judge's column."""
-    by_strength = sorted(bar_by_title.items(), key=lambda pair: -abs(pair[1].value))
-    strongest = dict(by_strength[:_MAX_METRICS])
+
+    def strongest_first(title: str) -> float:
+        return -abs(bar_by_title[title].value)
+
+    by_strength = sorted(bar_by_title, key=strongest_first)
+    strongest = {title: bar_by_title[title] for title in by_strength[:_MAX_METRICS]}
     caption = (
         f"Spearman's correlation of each metric with the judge's {judged}, {over}."
     )
@@ -300,7 +310,11 @@ def _note(system: str, text: str, interval: str, count: str) -> str:
 
 def _around(drawn_bars: Sequence[Bar]) -> Axis:
     """Return an axis that holds all values and intervals."""
-    ends: list[float | None] = []
+    ends: list[float] = []
     for bar in drawn_bars:
-        ends += [bar.value, bar.low, bar.high]
-    return around(bound for bound in ends if bound is not None)
+        ends.append(bar.value)
+        if bar.low is not None:
+            ends.append(bar.low)
+        if bar.high is not None:
+            ends.append(bar.high)
+    return around(ends)

@@ -36,10 +36,9 @@ def drivers_blocks(result: Result) -> Iterator[Block]:
     correlations: dict[str, _Correlations] = {}
     measured: set[str] = set()
     for title, drivers in rows.items():
-        correlations[title] = {
-            driver.name: driver.correlation for driver in drivers.each
-        }
-        measured.update(correlations[title])
+        by_name = {driver.name: driver.correlation for driver in drivers.each}
+        correlations[title] = by_name
+        measured.update(by_name)
     # Scores that are all equal have a row with their note, but no bars.
     correlations_by_row = {
         title: by_name for title, by_name in correlations.items() if by_name

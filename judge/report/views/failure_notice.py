@@ -61,11 +61,15 @@ def failed_criteria_notice(result: Result) -> str:
 
     The finding is then about the others, and without the overall score.
     """
-    whole = [column for column in result.table.columns if not column.judge]
-    criteria = [column.name for column in whole if column.kind == "criterion"]
+    criteria = [
+        column.name
+        for column in result.table.columns
+        if column.kind == "criterion" and not column.judge
+    ]
     scored = {score.column for score in result.table.scores}
     with_failures = {row.column for row in result.failures}
-    failed = [name for name in criteria if name in with_failures - scored]
+    without_scores = with_failures - scored
+    failed = [name for name in criteria if name in without_scores]
     if not failed or len(failed) == len(criteria):
         return ""
     names = first_names(map(column_title, failed), _MAX_NAMED)
@@ -77,6 +81,7 @@ def _failed_items(result: Result) -> Counter[str]:
     criteria = {
         column.name for column in result.table.columns if column.kind == "criterion"
     }
+    # An item counts once for a system, however many of its judgments failed.
     failed_texts = set()
     for failure in result.failures:
         if failure.column in criteria:
@@ -98,13 +103,16 @@ def _counts(failed: Mapping[str, int], systems: list[str], n_items: int) -> str:
     phrases = [f"judgments failed for {first_name} on {n_failed:,} of {items}"]
     for system in others:
         n_failed = failed[system]
-        phrases.append(f"for {short_name(system)} on {n_failed:,}")
+        system_name = short_name(system)
+        phrases.append(f"for {system_name} on {n_failed:,}")
     n_more = len(with_failures) - _MAX_NAMED
     if n_more > 0:
         more_systems = plural(n_more, "more system")
         phrases.append(f"for {more_systems}")
     without = [system for system in systems if not failed[system]]
     if without:
-        system_name = short_name(without[0]) if len(without) == 1 else "the others"
+        system_name = "the others"
+        if len(without) == 1:
+            system_name = short_name(without[0])
         phrases.append(f"for {system_name} on none")
     return sentence_list(phrases)

@@ -93,14 +93,17 @@ def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
     judges_failed = any(row.failed for row in rated.judges if row.name not in PANELS)
     for row in rated.judges:
         failed = row.failed
+        if failed is None:
+            continue
+        is_panel = row.name in PANELS
         # A panel has no value because a judge of it failed, or because it has no majority.
-        if failed is None or (row.name in PANELS and judges_failed):
+        if is_panel and judges_failed:
             continue
         are_many = failed.n / failed.of >= _MANY_FAILED
         are_rated_differently = failed.p is not None and failed.p < ALPHA
         if not (are_many or are_rated_differently):
             continue
-        if row.name in PANELS:
+        if is_panel:
             values = plural(failed.of, "value")
             count = f"{failed.n:,} of {values}"
             note = f"{rated.criterion}: {count} of the {row.name} are missing."
@@ -129,7 +132,11 @@ def different_texts_note(criteria: Sequence[Rated]) -> str:
             for row in rated.judges
             if row.name not in PANELS and row.correlation.texts
         }
-        if not n_texts or min(n_texts.values()) >= _LIKE_TEXTS * max(n_texts.values()):
+        if not n_texts:
+            continue
+        fewest = min(n_texts.values())
+        most = max(n_texts.values())
+        if fewest >= _LIKE_TEXTS * most:
             continue
         counts = ", ".join(f"{name} {count:,}" for name, count in n_texts.items())
         return (

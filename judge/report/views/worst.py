@@ -104,7 +104,10 @@ def _blocks(listed: WorstList, low_score: LowScore) -> Iterator[Block]:
         *_other_values(listed, low_score),
         *_own_columns(sample),
     ]
-    shortened = [(fact_name, cut_middle(text, _MAX_TEXT)) for fact_name, text in facts]
+    shortened = []
+    for fact_name, text in facts:
+        short_text = cut_middle(text, _MAX_TEXT)
+        shortened.append((fact_name, short_text))
     yield Facts(tuple(shortened))
 
 
@@ -172,7 +175,8 @@ def _text_data(
     """
     score = low_score.score
     sample = listed.samples[score.key]
-    data: dict[str, Any] = dict.fromkeys((*_KEYS, *headings.values()))
+    keys = (*_KEYS, *headings.values())
+    data: dict[str, Any] = dict.fromkeys(keys)
     data["item"] = score.item
     data["system"] = score.system
     data["column"] = score.column
