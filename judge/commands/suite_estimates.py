@@ -24,7 +24,9 @@ def longest_prompt_tokens(runs: Iterable[PreparedRun]) -> int:
     longest = 0
     for prepared in runs:
         for judge_name in prepared.judges:
-            longest = max(longest, max(_prompt_tokens(prepared, judge_name), default=0))
+            tokens_of_prompts = _prompt_tokens(prepared, judge_name)
+            longest_of_judge = max(tokens_of_prompts, default=0)
+            longest = max(longest, longest_of_judge)
     return longest
 
 
@@ -35,7 +37,7 @@ def _prompt_tokens(prepared: PreparedRun, judge_name: str) -> Iterator[int]:
     provider = prepared.judges[judge_name]
     criteria = [criterion_for(criterion, provider) for criterion in prepared.criteria]
     renderers = make_renderers(criteria)
-    preferred_strategy = strategies.strategies_for(settings, provider.decides)[0]
+    preferred_strategy, *_ = strategies.strategies_for(settings, provider.decides)
     for judgment in judgments(prepared, judge_name):
         criterion = judgment.criterion
         try:
@@ -73,9 +75,8 @@ def _without_replies(prepared: PreparedRun) -> PreparedRun:
     Raises ConfigError if the model of a recording cannot be opened.
     """
     # After a run, its recording answers every request, as a cache would.
-    config = prepared.config.model_copy(
-        update={"cache": False, "replay": None, "record": None}
-    )
+    without_replies = {"cache": False, "replay": None, "record": None}
+    config = prepared.config.model_copy(update=without_replies)
     opened = dict(prepared.opened)
     for judge_name, judge in prepared.opened.items():
         replayed = judge.provider
@@ -101,4 +102,5 @@ def _recorded_judge(config: RunConfig, provider: ReplayProvider) -> Provider:
             recorded = f"{model} was recorded at {servers}"
             raise ConfigError(f"{recorded}, whose prices may differ")
         base_url = provider.servers[0]
-    return open_judge(config, Judge(name=judge_name, base_url=base_url), sends=False)
+    recorded_judge = Judge(name=judge_name, base_url=base_url)
+    return open_judge(config, recorded_judge, sends=False)

@@ -53,7 +53,8 @@ def fold(text: str) -> str:
     """Apply `normalization.fold`, and convert the digits of every script to ASCII. Idempotent."""
     if text.isascii():
         return text
-    folded = normalization.fold(text.translate(_FOLDED)).replace(_DECIMAL_SIGN, ".")
+    without_marks = text.translate(_FOLDED)
+    folded = normalization.fold(without_marks).replace(_DECIMAL_SIGN, ".")
 
     def decimal_digit(match: re.Match[str]) -> str:
         return str(unicodedata.decimal(match[0]))
@@ -75,7 +76,9 @@ _MISSING_ZERO = re.compile(r"^([-+]?)\.")
 def format_decimal(number: str) -> str:
     """Return a decimal without a plus sign and without trailing zeros."""
     number = number.removeprefix("+")
-    return number.rstrip("0").rstrip(".") if "." in number else number
+    if "." not in number:
+        return number
+    return number.rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,8 +106,10 @@ class LabelIndex:
 
     def key(self, text: str) -> str:
         """Return the key of folded text in `labels`."""
-        text = signed(text.strip())
-        return text.casefold() if self.loose else text
+        spelling = signed(text.strip())
+        if self.loose:
+            return spelling.casefold()
+        return spelling
 
     def missing_step(self, text: str) -> str:
         """Return the step with which a scale would have a folded number: 0.01 for 4.77.
@@ -119,7 +124,7 @@ class LabelIndex:
             is_inside = float(lowest) < float(number) < float(highest)
         except ValueError:
             return ""
-        decimals = format_decimal(number).partition(".")[2]
+        _, _, decimals = format_decimal(number).partition(".")
         if not is_inside or not decimals:
             return ""
         span = float(highest) - float(lowest)
@@ -159,8 +164,9 @@ class LabelIndex:
         number = signed(text.strip())
         if not is_number(number):
             return False
-        below = format_decimal(f"{float(number) - 0.5:f}")
-        above = format_decimal(f"{float(number) + 0.5:f}")
+        value = float(number)
+        below = format_decimal(f"{value - 0.5:f}")
+        above = format_decimal(f"{value + 0.5:f}")
         return below in self.numbers and above in self.numbers
 
 
@@ -292,7 +298,8 @@ def spelled_out(scale: Scale) -> LabelIndex:
     for number, label in index.numbers.items():
         if number.isdecimal() and 10 < int(number) <= 100:
             spellings = _spellings(int(number))
-            _add(extra_words, spellings.han + spellings.english, label)
+            _add(extra_words, spellings.han, label)
+            _add(extra_words, spellings.english, label)
             _add(extra_counted, spellings.korean, label)
     highest = index.ends[1]
     # Stars and full marks mean nothing if some of the labels are words.
@@ -301,14 +308,17 @@ def spelled_out(scale: Scale) -> LabelIndex:
         if highest.isdecimal() and 2 <= int(highest) <= 10:
             _add_stars(extra_words, index.numbers, int(highest))
     for spelling, label in index.labels.items():
-        # "not_supported", "partially-correct"
-        _add(extra_words, (re.sub(r"\s+", mark, spelling) for mark in "_-"), label)
+        for mark in "_-":
+            # "not_supported", "partially-correct"
+            joined = re.sub(r"\s+", mark, spelling)
+            extra_words.setdefault(joined, label)
         for forms in _VERB_FORMS:
             if spelling.casefold() in forms:
                 _add(extra_words, forms, label)
     value_by_label = dict(zip(scale.labels, scale.values, strict=True))
     ties = [label for label, value in value_by_label.items() if value == 0.5]
-    if (value_by_label.get("A"), value_by_label.get("B"), len(ties)) == (1, 0, 1):
+    has_a_and_b = value_by_label.get("A") == 1 and value_by_label.get("B") == 0
+    if has_a_and_b and len(ties) == 1:
         _add(extra_words, _TIES, ties[0])
     for word, label in _yes_and_no(scale, index).items():
         extra_words.setdefault(word, label)
@@ -332,12 +342,15 @@ def truth_digits(scale: Scale) -> Mapping[str, str]:
         label = index.words.get(word) or index.labels.get(word)
         if label and scale.value(label) == float(digit):
             digits[digit] = label
-    return digits if len(digits) == 2 and not index.numbers else {}
+    if len(digits) < 2 or index.numbers:
+        return {}
+    return digits
 
 
 def other_words(scale: Scale) -> Mapping[str, str]:
     """Return the words and digits for yes and no that are no labels of a scale."""
-    return {**_yes_and_no(scale, label_index(scale)), **truth_digits(scale)}
+    words = _yes_and_no(scale, label_index(scale))
+    return {**words, **truth_digits(scale)}
 
 
 def _with_extra(
@@ -404,9 +417,12 @@ def _add_stars(words: dict[str, str], numbers: Mapping[str, str], top: int) -> N
         for count in range(top):
             label = numbers.get(str(count))
             if label:
-                _add(words, [full * count + empty * (top - count)], label)
+                full_stars = full * count
+                empty_stars = empty * (top - count)
+                words.setdefault(full_stars + empty_stars, label)
     # Without empty stars, only a full row shows how long the scale is.
-    _add(words, ["★" * top], numbers[str(top)])
+    full_row = "★" * top
+    words.setdefault(full_row, numbers[str(top)])
 
 
 def _yes_and_no(scale: Scale, index: LabelIndex) -> dict[str, str]:

@@ -55,7 +55,10 @@ def keys(text: str) -> Keys | None:
     mapping = construct(node)
     if not isinstance(mapping, dict):
         return None
-    lines = {str(key.value): key.start_mark.line + 1 for key, _ in pairs}
+    lines = {}
+    for key_node, _ in pairs:
+        key = str(key_node.value)
+        lines[key] = key_node.start_mark.line + 1
     return Keys(mapping, lines)
 
 
@@ -77,27 +80,32 @@ def tree(text: str | bytes) -> yaml.Node | None:
     """
     with _guarded(text):
         node: yaml.Node | None = yaml.compose(text, Loader=Loader)
-        sizes: dict[int, int] = {}
-        # The size counts an alias each time, `sizes` counts every node once.
-        if node is not None and _size(node, sizes) - len(sizes) > MOST_REPEATED:
+        if node is None:
+            return None
+        size_by_id: dict[int, int] = {}
+        # The size counts an alias each time, `size_by_id` has every node once.
+        size = _size(node, size_by_id)
+        n_repeated = size - len(size_by_id)
+        if n_repeated > MOST_REPEATED:
             raise Malformed(
                 f"aliases (*) that repeat more than {MOST_REPEATED:,} values"
             )
         return node
 
 
-def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
+def _size(node: yaml.Node, size_by_id: dict[int, int]) -> int:
     """Count a node and the nodes below it. An alias counts each time that it occurs.
 
-    `sizes` has the counts so far by the node's id, 0 for a node that is being counted. Raises Twice
-    for a repeated key, Malformed for an alias inside its own value.
+    `size_by_id` has the counts so far by the node's id, 0 for a node that is being counted. Raises
+    Twice for a repeated key, Malformed for an alias inside its own value.
     """
-    if id(node) in sizes:
-        if not sizes[id(node)]:
-            line = node.start_mark.line + 1
-            raise Malformed("an alias (*) inside the value that it repeats", line)
-        return sizes[id(node)]
-    sizes[id(node)] = 0
+    known_size = size_by_id.get(id(node))
+    if known_size == 0:
+        line = node.start_mark.line + 1
+        raise Malformed("an alias (*) inside the value that it repeats", line)
+    if known_size is not None:
+        return known_size
+    size_by_id[id(node)] = 0
     if isinstance(node, yaml.MappingNode):
         _check_keys(node)
     size = 1
@@ -106,8 +114,8 @@ def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
         # An entry of a mapping is a key and a value.
         inner_nodes = entry if isinstance(entry, tuple) else (entry,)
         for inner_node in inner_nodes:
-            size += _size(inner_node, sizes)
-    sizes[id(node)] = size
+            size += _size(inner_node, size_by_id)
+    size_by_id[id(node)] = size
     return size
 
 
@@ -121,7 +129,8 @@ def _check_keys(node: yaml.MappingNode) -> None:
         with suppress(ValueError):
             # 1 and 1.0 are the same key.
             if key_node.tag in (_INTEGER, _FLOAT):
-                tagged_key = (_FLOAT, str(float(key_node.value)))
+                number = float(key_node.value)
+                tagged_key = (_FLOAT, str(number))
         if tagged_key in seen:
             line = key_node.start_mark.line + 1
             raise Twice(f"{key_node.value} appears a second time", line)

@@ -71,7 +71,10 @@ class RequestAdapter:
 
     def body(self, request: Request) -> dict[str, Any]:
         """Return the JSON body for `POST /chat/completions`."""
-        body: dict[str, Any] = {"model": request.model, "messages": _messages(request)}
+        body: dict[str, Any] = {
+            "model": request.model,
+            "messages": _messages(request),
+        }
         body |= self._cache_parameters(request)
         if _CACHE_OPTIONS in body and request.prefix[1]:
             _mark_prefix(body["messages"], request)
@@ -151,7 +154,9 @@ class RequestAdapter:
         If they are fewer than requested, no more are asked for at once.
         """
         requested = body.get("n", 1)
-        return replace(self, n=choices) if choices < requested else self
+        if choices >= requested:
+            return self
+        return replace(self, n=choices)
 
 
 def _messages(request: Request) -> list[dict[str, Any]]:
@@ -176,8 +181,13 @@ def _mark_prefix(messages: list[dict[str, Any]], request: Request) -> None:
     _, length = request.prefix
     # Only a part of a message can have a breakpoint, so the message becomes a list of parts.
     prefix = whole(text[:length])
-    parts = [{"type": "text", "text": prefix, _BREAKPOINT: {"mode": "explicit"}}]
     rest = whole(text[length:])
+    prefix_part = {
+        "type": "text",
+        "text": prefix,
+        _BREAKPOINT: {"mode": "explicit"},
+    }
+    parts: list[dict[str, Any]] = [prefix_part]
     if rest:
         parts.append({"type": "text", "text": rest})
     messages[position]["content"] = parts

@@ -551,8 +551,7 @@ def _heat_cells(
     left_edge, top = corner
     for index, cell in enumerate(cells):
         if cell is not None and cell.text:
-            corner_of_cell = (left_edge + width * index, top)
-            yield _heat_cell(cell, corner_of_cell, width)
+            yield _heat_cell(cell, (left_edge + width * index, top), width)
 
 
 def _heat_cell(cell: Cell, corner: tuple[float, float], width: float) -> str:
@@ -605,15 +604,8 @@ def histograms(
     descriptions: list[str] = []
     for index, (system, counts) in enumerate(counts_by_system.items()):
         row, column = divmod(index, _PER_ROW)
-        left_edge = (_WIDTH + _GUTTER) * column
-        upper_edge = _ROW_PITCH * row
-        elements += _histogram(
-            system,
-            counts,
-            binning.labels,
-            (left_edge, upper_edge),
-            tallest,
-        )
+        upper_left = ((_WIDTH + _GUTTER) * column, _ROW_PITCH * row)
+        elements += _histogram(system, counts, binning.labels, upper_left, tallest)
         in_words = []
         for label, count in zip(binning.labels, counts, strict=True):
             if count:
@@ -667,8 +659,7 @@ def _columns(
         middle = left_edge + step * (index + 0.5)
         # A pixel on each side separates the columns.
         upper_left = (left_edge + step * index + 1, floor - height)
-        size = (step - 2, height)
-        elements = [rect("bar", upper_left, size)]
+        elements = [rect("bar", upper_left, (step - 2, height))]
         if count:
             label_baseline = floor - height - 4
             count_text = text(middle, label_baseline, f"{count:,}", "tick", "middle")
@@ -717,8 +708,7 @@ def bins(
         for below, above in pairwise(labels):
             midpoint = (scale[below] + scale[above]) / 2
             edges.append(midpoint)
-        texts = [minus(label) for label in labels]
-        return Bins(edges, texts, is_by_label=True)
+        return Bins(edges, [minus(label) for label in labels], is_by_label=True)
     low, high = ends
     if low is None:
         low = min(values, default=0.0)

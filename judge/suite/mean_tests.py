@@ -162,7 +162,10 @@ def _moved(estimate: Estimate, by: float) -> Estimate:
     lower_bound = None if estimate.low is None else estimate.low + by
     upper_bound = None if estimate.high is None else estimate.high + by
     return replace(
-        estimate, value=estimate.value + by, low=lower_bound, high=upper_bound
+        estimate,
+        value=estimate.value + by,
+        low=lower_bound,
+        high=upper_bound,
     )
 
 
@@ -172,9 +175,10 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     The interval is widened by what was not seen. The degrees of freedom follow Welch and
     Satterthwaite; `n` is the smallest number of draws.
     """
-    value = fsum(factor * evidence.value for factor, evidence in parts) - limit
-    numbers_of_draws = [evidence.n for _, evidence in parts]
-    n_draws = min((number for number in numbers_of_draws if number > 1), default=1)
+    weighted_sum = fsum(factor * evidence.value for factor, evidence in parts)
+    value = weighted_sum - limit
+    numbers_of_draws = [evidence.n for _, evidence in parts if evidence.n > 1]
+    n_draws = min(numbers_of_draws, default=1)
     lows: list[float] = []
     highs: list[float] = []
     for factor, evidence in parts:
@@ -224,7 +228,8 @@ def _spread_of_draws(parts: Parts, value: float) -> _DrawSpread:
     numbers_of_draws: list[int] = []
     for factor, evidence in parts:
         if evidence.sd:
-            variances.append((factor * evidence.sd) ** 2 / evidence.n)
+            deviation = factor * evidence.sd
+            variances.append(deviation**2 / evidence.n)
             numbers_of_draws.append(evidence.n)
     variance = fsum(variances)
     # All draws alike, or exact probabilities: only the bounds are left.
@@ -237,9 +242,10 @@ def _spread_of_draws(parts: Parts, value: float) -> _DrawSpread:
         share = variance_of_term / variance
         terms.append(share**2 / (n_draws - 1))
     degrees_of_freedom = 1 / fsum(terms)
+    quantile = t_quantile(ALPHA / 2, degrees_of_freedom)
     return _DrawSpread(
         variance,
-        half_width=t_quantile(ALPHA / 2, degrees_of_freedom) * standard_error,
+        half_width=quantile * standard_error,
         p=t_test(value / standard_error, degrees_of_freedom),
     )
 
@@ -299,10 +305,13 @@ def mean_on_scale(
     estimate = mean_estimate(scores, low, high, fewest=fewest)
     no_evidence = ""
     if len(items) < fewest:
-        no_evidence = f"{plural(len(items), 'item')}: at least {fewest} needed"
+        n_items = plural(len(items), "item")
+        no_evidence = f"{n_items}: at least {fewest} needed"
     elif estimate.low is None:
         no_evidence = estimate.method
-    deviation = float(scores.std(ddof=1)) if len(items) > 1 else 0.0
+    deviation = 0.0
+    if len(items) > 1:
+        deviation = float(scores.std(ddof=1))
     tests: list[MeanTest] = []
     for limit in limits:
         from_limit = _moved(estimate, -limit)
@@ -360,7 +369,8 @@ def with_bounds_of_equal_items(
     needed = None
     if distance > NEAR:
         # 1 − (α / 2)^(1 / n) is about −ln(α / 2) / n.
-        needed = ceil(-log(ALPHA / 2) * abs(value - end_beyond) / distance)
+        distance_of_end = abs(value - end_beyond)
+        needed = ceil(-log(ALPHA / 2) * distance_of_end / distance)
     return replace(mean_test, estimate=bounds, needed=needed)
 
 
@@ -383,7 +393,11 @@ def _rare_scores(
     chance = chance_beyond(scores, limit, end, n_resamples=n_resamples, seed=seed)
     if chance < ALPHA / 2:
         return ""
-    rare, side = ("low", "below") if end < limit else ("high", "above")
+    rare = "high"
+    side = "above"
+    if end < limit:
+        rare = "low"
+        side = "below"
     items = plural(len(scores), "item")
     # "low" and not the end itself: a pass rate's scores are not those of its criterion's scale.
     return f"{items} may have too few {rare} scores by chance, so the true value may be {side}"
@@ -402,10 +416,13 @@ def _items_on_scale(
     if distance <= NEAR:
         return None
     # A share of 1 − (α / 2)^(1 / n) of the items may have any score unseen; about 3.7 / n.
-    against_rare = -log(ALPHA / 2) * abs(mean_score - end) / distance
-    variance = float(scores.var(ddof=1)) if len(scores) > 1 else 0.0
+    distance_of_end = abs(mean_score - end)
+    against_rare = -log(ALPHA / 2) * distance_of_end / distance
+    variance = 0.0
+    if len(scores) > 1:
+        variance = float(scores.var(ddof=1))
     # The mean and the limit as shares of the scale, from the end beyond the limit.
-    share = abs(mean_score - end) / width
+    share = distance_of_end / width
     share_at_limit = abs(limit - end) / width
     # Wilson's interval reaches the limit if (share − limit)² = t² · limit · (1 − limit) / tries.
     tries_per_item = 1.0

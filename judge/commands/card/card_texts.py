@@ -45,11 +45,14 @@ class CardTexts:
         columns = dict.fromkeys(unchanged.columns)
         if changes is not None:
             columns |= dict.fromkeys(changes.columns)
-            rows += [replace(row, system=self._name(row)) for row in changes.rows()]
+            for row in changes.rows():
+                change_name = self._name(row)
+                rows.append(replace(row, system=change_name))
+        # The variants of an attack become one text.
         samples = {}
         for sample in self.changed:
-            system_name = self._name(sample)
-            samples[sample.item, system_name] = replace(sample, system=system_name)
+            change_name = self._name(sample)
+            samples[sample.item, change_name] = replace(sample, system=change_name)
         scores, failures = split_rows(rows)
         return Table(tuple(samples.values()), tuple(columns), scores, failures)
 
@@ -92,8 +95,9 @@ def choose_originals(
         first_position = turn % len(texts)
         chosen_text = texts[first_position]
         originals.append(chosen_text)
-        following_texts = [*texts[first_position + 1 :], *texts[:first_position]]
-        for text in following_texts:
+        later_texts = texts[first_position + 1 :]
+        earlier_texts = texts[:first_position]
+        for text in [*later_texts, *earlier_texts]:
             if text.output != chosen_text.output:
                 others.append(text)
                 break
@@ -135,9 +139,8 @@ def perturb(
     attacked_samples = [text.sample for text in attacked]
     damaged_criteria: dict[str, str] = {}
     for change in damages:
-        damaged_criteria[change.name] = _damaged_criterion(
-            change.criterion, best_labels
-        )
+        criterion = _damaged_criterion(change.criterion, best_labels)
+        damaged_criteria[change.name] = criterion
     names_of_neutral = [change.name for change in neutral]
     return CardTexts(
         originals=originals,

@@ -55,9 +55,7 @@ def sensitivity_table(
     All are None for a criterion without a scored text.
     """
     table = evidence.changed
-    change_names = [
-        change_name for change_name in changes if change_name in table.systems
-    ]
+    change_names = [name for name in changes if name in table.systems]
     if not change_names or ORIGINAL not in table.systems:
         return ()
     compared = _compared_texts(table, change_names, control)
@@ -119,19 +117,18 @@ def _compared_texts(
     has_control = control in change_names
     references: list[str] = []
     for change_name in change_names:
-        reference = control if has_control and change_name != control else ORIGINAL
+        reference = ORIGINAL
+        if has_control and change_name != control:
+            reference = control
         references.append(reference)
     row_of_system = {system: row for row, system in enumerate(table.systems)}
     keys = {sample.key for sample in table.samples}
     has_text = np.zeros((len(change_names), len(table.items)), dtype=bool)
     for row, change_name in enumerate(change_names):
         has_text[row] = [(item, change_name) in keys for item in table.items]
-    return _ComparedTexts(
-        references,
-        [row_of_system[change_name] for change_name in change_names],
-        [row_of_system[reference] for reference in references],
-        has_text,
-    )
+    changed_rows = [row_of_system[change_name] for change_name in change_names]
+    reference_rows = [row_of_system[reference] for reference in references]
+    return _ComparedTexts(references, changed_rows, reference_rows, has_text)
 
 
 def _with_holm(cells: Sequence[SensitivityCell]) -> tuple[SensitivityCell, ...]:

@@ -402,7 +402,9 @@ def truncated(draft: Draft) -> str | None:
         # A part that ends with a stop would not look cut off.
         if is_in_range and not is_finished(cut_text):
             cuts.append(cut_text)
-    return draft.chance.choice(cuts) if cuts else None
+    if not cuts:
+        return None
+    return draft.chance.choice(cuts)
 
 
 def padded(draft: Draft) -> str | None:
@@ -468,7 +470,8 @@ def duplicated_sentences(draft: Draft) -> str | None:
     if len(spans) < 2 or not finished:
         return None
     half = max(1, len(spans) // 2)
-    repeated = draft.chance.sample(finished, min(half, len(finished)))
+    n_repeated = min(half, len(finished))
+    repeated = draft.chance.sample(finished, n_repeated)
     separator = "\n" if "\n" in whole.strip() else draft.separator
     replacements = []
     for number, (sentence_start, sentence_end) in enumerate(spans):

@@ -54,10 +54,12 @@ def _parse_pair(pair: str, systems: Sequence[str]) -> tuple[str, str]:
         are_known = first_system in systems and second_system in systems
         if are_known and first_system != second_system:
             return first_system, second_system
-    names = candidates[0] if len(candidates) == 1 else ()
+    names: tuple[str, ...] = ()
+    if len(candidates) == 1:
+        names = candidates[0]
     if len(set(names)) < 2:
         example = ",".join(systems[:2]) or "a,b"
         raise ConfigError(f"--pair {pair}: name two systems, such as --pair {example}")
-    unknown = next(system_name for system_name in names if system_name not in systems)
-    message = unknown_name_message("system", unknown, list(systems))
+    unknown_names = [name for name in names if name not in systems]
+    message = unknown_name_message("system", unknown_names[0], list(systems))
     raise ConfigError(f"--pair: {message}")

@@ -66,8 +66,8 @@ def _rows(result: Result) -> dict[str, Drivers]:
     for group in groups(result):
         judged = [name for name in group.parts if name in drivers_of_judge]
         for column_name in judged:
-            parts = filter(None, (group.name, group.parts[column_name]))
-            title = ", ".join(parts)
+            parts = (group.name, group.parts[column_name])
+            title = ", ".join(filter(None, parts))
             rows[title] = drivers_of_judge[column_name]
         if judged and group.name in drivers_of_people:
             rows[f"{group.name}, people"] = drivers_of_people[group.name]
@@ -78,11 +78,12 @@ def _chart(
     names: Sequence[str], correlations_by_row: Mapping[str, _Correlations]
 ) -> Chart:
     """Draw a panel of correlations for each driver, all on the same symmetric axis."""
-    values_and_ends: list[float | None] = []
+    largest = 0.0
     for by_name in correlations_by_row.values():
         for estimate in by_name.values():
-            values_and_ends += [estimate.value, estimate.low, estimate.high]
-    largest = max(abs(number) for number in values_and_ends if number is not None)
+            for number in (estimate.value, estimate.low, estimate.high):
+                if number is not None:
+                    largest = max(largest, abs(number))
     # Correlations are often below 0.5 and would be hard to compare on an axis up to 1.
     limit = 0.5 if largest <= 0.5 else 1.0
     panels = []

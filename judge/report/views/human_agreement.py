@@ -261,7 +261,8 @@ def _correlation_table(rated: Rated, level: Level) -> Table:
         title_cell = Cell(title, tone=tone)
         cells = []
         for estimate in estimates:
-            cell = estimate_cell(estimate, places(estimate), tone=tone)
+            n_decimals = places(estimate)
+            cell = estimate_cell(estimate, n_decimals, tone=tone)
             cells.append(cell)
         sizes = [estimate.n for estimate in estimates if estimate]
         n = sizes[0] if sizes else None
@@ -319,7 +320,9 @@ def _missing_level_note(rated: Rated, level: Level, usable: Level) -> str:
     ]
     # A row that has texts gives the better reason.
     lacking.sort(key=lambda correlation: not correlation.texts)
-    reason = lacking[0].lacking[level] if lacking else ""
+    reason = ""
+    if lacking:
+        reason = lacking[0].lacking[level]
     return f"No values at level {level}: {reason}. The table is {OVER[usable]}."
 
 
