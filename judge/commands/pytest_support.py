@@ -323,8 +323,10 @@ class JudgedScore(float):
 
     def __repr__(self) -> str:
         value = number(self, 2)
-        ends = "" if self.low == self.high else format_interval(self.low, self.high, 2)
-        return f"{value} {ends}".rstrip()
+        if self.low == self.high:
+            return value
+        interval = format_interval(self.low, self.high, 2)
+        return f"{value} {interval}".rstrip()
 
     # Without the interval that `__repr__` adds: as text, too, it is a number like any other.
     __str__ = float.__repr__

@@ -38,8 +38,11 @@ class Budget:
 
     def rounded_up(self) -> Budget:
         """Return the budget with its amount rounded up to two digits."""
-        step = 10.0 ** (math.floor(math.log10(self.amount)) - 1)
-        return Budget(math.ceil(self.amount / step) * step, self.unit)
+        # The power of ten of the first digit: 2 for 340. The second digit's is one less.
+        power = math.floor(math.log10(self.amount))
+        step = 10.0 ** (power - 1)
+        n_steps = math.ceil(self.amount / step)
+        return Budget(n_steps * step, self.unit)
 
     @property
     def as_option(self) -> str:

@@ -193,7 +193,8 @@ def require_known_scale(entry: str) -> None:
     keys = keys_of(entry) or {}
     if keys.keys() != {"name", "question"}:
         return
-    _, opening, scale_text = keys["question"].replace("（", "(").rpartition("(")
+    question = keys["question"].replace("（", "(")
+    _, opening, scale_text = question.rpartition("(")
     match = _SCALE_AT_END.fullmatch(f"({scale_text}") if opening else None
     words = match["scale"].strip() if match else ""
     if _WORDS_WITH_SLASHES.fullmatch(words):
@@ -219,7 +220,8 @@ def _keys_of_scale(text: str) -> dict[str, Any]:
     if len(ends) != 2:
         return {}
     # A header has a whole number without a point. It is the place to refuse ends in wrong order.
-    return {"scale": [int(end) if end.is_integer() else end for end in ends]}
+    scale_ends = [int(end) if end.is_integer() else end for end in ends]
+    return {"scale": scale_ends}
 
 
 def name_of(entry: str) -> str:

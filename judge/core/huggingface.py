@@ -639,7 +639,9 @@ def import_optional(module: str, who: str, extra: str | None = None) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        raise missing((error.name or module).partition(".")[0], who, extra) from error
+        missing_module = error.name or module
+        package, _, _ = missing_module.partition(".")
+        raise missing(package, who, extra) from error
 
 
 @cache
@@ -678,9 +680,13 @@ def missing(package: str, who: str, extra: str | None = None) -> MissingExtra:
 
 def first_line(error: Exception) -> str:
     """Return the first line of another package's error message, shortened."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    first_message = lines[0] if lines else type(error).__name__
-    return first_message[:300].rstrip(":")
+    message = type(error).__name__
+    for line in str(error).splitlines():
+        # Some messages begin with empty lines.
+        if line.strip():
+            message = line.strip()
+            break
+    return message[:300].rstrip(":")
 
 
 @contextmanager

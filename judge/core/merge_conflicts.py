@@ -18,4 +18,7 @@ def conflict_line(text: str | bytes) -> int | None:
     """Return the line of the first mark, counted from 1; None if there is none."""
     content = text.encode(errors="replace") if isinstance(text, str) else text
     match = _FIRST_MARK.search(content)
-    return None if match is None else content.count(b"\n", 0, match.start()) + 1
+    if match is None:
+        return None
+    lines_before = content.count(b"\n", 0, match.start())
+    return lines_before + 1

@@ -161,4 +161,6 @@ def _as_typed(value: Any, prefix: str = "") -> str:
         return ",".join(assignments)
     if isinstance(value, Sequence) and not isinstance(value, str):
         return ",".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value)

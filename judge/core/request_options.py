@@ -376,7 +376,8 @@ def forbidden_command(values: Mapping[str, Any]) -> tuple[str, str]:
     settings += [
         ("systems", writer) for writer in writers if isinstance(writer, Mapping)
     ]
-    allowed = [line.strip() for line in os.environ.get(ALLOWED, "").splitlines()]
+    allowed_lines = os.environ.get(ALLOWED, "").splitlines()
+    allowed = [line.strip() for line in allowed_lines]
     for key, setting in settings:
         command = setting.get("key_command")
         if isinstance(command, str) and command.strip() not in allowed:

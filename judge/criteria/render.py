@@ -500,7 +500,8 @@ def render_drafting_prompt(
         raise CriterionError(
             f"{criterion.path}: nothing can be drafted without a sample: {error}"
         ) from error
-    return Prompt("", "", criterion.name, ({"role": "user", "content": text},))
+    message = {"role": "user", "content": text}
+    return Prompt("", "", criterion.name, (message,))
 
 
 def render_paraphrasing_prompt(

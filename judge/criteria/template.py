@@ -198,7 +198,8 @@ def _references(label: str, text: str) -> tuple[nodes.Node, ...]:
 
 
 def _check_size(criterion: Criterion, texts: dict[str, str]) -> None:
-    if sum(map(len, texts.values())) > MAX_CHARACTERS or len(texts) > MAX_TEMPLATES:
+    n_characters = sum(map(len, texts.values()))
+    if n_characters > MAX_CHARACTERS or len(texts) > MAX_TEMPLATES:
         raise CriterionError(
             f"{criterion.path}: it has more than {MAX_TEMPLATES} templates, or they have more than "
             f"{MAX_CHARACTERS:,} characters together"

@@ -186,4 +186,5 @@ class Progress:
 
     @property
     def usage(self) -> Usage:
-        return sum((counts.usage for counts in self.judges.values()), Usage())
+        usage_of_judges = [counts.usage for counts in self.judges.values()]
+        return sum(usage_of_judges, Usage())

@@ -84,7 +84,8 @@ class GoogleBatchApi(BatchApi):
         if system_parts:
             content["systemInstruction"] = {"parts": system_parts}
         content["generationConfig"] = _generation(body)
-        return batches.written({"request": content, "metadata": {"key": request.key()}})
+        metadata = {"key": request.key()}
+        return batches.written({"request": content, "metadata": metadata})
 
     async def upload(self, name: str, file: IO[bytes]) -> str:
         return name
@@ -93,7 +94,8 @@ class GoogleBatchApi(BatchApi):
         self, name: str, file: str, content: IO[bytes] | None = None
     ) -> Batch:
         requests = batches.inline_requests(content)
-        model = json.loads(requests[0])["request"]["model"].removeprefix("models/")
+        first_request = json.loads(requests[0])["request"]
+        model = first_request["model"].removeprefix("models/")
         no_requests: Body = {"requests": {"requests": []}}
         frame = {"batch": {"displayName": name, "inputConfig": no_requests}}
         # The requests are JSON already: they are put into the frame without parsing them again.

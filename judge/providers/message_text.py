@@ -54,7 +54,8 @@ def is_only_thinking(text: str) -> bool:
     if not text:
         return True
     # Between two end marks, there is text that is no thinking.
-    return text.startswith(_OPEN) and text.endswith(_CLOSE) and text.count(_CLOSE) == 1
+    is_enclosed = text.startswith(_OPEN) and text.endswith(_CLOSE)
+    return is_enclosed and text.count(_CLOSE) == 1
 
 
 def _joined(content: Any) -> str:

@@ -112,8 +112,11 @@ class Outputs:
 
     def lines(self) -> str:
         """Return the outputs as JSON lines that `judge run` reads."""
-        lines = [json.dumps(to_json(row), ensure_ascii=False) for row in self._rows()]
-        return "".join(f"{line}\n" for line in lines)
+        lines = []
+        for row in self._rows():
+            line = json.dumps(to_json(row), ensure_ascii=False)
+            lines.append(f"{line}\n")
+        return "".join(lines)
 
     def _rows(self) -> list[dict[str, Any]]:
         rows = []
@@ -453,11 +456,12 @@ def _items_once(data_rows: Iterable[Sample | RawRow]) -> Iterator[Sample | RawRo
     systems_by_item: defaultdict[str, set[str]] = defaultdict(set)
     for row in data_rows:
         system = row.system if isinstance(row, Sample) else row.cells.get("system")
+        system_name = str(system)
         item = _without_output(row)
         cells = replace(item, where="") if isinstance(item, Sample) else item.cells
         earlier_systems = systems_by_item[repr(cells)]
-        is_repeated = bool(earlier_systems) and str(system) not in earlier_systems
-        earlier_systems.add(str(system))
+        is_repeated = bool(earlier_systems) and system_name not in earlier_systems
+        earlier_systems.add(system_name)
         if not is_repeated:
             yield item
 

@@ -216,7 +216,8 @@ def _cell_of(
 def _name_and_scale(cell: str) -> tuple[str, tuple[float, float] | None]:
     """Return the parts of a column's name such as `relevance (1-5)`; "" without such brackets."""
     # "有用性（1～5）": brackets and signs of full width.
-    match = _NAME_WITH_SCALE.fullmatch(unicodedata.normalize("NFKC", cell))
+    plain_cell = unicodedata.normalize("NFKC", cell)
+    match = _NAME_WITH_SCALE.fullmatch(plain_cell)
     if match is None:
         return "", None
     try:
@@ -270,18 +271,20 @@ def _check_words(column: JudgeColumn, rows: Sequence[Sample]) -> None:
     If its other word were unknown, every text with a score would pass. Beside numbers from 1 to 5,
     the 0 of a "failed" would be a point of the scale.
     """
-    first_word = next(
-        (row for row in rows if verdict(row.extra.get(column.cell)) is not None), None
-    )
-    if first_word is None:
+    rows_with_words = [
+        row for row in rows if verdict(row.extra.get(column.cell)) is not None
+    ]
+    if not rows_with_words:
         return
+    first_word = rows_with_words[0]
     word = first_word.extra[column.cell]
     for row in rows:
         cell = row.extra.get(column.cell)
         if isinstance(word, bool) and finite_number(cell) is not None:
             continue  # Inspect has True and 0.5 in one column
         is_empty = is_missing(cell, flat=True) or str(cell).strip() in MISSING
-        if is_empty or verdict(cell) is not None or finite_number(cell) in (0, 1):
+        is_verdict = verdict(cell) is not None or finite_number(cell) in (0, 1)
+        if is_empty or is_verdict:
             continue
         problem = "a word that judge does not know"
         if finite_number(cell) is not None:
@@ -307,7 +310,8 @@ def _on_scale(
         return replace(column, scale=scale)
     labels = (f"{lowest:g}", f"{highest:g}")
     scale = Scale(labels, (lowest, highest))
-    return replace(column, scale=scale, continuous=not set(values) <= set(scale.values))
+    has_values_between = not set(values) <= set(scale.values)
+    return replace(column, scale=scale, continuous=has_values_between)
 
 
 def _check_ends(

@@ -717,8 +717,10 @@ def _lost_by_label(
         lost[lost_score.label] += 1
     if lost.total() < max(_FEWEST_LOST, _LOST_SHARE * len(choices)):
         return ""
-    labels = {*lost, *counted}
-    lost_shares = [lost[label] / (lost[label] + counted[label]) for label in labels]
+    lost_shares = []
+    for label in {*lost, *counted}:
+        n_read = lost[label] + counted[label]
+        lost_shares.append(lost[label] / n_read)
     if max(lost_shares) - min(lost_shares) <= _LOST_DIFFERENCE:
         return ""
     label, count = lost.most_common(1)[0]

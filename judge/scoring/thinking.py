@@ -80,9 +80,11 @@ class _Blocks:
     in_heading: bool = False
 
     def open(self, tag: re.Match[str]) -> None:
-        # Thinking begins where nothing but the blocks before it was written.
-        if not self.depth and not is_blank(self.text[self.start : tag.start()]):
-            self.in_prose = True
+        if not self.depth:
+            # Thinking begins where nothing but the blocks before it was written.
+            text_before = self.text[self.start : tag.start()]
+            if not is_blank(text_before):
+                self.in_prose = True
         if self.in_prose:
             self.mentioned += 1
         else:
@@ -142,7 +144,8 @@ def _after_channels(text: str, channel: re.Match[str]) -> int:
     if not finals:
         raise _only_thinking("ended inside its thinking", text)
     start = finals[-1].end()
-    if is_blank(_END_MARKS.sub("", text[start:])):
+    answer = _END_MARKS.sub("", text[start:])
+    if is_blank(answer):
         raise _only_thinking("is empty after its thinking", text)
     return start
 
@@ -152,7 +155,8 @@ def _inside_box(text: str, start: int) -> int:
     box = _BOX.match(text, start)
     if box is None or _BOX.search(text, box.end()):
         return start
-    if is_blank(_END_MARKS.sub("", text[box.end() :])):
+    content = _END_MARKS.sub("", text[box.end() :])
+    if is_blank(content):
         raise ParseError("the reply is empty", text)
     return box.end()
 

@@ -79,8 +79,11 @@ def score_alone(
         last = first + len(core) - 1
         return ParsedScore(label, folded.starts[first], folded.ends[last])
     match = grammar.alone.match(folded.text)
+    word_before = ""
+    if match is not None:
+        word_before = match.groupdict().get("word") or ""
     # In "No: 4", the one word before the colon is a label itself.
-    if match is None or grammar.spellings.label(match.groupdict().get("word") or ""):
+    if match is None or grammar.spellings.label(word_before):
         problem = f"not a score alone; expected one of {grammar.expected}"
         raise NotInForm(problem, text, start)
     if not quoted:

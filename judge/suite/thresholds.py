@@ -449,9 +449,11 @@ class PassRate(Case):
 
 def format_share(estimate: Estimate) -> str:
     """Write `83.3% [61%, 94%]`."""
-    if estimate.low is None or estimate.high is None or estimate.low == estimate.high:
-        return percentage(estimate.value)
     value = percentage(estimate.value)
+    if estimate.low is None or estimate.high is None:
+        return value
+    if estimate.low == estimate.high:
+        return value
     lower_bound = percentage(max(0, estimate.low))
     upper_bound = percentage(min(1, estimate.high))
     return f"{value} [{lower_bound}, {upper_bound}]"

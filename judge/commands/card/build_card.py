@@ -171,7 +171,11 @@ def _damage_verdicts(
 
 def _evidence(cells: Iterable[SensitivityCell], column: Column) -> str:
     """Write `typos (falls in 92% of 40 texts, rises in 3%)`."""
-    down, up = ("falls", "rises") if column.better != "lower" else ("rises", "falls")
+    down = "falls"
+    up = "rises"
+    if column.better == "lower":
+        down = "rises"
+        up = "falls"
     reactions = []
     for cell in cells:
         moves = f"{down} in {_of_texts(cell)}"
@@ -313,9 +317,13 @@ def build_card(
         "injection": [cell.mean_change for cell in attack_cells],
         "bias": [finding.estimate for finding in findings],
     }
-    failures = Counter(row.error for table in evidence.judged for row in table.failures)
+    failures: Counter[str] = Counter()
+    n_scores = 0
+    for table in evidence.judged:
+        failures.update(failure.error for failure in table.failures)
+        n_scores += len(table.scores)
     n_failed = failures.total()
-    judgments = n_failed + sum(len(table.scores) for table in evidence.judged)
+    judgments = n_failed + n_scores
     measurements = Measurements(evidence, damage_cells, attack_cells, findings, skipped)
     lines = card_lines(measurements)
     criteria = criterion_verdicts(lines, evidence)

@@ -320,7 +320,8 @@ def _with_originals(
     if table is None:
         return None
     columns = dict.fromkeys((*unchanged.columns, *table.columns))
-    scores, failures = split_rows([*texts.original_rows(unchanged), *table.rows()])
+    rows = [*texts.original_rows(unchanged), *table.rows()]
+    scores, failures = split_rows(rows)
     return Table(texts.originals, tuple(columns), scores, failures)
 
 

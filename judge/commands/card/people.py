@@ -32,13 +32,13 @@ def people_findings(
     `model` names the judge, `epsilon` is its advantage in the alternative annotator test.
     """
     judges = judges_of(table, model)
-    judged = {judge.criterion for judge in judges}
-    if not judged & set(rated_names(table.samples)):
+    judge_by_criterion = {judge.criterion: judge for judge in judges}
+    if not judge_by_criterion.keys() & set(rated_names(table.samples)):
         return
     bootstrap = Bootstrap(seed=seed)
     for rated in people(table, judges, bootstrap, epsilon=epsilon):
         for row in rated.judges:
-            (judge,) = (judge for judge in judges if judge.criterion == rated.criterion)
+            judge = judge_by_criterion[rated.criterion]
             rated_texts = [
                 sample for sample in table.samples if rated.criterion in sample.human
             ]

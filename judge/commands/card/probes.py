@@ -461,7 +461,8 @@ def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
         for text, value in rated_values.items():
             item, _ = text
             if text in is_own and item in rated_items:
-                rows.append((item, value, ratings[text], float(is_own[text])))
+                own_family = float(is_own[text])
+                rows.append((item, value, ratings[text], own_family))
         measure = "own family, beyond ratings"
         agreeing = None
         estimate = _beyond_ratings(rows, seed)
@@ -490,8 +491,10 @@ def _ratings(table: Table, criterion_name: str, column: Column) -> dict[Text, fl
     rated = table.ratings(criterion_name)
     if column.low is None or column.high is None:
         return {}
-    inside = all(column.low <= value <= column.high for value in rated.values())
-    return rated if inside else {}
+    for rating in rated.values():
+        if not column.low <= rating <= column.high:
+            return {}
+    return rated
 
 
 def _lead_by_item(

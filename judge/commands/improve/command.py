@@ -625,10 +625,12 @@ def _rank_gaps(
         samples_by_group.setdefault(group_name, []).append(sample)
     gaps: dict[tuple[str, str], float] = {}
     for group in samples_by_group.values():
+        scores = [score_by_text[sample.key].value for sample in group]
+        ratings = [sample.human[plan.rating] for sample in group]
         # Rounded, so that equal values that differ by rounding alone share a rank.
-        scores = np.round([score_by_text[sample.key].value for sample in group], 9)
-        ratings = np.round([sample.human[plan.rating] for sample in group], 9)
-        rank_differences = rankdata(scores) - rankdata(ratings)
+        ranks_by_judge = rankdata(np.round(scores, 9))
+        ranks_by_people = rankdata(np.round(ratings, 9))
+        rank_differences = ranks_by_judge - ranks_by_people
         shares = rank_differences / len(group)
         for sample, share in zip(group, shares, strict=True):
             gaps[sample.key] = float(share)

@@ -128,7 +128,9 @@ def _wait_for_ratings(labelling: Labelling) -> None:
     former_size = -1
     while complete_since is None or time.monotonic() - complete_since < _GRACE_SECONDS:
         time.sleep(_POLL_SECONDS)
-        size = labelling.output.stat().st_size if labelling.output.exists() else 0
+        size = 0
+        if labelling.output.exists():
+            size = labelling.output.stat().st_size
         # Every rating makes the file longer, also one that is taken back.
         if size == former_size:
             continue

@@ -239,8 +239,8 @@ def _unwrapped_lines(wording: str, criterion: Criterion) -> list[str]:
     space = " " if text.LANGUAGES[criterion.language].spaced else ""
     lines: list[str] = []
     for paragraph in re.split(r"\n\s*\n", wording):  # at blank lines
-        stripped = [line.strip() for line in paragraph.split("\n") if line.strip()]
-        for number, line in enumerate(stripped):
+        stripped = [line.strip() for line in paragraph.split("\n")]
+        for number, line in enumerate(filter(None, stripped)):
             is_first = number == 0
             if is_first or starts_with_label.match(line):
                 lines.append(line)
@@ -283,8 +283,12 @@ def _units(
 
 def _unit(group: Sequence[Sample], fields: Sequence[str]) -> Unit:
     """Return what is rated of one text, or of two of an item."""
+
     # By digest, so that the order shows nothing about the systems.
-    ordered = sorted(group, key=lambda sample: digest([sample.item, sample.output]))
+    def digest_of_text(sample: Sample) -> str:
+        return digest([sample.item, sample.output])
+
+    ordered = sorted(group, key=digest_of_text)
     item = ordered[0].item
     around = list(_shown_beside(ordered[0], fields))
     conversations = {messages_before(sample) for sample in ordered}

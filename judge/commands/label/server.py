@@ -128,7 +128,8 @@ class LabelServer(ThreadingHTTPServer):
         self, labelling: Labelling, *, port: int | None = None, token: str = ""
     ) -> None:
         try:
-            super().__init__((_HOST, _PORT if port is None else port), _Handler)
+            first_port = _PORT if port is None else port
+            super().__init__((_HOST, first_port), _Handler)
         except OSError:
             if port is not None:
                 raise

@@ -170,7 +170,8 @@ def _slice_of_item(samples: Sequence[Sample], by: str) -> dict[str, str]:
 def _require_data_column(table: Table, by: str) -> None:
     """Raise ConfigError unless `by` names one of the data's own columns that is no score."""
     known_columns = own_columns(table)
-    if any(by in sample.extra for sample in table.samples) and is_score(table, by):
+    is_in_data = any(by in sample.extra for sample in table.samples)
+    if is_in_data and is_score(table, by):
         advice = "choose a column that says something about the items"
         if known_columns:
             advice = f"choose another column, such as {known_columns[0]}"
@@ -185,7 +186,8 @@ def _require_data_column(table: Table, by: str) -> None:
         )
     # A column's name may itself contain a comma.
     pieces = [piece.strip() for piece in by.split(",")]
-    if by not in known_columns and len(pieces) > 1 and {*pieces} <= {*known_columns}:
+    are_columns = set(pieces) <= set(known_columns)
+    if by not in known_columns and len(pieces) > 1 and are_columns:
         raise ConfigError(
             f"{option('by', by)}: only one column can define the slices; repeat the command for "
             "each column, or add a column to the data that combines them"

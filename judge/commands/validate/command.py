@@ -269,7 +269,8 @@ def _open_runs(results: Sequence[Result | str | Path]) -> list[Result]:
         raise ConfigError("the same run is named twice")
     runs = [open_run(source) for source in results]
     for run in runs:
-        if (run.rankings or run.table.has_pairs) and len(runs) > 1:
+        is_ranking = bool(run.rankings) or run.table.has_pairs
+        if is_ranking and len(runs) > 1:
             problem = "a ranking cannot be compared with another run"
             raise ConfigError(f"{problem}; validate it alone")
     return runs

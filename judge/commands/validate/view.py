@@ -260,7 +260,8 @@ def _overview(criteria: Sequence[Rated], level: Level) -> Table:
     units = {f"{UNITS[usable]}s" for usable in usable_levels}
     # A criterion may need another level than the report's: then the rows count different units.
     number_head = units.pop() if len(units) == 1 else "n"
-    over = "; or ".join(dict.fromkeys(OVER[usable] for usable in usable_levels))
+    levels_in_words = dict.fromkeys(OVER[usable] for usable in usable_levels)
+    over = "; or ".join(levels_in_words)
     about_failed = "Failed: judgments of rated texts without a score."
     heads = (
         "",

@@ -142,8 +142,9 @@ class BatchJobStore:
             "shapes": job.shapes,
             "asked": job.entries,
         }
+        content = json.dumps(data, separators=(",", ":")).encode()
         with _translating_errors(self.folder), files.replacing(job.path) as file:
-            file.write(json.dumps(data, separators=(",", ":")).encode())
+            file.write(content)
 
     def forget(self, job: BatchJob) -> None:
         with _translating_errors(self.folder):

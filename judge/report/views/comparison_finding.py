@@ -405,8 +405,10 @@ def criteria_contradict(result: Result, comparison: Comparison) -> bool:
 
 def _contradicting(result: Result, tests: _Tests) -> list[tuple[Comparison, list[Win]]]:
     """Return the comparisons of criteria that contradict the headline, with their reversed wins."""
-    # If nobody is behind, the headline claims no win of its own: any win counts.
-    best = {tests.leader, *tests.others} if tests.behind else set(tests.order)
+    best = {tests.leader, *tests.others}
+    if not tests.behind:
+        # The headline claims no win of its own: any win counts.
+        best = set(tests.order)
     claimed = {(winner, loser) for winner, loser in tests.wins if winner in best}
     return _with_reversed_wins(_wins_by_criterion(result), claimed)
 

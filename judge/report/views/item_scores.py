@@ -368,10 +368,13 @@ def _answers_by_pair(
         if row.system not in index_of or row.opponent not in index_of:
             continue
         # A pair is named in the order of the systems, whichever was shown first.
-        is_forward = index_of[row.system] <= index_of[row.opponent]
-        pair = (row.system, row.opponent) if is_forward else (row.opponent, row.system)
+        pair = (row.system, row.opponent)
+        order = 0
+        if index_of[row.system] > index_of[row.opponent]:
+            pair = (row.opponent, row.system)
+            order = 1
         answers = answers_by_pair.setdefault(pair, [None, None])
-        answers[0 if is_forward else 1] = row
+        answers[order] = row
     return answers_by_pair
 
 
@@ -420,7 +423,11 @@ def _verdict(
         return Verdict(first_system, "", "", finding)
     preferred_systems = {1: first_system, -1: second_system, 0: ""}
     preferred = preferred_systems[preferred_side(row, label_of_tie)]
-    strength = number(max(row.value, 1 - row.value), 2) if preferred else ""
+    strength = ""
+    if preferred:
+        # A value below one half is about the other text.
+        value_of_preferred = max(row.value, 1 - row.value)
+        strength = number(value_of_preferred, 2)
     return Verdict(first_system, preferred, strength, finding)
 
 

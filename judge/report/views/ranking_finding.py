@@ -225,7 +225,9 @@ def _circle(ranking: Ranking) -> Iterator[str]:
         return
     index_of = {system: index for index, system in enumerate(ranking.systems)}
     wins = []
-    for system, opponent in zip(circle, [*circle[1:], circle[0]], strict=True):
+    # The last system wins against the first.
+    opponents = [*circle[1:], circle[0]]
+    for system, opponent in zip(circle, opponents, strict=True):
         rates = ranking.win_rate[index_of[system]]
         percentage = 100 * (rates[index_of[opponent]] or 0.0)
         system_name = short_name(system)

@@ -301,7 +301,8 @@ class _Reply:
             if patterns.label_of(match) in (None, label):
                 continue
             end = match.end()
-            text_before = self.text[max(0, match.start() - 10) : match.start()]
+            start = match.start()
+            text_before = self.text[max(0, start - 10) : start]
             begins_entry = _ENTRY_START.search(text_before)
             if begins_entry and _ENTRY_END.match(self.text, end):
                 return True
@@ -532,7 +533,9 @@ def _begins_line(text: str, start: int) -> bool:
 def sentences(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each sentence of folded text."""
     breaks = [end.end() for end in _SENTENCE_END.finditer(text)]
-    spans = zip([0, *breaks], [*breaks, len(text)], strict=True)
+    starts = [0, *breaks]
+    ends = [*breaks, len(text)]
+    spans = zip(starts, ends, strict=True)
     return [(start, end) for start, end in spans if text[start:end].strip()]
 
 

@@ -27,4 +27,6 @@ def _blank(match: re.Match[str]) -> str:
         agrees = agrees and len(stars) == int(match["top"])
     if not agrees:
         return match[0]
-    return match["head"] + " " * (len(match[0]) - len(match["head"]))
+    head = match["head"]
+    n_blanks = len(match[0]) - len(head)
+    return head + " " * n_blanks
