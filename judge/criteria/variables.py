@@ -78,15 +78,15 @@ def variables_of(criterion: Criterion, texts: dict[str, str]) -> TemplateVariabl
     """
     entry = own_name(criterion)
     body = template_body(texts[entry])
-    layouts = tuple((name, text) for name, text in texts.items() if name != entry)
-    is_referred_to = entry in body or any(entry in text for _, text in layouts)
+    layouts = {name: text for name, text in texts.items() if name != entry}
+    is_referred_to = entry in body or any(entry in text for text in layouts.values())
     # The file's name and header change nothing if no template refers to the file. Without them all
     # criteria that are only a question have the same templates, which are then read once.
     if not is_referred_to:
         entry = "criterion"
         body = body.lstrip("\n")
     try:
-        return _variables_of_texts(entry, body, layouts)
+        return _variables_of_texts(entry, body, tuple(layouts.items()))
     except RecursionError as error:
         raise CriterionError(
             f"{criterion.path}: its templates are nested too deeply"
@@ -121,8 +121,12 @@ def _optional_variables(tree: nodes.Template) -> frozenset[str]:
     """Return the variables with a default or a test."""
     tests = [test for test in tree.find_all(nodes.Test) if test.name in _TESTS]
     defaults = [call for call in tree.find_all(nodes.Filter) if call.name in _DEFAULTS]
-    checked = [expression.node for expression in (*tests, *defaults)]
-    return frozenset(node.name for node in checked if isinstance(node, nodes.Name))
+    names: set[str] = set()
+    for expression in (*tests, *defaults):
+        checked = expression.node
+        if isinstance(checked, nodes.Name):
+            names.add(checked.name)
+    return frozenset(names)
 
 
 def _tested_for_truth(condition: nodes.Node) -> Iterator[str]:
@@ -197,17 +201,21 @@ class _FlatTemplate(NodeTransformer):
     def _chain(self, template_name: str) -> list[nodes.Template]:
         """Return a template, the one that it extends, and so on."""
         names = [template_name]
-        chain = [parse_cached(template_name, self._texts[template_name])]
-        while extends := chain[-1].find(nodes.Extends):
+        tree = parse_cached(template_name, self._texts[template_name])
+        chain = [tree]
+        while True:
+            extends = tree.find(nodes.Extends)
+            if extends is None:
+                return chain
             parent = reference(names[-1], extends)
-            names.append(parent)
-            if parent in names[:-1]:
-                cycle = " > ".join(names)
+            if parent in names:
+                cycle = " > ".join([*names, parent])
                 raise CriterionError(
                     f"{parent}: a template that extends itself: {cycle}"
                 )
-            chain.append(parse_cached(parent, self._texts[parent]))
-        return chain
+            names.append(parent)
+            tree = parse_cached(parent, self._texts[parent])
+            chain.append(tree)
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
         """Transform a copy of a node, because the trees of `parse_cached` are shared."""
@@ -242,6 +250,7 @@ class _FlatTemplate(NodeTransformer):
     ) -> nodes.Scope:
         template_name = reference("", node) if node.with_context else ""
         is_known = template_name in self._texts
-        is_new = is_known and template_name not in self._included_names
-        body = self.body(template_name) if is_new else []
+        body: list[nodes.Node] = []
+        if is_known and template_name not in self._included_names:
+            body = self.body(template_name)
         return nodes.Scope(body, lineno=node.lineno)

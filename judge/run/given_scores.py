@@ -18,4 +18,5 @@ class GivenScores:
         """Return the rows of pairs with this system, and the number of the other rows."""
         rows = [row for row in self.rows if system in (row.system, row.opponent)]
         n_others = len(self.rows) - len(rows)
-        return replace(self, rows=tuple(rows)), n_others
+        scores = replace(self, rows=tuple(rows))
+        return scores, n_others

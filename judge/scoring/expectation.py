@@ -116,11 +116,14 @@ def from_probabilities(shares: Mapping[str, float], scale: Scale) -> ScoreDistri
     """
     _check_labels(shares, scale)
     total = math.fsum(shares.values())
-    # `not total <= …` also catches NaN, which compares false to everything.
-    if not all(share >= 0 for share in shares.values()) or not total <= _MAX_SUM:
+    # Both are false for NaN, which compares false to everything.
+    are_positive = all(share >= 0 for share in shares.values())
+    is_small_enough = total <= _MAX_SUM
+    if not are_positive or not is_small_enough:
         raise ParseError(f"these are not probabilities: {dict(shares)}")
     divisor = max(1.0, total)
-    tally = _Tally({label: share / divisor for label, share in shares.items()})
+    shares_of_one = {label: share / divisor for label, share in shares.items()}
+    tally = _Tally(shares_of_one)
     tally.unseen = max(0.0, 1.0 - total)
     return _distribution(tally, scale)
 

@@ -84,9 +84,10 @@ class CaseScores:
             for judge in table.columns
             if judge.judge and judge.criterion == criterion
         ]
-        source_items = {
-            sample.item: sample.cluster for sample in table.samples if sample.cluster
-        }
+        source_items = {}
+        for sample in table.samples:
+            if sample.cluster:
+                source_items[sample.item] = sample.cluster
         case_scores = cls(result, column, judges, source_items)
         # All rows are read once here: looking up each text in the table would be quadratic.
         column_names = {table_column.name for table_column in (column, *judges)}
@@ -152,8 +153,9 @@ class CaseScores:
         terms: list[tuple[float, ScoreEvidence]] = []
         scores = self.each(item, system, opponent)
         for score, column in scores:
+            factor = 1 / len(scores)
             evidence = evidence_of(score, label_values(column))
-            terms.append((1 / len(scores), evidence))
+            terms.append((factor, evidence))
         return terms
 
     def passes(self, item: str, system: str) -> Parts:
@@ -215,18 +217,23 @@ class CaseScores:
         distributions = [shares(score) for score, _ in self.each(item, system)]
         mean_shares: dict[str, float] = {}
         for label in self.column.labels:
-            if any(label in distribution for distribution in distributions):
-                # A judge that gave a label no probability counts as 0.
-                total = fsum(
-                    distribution.get(label, 0.0) for distribution in distributions
-                )
-                mean_shares[label] = total / len(distributions)
+            if not any(label in distribution for distribution in distributions):
+                continue
+            # A judge that gave a label no probability counts as 0.
+            probabilities = [
+                distribution.get(label, 0.0) for distribution in distributions
+            ]
+            mean_shares[label] = fsum(probabilities) / len(distributions)
         return mean_shares
 
     def missing_texts(self, texts: Sequence[Text]) -> tuple[str, str]:
         """Describe the texts that have no score. Raises Undecidable if none has one."""
-        lost = [(*text, "") for text in texts if self.score(*text) is None]
-        return self.describe_missing(lost, fatal=len(lost) == len(texts))
+        lost: list[RowKey] = []
+        for item, system in texts:
+            if self.score(item, system) is None:
+                lost.append((item, system, ""))
+        none_has_score = len(lost) == len(texts)
+        return self.describe_missing(lost, fatal=none_has_score)
 
     def describe_missing(
         self, rows: Sequence[RowKey], *, fatal: bool = False
@@ -249,15 +256,17 @@ class CaseScores:
                 item_name = one_line(item, _LONGEST_NAME)
                 system_name = one_line(system, _LONGEST_NAME)
                 text_names.append(f"{item_name} ({system_name})")
-            raise Undecidable(f"not judged: {first_names(text_names, _NAMED_TEXTS)}")
+            names = first_names(text_names, _NAMED_TEXTS)
+            raise Undecidable(f"not judged: {names}")
         failure = self._first_failure(rows)
         detail = describe_failure(failure) if failure else ""
-        message = f"{plural(len(rows), 'text')} without a score"
+        n_texts = plural(len(rows), "text")
+        message = f"{n_texts} without a score"
         if not fatal:
             return message, detail
         if len(rows) == 1:
             # The kind of the failure says more than a count.
-            message = detail.partition(":")[0]
+            message, _, _ = detail.partition(":")
         raise Undecidable(message, detail)
 
     def _first_failure(self, rows: Sequence[RowKey]) -> Failure | None:

@@ -94,7 +94,8 @@ def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             flipped = verdict(row, reverse, tie_label(column)).flipped
             if flipped is not None:
                 flips.append(flipped)
-                leads[item].append((row.value + reverse.value) / 2 - TIE)
+                mean_of_orders = (row.value + reverse.value) / 2
+                leads[item].append(mean_of_orders - TIE)
         yield from _share(
             "position",
             criterion_name,
@@ -208,12 +209,14 @@ def _neutral_changes(
         lowered_by_padding = any(
             _is_variant(criterion, name) for name in _LOWERED_BY_PADDING
         )
-        for name, row, estimate in zip(present, rows, means(rows, seed), strict=True):
+        estimates = means(rows, seed)
+        for name, row, estimate in zip(present, rows, estimates, strict=True):
             if estimate is None:
                 continue
             if name == COPIED and _is_variant(criterion, _REWARDED_BY_COPYING):
                 continue
-            better = (estimate.value > 0) != (column.better == "lower")
+            is_rise = estimate.value > 0
+            better = is_rise != (column.better == "lower")
             agreeing = None
             if name == COPIED:
                 estimate = without_p(estimate) or estimate
@@ -684,7 +687,8 @@ def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:
                 yield from _share(probe, criterion_name, measure, count, len(labels))
         if column.low is None or column.high is None:
             continue
-        distance = DETECTED * (column.high - column.low) + _TOLERANCE
+        width = column.high - column.low
+        distance = DETECTED * width + _TOLERANCE
         points = {
             "bottom": column.low,
             "middle": (column.low + column.high) / 2,
@@ -727,10 +731,14 @@ def _spread_by_text(table: Table) -> dict[tuple[Text, str], float]:
     # Each text becomes a system of its own, because spreads are computed by system.
     texts = [sample.key for sample in table.samples]
     name_of_text = {text: str(number) for number, text in enumerate(texts)}
-    samples = [
-        replace(sample, system=name_of_text[sample.key]) for sample in table.samples
-    ]
-    scores = [replace(score, system=name_of_text[score.key]) for score in table.scores]
+    samples = []
+    for sample in table.samples:
+        text_name = name_of_text[sample.key]
+        samples.append(replace(sample, system=text_name))
+    scores = []
+    for score in table.scores:
+        text_name = name_of_text[score.key]
+        scores.append(replace(score, system=text_name))
     table_of_texts = Table(tuple(samples), table.columns, tuple(scores))
     spreads = repeats(table_of_texts)
     spread_by_text: dict[tuple[Text, str], float] = {}

@@ -23,7 +23,8 @@ def draws_of(message: Request) -> list[Request]:
     n_draws = params.pop("n", None)
     if n_draws is None:
         return [message]
-    draws = range(message.draw, message.draw + n_draws)
+    first_draw = message.draw
+    draws = range(first_draw, first_draw + n_draws)
     return [replace(message, params=params, draw=draw) for draw in draws]
 
 

@@ -147,8 +147,11 @@ def _on_column(result: Result, calibrated: Calibrated) -> str:
     """Return ` on fluency`, or nothing for the overall score or the only criterion."""
     if result.overall is not None and calibrated.column == result.overall.column.name:
         return ""
-    judged = [column for column in result.table.columns if column.kind == "criterion"]
-    criteria = [column.name for column in judged if not column.judge]
+    criteria = [
+        column.name
+        for column in result.table.columns
+        if column.kind == "criterion" and not column.judge
+    ]
     if criteria == [calibrated.column]:
         return ""
     return f" on {column_title(calibrated.column)}"

@@ -78,7 +78,8 @@ def _all_failed(result: Result, judged: set[str]) -> str:
             counts[error] += kind.count
     if not counts:
         return ""
-    errors = ", ".join(f"{count:,} {error}" for error, count in counts.most_common())
+    counts_in_words = [f"{count:,} {error}" for error, count in counts.most_common()]
+    errors = ", ".join(counts_in_words)
     return f"No {noun} succeeded ({errors})"
 
 

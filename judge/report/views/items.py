@@ -425,7 +425,8 @@ def _worst_first(
     for item_name, outputs in texts.items():
         scores: list[_TextScore] = []
         for output in outputs:
-            scores += _text_scores((item_name, output.sample.system), leads)
+            text = (item_name, output.sample.system)
+            scores += _text_scores(text, leads)
         if scores:
             worst = min(scores, key=lambda score: (score.share, score.mean))
             worst_by_item[item_name] = worst
@@ -441,8 +442,12 @@ def _worst_first(
     order = sorted(texts, key=badness)
     n_outputs = {item_name: len(outputs) for item_name, outputs in texts.items()}
     fitting = _fitting(order, n_outputs, MOST_OUTPUTS)
-    listed = [item_name for item_name in order if item_name in fitting]
-    return [(item_name, _lowest(worst_by_item.get(item_name))) for item_name in listed]
+    listed = []
+    for item_name in order:
+        if item_name in fitting:
+            lowest = _lowest(worst_by_item.get(item_name))
+            listed.append((item_name, lowest))
+    return listed
 
 
 def _text_scores(text: Text, leads: Sequence[Measure]) -> list[_TextScore]:

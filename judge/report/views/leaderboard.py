@@ -353,7 +353,13 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
             title = group.parts[column.name] or column_title(column.name)
             note = scale_text(column)
             about = tuple(abouts[column.name])
-            head = Head(title, group_name, better=column.better, note=note, about=about)
+            head = Head(
+                title,
+                group_name,
+                better=column.better,
+                note=note,
+                about=about,
+            )
             heads.append(head)
     if board.ranks:
         rank_head = Head("rank", about=(_about_ranks(board),))
@@ -362,7 +368,8 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
     rows = [_score_row(result, board, system) for system in board.systems]
     totals = [row.total for row in board.rows.values()]
     n_items = plural(max(totals, default=0), "item")
-    caption = " ".join([f"Means over {n_items}.", *_interval_sentences(result)])
+    sentences = [f"Means over {n_items}.", *_interval_sentences(result)]
+    caption = " ".join(sentences)
     yield table(
         [naming_head, *heads],
         rows,

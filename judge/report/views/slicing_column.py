@@ -36,7 +36,9 @@ def slicing_column(table: Table) -> str:
 
 def own_columns(table: Table) -> list[str]:
     """Return the data's own columns in their order, without those that a score was read from."""
-    names = dict.fromkeys(name for sample in table.samples for name in sample.extra)
+    names: dict[str, None] = {}
+    for sample in table.samples:
+        names |= dict.fromkeys(sample.extra)
     return [name for name in names if not is_score(table, name)]
 
 
@@ -48,10 +50,11 @@ def is_score(table: Table, name: str) -> bool:
     """
     plain_name = unicodedata.normalize("NFKC", name)
     names = {name, _SCALE_IN_HEADER.sub("", plain_name)}
-    imported = [column.name for column in table.columns if column.signature.is_external]
-    return any(
-        unicodedata.normalize("NFKC", column_name) in names for column_name in imported
-    )
+    for column in table.columns:
+        plain_column_name = unicodedata.normalize("NFKC", column.name)
+        if column.signature.is_external and plain_column_name in names:
+            return True
+    return False
 
 
 def _value_by_item(samples: Sequence[Sample], name: str) -> dict[str, str]:
