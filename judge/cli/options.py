@@ -128,7 +128,9 @@ class Option(click.Option):
     @property
     def values(self) -> list[str]:
         """The known values."""
-        return [*(self._known() if callable(self._known) else self._known)]
+        if callable(self._known):
+            return list(self._known())
+        return list(self._known)
 
 
 class ReportOutput(Option):
@@ -648,7 +650,9 @@ def _run_option(field: config.Option) -> Option:
     choices = [str(choice) for choice in field.choices]
     flag = f"--{field.name.replace('_', '-')}"
     # Messages name the first of the flags.
-    flags = list(dict.fromkeys([messages.option(field.name), flag]))
+    flags = [messages.option(field.name)]
+    if flag not in flags:
+        flags.append(flag)
     is_repeatable = get_origin(value_type) in (dict, tuple)
     return Option(
         [*flags, field.name],
@@ -667,10 +671,12 @@ def _help_of(field: config.Option) -> str:
     text = field.description.removesuffix(".")
     if field.choices:
         *first_choices, last_choice = map(str, field.choices)
-        text += f": {', '.join(first_choices)} or {last_choice}"
+        listed_choices = ", ".join(first_choices)
+        text += f": {listed_choices} or {last_choice}"
+    is_empty = field.default in (None, (), {}, "")
     # 0 is a default to show, and equal to False.
-    is_shown = field.default not in (None, (), {}, "") and field.default is not False
-    if is_shown:
+    is_off = field.default is False
+    if not is_empty and not is_off:
         default = str(field.default)
         if isinstance(field.default, tuple):
             default = ",".join(map(str, field.default))

@@ -482,13 +482,12 @@ def write_outputs(
     ) -> tuple[RunConfig, Any, Outputs | None]:
         return await with_outputs(config, None, progress, ledger, display, check=check)
 
-    specs = config.systems.items() if isinstance(config.systems, dict) else ()
-    # A path names a file with outputs that are already written.
-    writers = [
-        one_line(system_name, 40)
-        for system_name, spec in specs
-        if not isinstance(spec, Path)
-    ]
+    systems = config.systems if isinstance(config.systems, dict) else {}
+    writers = []
+    for system_name, spec in systems.items():
+        # A path names a file with outputs that are already written.
+        if not isinstance(spec, Path):
+            writers.append(one_line(system_name, 40))
     if writers and not quiet:
         print_message(f"generating the outputs of {listed(writers)}")
 

@@ -126,7 +126,7 @@ def _label_scale(labels: Any, values: Any) -> Scale:
         raise ValueError(
             f"{len(labels)} labels, but {len(values)} values; each label has one value"
         )
-    texts = [str(label).strip() for label in labels]
+    texts = tuple(str(label).strip() for label in labels)
     # A reply is compared with the labels in this form.
     folded = [fold(text).casefold().strip() for text in texts]
     for position, text in enumerate(folded):
@@ -142,7 +142,8 @@ def _label_scale(labels: Any, values: Any) -> Scale:
         )
     if any(len(text.splitlines()) != 1 for text in folded):
         raise ValueError("a label is one line of text")
-    return Scale(tuple(texts), tuple(float(value) for value in values))
+    numbers = tuple(float(value) for value in values)
+    return Scale(texts, numbers)
 
 
 def _is_value(value: Any) -> bool:

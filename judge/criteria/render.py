@@ -225,7 +225,9 @@ class Renderer:
         placeholder = re.compile(f"{mark}(\\w+) (.*?){mark}", re.DOTALL)
         text = sandbox.render(self._templates, {**placeholders, "this": self._this})
         material, question = self._split_at_cut(text)
-        return _FixedText(placeholder.split(material), placeholder.split(question))
+        parts_of_material = placeholder.split(material)
+        parts_of_question = placeholder.split(question)
+        return _FixedText(parts_of_material, parts_of_question)
 
     def _split_at_cut(self, text: str) -> tuple[str, str]:
         """Return the material and the question; without a cut, all is material."""
@@ -247,7 +249,8 @@ def _example_keys(this: CriterionView, among: Sequence[str]) -> list[str]:
     A key changes if one of the texts contains it.
     """
     examples = strings(this)
-    return [fence_digest(text, (*examples, *among)) for text in examples]
+    all_texts = (*examples, *among)
+    return [fence_digest(text, all_texts) for text in examples]
 
 
 def _slots_of_all(templates: Templates) -> frozenset[str] | None:
@@ -271,7 +274,8 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
     tree = parse_cached(label, template)
     if any(tree.find(kind) for kind in _TRANSFORMING_NODES):
         return None
-    if meta.find_undeclared_variables(tree) - _PER_SAMPLE_TEXTS - {"this", "super"}:
+    undeclared = meta.find_undeclared_variables(tree)
+    if undeclared - _PER_SAMPLE_TEXTS - {"this", "super"}:
         return None
     fenced_texts: list[str] = []
     super_name = nodes.Name("super", "load")
@@ -284,7 +288,10 @@ def _slots(label: str, template: str) -> frozenset[str] | None:
             elif isinstance(printed, nodes.Call) and printed.node == super_name:
                 n_supers += 1
     variables = _PER_SAMPLE_TEXTS | {"self", "super"}
-    n_uses = sum(name_node.name in variables for name_node in tree.find_all(nodes.Name))
+    n_uses = 0
+    for name_node in tree.find_all(nodes.Name):
+        if name_node.name in variables:
+            n_uses += 1
     # Any other use, such as a condition or a filter, may change the prompt around the texts.
     if n_uses != len(fenced_texts) + n_supers:
         return None
@@ -492,7 +499,11 @@ def render_drafting_prompt(
     its name in brackets. `more` are further variables of the layout. Raises CriterionError if the
     text cannot be rendered without a sample.
     """
-    variables = {"this": _view_of(criterion), "pairwise": criterion.pairwise, **more}
+    variables = {
+        "this": _view_of(criterion),
+        "pairwise": criterion.pairwise,
+        **more,
+    }
     draft_templates = _named(criterion, templates)._replace(draft=True)
     try:
         text = sandbox.render(draft_templates, variables).strip()

@@ -108,9 +108,12 @@ def _differences(recorded: str, requested: str) -> str:
     for kind, start, end, new_start, new_end in matcher.get_opcodes():
         if kind != "equal":
             pairs += zip_longest(before[start:end], after[new_start:new_end])
-    text = "".join(_changed_line(*pair) for pair in pairs[:_MAX_DIFFERENCES])
-    if len(pairs) > _MAX_DIFFERENCES:
-        text += f"\n… {len(pairs) - _MAX_DIFFERENCES} more lines"
+    text = ""
+    for old_line, new_line in pairs[:_MAX_DIFFERENCES]:
+        text += _changed_line(old_line, new_line)
+    n_more = len(pairs) - _MAX_DIFFERENCES
+    if n_more > 0:
+        text += f"\n… {n_more} more lines"
     return text
 
 
@@ -355,7 +358,8 @@ class RecordingFile:
         requested = _Requested(call)
         compared_keys = unused or call_keys
         recorded_texts = (_text(self._call(recorded)) for recorded in compared_keys)
-        differences = _differences(requested.nearest(recorded_texts), requested.text)
+        nearest_text = requested.nearest(recorded_texts)
+        differences = _differences(nearest_text, requested.text)
         if not unused:
             return (
                 "the text is new. The prompt of the most similar other text differs "
@@ -381,7 +385,9 @@ class RecordingFile:
         """Return one line with all replies to a call, which may be on several lines."""
         spans = self._spans[call_key]
         lines = {span: self._read(span) for span in set(spans.values())}
-        replies = {draw: lines[span].replies[draw] for draw, span in spans.items()}
+        replies = {}
+        for draw, span in spans.items():
+            replies[draw] = lines[span].replies[draw]
         first_line, *_ = lines.values()
         return RecordedCall(first_line.call, call_key.endpoint, replies)
 
@@ -413,7 +419,9 @@ class RecordingFile:
     def _raw(self, span: _Span) -> bytes:
         self._file.seek(span.start)
         raw_line = self._file.read(span.length)
-        return raw_line if raw_line.endswith(b"\n") else raw_line + b"\n"
+        if raw_line.endswith(b"\n"):
+            return raw_line
+        return raw_line + b"\n"
 
 
 def _end_of_draws(request: Request) -> int:

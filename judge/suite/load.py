@@ -398,8 +398,10 @@ def load_criteria(
 
 def _line_of_criterion(suite: Suite, case: Case) -> int:
     """Return the line of a criterion that is written in the list of criteria, else of the case."""
-    is_in_list = keys_of(case.criterion) is not None and "criteria" in suite.lines
-    return suite.lines["criteria"] if is_in_list else case.line
+    has_keys = keys_of(case.criterion) is not None
+    if has_keys and "criteria" in suite.lines:
+        return suite.lines["criteria"]
+    return case.line
 
 
 def criteria_of_run(
@@ -477,7 +479,10 @@ def collect_samples(
         used_by_criterion[criterion.name] |= criterion.used
     source = _SuiteData.of(list(ledger.withhold(data, used_by_criterion)))
     # One run scores single texts, another one compares pairs.
-    runs: dict[Form, _TextsOfRun] = {"texts": _TextsOfRun(), "pairs": _TextsOfRun()}
+    runs: dict[Form, _TextsOfRun] = {
+        "texts": _TextsOfRun(),
+        "pairs": _TextsOfRun(),
+    }
     texts_by_case: dict[str, tuple[Text, ...]] = {}
     mistakes = Mistakes(suite.path)
     for case in suite.cases:
@@ -492,8 +497,8 @@ def collect_samples(
         if criterion.pairwise and not case.texts:
             # Each case has its own comparisons, even if two are about the same item.
             samples_of_case = [_for_case(case, sample) for sample in samples_of_case]
-        run = runs["pairs" if criterion.pairwise else "texts"]
-        run.add(criterion.name, samples_of_case)
+        form: Form = "pairs" if criterion.pairwise else "texts"
+        runs[form].add(criterion.name, samples_of_case)
         texts_by_case[case.name] = tuple(sample.key for sample in samples_of_case)
     mistakes.raise_if_any()
     judged = {form: run.in_order(source) for form, run in runs.items()}

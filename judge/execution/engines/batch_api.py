@@ -471,7 +471,8 @@ class BatchEngine:
         self._record_created(job, batch)
 
     def _finding(self, job: BatchJob) -> Callable[[], Awaitable[Batch | None]]:
-        return partial(self.api.find, job.name, job.file, len(job.entries))
+        n_requests = len(job.entries)
+        return partial(self.api.find, job.name, job.file, n_requests)
 
     def _record_created(self, job: BatchJob, batch: Batch) -> None:
         job.batch = batch.id

@@ -333,7 +333,8 @@ def _no_difference_headline(
     title = _title(result, comparison)
     n_systems = len(tests.order)
     if n_systems > MOST:  # only the leader was tested
-        others = f"any of the {n_systems - 1} other systems"
+        n_others = n_systems - 1
+        others = f"any of the {n_others} other systems"
         leader = short_name(tests.leader)
         return f"{leader} does not differ significantly from {others} on {title}"
     systems = "the two systems" if n_systems == 2 else f"the {n_systems} systems"
