@@ -444,9 +444,8 @@ def _prepare_texts(
     suite_texts = load.collect_samples(suite, rows, criteria)
     # Cases that do not run may read the other fields.
     if arguments.all_cases:
-        mapping = suite.options.get("map", {})
         scored = load.scored_columns(suite.options)
-        require_known_fields(mapping, [*criteria.values()], scored)
+        require_known_fields(suite.options.get("map", {}), [*criteria.values()], scored)
     folder = None
     if overrides.out is not None:
         folder = run_folder(overrides.out, suite.name, is_alone=arguments.is_alone)
