@@ -182,10 +182,12 @@ def plan_diff(
         return DiffPlan(comparison)
     _check_inputs(sides, rows)
     runs = None
+    asked_sides = sides
     if asks_judge:
         runs = _prepare_runs(config, judges, rows, sides, rating)
-        sides = (_asked_criterion(runs[0]), _asked_criterion(runs[1]))
-    prompts = _compare_prompts(sides, rows, config.seed, runs)
+        # A decision endpoint is asked in another form, with another prompt.
+        asked_sides = (_asked_criterion(runs[0]), _asked_criterion(runs[1]))
+    prompts = _compare_prompts(asked_sides, rows, config.seed, runs)
     return DiffPlan(replace(comparison, prompts=prompts), runs, rows)
 
 
