@@ -177,9 +177,8 @@ class Scale:
             raise CriterionError(f"a scale {ends} has no labels")
         numbers = range(low, high + 1, step)
         if len(numbers) > MAX_LABELS:
-            raise CriterionError(
-                f"{len(numbers):,} labels are too many; at most {MAX_LABELS:,}"
-            )
+            n_labels = f"{len(numbers):,} labels"
+            raise CriterionError(f"{n_labels} are too many; at most {MAX_LABELS:,}")
         labels = tuple(str(number) for number in numbers)
         values = tuple(float(number) for number in numbers)
         return cls(labels, values)
@@ -684,8 +683,7 @@ class Failure:
 
     `stage` is where it failed (`generation`, `render`, `request`, `parse`, `panel`, `metric`),
     `error` an error's class name, `message` what happened, `raw` the reply, if there was one.
-    `method` and `reading` are as in `Provenance`. `answers` are the answers to a checklist's
-    questions.
+    `method`, `reading` and `answers` are as in `Provenance`.
     """
 
     item: str
