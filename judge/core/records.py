@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
 from itertools import pairwise
@@ -18,8 +17,9 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from judge.core.errors import CriterionError, ParseError
-from judge.core.normalization import whole, whole_value
+from judge.core.normalization import whole_value
 from judge.core.signature import Signature
+from judge.core.text_digests import ANY_SOURCE, seen_digest
 
 ReplyKind = Literal["score", "score_then_reason", "reason_then_score"]
 """What a reply has to contain, in this order."""
@@ -73,25 +73,6 @@ _encode_sorted = json.JSONEncoder(
 ).encode
 
 
-def seen_digest(source: str | None, output: str) -> str:
-    """Return 16 hex digits that identify a text whose rating was used.
-
-    They are the start of the SHA-256 of the JSON list [source, output]. Both texts are `whole`, in
-    Unicode NFC, and each run of white space is one blank. An empty source is null.
-    """
-    plain_source = _normalized(source or "") or None
-    text_key = _encode([plain_source, _normalized(output)])
-    return hashlib.sha256(text_key.encode()).hexdigest()[:16]
-
-
-def _normalized(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", whole(text)).split())
-
-
-# In place of a source, for a text that may have any.
-_ANY_SOURCE = "*"
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One system's text for one item.
@@ -137,7 +118,7 @@ class Sample:
     def digests(self) -> frozenset[str]:
         """The digests that the text may have in `Criterion.used`: with its source, and alone."""
         # A text without a source may be an example that has one.
-        sources = [self.source, None] if self.source else [None, _ANY_SOURCE]
+        sources = [self.source, None] if self.source else [None, ANY_SOURCE]
         return frozenset(seen_digest(source, self.output) for source in sources)
 
 
@@ -336,7 +317,7 @@ class Criterion:
         digests = set(self.seen)
         for example in self.examples:
             digests.add(seen_digest(example.source, example.output))
-            digests.add(seen_digest(_ANY_SOURCE, example.output))
+            digests.add(seen_digest(ANY_SOURCE, example.output))
         return frozenset(digests)
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from judge.core.errors import DataError
-from judge.core.records import seen_digest
+from judge.core.text_digests import seen_digest
 from judge.results.loading import load
 from judge.stats.pass_agreement import people_passes
 from tests.factories import has_line, write_jsonl

@@ -17,7 +17,8 @@ from judge.commands.criteria_diff.command import diff, plan_diff, run_diff
 from judge.commands.criteria_diff.record import CriterionDiff, FlipCount
 from judge.config import load_config
 from judge.core.errors import BudgetReached, ConfigError, CriterionError, DataError, DeadlineReached
-from judge.core.records import Choice, Request, Response, Usage, seen_digest
+from judge.core.records import Choice, Request, Response, Usage
+from judge.core.text_digests import seen_digest
 from judge.execution import token_estimates
 from judge.providers import pricing
 from judge.providers.scripted import Reply, ScriptedProvider

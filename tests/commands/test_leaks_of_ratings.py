@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 import judge
 from judge.commands.criteria_diff.shifts import criterion_shifts
 from judge.core.errors import ConfigError, DataError
-from judge.core.records import Column, Provenance, Sample, Score, seen_digest
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
+from judge.core.text_digests import seen_digest
 from judge.data import ledger
 from judge.providers.scripted import ScriptedProvider
 from judge.report.views.disagreements import of_result

@@ -18,8 +18,8 @@ from judge.core.records import (
     Sample,
     Scale,
     Usage,
-    seen_digest,
 )
+from judge.core.text_digests import seen_digest
 
 
 def test_a_scale_of_integers() -> None:

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.core.records import Column, Provenance, Sample, Score, seen_digest
+from judge.core.records import Column, Provenance, Sample, Score
 from judge.core.signature import Signature
+from judge.core.text_digests import seen_digest
 from judge.data.ratings import PairRating, Preference
 from judge.report.views.preferences import blocks, sentences
 from judge.stats.bootstrap import Bootstrap

@@ -49,8 +49,9 @@ from judge.core.errors import (
 from judge.core.files import claim_folder, store, try_writing
 from judge.core.format import one_line, plural
 from judge.core.messages import Remark, option
-from judge.core.records import Criterion, Sample, Score, seen_digest
+from judge.core.records import Criterion, Sample, Score
 from judge.core.request_options import Judge
+from judge.core.text_digests import seen_digest
 from judge.data import ledger
 from judge.data.ratings import base_name
 from judge.execution.progress import Progress
