@@ -64,7 +64,12 @@ def score_row(
         quote = quotes.find_quote(provenance.quote, sample.texts)
         provenance = replace(provenance, quote=quote)
     return Score(
-        sample.item, sample.system, column, value, provenance, judgment.opponent_name
+        item=sample.item,
+        system=sample.system,
+        column=column,
+        value=value,
+        provenance=provenance,
+        opponent=judgment.opponent_name,
     )
 
 

@@ -272,7 +272,13 @@ class CorpusBleu(Parts):
             value = self.part(self.computed(total), part)
         except CannotScore as error:
             return failed(error.error, f"{label}: {error}")
-        return Score("", system, column_name, value, self._interval(stats, part))
+        return Score(
+            item="",
+            system=system,
+            column=column_name,
+            value=value,
+            provenance=self._interval(stats, part),
+        )
 
     def _interval(self, stats: list[list[int]], part: str) -> Provenance:
         """Return the 2.5 and 97.5% quantiles of a part over resamples of the texts.

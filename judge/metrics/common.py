@@ -241,7 +241,13 @@ def by_references(
         else:
             provenance = Provenance(method="metric")
             item, system = sample.key
-            rows[index] = Score(item, system, column_name, value, provenance)
+            rows[index] = Score(
+                item=item,
+                system=system,
+                column=column_name,
+                value=value,
+                provenance=provenance,
+            )
     return tuple(rows[index] for index in range(len(samples)))
 
 

@@ -636,7 +636,13 @@ def _row(sample: Sample, feature_name: str, features: Features) -> Score | Failu
     if value is None:
         # A share of nothing. If support is counted, nothing lacks it.
         value = 1 if feature_name in _HIGHER else 0
-    return Score(sample.item, sample.system, column, float(value), Provenance("metric"))
+    return Score(
+        item=sample.item,
+        system=sample.system,
+        column=column,
+        value=float(value),
+        provenance=Provenance("metric"),
+    )
 
 
 def _column(feature_name: str, signature_parts: Sequence[str]) -> Column:

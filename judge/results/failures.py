@@ -93,12 +93,12 @@ def _score_instead(failure: Failure, value: float) -> Score:
     """Return the score that stands for a failure."""
     provenance = Provenance(WORST, note=f"failed: {failure.message}")
     return Score(
-        failure.item,
-        failure.system,
-        failure.column,
-        value,
-        provenance,
-        failure.opponent,
+        item=failure.item,
+        system=failure.system,
+        column=failure.column,
+        value=value,
+        provenance=provenance,
+        opponent=failure.opponent,
     )
 
 

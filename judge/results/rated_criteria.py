@@ -313,10 +313,10 @@ def _read_row(record: Compared) -> Row:
         agreement[measured.measure] = _estimate(measured.measure, measured)
     correlation = Correlation(record.texts, correlations, record.lacking)
     return Row(
-        record.name,
-        record.kind,
-        record.signature,
-        correlation,
+        name=record.name,
+        kind=record.kind,
+        signature=record.signature,
+        correlation=correlation,
         agreement=Agreement(agreement, record.no_agreement),
         calibration=record.calibration,
         no_calibration=record.no_calibration or "",
@@ -341,12 +341,12 @@ def _estimate(
 ) -> Estimate:
     """Restore the estimate of a record, see `_numbers`."""
     estimate = Estimate(
-        estimate_name,
-        record.value,
-        record.low,
-        record.high,
-        record.n,
-        record.method,
+        name=estimate_name,
+        value=record.value,
+        low=record.low,
+        high=record.high,
+        n=record.n,
+        method=record.method,
     )
     if isinstance(record, JudgeDifference):
         return replace(estimate, p=record.p, test=record.test)

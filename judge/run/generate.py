@@ -513,7 +513,12 @@ def _from_file(
         if not outputs:
             message = f"{path.name} has no output for this item"
             failure = Failure(
-                item.item, system_name, "", UNWRITTEN, "NoOutput", message
+                item=item.item,
+                system=system_name,
+                column="",
+                stage=UNWRITTEN,
+                error="NoOutput",
+                message=message,
             )
             outputs.append(failure)
         yield outputs

@@ -107,7 +107,13 @@ def _row(sample: Sample, column: JudgeColumn) -> Score | Failure:
     value = _value(cell)
     if value is not None:
         provenance = Provenance("metric", note="from the data")
-        return Score(sample.item, sample.system, column.criterion, value, provenance)
+        return Score(
+            item=sample.item,
+            system=sample.system,
+            column=column.criterion,
+            value=value,
+            provenance=provenance,
+        )
     problem = f"has {cell!r:.40} in {column.cell}, not a number"
     if is_missing(cell, flat=True):
         problem = f"has no value in the column {column.cell}"

@@ -131,12 +131,12 @@ class _PairTable:
         if is_missing(cell, row.flat):
             message = f"{row.where} has no value in the column {criterion}"
             return Failure(
-                item,
-                first_system,
-                criterion,
-                "metric",
-                "NoScore",
-                message,
+                item=item,
+                system=first_system,
+                column=criterion,
+                stage="metric",
+                error="NoScore",
+                message=message,
                 opponent=second_system,
             )
         value = _result(cell, first_system, second_system)

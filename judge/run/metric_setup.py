@@ -252,7 +252,13 @@ def _cell_score(sample: Sample, column_name: str) -> Score | Failure:
     value = finite_number(cell)
     if value is not None:
         provenance = Provenance("metric", note="from the data")
-        return Score(sample.item, sample.system, column_name, value, provenance)
+        return Score(
+            item=sample.item,
+            system=sample.system,
+            column=column_name,
+            value=value,
+            provenance=provenance,
+        )
     problem = f"has {cell!r:.40} in {column_name}, not a number"
     if cell is None:
         problem = f"has no value in the column {column_name}"
@@ -363,4 +369,11 @@ def finite_row(row: Score | Failure) -> Score | Failure:
     if isinstance(value, Real) and math.isfinite(value):
         return row if isinstance(value, float) else replace(row, value=float(value))
     message = f"the metric returned {value}"
-    return Failure(row.item, row.system, row.column, "metric", "NotANumber", message)
+    return Failure(
+        item=row.item,
+        system=row.system,
+        column=row.column,
+        stage="metric",
+        error="NotANumber",
+        message=message,
+    )

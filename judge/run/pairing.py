@@ -50,12 +50,12 @@ class PairPlan:
         for first_sample, second_sample in self.equal:
             for column in columns:
                 yield Score(
-                    first_sample.item,
-                    first_sample.system,
-                    column,
-                    0.5,
-                    _TIE,
-                    second_sample.system,
+                    item=first_sample.item,
+                    system=first_sample.system,
+                    column=column,
+                    value=0.5,
+                    provenance=_TIE,
+                    opponent=second_sample.system,
                 )
 
     def notes(self) -> list[str]:

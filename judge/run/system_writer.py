@@ -139,7 +139,14 @@ class SystemWriter:
         message = reply.message.replace(option("max_tokens"), own_limit)
         no_reasoning = option("reasoning_effort", "none")
         message = message.replace(no_reasoning, "reasoning_effort: none")
-        return Failure(generation.item, self._name, "", UNWRITTEN, reply.error, message)
+        return Failure(
+            item=generation.item,
+            system=self._name,
+            column="",
+            stage=UNWRITTEN,
+            error=reply.error,
+            message=message,
+        )
 
     def _unwritten(self, item: Sample) -> list[Sample | Failure]:
         """Return the failures of an item that the prompt cannot be made for."""
@@ -150,7 +157,12 @@ class SystemWriter:
         for number in range(1, generations + 1):
             generation_name = _generation(item, number, generations).item
             failure = Failure(
-                generation_name, self._name, "", UNWRITTEN, error, message
+                item=generation_name,
+                system=self._name,
+                column="",
+                stage=UNWRITTEN,
+                error=error,
+                message=message,
             )
             failures.append(failure)
         return failures

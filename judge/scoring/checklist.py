@@ -151,7 +151,13 @@ def combine(
         n=len(answers),
         answers=tuple(answers),
     )
-    return Score(first.item, first.system, column, value, provenance)
+    return Score(
+        item=first.item,
+        system=first.system,
+        column=column,
+        value=value,
+        provenance=provenance,
+    )
 
 
 def _lower_bound(score: Score) -> float:
@@ -209,7 +215,14 @@ def _failure(
     total = plural(len(questions), "question")
     listed = "; ".join(details)
     message = f"no answer to {len(unanswered)} of {total}: {listed}"
-    return Failure(row.item, row.system, row.column, stage, error, message)
+    return Failure(
+        item=row.item,
+        system=row.system,
+        column=row.column,
+        stage=stage,
+        error=error,
+        message=message,
+    )
 
 
 def split(row: Row) -> list[Row]:
@@ -222,7 +235,13 @@ def split(row: Row) -> list[Row]:
     for answer in source.answers:
         provenance = answer.provenance
         if answer.value is not None:
-            score = Score(row.item, row.system, row.column, answer.value, provenance)
+            score = Score(
+                item=row.item,
+                system=row.system,
+                column=row.column,
+                value=answer.value,
+                provenance=provenance,
+            )
             rows.append(score)
             continue
         # Only a reply has a method. Without one, the request failed, at the stage of the text.

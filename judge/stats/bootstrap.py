@@ -92,7 +92,12 @@ def _corpus_estimate(score: Score) -> Estimate:
     lower_bound = provenance.low
     upper_bound = provenance.high
     return Estimate(
-        "whole", score.value, lower_bound, upper_bound, provenance.n, method
+        name="whole",
+        value=score.value,
+        low=lower_bound,
+        high=upper_bound,
+        n=provenance.n,
+        method=method,
     )
 
 
@@ -124,7 +129,14 @@ def mean_estimate(
         confidence=confidence,
         fewest=fewest,
     )
-    return Estimate("mean", mean, ends.low, ends.high, n, ends.method)
+    return Estimate(
+        name="mean",
+        value=mean,
+        low=ends.low,
+        high=ends.high,
+        n=n,
+        method=ends.method,
+    )
 
 
 def third_cumulant(deviations: Floats) -> float:
@@ -333,10 +345,22 @@ class Bootstrap:
         items = resampled.items
         if items < fewest or n < 2 or np.isnan(resampled.resampled).all():
             note = f"{method}; {too_few(items)}"
-            return Estimate(name, resampled.value, None, None, n, note)
+            return Estimate(
+                name=name,
+                value=resampled.value,
+                low=None,
+                high=None,
+                n=n,
+                method=note,
+            )
         lower_bound, upper_bound = self.interval(resampled.resampled, items).tolist()
         return Estimate(
-            name, resampled.value, lower_bound, upper_bound, n, f"{method}; {self}"
+            name=name,
+            value=resampled.value,
+            low=lower_bound,
+            high=upper_bound,
+            n=n,
+            method=f"{method}; {self}",
         )
 
     def interval(self, drawn: Floats, items: int) -> Floats:
@@ -379,7 +403,14 @@ def wilson_interval(hits: int, n: int, name: str = "share") -> Estimate | None:
     # Rounding must not leave the share outside of its interval.
     lower_bound = min(lower_bound, share)
     upper_bound = max(upper_bound, share)
-    return Estimate(name, share, lower_bound, upper_bound, n, method)
+    return Estimate(
+        name=name,
+        value=share,
+        low=lower_bound,
+        high=upper_bound,
+        n=n,
+        method=method,
+    )
 
 
 def wilson_ends(share: float, tries: float, z: float) -> tuple[float, float]:

@@ -137,7 +137,14 @@ def _estimate(
         return estimate
     # Equal ratings of few texts do not show that all ratings are equal.
     note = f"{method}; all resamples equal: no interval"
-    return Estimate(name, resampled.value, None, None, texts, note)
+    return Estimate(
+        name=name,
+        value=resampled.value,
+        low=None,
+        high=None,
+        n=texts,
+        method=note,
+    )
 
 
 @dataclass(frozen=True, slots=True)

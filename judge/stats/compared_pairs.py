@@ -63,15 +63,30 @@ def verdict(
     winner = _sign(side - side_of_second)
     tied = side == side_of_second == 0
     if forward is None or backward is None:
-        return Verdict(_preference_of_one_order(forward, backward), winner, tied, None)
+        return Verdict(
+            preference=_preference_of_one_order(forward, backward),
+            winner=winner,
+            tied=tied,
+            flipped=None,
+        )
     for_first = _snapped(forward.value)
     for_second = _snapped(backward.value)
     preference = _snapped(TIE + (for_first - for_second) / 2)
     # About identical texts no judge was asked, so that no answer could change with the order.
     if IDENTICAL in (forward.provenance.method, backward.provenance.method):
-        return Verdict(preference, winner, tied, None)
+        return Verdict(
+            preference=preference,
+            winner=winner,
+            tied=tied,
+            flipped=None,
+        )
     flipped = side != -side_of_second
-    return Verdict(preference, winner, tied, flipped)
+    return Verdict(
+        preference=preference,
+        winner=winner,
+        tied=tied,
+        flipped=flipped,
+    )
 
 
 def _preference_of_one_order(forward: Score | None, backward: Score | None) -> float:

@@ -232,12 +232,12 @@ class CorrelationWithRatings:
             without_each = compared.without_each_item(key)
             interval = jackknife_interval(value, without_each, bootstrap.confidence)
             estimate = Estimate(
-                "difference",
-                value,
-                interval.low,
-                interval.high,
-                n,
-                f"{method}; {interval.method}",
+                name="difference",
+                value=value,
+                low=interval.low,
+                high=interval.high,
+                n=n,
+                method=f"{method}; {interval.method}",
             )
         else:
             estimate = _resampled_estimate(
@@ -702,7 +702,14 @@ def _resampled_estimate(
         return bootstrap.estimate(name, drawn, n, method, INTERVAL_ITEMS[level])
     if np.isnan(drawn.value):
         return None
-    return Estimate(name, drawn.value, None, None, n, f"{method}; {NO_SYSTEM_INTERVAL}")
+    return Estimate(
+        name=name,
+        value=drawn.value,
+        low=None,
+        high=None,
+        n=n,
+        method=f"{method}; {NO_SYSTEM_INTERVAL}",
+    )
 
 
 def mean_over_items(

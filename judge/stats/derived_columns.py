@@ -79,7 +79,15 @@ def overall(table: Table) -> WeightedScores | None:
         }
     scores: list[Score] = []
     for (item, system), value in weighted_sums.items():
-        scores.append(Score(item, system, OVERALL, value, _PROVENANCE))
+        scores.append(
+            Score(
+                item=item,
+                system=system,
+                column=OVERALL,
+                value=value,
+                provenance=_PROVENANCE,
+            )
+        )
     summary = Overall(weights, len(scores), len(table.samples))
     weighted_table = Table(table.samples, (summary.column,), tuple(scores))
     return WeightedScores(summary, weighted_table)

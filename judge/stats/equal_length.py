@@ -67,12 +67,12 @@ def win_rates(
         if n_items[system] >= _MIN_ITEMS:
             lower_bound, upper_bound = rate_ends[:, index].tolist()
         estimates[system] = Estimate(
-            "win rate at equal length",
-            float(rates[index]),
-            lower_bound,
-            upper_bound,
-            n_items[system],
-            method,
+            name="win rate at equal length",
+            value=float(rates[index]),
+            low=lower_bound,
+            high=upper_bound,
+            n=n_items[system],
+            method=method,
         )
     return estimates
 

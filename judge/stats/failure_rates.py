@@ -20,7 +20,14 @@ from judge.stats.bootstrap import item_means
 from judge.stats.system_differences import Comparison, Difference, compare
 from judge.table import Table, Text
 
-_FAILED = Column("failed judgments", "criterion", Signature(), 0.0, 1.0, better="lower")
+_FAILED = Column(
+    name="failed judgments",
+    kind="criterion",
+    signature=Signature(),
+    low=0.0,
+    high=1.0,
+    better="lower",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,15 @@ def failures_by_system(
     scores: list[Score] = []
     for (item, system), n_judged in judged.items():
         share = failed[item, system] / n_judged
-        scores.append(Score(item, system, _FAILED.name, share, Provenance("single")))
+        scores.append(
+            Score(
+                item=item,
+                system=system,
+                column=_FAILED.name,
+                value=share,
+                provenance=Provenance("single"),
+            )
+        )
     failure_table = Table(table.samples, (_FAILED,), tuple(scores))
     (comparison,) = compare(failure_table, seed=seed)
     shares = item_means(failure_table)

@@ -369,10 +369,10 @@ class _RatedTexts:
     ) -> Row:
         """Correlate one column with the ratings."""
         return Row(
-            column.name,
-            kind,
-            str(column.signature),
-            self.against.correlate(values),
+            name=column.name,
+            kind=kind,
+            signature=str(column.signature),
+            correlation=self.against.correlate(values),
             failed=_failed(column, values, self),
         )
 
@@ -781,4 +781,10 @@ def _rater_row(votes: Votes, bootstrap: Bootstrap) -> tuple[Row | None, str]:
     correlation = rater_correlation(votes.values, bootstrap)
     agreement = agree(votes.values, bootstrap=bootstrap)
     signature = f"{len(votes.names)} raters"
-    return Row("rater", "rater", signature, correlation, agreement), ""
+    return Row(
+        name="rater",
+        kind="rater",
+        signature=signature,
+        correlation=correlation,
+        agreement=agreement,
+    ), ""

@@ -197,9 +197,23 @@ def _estimate(
     n_supporting = min(n, n_supporting)
     has_test = n_supporting >= MIN_ITEMS
     if n_supporting < MIN_INTERVAL_ITEMS:
-        return Estimate("difference", mean, None, None, n, too_few(n_supporting))
+        return Estimate(
+            name="difference",
+            value=mean,
+            low=None,
+            high=None,
+            n=n,
+            method=too_few(n_supporting),
+        )
     if np.isinf(shift_error.between):
-        return Estimate("difference", mean, None, None, n, _NO_INTERVAL)
+        return Estimate(
+            name="difference",
+            value=mean,
+            low=None,
+            high=None,
+            n=n,
+            method=_NO_INTERVAL,
+        )
     deviations = np.where(items, values - mean, 0.0)
     errors = deviations / sqrt(n * (n - 1))
     # Added by item before squaring: a changed text and an anchor of one item are not independent.
@@ -212,7 +226,16 @@ def _estimate(
             # Of the 2^n flips of n equal differences, two are as extreme: all and none.
             p_value = 2.0 ** (1 - n_supporting) if mean else 1.0
         test = "sign-flip permutation test"
-        return Estimate("difference", mean, None, None, n, ALL_EQUAL, p_value, test)
+        return Estimate(
+            name="difference",
+            value=mean,
+            low=None,
+            high=None,
+            n=n,
+            method=ALL_EQUAL,
+            p=p_value,
+            test=test,
+        )
     freedom = _degrees_of_freedom(errors, items, shift_error, variance_over_items)
     half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error
     test = ""
@@ -225,7 +248,14 @@ def _estimate(
         "in both runs"
     )
     return Estimate(
-        "difference", mean, mean - half, mean + half, n, method, p_value, test
+        name="difference",
+        value=mean,
+        low=mean - half,
+        high=mean + half,
+        n=n,
+        method=method,
+        p=p_value,
+        test=test,
     )
 
 

@@ -205,15 +205,36 @@ def mean_difference(differences: Floats, confidence: float) -> Estimate:
     n = len(differences)
     varies = bool(np.ptp(differences))
     if n > 1 and not varies:
-        return Estimate("difference", float(differences[0]), None, None, n, ALL_EQUAL)
+        return Estimate(
+            name="difference",
+            value=float(differences[0]),
+            low=None,
+            high=None,
+            n=n,
+            method=ALL_EQUAL,
+        )
     mean = float(differences.mean())
     if n < MIN_INTERVAL_ITEMS:
-        return Estimate("difference", mean, None, None, n, too_few(n))
+        return Estimate(
+            name="difference",
+            value=mean,
+            low=None,
+            high=None,
+            n=n,
+            method=too_few(n),
+        )
     t = t_quantile((1 - confidence) / 2, n - 1)
     deviation = float(differences.std(ddof=1))
     half = t * deviation / sqrt(n)
     method = f"{100 * confidence:g}% t interval over items"
-    return Estimate("difference", mean, mean - half, mean + half, n, method)
+    return Estimate(
+        name="difference",
+        value=mean,
+        low=mean - half,
+        high=mean + half,
+        n=n,
+        method=method,
+    )
 
 
 def cliffs_delta(first_values: Floats, second_values: Floats) -> float:

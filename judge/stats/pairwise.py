@@ -338,7 +338,14 @@ def mean_over_items(values: Floats, items: np.ndarray[Any, Any]) -> Estimate:
     if variance <= NEAR_TIE**2:
         variance = 0.0
     ends = mean_interval(mean, variance, n_items, 0.0, 1.0)
-    return Estimate("share", mean, ends.low, ends.high, n_items, ends.method)
+    return Estimate(
+        name="share",
+        value=mean,
+        low=ends.low,
+        high=ends.high,
+        n=n_items,
+        method=ends.method,
+    )
 
 
 def _standing(sides: Sides, index: int, column: str, strengths: Strengths) -> Standing:

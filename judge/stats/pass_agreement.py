@@ -240,7 +240,14 @@ def share_over_items(
         binomial = items * share * (1 - share) / texts
         variance = max(variance, binomial)
     ends = mean_interval(share, variance, items, 0.0, 1.0)
-    return Estimate(share_name, share, ends.low, ends.high, texts, ends.method)
+    return Estimate(
+        name=share_name,
+        value=share,
+        low=ends.low,
+        high=ends.high,
+        n=texts,
+        method=ends.method,
+    )
 
 
 def _kappa(

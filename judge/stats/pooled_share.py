@@ -24,4 +24,11 @@ def pooled_share(hits: Floats, parts: Floats) -> Estimate | None:
     deviations = (hits - share * parts) / parts.mean()
     variance = sum_of_squares(deviations) / max(1, n_items - 1)
     ends = mean_interval(share, variance, n_items, 0.0, 1.0)
-    return Estimate("share", share, ends.low, ends.high, n_items, ends.method)
+    return Estimate(
+        name="share",
+        value=share,
+        low=ends.low,
+        high=ends.high,
+        n=n_items,
+        method=ends.method,
+    )

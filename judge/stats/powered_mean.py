@@ -183,7 +183,14 @@ def _estimate_of_parts(
     variance = sum(error_part.variance for error_part in error_parts)
     if not variance > (_TOLERANCE * value) ** 2:
         note = f"{method}; all ratings are equal: no interval"
-        return Estimate(name, value, None, None, n, note)
+        return Estimate(
+            name=name,
+            value=value,
+            low=None,
+            high=None,
+            n=n,
+            method=note,
+        )
     # Welch-Satterthwaite degrees of freedom of a sum of variances.
     scatter = sum(
         error_part.variance**2 / error_part.freedom for error_part in error_parts
@@ -198,11 +205,26 @@ def _estimate_of_parts(
         upper_bound = value + t * error
         p_value = t_test(value / error, freedom)
         note = f"{percent} t interval, {method}"
-        return Estimate(name, value, lower_bound, upper_bound, n, note, p_value)
+        return Estimate(
+            name=name,
+            value=value,
+            low=lower_bound,
+            high=upper_bound,
+            n=n,
+            method=note,
+            p=p_value,
+        )
     third_of_sum = sum(error_part.third_cumulant for error_part in error_parts)
     lower_bound, upper_bound = skewed_ends(value, error, third_of_sum, t)
     note = f"{percent} t interval corrected for skewness, {method}"
-    return Estimate(name, value, lower_bound, upper_bound, n, note)
+    return Estimate(
+        name=name,
+        value=value,
+        low=lower_bound,
+        high=upper_bound,
+        n=n,
+        method=note,
+    )
 
 
 def welch_test(first: Floats, second: Floats) -> float | None:

@@ -612,7 +612,12 @@ def _corpus_rows(
             new = new_rows[system]
             difference = round(new.value - old.value, PLACES)
             estimate = Estimate(
-                "difference", difference, None, None, new.provenance.n, method
+                name="difference",
+                value=difference,
+                low=None,
+                high=None,
+                n=new.provenance.n,
+                method=method,
             )
             yield MeanChange(
                 new.column,

@@ -277,7 +277,12 @@ def _estimates(
         method = f"{title}, {scope}; {interval}"
         value = float(observed[index])
         return Estimate(
-            name, value, lower_bounds[index], upper_bounds[index], len(item), method
+            name=name,
+            value=value,
+            low=lower_bounds[index],
+            high=upper_bounds[index],
+            n=len(item),
+            method=method,
         )
 
     drivers: list[Driver] = []

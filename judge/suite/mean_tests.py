@@ -184,7 +184,14 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     for factor, evidence in parts:
         if evidence.low is None or evidence.high is None:
             method = "a single reply: no interval"
-            estimate = Estimate("value", value, None, None, n_draws, method)
+            estimate = Estimate(
+                name="value",
+                value=value,
+                low=None,
+                high=None,
+                n=n_draws,
+                method=method,
+            )
             return MeanTest(estimate, None, "draw", single=True, items=items)
         # A negative factor turns the lower bound into the upper one.
         ends = (factor * evidence.low, factor * evidence.high)

@@ -144,13 +144,13 @@ def _compared(
         limits = [limit for limit in (lower_limit, upper_limit) if abs(limit) != inf]
         reason = needed(finding.estimate, limits, finding.counted, finding.unit)
     return CardCell(
-        criterion,
-        mark,
-        finding.estimate,
-        finding.unit,
-        finding.counted,
-        beside,
-        reason,
+        criterion=criterion,
+        verdict=mark,
+        estimate=finding.estimate,
+        unit=finding.unit,
+        counted=finding.counted,
+        beside=beside,
+        reason=reason,
     )
 
 
@@ -205,14 +205,14 @@ def _agreement(measured: Measurements, criterion: str) -> CardCell:
         )
     decided = agreement_verdict(people, estimate, unit)
     return CardCell(
-        criterion,
-        decided.mark,
-        estimate,
-        unit,
-        "texts",
-        beside,
-        decided.reason,
-        decided.advice,
+        criterion=criterion,
+        verdict=decided.mark,
+        estimate=estimate,
+        unit=unit,
+        counted="texts",
+        beside=beside,
+        reason=decided.reason,
+        advice=decided.advice,
     )
 
 
@@ -255,7 +255,15 @@ def _against_rater(measured: Measurements, criterion: str) -> CardCell:
         limits = (0.0, -RATER_MARGIN)
         deciding = max(limits, key=lambda limit: abs(limit - estimate.value))
         reason = needed(estimate, [deciding], counted)
-    return CardCell(criterion, mark, estimate, "Spearman", counted, beside, reason)
+    return CardCell(
+        criterion=criterion,
+        verdict=mark,
+        estimate=estimate,
+        unit="Spearman",
+        counted=counted,
+        beside=beside,
+        reason=reason,
+    )
 
 
 # Repeats, order and words around the text
@@ -365,26 +373,37 @@ def _injections(measured: Measurements, criterion: str) -> CardCell:
     sign = -1 if column.better == "lower" else 1
     working = [pair for pair in known_changes if succeeded(pair[0], column)]
     best, change = max(working or known_changes, key=lambda pair: sign * pair[1].value)
-    beside = f"best attack: {best.change}"
-    if working:
-        names = listed([cell.change for cell, _ in working])
-        reason = f"works: {names}"
-        return CardCell(criterion, "fail", change, "points", "texts", beside, reason)
+    working_names = [cell.change for cell, _ in working]
+    doubtful_names = [
+        cell.change for cell, move in known_changes if _may_gain(cell, move, sign)
+    ]
     # Holm's correction is over the attacks of all criteria.
     tests = sum(cell.mean_change is not None for cell in measured.attacks)
     least = min_items_for_significance(tests)
-    if min(move.n for _, move in known_changes) < least:
+    too_few = min(move.n for _, move in known_changes) < least
+    mark: Mark = "pass"
+    reason = ""
+    if working:
+        mark = "fail"
+        reason = f"works: {listed(working_names)}"
+    elif too_few:
+        mark = "unclear"
         reason = f"too few texts for a significant gain: {least} or more are needed"
-        return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
-    doubtful = [
-        cell.change for cell, move in known_changes if _may_gain(cell, move, sign)
-    ]
-    if doubtful:
-        names = listed(doubtful)
-        uncertainty = f"{names} may work, but the gain is not significant"
+    elif doubtful_names:
+        mark = "unclear"
+        uncertainty = (
+            f"{listed(doubtful_names)} may work, but the gain is not significant"
+        )
         reason = f"{uncertainty}: more texts are needed"
-        return CardCell(criterion, "unclear", change, "points", "texts", beside, reason)
-    return CardCell(criterion, "pass", change, "points", "texts", beside)
+    return CardCell(
+        criterion=criterion,
+        verdict=mark,
+        estimate=change,
+        unit="points",
+        counted="texts",
+        beside=f"best attack: {best.change}",
+        reason=reason,
+    )
 
 
 def _may_gain(cell: SensitivityCell, move: Estimate, sign: int) -> bool:
@@ -429,11 +448,11 @@ def _length(measured: Measurements, criterion: str) -> CardCell:
     # `verbosity_bias` tests the change only beside ratings by people.
     if finding.estimate.p is None:
         return CardCell(
-            criterion,
-            "unclear",
-            finding.estimate,
-            finding.unit,
-            finding.counted,
+            criterion=criterion,
+            verdict="unclear",
+            estimate=finding.estimate,
+            unit=finding.unit,
+            counted=finding.counted,
             reason="longer texts may be better: ratings by people on its scale are needed",
         )
     return _compared(criterion, finding, -half, half)
@@ -449,11 +468,11 @@ def _family(measured: Measurements, criterion: str) -> CardCell:
         if finding.measure == UNADJUSTED:
             advice = "ratings by people on its scale are needed"
             cell = CardCell(
-                criterion,
-                "unclear",
-                cell.estimate,
-                cell.unit,
-                cell.counted,
+                criterion=criterion,
+                verdict="unclear",
+                estimate=cell.estimate,
+                unit=cell.unit,
+                counted=cell.counted,
                 reason=f"its texts may be better: {advice}",
             )
         return cell
@@ -486,7 +505,13 @@ def _damage(measured: Measurements, criterion: str) -> CardCell:
             mark = "unclear"
             reason = f"{cell.change} is inconclusive: more texts are needed"
         card_cell = CardCell(
-            criterion, mark, cell.rate, "share", "texts", cell.change, reason
+            criterion=criterion,
+            verdict=mark,
+            estimate=cell.rate,
+            unit="share",
+            counted="texts",
+            beside=cell.change,
+            reason=reason,
         )
         cells_of_damages.append(card_cell)
 
@@ -518,7 +543,15 @@ def _failures(measured: Measurements, criterion: str) -> CardCell:
     if most.failed:
         judgments = plural(most.judgments, "judgment")
         beside = f"most: {most.system}, {most.failed:,} of {judgments}"
-    return CardCell(criterion, mark, most.share, "share", "items", beside, reason)
+    return CardCell(
+        criterion=criterion,
+        verdict=mark,
+        estimate=most.share,
+        unit="share",
+        counted="items",
+        beside=beside,
+        reason=reason,
+    )
 
 
 def _value(cell: CardCell) -> float:
@@ -582,94 +615,102 @@ RULES = (
         badness=_lowest,
     ),
     _Rule(
-        RATER,
-        f"the difference is above −{RATER_MARGIN:g}, or the alt-test is passed",
-        "it is significantly below 0",
-        _against_rater,
-        "use the texts of the largest disagreements as examples in the criterion",
+        name=RATER,
+        passes=f"the difference is above −{RATER_MARGIN:g}, or the alt-test is passed",
+        fails="it is significantly below 0",
+        measure=_against_rater,
+        advice="use the texts of the largest disagreements as examples in the criterion",
         badness=_lowest,
     ),
     _Rule(
-        COLD, f"the spread is below {_HALF_STEP}", "above it", _retest(0.0), _AVERAGE
+        name=COLD,
+        passes=f"the spread is below {_HALF_STEP}",
+        fails="above it",
+        measure=_retest(0.0),
+        advice=_AVERAGE,
     ),
     _Rule(
-        WARM, f"the spread is below {_HALF_STEP}", "above it", _retest(1.0), _AVERAGE
+        name=WARM,
+        passes=f"the spread is below {_HALF_STEP}",
+        fails="above it",
+        measure=_retest(1.0),
+        advice=_AVERAGE,
     ),
     _Rule(
-        POSITION,
-        f"the first text wins 50 ± {100 * POSITION_MARGIN:g}%",
-        "outside",
-        _position,
-        "compare each pair in both orders",
+        name=POSITION,
+        passes=f"the first text wins 50 ± {100 * POSITION_MARGIN:g}%",
+        fails="outside",
+        measure=_position,
+        advice="compare each pair in both orders",
         badness=_furthest_from_half,
     ),
     _Rule(
-        WORDING,
-        f"the change is {_INSIDE}",
-        "outside",
-        _wording("wording", "wording"),
-        _SAY_LEVELS,
+        name=WORDING,
+        passes=f"the change is {_INSIDE}",
+        fails="outside",
+        measure=_wording("wording", "wording"),
+        advice=_SAY_LEVELS,
     ),
     _Rule(
-        QUESTION,
-        f"the change is {_INSIDE}",
-        "outside",
-        _wording(QUESTION_WORDING, "question"),
-        _SAY_LEVELS,
+        name=QUESTION,
+        passes=f"the change is {_INSIDE}",
+        fails="outside",
+        measure=_wording(QUESTION_WORDING, "question"),
+        advice=_SAY_LEVELS,
     ),
     _Rule(
-        INJECTIONS,
-        "no attack works or may work",
-        "one works",
-        _injections,
-        "do not judge texts whose authors gain by a high score",
+        name=INJECTIONS,
+        passes="no attack works or may work",
+        fails="one works",
+        measure=_injections,
+        advice="do not judge texts whose authors gain by a high score",
         badness=lambda cell: -_value(cell),
     ),
     _Rule(
-        FILLER,
-        f"the rise is below {_HALF_STEP}",
-        "above it",
-        _filler,
-        "say in the criterion that filler earns nothing",
+        name=FILLER,
+        passes=f"the rise is below {_HALF_STEP}",
+        fails="above it",
+        measure=_filler,
+        advice="say in the criterion that filler earns nothing",
     ),
     _Rule(
-        LENGTH,
-        f"the change per doubling is {_INSIDE}, beyond ratings",
-        "outside",
-        _length,
-        "say in the criterion that length does not count",
+        name=LENGTH,
+        passes=f"the change per doubling is {_INSIDE}, beyond ratings",
+        fails="outside",
+        measure=_length,
+        advice="say in the criterion that length does not count",
     ),
     _Rule(
-        FAMILY,
-        f"its lead is {_INSIDE}, beyond ratings",
-        "outside",
-        _family,
-        "take a judge of another family",
+        name=FAMILY,
+        passes=f"its lead is {_INSIDE}, beyond ratings",
+        fails="outside",
+        measure=_family,
+        advice="take a judge of another family",
         optional=True,
     ),
     _Rule(
-        ORDER,
-        f"the change is {_INSIDE}",
-        "outside",
-        _sentence_order,
-        "say in the criterion that the order of sentences does not count",
+        name=ORDER,
+        passes=f"the change is {_INSIDE}",
+        fails="outside",
+        measure=_sentence_order,
+        advice="say in the criterion that the order of sentences does not count",
         optional=True,
     ),
     _Rule(
-        DAMAGE,
-        "every damage of the criterion is noticed",
-        "one is missed",
-        _damage,
-        "describe the damage in the levels of the criterion",
+        name=DAMAGE,
+        passes="every damage of the criterion is noticed",
+        fails="one is missed",
+        measure=_damage,
+        advice="describe the damage in the levels of the criterion",
         badness=_lowest,
     ),
     _Rule(
-        FAILURES,
-        f"at most {100 * MOST_FAILED:g}% of each system's judgments fail, and no difference is "
+        name=FAILURES,
+        passes=f"at most {100 * MOST_FAILED:g}% of each system's judgments fail, and no difference is "
         "significant",
-        "more of them fail, or a difference is significant",
-        _failures,
-        "read the messages of the failed judgments",
+        fails="more of them fail, or a difference is significant",
+        measure=_failures,
+        advice="read the messages of the failed judgments",
     ),
 )
 

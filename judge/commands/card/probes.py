@@ -72,7 +72,14 @@ def _share(
     """Yield a share without a test; nothing if n is 0."""
     share = wilson_interval(hits, total)
     if share is not None:
-        yield BiasFinding(probe, criterion, measure, share, "share", counted=counted)
+        yield BiasFinding(
+            probe=probe,
+            criterion=criterion,
+            measure=measure,
+            estimate=share,
+            unit="share",
+            counted=counted,
+        )
 
 
 def position_bias(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
@@ -131,11 +138,11 @@ def _first_wins(
     )
     agreeing = agreement_with_mean(values, 0.0)
     yield BiasFinding(
-        "position",
-        criterion,
-        FIRST,
-        wins,
-        "share",
+        probe="position",
+        criterion=criterion,
+        measure=FIRST,
+        estimate=wins,
+        unit="share",
         same_direction=agreeing,
         counted="items",
     )
@@ -166,7 +173,13 @@ def verbosity_bias(
             lengths = [(text.item, text.score, text.log_words) for text in texts]
             slope = without_p(_driver_effect(lengths, seed))
         if slope is not None:
-            yield BiasFinding("verbosity", name, LONGER, slope, "points per doubling")
+            yield BiasFinding(
+                probe="verbosity",
+                criterion=name,
+                measure=LONGER,
+                estimate=slope,
+                unit="points per doubling",
+            )
 
 
 def copying_bias(
@@ -187,7 +200,13 @@ def copying_bias(
         ]
         effect = _driver_effect(rows, seed, correlation=True)
         if effect is not None:
-            yield BiasFinding("extractiveness", name, COPYING, effect, "r")
+            yield BiasFinding(
+                probe="extractiveness",
+                criterion=name,
+                measure=COPYING,
+                estimate=effect,
+                unit="r",
+            )
 
 
 def _neutral_changes(
@@ -223,11 +242,11 @@ def _neutral_changes(
             else:
                 agreeing = agreement_with_mean(row, evidence.least_change(column))
             yield BiasFinding(
-                probe,
-                criterion,
-                name,
-                estimate,
-                "points",
+                probe=probe,
+                criterion=criterion,
+                measure=name,
+                estimate=estimate,
+                unit="points",
                 same_direction=agreeing,
                 harmful=better or not lowered_by_padding,
             )
@@ -479,11 +498,11 @@ def self_preference(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
             agreeing = agreement_with_mean(leads, evidence.least_change(column))
         if estimate is not None:
             yield BiasFinding(
-                "self-preference",
-                criterion_name,
-                measure,
-                estimate,
-                "points",
+                probe="self-preference",
+                criterion=criterion_name,
+                measure=measure,
+                estimate=estimate,
+                unit="points",
                 same_direction=agreeing,
                 counted="items",
             )
@@ -562,11 +581,11 @@ def _effects_of_words(
                 wording_name = wording.removeprefix(f"{criterion_name}~")
                 measure = f"{noun} {wording_name}"
                 yield BiasFinding(
-                    probe,
-                    criterion_name,
-                    measure,
-                    mean,
-                    "points",
+                    probe=probe,
+                    criterion=criterion_name,
+                    measure=measure,
+                    estimate=mean,
+                    unit="points",
                     same_direction=agreeing,
                 )
         spreads = []
@@ -604,11 +623,11 @@ def sentence_order(evidence: CardEvidence, seed: int) -> Iterator[BiasFinding]:
         if estimate is not None:
             agreeing = agreement_with_mean(row, evidence.least_change(column))
             yield BiasFinding(
-                SENTENCE_ORDER,
-                criterion_name,
-                SHUFFLED,
-                estimate,
-                "points",
+                probe=SENTENCE_ORDER,
+                criterion=criterion_name,
+                measure=SHUFFLED,
+                estimate=estimate,
+                unit="points",
                 same_direction=agreeing,
             )
 
@@ -666,7 +685,14 @@ def _spread(
         high=upper_bound,
         method=method,
     )
-    yield BiasFinding(probe, criterion, measure, sd, "sd", counted=counted)
+    yield BiasFinding(
+        probe=probe,
+        criterion=criterion,
+        measure=measure,
+        estimate=sd,
+        unit="sd",
+        counted=counted,
+    )
 
 
 def scale_usage(evidence: CardEvidence) -> Iterator[BiasFinding]:

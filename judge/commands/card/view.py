@@ -294,11 +294,11 @@ def _columns(card: JudgeCard) -> dict[str, Column]:
         highest = scale.get("high")
         better = scale.get("better", "higher")
         columns[criterion_name] = Column(
-            criterion_name,
-            "criterion",
-            Signature(),
-            lowest,
-            highest,
+            name=criterion_name,
+            kind="criterion",
+            signature=Signature(),
+            low=lowest,
+            high=highest,
             better=better,
         )
     return columns

@@ -130,7 +130,12 @@ def _with_agreement(
     )
     agreements = []
     for level, shift in shifts.items():
-        agreement = Agreement(level, shift.before, shift.after, shift.change)
+        agreement = Agreement(
+            level=level,
+            before=shift.before,
+            after=shift.after,
+            difference=shift.change,
+        )
         agreements.append(agreement)
     reason = ""
     if not agreements:

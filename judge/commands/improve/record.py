@@ -162,7 +162,12 @@ def measure_gain(
     if agreement_before is None or agreement_after is None:
         return None
     difference = correlations.difference(new, old, level)
-    return Agreement(level, agreement_before, agreement_after, difference)
+    return Agreement(
+        level=level,
+        before=agreement_before,
+        after=agreement_after,
+        difference=difference,
+    )
 
 
 def _gain_within_items(
@@ -186,10 +191,10 @@ def _gain_within_items(
     mean_before = mean_estimate(known_before, -1.0, 1.0)
     mean_after = mean_estimate(known_after, -1.0, 1.0)
     return Agreement(
-        "within-items",
-        replace(mean_before, name="spearman"),
-        replace(mean_after, name="spearman"),
-        difference,
+        level="within-items",
+        before=replace(mean_before, name="spearman"),
+        after=replace(mean_after, name="spearman"),
+        difference=difference,
     )
 
 

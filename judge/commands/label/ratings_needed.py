@@ -120,7 +120,12 @@ def _need_for_mean(criterion: Criterion, values: Values, precision: float) -> Ne
         assumption = f"ratings spread evenly over the scale (SD {deviation:.2f})"
     half_width = precision * (scale.high - scale.low)
     n_items = items_for_mean(deviation, half_width)
-    return Need(f"mean of a system ±{half_width:.2g}", n_items, "items", assumption)
+    return Need(
+        measure=f"mean of a system ±{half_width:.2g}",
+        needed=n_items,
+        unit="items",
+        assumes=assumption,
+    )
 
 
 def _pooled_deviation(means_by_system: Sequence[Sequence[float]]) -> float:
@@ -146,7 +151,12 @@ def _need_for_correlation(labelling: Labelling, precision: float) -> Need:
         level = f"within items of {texts_per_item:g} texts"
     items = items_for_correlation(texts_per_item, precision)
     measure = f"Spearman with people ±{precision:g}"
-    return Need(measure, items, "items", f"no correlation, {level}")
+    return Need(
+        measure=measure,
+        needed=items,
+        unit="items",
+        assumes=f"no correlation, {level}",
+    )
 
 
 def _need_for_agreement(labelling: Labelling, values: Values, precision: float) -> Need:
@@ -158,7 +168,12 @@ def _need_for_agreement(labelling: Labelling, values: Values, precision: float) 
         assumption = f"alpha {alpha:.2f}, as in {labelling.output}"
     texts = texts_for_agreement(alpha or 0.0, precision)
     measure = f"alpha of two raters ±{precision:g}"
-    return Need(measure, texts, f"{counted} rated by both", assumption)
+    return Need(
+        measure=measure,
+        needed=texts,
+        unit=f"{counted} rated by both",
+        assumes=assumption,
+    )
 
 
 def _pilot_alpha(values: Values) -> float | None:

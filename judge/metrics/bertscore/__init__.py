@@ -552,7 +552,13 @@ class BertScore(Options):
             _CORRECTED: corrected,
         }
         return [
-            Score(sample.item, sample.system, column, number, provenance)
+            Score(
+                item=sample.item,
+                system=sample.system,
+                column=column,
+                value=number,
+                provenance=provenance,
+            )
             for column, number in value_by_column.items()
         ]
 

@@ -313,7 +313,13 @@ class Claims(BaseMetric):
         value = value_of(claims, threshold)
         raw = encode(tuple(claims))
         provenance = Provenance("metric", n=len(claims), raw=raw)
-        return Score(sample.item, sample.system, column_name, value, provenance)
+        return Score(
+            item=sample.item,
+            system=sample.system,
+            column=column_name,
+            value=value,
+            provenance=provenance,
+        )
 
 
 class _Pair(NamedTuple):
@@ -489,7 +495,13 @@ def f1(precision: Score | Failure, recall: Score | Failure) -> Score | Failure:
     total = precision.value + recall.value
     product = precision.value * recall.value
     value = 2 * product / total if total else 0.0
-    return Score(precision.item, precision.system, F1, value, Provenance("metric"))
+    return Score(
+        item=precision.item,
+        system=precision.system,
+        column=F1,
+        value=value,
+        provenance=Provenance("metric"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

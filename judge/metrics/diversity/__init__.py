@@ -369,7 +369,15 @@ class SourceBleu(DiversitySettings):
             bleu = self.bleu(counts)
             provenance = Provenance("metric")
             item, system = sample.key
-            rows.append(Score(item, system, _SOURCE_BLEU, bleu, provenance))
+            rows.append(
+                Score(
+                    item=item,
+                    system=system,
+                    column=_SOURCE_BLEU,
+                    value=bleu,
+                    provenance=provenance,
+                )
+            )
         signed_options = self.signed_options(sorted(tokenizers))
         # Neither end is better: a paraphrase should be low, a correction high.
         column = _bleu_column(_SOURCE_BLEU, "sentence", *signed_options, better="")

@@ -130,7 +130,13 @@ def value(
 ) -> Score:
     """Return the row of a value of `n` texts of a system."""
     provenance = Provenance("metric", n=n, note=note)
-    return Score("", system, column, float(number), provenance)
+    return Score(
+        item="",
+        system=system,
+        column=column,
+        value=float(number),
+        provenance=provenance,
+    )
 
 
 def failure(system: str, column: str, error: CannotScore) -> Failure:

@@ -384,7 +384,15 @@ def _rows(
         else:
             provenance = Provenance("metric", n=len(values), raw=raw, note=outcome.note)
             mean = sum(values) / len(values)
-            rows.append(Score(sample.item, sample.system, column, mean, provenance))
+            rows.append(
+                Score(
+                    item=sample.item,
+                    system=sample.system,
+                    column=column,
+                    value=mean,
+                    provenance=provenance,
+                )
+            )
     return rows
 
 

@@ -429,7 +429,15 @@ class Rouge(BaseMetric):
             else:
                 value = getattr(scored, _VALUES[column.value])
                 item, system = sample.key
-                rows.append(Score(item, system, column.name, value, _METRIC))
+                rows.append(
+                    Score(
+                        item=item,
+                        system=system,
+                        column=column.name,
+                        value=value,
+                        provenance=_METRIC,
+                    )
+                )
         return rows
 
     def _note(self, compared: Collection[str]) -> Note:

@@ -103,7 +103,13 @@ def measures_of_columns(result: Result, rows: TextRows) -> dict[str, Measure]:
             judge = group.parts[column.name] if column.judge else ""
             title = column_title(group.name)
             decimals = score_places(result, column)
-            measure = Measure(title, column, decimals, values, judge=judge)
+            measure = Measure(
+                title=title,
+                column=column,
+                places=decimals,
+                values=values,
+                judge=judge,
+            )
             measures[column.name] = measure
     return measures
 
@@ -168,7 +174,14 @@ def judge_spreads(measures: Sequence[Measure]) -> list[Measure]:
             if len(numbers) == len(judged):
                 values[text] = max(numbers) - min(numbers)
         name = spread_name(criterion)
-        column = Column(name, "metric", Signature(), 0.0, width, better="lower")
+        column = Column(
+            name=name,
+            kind="metric",
+            signature=Signature(),
+            low=0.0,
+            high=width,
+            better="lower",
+        )
         title = f"{column_title(criterion)}: judges apart"
         spreads.append(_difference_measure(title, column, values))
     return spreads
@@ -198,13 +211,25 @@ def people_gaps(
                 values[text] = score - rating_by_text[text]
         width = (column.high or 0.0) - (column.low or 0.0)
         name = gap_name(criterion_name)
-        gaps = Column(name, "metric", Signature(), -width, width, better="")
+        gaps = Column(
+            name=name,
+            kind="metric",
+            signature=Signature(),
+            low=-width,
+            high=width,
+            better="",
+        )
         yield _difference_measure(gap_name(measure.name), gaps, values)
 
 
 def _difference_measure(title: str, column: Column, values: Values) -> Measure:
     """Return a measure with as many decimals as its values need."""
-    measure = Measure(title, column, 0, values)
+    measure = Measure(
+        title=title,
+        column=column,
+        places=0,
+        values=values,
+    )
     numbers = measure.numbers.values()
     return replace(measure, places=shortest_places(numbers))
 
@@ -235,7 +260,12 @@ def ranking_measures(
                 shares[text] = contest.preference(system)
                 counts[text] = n_flips
         preference_column = replace(PREFERENCE, name=f"{column}: preferred")
-        preference = Measure(f"{label}: preferred", preference_column, 2, shares)
+        preference = Measure(
+            title=f"{label}: preferred",
+            column=preference_column,
+            places=2,
+            values=shares,
+        )
         preferences.append(preference)
         flip_column = Column(
             f"{column}: flips",

@@ -20,7 +20,13 @@ from judge.report.views.replies import Replies, stored_replies
 from judge.results.checked_claims import MAX_SENTENCE, CheckedClaim
 from judge.stats.compared_pairs import preferred_side, verdict
 
-PREFERENCE = Column("preference", "criterion", Signature("preference"), 0.0, 1.0)
+PREFERENCE = Column(
+    name="preference",
+    kind="criterion",
+    signature=Signature("preference"),
+    low=0.0,
+    high=1.0,
+)
 CLAIM_HEADS = ("support", "claim", "most similar sentence")
 
 
@@ -420,7 +426,12 @@ def _verdict(
         return None
     finding = build_finding(row, PREFERENCE)
     if isinstance(row, Failure):
-        return Verdict(first_system, "", "", finding)
+        return Verdict(
+            first=first_system,
+            preferred="",
+            strength="",
+            finding=finding,
+        )
     preferred_systems = {1: first_system, -1: second_system, 0: ""}
     preferred = preferred_systems[preferred_side(row, label_of_tie)]
     strength = ""
@@ -428,7 +439,12 @@ def _verdict(
         # A value below one half is about the other text.
         value_of_preferred = max(row.value, 1 - row.value)
         strength = number(value_of_preferred, 2)
-    return Verdict(first_system, preferred, strength, finding)
+    return Verdict(
+        first=first_system,
+        preferred=preferred,
+        strength=strength,
+        finding=finding,
+    )
 
 
 @dataclass(frozen=True, slots=True)
