@@ -15,7 +15,8 @@ from judge.core.format import escape_controls
 from judge.core.records import Column, Failure, Provenance, Request, Sample, Score
 from judge.core.signature import Signature
 from judge.report import document as blocks
-from judge.report.charts import Bar, Panel, intervals, scale
+from judge.report.charts.axes import scale
+from judge.report.charts.bars import Bar, Panel, intervals
 from judge.report.document import Cell, Document, Section
 from judge.report.document import Column as Head
 from judge.report.document import Table as Shown

@@ -10,20 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.core.format import one_line
-from judge.report.charts import (
-    Bar,
-    Bin,
-    Panel,
-    around,
-    bars,
-    bins,
-    calibration,
-    even,
-    heat_map,
-    histograms,
-    intervals,
-    scale,
-)
+from judge.report.charts.axes import around, even, scale
+from judge.report.charts.bars import Bar, Panel, bars, intervals
+from judge.report.charts.calibration import Bin, calibration_plot
+from judge.report.charts.heat_map import heat_map
+from judge.report.charts.histograms import bins, histograms
 from judge.report.document import Cell, Chart, Document
 from judge.report.renderers import svg
 from tests.factories import has_line
@@ -69,7 +60,7 @@ def _examples() -> list[Chart]:
         bars("people", "Judge against people", ("judge", "ROUGE-1"), [Bar(0.8, text="0.80"), r],
              label="Spearman's rho", caption="By system."),
         histograms("scores", "Scores", {"a": [1.0, 4.0, 4.4], "b": []}, SCALE, (1, 5)),
-        calibration("curve", "Calibration", [Bin(2, 3, 2.5, 3.5, 8, "2 against 3"), Bin(4, 4, None, None, 2)], (1, 5)),
+        calibration_plot("curve", "Calibration", [Bin(2, 3, 2.5, 3.5, 8, "2 against 3"), Bin(4, 4, None, None, 2)], (1, 5)),
         heat_map("heat", "Correlations", ("a", "b"), ("a", "b"), cells),
     ]  # fmt: skip
 
@@ -88,7 +79,7 @@ def test_a_chart_is_an_image_with_a_description_and_no_code() -> None:
         ),
         bars(HOSTILE, HOSTILE, [HOSTILE], [Bar(1, text=HOSTILE, note=HOSTILE)], caption=HOSTILE),
         histograms(HOSTILE, HOSTILE, {HOSTILE: [1.0]}, {}, (0, 1)),
-        calibration(HOSTILE, HOSTILE, [Bin(1, 1, 1, 1, 1, HOSTILE)], (0, 1)),
+        calibration_plot(HOSTILE, HOSTILE, [Bin(1, 1, 1, 1, 1, HOSTILE)], (0, 1)),
         heat_map(
             HOSTILE,
             HOSTILE,

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from judge.core import plugins
-from judge.report import charts
 from judge.report import document as blocks
+from judge.report.charts.shapes import name_text
 from judge.report.document import Bar, Cell, Column, Document, Section, Table
 from judge.report.format import isolate
 from judge.report.renderers.html import fragment, render
@@ -296,7 +296,7 @@ def test_names_of_a_right_to_left_script_reorder_nothing_after_them() -> None:
             hidden, "", written.replace(isolated, "").replace(marked, ""), flags=re.DOTALL
         )
         assert re.findall("[^<>]*أحمد[^<>]*", rest) == []
-    assert marked in charts.name_text(0, 0, text, cells=60)
+    assert marked in name_text(0, 0, text, cells=60)
 
 
 def test_headings_above_columns_span_them() -> None:

@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 import pytest
 
 from judge.core.errors import ConfigError, MissingExtra, StorageError
-from judge.report.charts import Bar, Panel, intervals, scale
+from judge.report.charts.axes import scale
+from judge.report.charts.bars import Bar, Panel, intervals
 from judge.report.document import Chart, Details, Document, Section
 from judge.report.renderers import pdf_fonts, svg
 from judge.results.result import Result

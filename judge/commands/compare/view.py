@@ -22,7 +22,8 @@ from judge.core.messages import Remark
 from judge.core.records import Column as Measured
 from judge.core.records import Failure, Score
 from judge.core.signature import Signature
-from judge.report import charts
+from judge.report.charts.axes import around
+from judge.report.charts.bars import Bar, Panel, intervals
 from judge.report.document import (
     ARROWS,
     Block,
@@ -374,7 +375,7 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
             lower_bound = None if estimate.low is None else factor * estimate.low
             upper_bound = None if estimate.high is None else factor * estimate.high
             tone: Literal["", "best", "worse"] = tones.get(change.tone, "")
-            bar_by_system[mean.system] = charts.Bar(
+            bar_by_system[mean.system] = Bar(
                 value,
                 lower_bound,
                 upper_bound,
@@ -385,10 +386,10 @@ def _chart(columns: Sequence[Sequence[Mean]]) -> Chart:
             ends += [point for point in points if point is not None]
         title = column_title(means[0].row.column)
         bars = [bar_by_system.get(system) for system in systems]
-        extent = charts.around(ends)
-        panels.append(charts.Panel(extent, bars, title))
+        extent = around(ends)
+        panels.append(Panel(extent, bars, title))
     caption = "Change of the mean, after minus before, with 95% intervals."
-    chart = charts.intervals("changes", "Changes", systems, panels, caption=caption)
+    chart = intervals("changes", "Changes", systems, panels, caption=caption)
     return replace(chart, tabled=True)
 
 

@@ -17,7 +17,7 @@ from judge.core.files import store
 from judge.core.line_breaks import wrapped
 from judge.core.plugins import require_known, unknown_name_message
 from judge.report import document as blocks
-from judge.report.charts import CELL, escaped, shorten, text
+from judge.report.charts.shapes import CELL, escaped, shorten, text
 from judge.report.document import Chart, Document
 from judge.report.renderers.pdf_fonts import EmbeddedFont, embedded_font
 

@@ -13,7 +13,7 @@ from judge.core.format import (
     plural,
     signed,
 )
-from judge.report import charts
+from judge.report.charts.calibration import Bin, calibration_plot
 from judge.report.document import (
     STAR,
     Block,
@@ -162,9 +162,7 @@ def calibration_curve(
         rating = number(people.value, places)
         texts = plural(people.n, "text")
         note = f"judge {mean}, people {rating}, {texts}"
-        point = charts.Bin(
-            bin.value, people.value, people.low, people.high, people.n, note
-        )
+        point = Bin(bin.value, people.value, people.low, people.high, people.n, note)
         points.append(point)
         lowest = number(bin.low, 1)
         highest = number(bin.high, 1)
@@ -176,5 +174,5 @@ def calibration_curve(
     bins = table(heads, rows, caption=caption, name=block_name)
     ends = (calibration.low, calibration.high)
     title = f"Calibration: {criterion}, {judge}"
-    chart = charts.calibration(block_name, title, points, ends)
+    chart = calibration_plot(block_name, title, points, ends)
     yield Details(f"Calibration bins of {judge}", (chart, bins))

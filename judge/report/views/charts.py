@@ -14,18 +14,10 @@ from judge.core.format import (
     plural,
 )
 from judge.core.records import Column
-from judge.report.charts import (
-    Axis,
-    Bar,
-    Panel,
-    around,
-    bars,
-    even,
-    heat_map,
-    histograms,
-    intervals,
-    scale,
-)
+from judge.report.charts.axes import Axis, around, even, scale
+from judge.report.charts.bars import Bar, Panel, bars, intervals
+from judge.report.charts.heat_map import heat_map
+from judge.report.charts.histograms import histograms
 from judge.report.document import ARROWS, Chart, Table
 from judge.report.format import column_title, interval_text, mean_text
 from judge.report.views.columns import (

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from judge.core.format import listed, percent, signed
 from judge.core.records import Estimate
-from judge.report.charts import Bar, Panel, even, intervals
+from judge.report.charts.axes import even
+from judge.report.charts.bars import Bar, Panel, intervals
 from judge.report.document import Block, Cell, Chart, Content, Paragraph, Tone, table
 from judge.report.views.columns import estimate_cell, groups, share_cell
 from judge.results.result import Result

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from judge.core.format import format_p, number, percent, plural
 from judge.core.records import Estimate
-from judge.report import charts
+from judge.report.charts.bars import Bar, bars
 from judge.report.document import (
     Block,
     Bullets,
@@ -447,11 +447,11 @@ def agreement_chart(rated: Rated, level: Level | None = None) -> Chart:
     for row, estimate in rows:
         row_name = "one rater" if row.kind == "rater" else column_title(row.name)
         text = number(estimate.value, SHORT)
-        bar = charts.Bar(estimate.value, estimate.low, estimate.high, text)
+        bar = Bar(estimate.value, estimate.low, estimate.high, text)
         if row.kind == "judge":
             bar = replace(bar, tone="best")
         bar_by_row[row_name] = bar
-    chart = charts.bars(
+    chart = bars(
         f"people-{rated.criterion}",
         f"Judge against people: {rated.criterion}",
         [*bar_by_row],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from judge.core.format import format_interval, number, plural, signed
-from judge.report.charts import heat_map
+from judge.report.charts.heat_map import heat_map
 from judge.report.document import Block, Cell, Chart, Content, Details, Table, table
 from judge.report.format import share_label
 from judge.report.views.charts import spearman_matrices, titles
