@@ -34,7 +34,7 @@ from judge.core.errors import JudgeError, StorageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from judge.commands.test import PreparedSuite
+    from judge.commands.prepared_suites import PreparedSuite
     from judge.config import RunConfig
     from judge.execution.budget import BudgetLedger
     from judge.run.generate import Outputs
@@ -178,7 +178,8 @@ def _failed_outcomes(path: Path, error: JudgeError) -> Outcomes:
 
 def _run(paths: Sequence[Path], options: Mapping[str, Any], *, quiet: bool) -> Outcomes:
     """Run the suites with a progress display; exit with 130 on Ctrl-C."""
-    from judge.commands.test import prepare_suites, run_suites
+    from judge.commands.prepared_suites import prepare_suites
+    from judge.commands.test import run_suites
     from judge.execution.budget import BudgetLedger
     from judge.run.generate import Outputs
 

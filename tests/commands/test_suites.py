@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import judge
-from judge.commands import test
+from judge.commands import prepared_suites, test
 from judge.core.errors import ConfigError, DataError, JudgeError, Refused, StorageError
 from judge.core.records import Response, Usage
 from judge.execution.progress import Progress
@@ -172,7 +172,7 @@ def test_scores_and_comparisons_of_one_suite(folder: Path) -> None:
         BANDS
         + "  - {name: pair, criterion: shorter.jinja, item: bridge, better: x, worse: y, undecided: pass}\n"
     )
-    (ready,) = test.prepare_suites(suite(text), model=grading())
+    (ready,) = prepared_suites.prepare_suites(suite(text), model=grading())
     assert ready.judgments == 4 + 2
     outcome = run_suite(suite(text))
     assert set(verdicts(outcome)) == {"high", "low", "too high", "pair", "failures"}
