@@ -57,7 +57,7 @@ class ExactMatch(ReferenceMetric):
 
 score = list_function(
     ExactMatch,
-    """Return 1 if an output equals one of its references, else 0, for each output; see `ExactMatch`.
+    """Return for each output 1 if it equals one of its references, else 0; see `ExactMatch`.
 
     Raise DataError if an output has no reference, ConfigError for a wrong option.
     """,

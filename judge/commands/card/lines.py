@@ -706,8 +706,10 @@ RULES = (
     ),
     _Rule(
         name=FAILURES,
-        passes=f"at most {100 * MOST_FAILED:g}% of each system's judgments fail, and no difference is "
-        "significant",
+        passes=(
+            f"at most {100 * MOST_FAILED:g}% of each system's judgments fail, "
+            "and no difference is significant"
+        ),
         fails="more of them fail, or a difference is significant",
         measure=_failures,
         advice="read the messages of the failed judgments",
