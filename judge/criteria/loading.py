@@ -232,7 +232,8 @@ def _find_file(name_or_path: str, language: str, pairwise: bool | None) -> Path:
     beginning = name_or_path.rstrip(": ")[:40]
     sentence = f"'{beginning}: QUESTION'"
     default = ""
-    if not pairwise:
+    # With None, the caller is a command such as `judge criteria show`, which has no default.
+    if pairwise is False:
         criteria_option = option("criteria")
         default_names = listed(DEFAULT_CRITERIA)
         judged_by = f"summaries are judged by {default_names}"

@@ -88,3 +88,12 @@ def test_descriptions_are_folded_beside_their_names(
     descriptions = [line for line in lines if "--set" not in line]
     assert max(map(len, descriptions)) <= 60
     assert any(line.startswith(" " * 15) for line in descriptions)
+
+
+def test_an_unknown_criterion_of_a_command_without_criteria_has_no_default(
+    command: Callable[..., Any],
+) -> None:
+    completed = command("criteria", "show", "nosuch")
+    assert completed.code == 2
+    assert "'nosuch: QUESTION'" in completed.err
+    assert "--criteria" not in completed.err
