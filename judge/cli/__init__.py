@@ -151,9 +151,6 @@ def run_app() -> None:
         notes = getattr(error, "__notes__", ())
         print_message("\n".join([f"judge: {error}", *notes]))
         sys.exit(2)
-    except BrokenPipeError:
-        # `judge report RUN | head`: the reader has seen enough, which is no error.
-        sys.stderr.close()
     except OSError as error:
         # Without a file it is the terminal, or what the output is redirected to.
         subject = error.filename or "cannot write"

@@ -33,6 +33,7 @@ from judge.cli.terminal import (
     print_json,
     print_message,
     print_report,
+    print_text,
     print_untrusted,
     shows_report,
 )
@@ -67,7 +68,7 @@ def criteria_list(*, format: str, **options: Any) -> None:
     for command, criteria in (("judge run", of_one_text), ("judge rank", of_two_texts)):
         number = "one text" if command == "judge run" else "two texts"
         for task in ("answers", "summaries"):
-            click.echo(f"{command}, {number}: {task}")
+            print_text(f"{command}, {number}: {task}")
             for criterion in criteria:
                 if task_of(criterion) == task:
                     labels = criterion.scale.labels
@@ -186,9 +187,9 @@ def criteria_new(
     except OSError as error:
         raise StorageError(f"{path}: {error.strerror}") from error
     advice = "" if question else "Write the question into it. "
-    click.echo(f"{path}\n\n{advice}Next:")
-    click.echo(f"  judge criteria render {path} DATA    # print a prompt")
-    click.echo(f"  judge run DATA --criteria {path} --model MODEL")
+    print_text(f"{path}\n\n{advice}Next:")
+    print_text(f"  judge criteria render {path} DATA    # print a prompt")
+    print_text(f"  judge run DATA --criteria {path} --model MODEL")
 
 
 @criteria_app.command(
@@ -243,7 +244,7 @@ def criteria_render(
     for message in messages:
         # A lone message needs no role, so that its text is exactly what is sent.
         if len(messages) > 1:
-            click.echo(f"[{message['role']}]")
+            print_text(f"[{message['role']}]")
         print_untrusted(message["content"])
 
 

@@ -17,7 +17,13 @@ from judge.cli.options import (
     option,
     report_format,
 )
-from judge.cli.terminal import print_entry, print_json, print_message, print_report
+from judge.cli.terminal import (
+    print_entry,
+    print_json,
+    print_message,
+    print_report,
+    print_text,
+)
 from judge.core.errors import ConfigError
 
 cache_app = Group(help="Inspect, clear or share the cache.")
@@ -39,11 +45,11 @@ def cache_stats(*, format: str, **options: Any) -> None:
     folder_of_cache = counts["place"]
     replies = _reply_count(counts["replies"])
     size = _megabytes(counts["bytes"])
-    click.echo(f"{folder_of_cache}: {replies}, {size}")
+    print_text(f"{folder_of_cache}: {replies}, {size}")
     if metrics_bytes:
         folder_of_metrics = metrics_folder(folder)
         size = _megabytes(metrics_bytes)
-        click.echo(f"{folder_of_metrics}: digests of models, {size}")
+        print_text(f"{folder_of_metrics}: digests of models, {size}")
 
 
 @cache_app.command("clear", takes="run", only=("cache",))
@@ -56,14 +62,14 @@ def cache_clear(*, metrics: bool, yes: bool, **options: Any) -> None:
     folder = _existing_folder(options)
     if metrics:
         size = _megabytes(clear_metrics(folder))
-        click.echo(f"{metrics_folder(folder)}: {size} deleted")
+        print_text(f"{metrics_folder(folder)}: {size} deleted")
         return
     with DiskCache(folder) as store:
         n_replies = store.stats()["responses"]
         if n_replies and not yes:
             _confirm_deletion(n_replies, store.folder)
         deleted = _reply_count(store.clear())
-        click.echo(f"{store.folder}: {deleted} deleted")
+        print_text(f"{store.folder}: {deleted} deleted")
 
 
 def _confirm_deletion(n_replies: int, folder: Path) -> None:
@@ -94,10 +100,10 @@ def cache_export(
 
     folder = _existing_folder(options)
     export = export_replies(folder, file, model=model, base_url=base_url)
-    click.echo(f"{file}: {_reply_count(export.written)} written")
+    print_text(f"{file}: {_reply_count(export.written)} written")
     if export.skipped:
         skipped = _reply_count(export.skipped)
-        click.echo(f"{skipped} skipped: scripted, replayed, or of an older version")
+        print_text(f"{skipped} skipped: scripted, replayed, or of an older version")
 
 
 @cache_app.command(
@@ -120,9 +126,9 @@ def cache_import(file: Path, **options: Any) -> None:
     if imported.servers:
         servers = " and ".join(imported.servers)
         message += f", as replies of {servers}"
-    click.echo(message)
+    print_text(message)
     if imported.unfinished:
-        click.echo(f"{file}: the last line is incomplete and was skipped")
+        print_text(f"{file}: the last line is incomplete and was skipped")
 
 
 def _folder(options: Mapping[str, Any]) -> Path:
@@ -246,7 +252,7 @@ def metrics_command(
             # As it is typed: a JSON value is also one in YAML.
             value = json.dumps(default)
             setting = f"{metric.name}.{option_name}={value}"
-            click.echo(f"{'':<14} --set {setting}")
+            print_text(f"{'':<14} --set {setting}")
 
 
 @doctor_command.command("schema")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from judge.cli.options import PATH, Command, option
-from judge.cli.terminal import print_untrusted, write
+from judge.cli.terminal import print_text, print_untrusted, write
 from judge.core.errors import ConfigError
 
 _NEXT = (
@@ -99,13 +99,13 @@ def _start_project(folder: Path) -> None:
         raise ConfigError(f"{folder}: is a file; name a folder to start a project in")
     paths = write_project(folder)
     for path in paths:
-        click.echo(str(path))
-    click.echo("\nNothing in it needs a key or the network. Next:")
+        print_text(str(path))
+    print_text("\nNothing in it needs a key or the network. Next:")
     if folder.resolve() != Path.cwd():
         quoted_folder = shlex.quote(str(folder))
-        click.echo(f"  cd {quoted_folder}")
+        print_text(f"  cd {quoted_folder}")
     for line in _NEXT:
-        click.echo(f"  {line}")
+        print_text(f"  {line}")
 
 
 def _write_skill(folder: Path) -> None:
@@ -118,7 +118,7 @@ def _write_skill(folder: Path) -> None:
     if folder.is_file():
         raise ConfigError(f"--skill {folder}: is a file; name a folder of skills")
     for path in write_skill(folder):
-        click.echo(str(path))
+        print_text(str(path))
 
 
 def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> None:
@@ -134,15 +134,15 @@ def _init_suite(data: Path, output: Path | None, options: dict[str, Any]) -> Non
         print_untrusted(suite.text.removesuffix("\n"))
         return
     write("--output", suite.path, suite.text)
-    click.echo(f"{suite.path}: read it, then judge test {suite.path}")
+    print_text(f"{suite.path}: read it, then judge test {suite.path}")
     for unused in suite.unused_columns:
-        click.echo(unused)
+        print_text(unused)
     # The data's ratings are by criteria that the suite does not have.
     rated_criteria = [one_line(name) for name in suite.untested_ratings()]
     if rated_criteria:
         names = ", ".join(rated_criteria)
         first_criterion = rated_criteria[0]
-        click.echo(
+        print_text(
             f"the suite tests no rated criterion ({names}): judge init --suite {data} "
             f"--criteria {first_criterion}.jinja, with a criterion of that name"
         )

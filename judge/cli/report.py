@@ -25,6 +25,7 @@ from judge.cli.terminal import (
     check_outputs,
     input_files_of_runs,
     print_report,
+    print_text,
     write_exports,
 )
 from judge.core.errors import ConfigError
@@ -277,7 +278,7 @@ def _draw_figure(result: Result, name: str, output: Path | None) -> None:
         raise ConfigError(f"--output {path}: {rule}")
     content = svg.figure(plugins.document(result), name, format)
     write_bytes("--output", path, content)
-    click.echo(str(path))
+    print_text(str(path))
 
 
 def _draw(result: Result, output: Path, format: str) -> None:
@@ -286,4 +287,4 @@ def _draw(result: Result, output: Path, format: str) -> None:
     from judge.report.renderers.svg import write
 
     for path in write(plugins.document(result), output, format):
-        click.echo(str(path))
+        print_text(str(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import shutil
@@ -203,7 +204,20 @@ def print_untrusted(text: str, format: str = "") -> None:
         from judge.core.format import escape_controls
 
         text = escape_controls(text)
-    click.echo(text)
+    print_text(text)
+
+
+def print_text(text: str) -> None:
+    """Print text, unless a pipe's reader has seen enough, as in `judge criteria list | head -1`.
+
+    The command then goes on, and its exit code is that of its result.
+    """
+    try:
+        click.echo(text)
+    except BrokenPipeError:
+        null_device = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null_device, sys.stdout.fileno())
+        os.close(null_device)
 
 
 def shows_report(format: str, *, quiet: bool) -> bool:
@@ -247,7 +261,7 @@ def print_report(
 
             text = with_byte_order_mark(text)
         write("--output", output, text)
-        click.echo(str(output))
+        print_text(str(output))
     else:
         print_untrusted(text.rstrip("\n"), format)
 
@@ -325,7 +339,7 @@ def print_entry(label: str, text: str) -> None:
     room = shutil.get_terminal_size((80, 24)).columns - label_width
     lines = wrapped(text, max(room, _NARROWEST_TEXT), cell_len)
     gap = "\n" + " " * label_width
-    click.echo(label + gap.join(lines))
+    print_text(label + gap.join(lines))
 
 
 def print_json(data: Any) -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +336,42 @@ def test_output_to_a_full_device_is_an_error(folder: Path) -> None:
     assert completed.returncode == 2
     assert has_line(completed.stderr, "judge: cannot write", "No space left")
     assert "Traceback" not in completed.stderr
+
+
+@pytest.fixture
+def closed_pipe() -> Iterator[int]:
+    """A pipe whose reader has gone, as that of `judge ... | head -1`."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    yield write_end
+    os.close(write_end)
+
+
+@pytest.mark.parametrize(
+    ("replies", "code"), [("- reply: {4: 1.0}\n", 0), ("- reply: none of them\n", 1)]
+)
+def test_the_exit_code_is_the_same_if_the_reader_of_a_pipe_has_gone(
+    folder: Path, closed_pipe: int, replies: str, code: int
+) -> None:
+    Path("own.yaml").write_text(replies, encoding="utf-8")
+    model = ["--model", "scripted/own.yaml", "--criteria", "fluency_5", "--metrics", "none"]
+    completed = subprocess.run(
+        [*COMMAND, "run", "data.jsonl", *model],
+        stdout=closed_pipe,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    assert completed.returncode == code
+
+
+@pytest.mark.parametrize("listing", [["criteria", "list"], ["doctor", "metrics"]])
+def test_a_list_whose_reader_has_seen_enough_is_no_error(
+    listing: list[str], closed_pipe: int
+) -> None:
+    completed = subprocess.run(
+        [*COMMAND, *listing], stdout=closed_pipe, stderr=subprocess.PIPE, check=False
+    )
+    assert (completed.returncode, completed.stderr) == (0, b"")
 
 
 def test_a_run_whose_messages_cannot_be_written_is_finished(folder: Path) -> None:
