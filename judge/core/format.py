@@ -108,8 +108,18 @@ def signed(value: float, places: int) -> str:
 
 
 def format_p(p_value: float) -> str:
-    """Format a p-value: `p = 0.012`, `p < 0.001`."""
-    return "p < 0.001" if p_value < 0.001 else f"p = {number(p_value, 3)}"
+    """Format a p-value: `p = 0.012`, `p < 0.001`; see `p_places`."""
+    if p_value < 0.001:
+        return "p < 0.001"
+    return f"p = {number(p_value, p_places(p_value))}"
+
+
+def p_places(p_value: float) -> int:
+    """Return 3, or more decimals for a significant p-value that would read as 0.050: 0.0498."""
+    places = 3
+    while p_value < 0.05 and float(f"{p_value:.{places}f}") >= 0.05 and places < 6:
+        places += 1
+    return places
 
 
 def format_interval(
@@ -133,6 +143,21 @@ def format_interval(
         lower_end = number(factor * lower_bound, more_places)
         upper_end = number(factor * upper_bound, more_places)
     return f"[{lower_end}, {upper_end}]"
+
+
+def whole_percent(share: float) -> str:
+    """Format a share as `64%`, with one or two decimals if `0%` or `100%` would be wrong: `99.5%`.
+
+    A share that differs from 0 or 1 by less than 0.005% is one of rounded probabilities: `100%`.
+    """
+    rounded = number(100 * share, 0)
+    if rounded not in ("0", "100"):
+        return f"{rounded}%"
+    for places in (1, 2):
+        text = number(100 * share, places)
+        if float(text) not in (0.0, 100.0):
+            return f"{text}%"
+    return f"{rounded}%"
 
 
 def percent(share: float | None) -> str:

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from judge.core.format import decimals, format_interval, minus, number, one_line
+from judge.core.format import (
+    decimals,
+    format_interval,
+    minus,
+    number,
+    one_line,
+    whole_percent,
+)
 from judge.core.records import Column, Estimate
 from judge.core.scale_words import in_words, is_numeric
 
@@ -100,7 +107,7 @@ def share_words(column: Column) -> str:
 def mean_text(column: Column, value: float, places: int) -> str:
     """Write a mean: `3.92`, or `64%` if it is the mean probability of a label."""
     if share_label(column):
-        return f"{number(100 * value, 0)}%"
+        return whole_percent(value)
     return number(value, places)
 
 

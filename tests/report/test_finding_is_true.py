@@ -230,6 +230,9 @@ def highest(reader: Reader, main: Reading, match: re.Match[str]) -> bool:
     value, best = float(match["mean"]), max(main.means.values())
     number = sum(mean >= best - 1e-9 for mean in main.means.values())
     counted = len(named) or int(match["systems"].split()[0])
+    all_systems_share_it = number == len(main.rows) > 1
+    if all_systems_share_it != (match["which"] == "same"):
+        return False
     gap = True
     if match["gap"]:
         row = main.differences(NAMES.index(named[0]), NAMES.index(match["second"]))
@@ -359,7 +362,7 @@ RULES: list[tuple[str, Rule]] = [
         lambda reader, main, match: not main.differ(names_in(match["pair"])),
     ),
     (
-        rf"(?P<systems>{LIST}|\d+ systems) (?:has|have) the highest mean \((?P<mean>[\d.]+)\)"
+        rf"(?P<systems>{LIST}|\d+ systems) (?:has|have) the (?P<which>highest|same) mean \((?P<mean>[\d.]+)\)"
         r"(?:, (?P<gap>[\d.]+) above (?P<second>s\d+) on (?P<n>\d+) items?)?"
         r"(?P<rest>,? (?:but|over)[^.]*)?\."
         r"(?: If that is real, detecting it needs (?:about|more than) [\d,]+ items \(80% power\)\.)?",

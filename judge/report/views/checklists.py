@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from judge.core.format import plural
+from judge.core.format import plural, whole_percent
 from judge.report.document import Block, Cell, Content, Heading, Table, table
 from judge.report.document import Column as Head
 from judge.report.format import column_title
@@ -64,12 +64,14 @@ def _table(
             n_texts = question.n.get(system, 0)
             cell = None
             if share is not None:
-                cell = Cell(f"{share:.0%}", f"n = {n_texts:,}", value=share)
+                cell = Cell(whole_percent(share), f"n = {n_texts:,}", value=share)
             row.append(cell)
         rows.append([*row, question.unanswered or None])
     names = (Head(system, better="higher") for system in systems)
     all_questions = plural(len(checklist.questions), "question")
-    table_key = f"Share of yes: the lowest {len(questions)} of {all_questions}."
+    table_key = "Share of yes."
+    if len(questions) < len(checklist.questions):
+        table_key = f"Share of yes: the lowest {len(questions)} of {all_questions}."
     if checklist.others:
         others = plural(checklist.others, "question")
         table_key = f"{table_key} {others} about a single item: see the items."

@@ -6,7 +6,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from judge.core.format import format_interval, format_p, number, signed
+from judge.core.format import (
+    format_interval,
+    format_p,
+    number,
+    p_places,
+    signed,
+    whole_percent,
+)
 from judge.core.records import Column, Estimate
 from judge.core.scale_words import pass_text
 from judge.report.document import Cell, Tone
@@ -254,7 +261,7 @@ def share_cell(estimate: Estimate | None, **fields: Any) -> Cell:
     if estimate is None:
         return Cell("–")
     interval = format_interval(estimate.low, estimate.high, 0, 100)
-    percentage = f"{100 * estimate.value:.0f}%"
+    percentage = whole_percent(estimate.value)
     return Cell(percentage, interval, value=estimate.value, **fields)
 
 
@@ -324,4 +331,4 @@ def p_cell(p_value: float | None) -> str:
     if p_value < 0.001:
         return "<.001"
     # As APA style writes p, which cannot exceed 1: without the zero before the point.
-    return number(p_value, 3).removeprefix("0")
+    return number(p_value, p_places(p_value)).removeprefix("0")

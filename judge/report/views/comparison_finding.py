@@ -344,7 +344,7 @@ def _no_difference_headline(
 def _highest_mean(
     result: Result, comparison: Comparison, systems: Sequence[str]
 ) -> str:
-    """Say who has the best mean: `a has the highest mean (3.50)`."""
+    """Say who has the best mean: `a has the highest mean (3.50)`, or that it is everybody's."""
     column = _column(result, comparison)
     decimals = places(result, column)
     if column.kind == "criterion":
@@ -353,6 +353,8 @@ def _highest_mean(
     best = estimate.value
     mean = mean_text(column, best, decimals)
     names = listed(systems)
+    if len(systems) == len(comparison.ranks) > 1:
+        return f"{names} have the same mean ({mean})"
     has = "has" if len(systems) == 1 else "have"
     extreme = "lowest" if column.better == "lower" else "highest"
     return f"{names} {has} the {extreme} mean ({mean})"

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from math import ceil
 from typing import Any
 
-from judge.core.format import UNNAMED_SYSTEM, one_line, plural, signed
+from judge.core.format import UNNAMED_SYSTEM, one_line, plural, signed, whole_percent
 from judge.report.document import (
     Block,
     Cell,
@@ -281,10 +281,10 @@ def _confusion_table(criterion: str, confusion: Confusion) -> Table:
             row.append(Cell(f"{count:,}", value=count, shade=shade))
         rows.append(row)
     share_of_same = confusion.share(0)
-    table_key = f"Same level {share_of_same:.0%}"
+    table_key = f"Same level {whole_percent(share_of_same)}"
     if len(names) > 2:  # with two levels, all are at most one level apart
         share_of_near = confusion.share(1)
-        table_key += f", at most one level apart {share_of_near:.0%}"
+        table_key += f", at most one level apart {whole_percent(share_of_near)}"
     ratings = plural(confusion.n, "rating")
     heads = [Column(level_name, group="judge") for level_name in names]
     return table(

@@ -7,7 +7,7 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from judge.core.format import format_interval, number, percent, plural
+from judge.core.format import format_interval, number, percent, plural, whole_percent
 from judge.core.records import IDENTICAL
 from judge.report.document import (
     STAR,
@@ -246,9 +246,8 @@ def _win_rate(standing: Standing | None, *, bar: bool) -> Cell | None:
     tone: Tone = ""
     if standing.apart:
         tone = "good" if standing.apart > 0 else "bad"
-    percentage = 100 * rate
     return Cell(
-        f"{percentage:.0f}%",
+        whole_percent(rate),
         format_interval(lower_bound, upper_bound, 0, 100),
         shade=shade,
         bar=length,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from judge.core.format import format_interval, number, percent, plural
+from judge.core.format import format_interval, number, percent, plural, whole_percent
 from judge.core.format import listed as sentence_list
 from judge.core.records import IDENTICAL
 from judge.report.format import column_title
@@ -123,9 +123,9 @@ def _finding_against(ranking: Ranking) -> Iterator[str]:
     for opponent in opponents:
         if opponent.apart:
             marks[opponent.system] = "better" if opponent.apart > 0 else "worse"
-        percentage = 100 * opponent.win_rate
+        percentage = whole_percent(opponent.win_rate)
         interval = format_interval(opponent.low, opponent.high, 0, 100)
-        rates[opponent.system] = f"{percentage:.0f}% {interval}".rstrip()
+        rates[opponent.system] = f"{percentage} {interval}".rstrip()
     title = column_title(ranking.column)
     opponent_of_all = short_name(ranking.against)
     n_opponents = len(opponents)
@@ -229,10 +229,10 @@ def _circle(ranking: Ranking) -> Iterator[str]:
     opponents = [*circle[1:], circle[0]]
     for system, opponent in zip(circle, opponents, strict=True):
         rates = ranking.win_rate[index_of[system]]
-        percentage = 100 * (rates[index_of[opponent]] or 0.0)
+        percentage = whole_percent(rates[index_of[opponent]] or 0.0)
         system_name = short_name(system)
         opponent_name = short_name(opponent)
-        wins.append(f"{system_name} against {opponent_name} ({percentage:.0f}%)")
+        wins.append(f"{system_name} against {opponent_name} ({percentage})")
     yield f"The wins form a cycle: {sentence_list(wins)}."
 
 
@@ -349,8 +349,7 @@ def _size(ranking: Ranking, standing: Standing) -> str:
     if _has_strengths(ranking):
         strength = number(standing.strength or 0.0, 2)
         return f"strength {strength}"
-    percentage = 100 * standing.win_rate
-    return f"{percentage:.0f}%"
+    return whole_percent(standing.win_rate)
 
 
 def _size_with_interval(ranking: Ranking, standing: Standing) -> str:
