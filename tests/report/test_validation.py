@@ -22,6 +22,7 @@ from judge.report.views.calibration import calibration_blocks
 from judge.report.views.human_agreement import (
     agreement_chart,
     agreement_tiles,
+    bias_note,
     criteria_blocks,
     main_agreement,
     people_blocks,
@@ -679,3 +680,29 @@ def test_a_run_keeps_its_ratings(tmp_path: Path) -> None:
     Draft202012Validator(schema()).validate(document)
     assert document["rated"] == json.loads((tmp_path / "run.json").read_text("utf-8"))["rated"]
     assert [row["kind"] for row in document["rated"][0]["rows"]] == ["judge", "baseline"]
+
+
+def biased(value: float, low: float | None, high: float | None) -> Rated:
+    """Return a criterion whose judge has this bias on a scale from 1 to 5."""
+    curve = replace(calibration(), bias=estimate(value, low, high, 36, "bias"))
+    judge_row = replace(row("small-judge", "judge", 0.6), calibration=curve)
+    return rated({}, judges=(judge_row,))
+
+
+def test_a_judge_that_scores_far_lower_than_people_is_named_with_its_bias() -> None:
+    note = bias_note([biased(-1.9, -2.1, -1.7)], "small-judge")
+    assert has_line(note, "small-judge", "coherence −1.90 (scale 1–5)")
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        pytest.param(-0.1, -0.15, -0.05, id="small"),
+        pytest.param(-1.0, -2.5, 0.5, id="not significant"),
+        pytest.param(-1.0, None, None, id="untested"),
+    ],
+)
+def test_a_bias_that_is_small_or_not_shown_needs_no_note(
+    value: float, low: float | None, high: float | None
+) -> None:
+    assert bias_note([biased(value, low, high)], "small-judge") == ""

@@ -38,6 +38,7 @@ from judge.report.views.calibration import (
 from judge.report.views.columns import estimate_cell
 from judge.report.views.human_agreement import (
     best_baseline,
+    bias_note,
     criteria_blocks,
     different_texts_note,
     failed_cell,
@@ -138,12 +139,17 @@ def _sections(validation: Validation, best: str) -> Iterator[Section]:
 
 
 def _notices(validation: Validation) -> Iterator[str]:
-    """Yield the notes on the data, the level, failed judgments and the calibration."""
+    """Yield the notes on the data, the level, bias, failed judgments and the calibration."""
     yield from validation.notes
     for criterion in validation.rated[:1]:  # one note is enough for the report
         note = other_level_note(criterion, validation.level)
         if note:
             yield note
+    judged = [criterion for criterion in validation.rated if criterion.judges]
+    if judged:
+        bias = bias_note(judged, best_judge(judged, validation.level))
+        if bias:
+            yield bias
     different_texts = different_texts_note(validation.rated)
     if different_texts:
         yield different_texts

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from judge.core.format import format_p, number, percent, plural
+from judge.core.format import (
+    decimals,
+    first_names,
+    format_p,
+    minus,
+    number,
+    percent,
+    plural,
+    signed,
+)
 from judge.core.records import Estimate
 from judge.report.charts.bars import Bar, bars
 from judge.report.document import (
@@ -32,11 +41,13 @@ from judge.report.format import column_title
 from judge.report.views import disagreements
 from judge.report.views.agreement_finding import (
     PANELS,
+    Side,
     best_judge,
     criterion_sentences,
     finding,
     places,
     reversed_name,
+    side,
     spearman,
     usable_level,
     usual_level,
@@ -56,6 +67,7 @@ from judge.stats.power import ALPHA
 
 SHORT = 2  # decimals of the summary
 _MANY_FAILED = 0.05  # share of judgments
+_LARGE_BIAS = 0.1  # of the scale's width
 _LIKE_TEXTS = 0.9  # as many of the other judge's texts are nearly the same ones
 _HEADS = ("Spearman", "Kendall tau-b", "Pearson")
 _ONE_RATER = "One rater: compared with the mean of the others."
@@ -124,6 +136,31 @@ def failure_notes(rated: Rated, level: Level) -> Iterator[str]:
         yield note
 
 
+def bias_note(criteria: Sequence[Rated], best: str) -> str:
+    """Say on which criteria the best judge scores much higher or lower than people do.
+
+    A correlation ignores such a bias. Return "" if no bias is both significant and large.
+    """
+    biases = []
+    for rated in criteria:
+        for row in rated.judges:
+            if row.name != best or row.calibration is None:
+                continue
+            curve = row.calibration
+            width = curve.high - curve.low
+            is_large = abs(curve.bias.value) >= _LARGE_BIAS * width
+            if is_large and side(curve.bias) in (Side.BELOW, Side.ABOVE):
+                bias = signed(curve.bias.value, decimals([curve.low, curve.high]))
+                scale = f"{minus(f'{curve.low:g}')}–{curve.high:g}"
+                biases.append(f"{rated.criterion} {bias} (scale {scale})")
+    if not biases:
+        return ""
+    return (
+        f"{best} does not score as people do. Its mean minus theirs: {first_names(biases)}. "
+        "Correlations do not show this."
+    )
+
+
 def different_texts_note(criteria: Sequence[Rated]) -> str:
     """Say that the judges' own correlations are not comparable, or "" if they scored like texts."""
     for rated in criteria:
@@ -166,6 +203,9 @@ def people_blocks(result: Result) -> tuple[Block, ...]:
         blocks += map(Notice, failure_notes(rated, level))
     judged = [rated for rated in result.rated if rated.judges]
     best = best_judge(judged, level)
+    bias = bias_note(judged, best)
+    if bias:
+        blocks.append(Notice(bias))
     gaps = disagreements.of_result(result)
     blocks += disagreements.blocks(gaps, best, level, linked=True)
     return (*blocks, *criteria_blocks(result.rated, level))
