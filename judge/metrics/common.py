@@ -36,6 +36,10 @@ _FORMS = (
     "have words in another Unicode form than the texts that they are compared with, so that equal "
     "words differ: normalise the data, for example to NFKC"
 )
+_WORDLESS = (
+    "have no words, only punctuation or emoji, and score 0 although they equal a reference: chrf "
+    "compares these too"
+)
 _BY_CHARACTER = (
     "{language} is split into characters for lack of {modules}; values differ where these are "
     "installed. To use characters everywhere, set them for each metric, as in {rouge} and {bleu}"
@@ -160,6 +164,24 @@ def form_note(metric: str, compared: Iterable[tuple[str, Sequence[str]]]) -> Not
         if any((token in output) != (token in target) for token in shared):
             some += 1
     return Note(metric, some, total, _FORMS)
+
+
+def wordless_note(
+    metric: str,
+    compared: Collection[tuple[str, Sequence[str]]],
+    words: Callable[[str], Sequence[str]],
+) -> Note:
+    """Count the outputs without words that equal a reference, such as an emoji.
+
+    If another reference has words, they score 0 although they are right.
+    """
+    some = 0
+    for output, targets in compared:
+        equals_a_target = output.strip() in [target.strip() for target in targets]
+        # If no target has words either, the text is a failure.
+        if equals_a_target and not words(output) and any(map(words, targets)):
+            some += 1
+    return Note(metric, some, len(compared), _WORDLESS)
 
 
 def all_texts(samples: Iterable[Sample]) -> Iterator[str]:
@@ -542,8 +564,10 @@ class WordMetric(ReferenceMetric):
     def notes(
         self, samples: Sequence[Sample], used: Collection[str]
     ) -> tuple[str | Note, ...]:
-        """Return how many texts the tokenizer does not suit, and which packages are missing."""
+        """Return how many texts the metric does not suit, and which packages are missing."""
         texts = list(all_texts(samples))
         note = tokenizer_note(self.name, self.tokenizer, texts)
         missing = [] if self.tokenizer else missing_tokenizer_notes(used, texts)
-        return (note, *missing)
+        compared = [(sample.output, references(sample)) for sample in samples]
+        words = text.words(self.tokenizer) if self.tokenizer else text.tokens
+        return (note, wordless_note(self.name, compared, words), *missing)

@@ -534,3 +534,28 @@ def test_columns_have_the_range_and_direction_of_the_definition(name: str) -> No
     ]
     columns = metric(name).score(samples).columns
     assert tuple((column.low, column.high, column.better) for column in columns) == RANGES[name]
+
+
+@pytest.mark.parametrize("name", ["rouge", "meteor", "cider"])
+@pytest.mark.parametrize("text", ["🎉", "...", "。"])
+def test_a_text_without_words_that_equals_a_reference_has_a_note(name: str, text: str) -> None:
+    samples = [
+        Sample("1", "a", text, references=(text, "We celebrate in June.")),
+        Sample("2", "a", "It rains.", references=("It rains in May.",)),
+    ]
+    result = metric(name).score(samples)
+    (row, *_) = result.rows
+    assert isinstance(row, Score)
+    assert row.value == 0
+    (note,) = [note for note in result.notes if "no words" in str(note)]
+    assert has_line(str(note), f"{name}: 1 of 2 texts", "chrf")
+
+
+@pytest.mark.parametrize("name", ["rouge", "meteor", "cider"])
+def test_a_text_with_words_needs_no_note_on_words(name: str) -> None:
+    samples = [
+        Sample("1", "a", "We celebrate.", references=("We celebrate.", "🎉")),
+        Sample("2", "a", "🎉", references=("It rains in May.",)),
+    ]
+    notes = [note for note in metric(name).score(samples).notes if "no words" in str(note)]
+    assert [note.some for note in notes if isinstance(note, Note)] == [0]

@@ -242,6 +242,11 @@ def test_the_finding(before: Any, after: Any, facts_of_lines: list[tuple[str, ..
     assert lines_hold(lines, facts_of_lines)
 
 
+def test_texts_of_one_run_alone_are_not_said_to_be_the_same() -> None:
+    lines = finding(compared(result_of({"x": LOW}), result_of({"x": [*HIGH, 3]})))
+    assert has_line("\n".join(lines), "All shared texts are the same", "judge changed")
+
+
 def test_all_systems_may_change_although_no_single_one_does() -> None:
     few: list[float | None] = [2, 3, 2, 3, None, None, None, None]
     rest: list[float | None] = [None, None, None, None, 2, 3, 2, 3]

@@ -321,7 +321,7 @@ RULES: list[tuple[str, Callable[[Reading, re.Match[str]], bool]]] = [
         split_is_true,
     ),
     (
-        "All texts are the same in both runs, so the judge changed, not the systems.",
+        "All (?:shared )?texts are the same in both runs, so the judge changed, not the systems.",
         judge_changed,
     ),
     (

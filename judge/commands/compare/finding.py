@@ -162,7 +162,10 @@ def _judge_or_systems(
             )
         yield f"{largest_split.split_phrase}{count_of_all}."
     elif any(mean.row.significant for mean in judged) and _same_texts(comparison):
-        yield "All texts are the same in both runs, so the judge changed, not the systems."
+        only = comparison.runs.only
+        some_unshared = any(unshared.items or unshared.systems for unshared in only)
+        texts = "All shared texts" if some_unshared else "All texts"
+        yield f"{texts} are the same in both runs, so the judge changed, not the systems."
     elif any(mean.row.system_change for mean in judged):
         n_unchanged, n_moved = _unchanged_texts(comparison)
         if n_unchanged and not n_moved:

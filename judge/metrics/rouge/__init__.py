@@ -63,6 +63,7 @@ from judge.metrics.common import (
     references,
     signed_words,
     tokenizer_note,
+    wordless_note,
 )
 from judge.metrics.common import tokenizer as tokenizer_option
 from judge.metrics.rouge.sequences import (
@@ -407,6 +408,9 @@ class Rouge(BaseMetric):
             words = self._vocabulary(tokenizer)
             longest.append(max(len(words.read(target)) for target in targets))
         notes: list[str | Note] = [self._note(compared), *self._short_notes(longest)]
+        pairs = [(sample.output, references(sample)) for sample in samples]
+        words_of = text.words(self.tokenizer) if self.tokenizer else text.tokens
+        notes.append(wordless_note("rouge", pairs, words_of))
         if not (self.tokenizer or self.preset or self.package):
             notes += missing_tokenizer_notes(used, compared)
         nrefs = reference_count(samples)
