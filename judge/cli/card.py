@@ -13,6 +13,7 @@ from judge.cli.options import check_run_folder, to_config
 from judge.cli.run import (
     Display,
     refuse_options,
+    refuse_options_without_use,
     run_interruptibly,
     typed_options,
 )
@@ -109,9 +110,7 @@ def _card_config(data: Path, options: Mapping[str, Any]) -> tuple[RunConfig, Pat
     from judge.config import RunConfig, run_options
 
     known_options = run_options("card")
-    typed = typed_options(besides=(*_ANY, *known_options))
-    if typed:
-        raise ConfigError(f"{typed[0]}: --card has no use for it; leave it out")
+    refuse_options_without_use(options, besides=(*_ANY, *known_options))
     config, folder = to_config(data, options, RunConfig)
     check_run_folder(folder)
     return config, folder

@@ -257,7 +257,7 @@ def plan_command(
             rule = f"is for a finished run; name its folder instead of {data}"
             raise ConfigError(f"--{option_name} {value}: {rule}")
     if card:
-        _check_options_of_card(rank=rank)
+        _check_options_of_card(options, rank=rank)
     elif probes is not None:
         raise ConfigError("--probes: is for --card")
     config_class = RankConfig if rank else RunConfig
@@ -270,18 +270,27 @@ def plan_command(
     print_report(run_plan, format, full=True)
 
 
-def _check_options_of_card(*, rank: bool) -> None:
+def _check_options_of_card(options: Mapping[str, Any], *, rank: bool) -> None:
     """Raise ConfigError for an option of `judge plan` that a judge card does not have."""
     from judge.config import run_options
 
     if rank:
         raise ConfigError("--rank: cannot be combined with --card")
     options_of_plan = ("rank", "card", "items", "probes", "format", "json")
-    refuse_options_without_use(besides=(*options_of_plan, *run_options("card")))
+    refuse_options_without_use(
+        options, besides=(*options_of_plan, *run_options("card"))
+    )
 
 
-def refuse_options_without_use(*, besides: Sequence[str]) -> None:
-    """Raise ConfigError if an option other than `besides` was given with `--card`."""
+def refuse_options_without_use(
+    options: Mapping[str, Any], *, besides: Sequence[str]
+) -> None:
+    """Raise ConfigError if an option other than `besides` was given with `--card`.
+
+    `--metrics none` is no wish that a card cannot fulfil: it has no metrics.
+    """
+    if options.get("metrics") == "none":
+        besides = (*besides, "metrics")
     typed = typed_options(besides=besides)
     if typed:
         raise ConfigError(f"{typed[0]}: --card has no use for it; leave it out")

@@ -132,6 +132,12 @@ def test_the_former_command_is_refused_with_the_new_form(judge: Callable[..., An
     assert "use judge validate DATA --card" in completed.err
 
 
+@pytest.mark.parametrize("subcommand", ["validate", "plan"])
+def test_a_card_takes_no_metrics_as_a_run_does(judge: Callable[..., Any], subcommand: str) -> None:
+    options = ("--metrics", "none", "--probes", "injection", *SCRIPTED)
+    assert judge(subcommand, "data.jsonl", "--card", *options).code == 0
+
+
 @pytest.mark.parametrize("option", [("--items", "3"), ("--probes", "bias")])
 def test_an_option_of_the_card_without_it_is_refused(
     judge: Callable[..., Any], option: tuple[str, str]
