@@ -150,6 +150,11 @@ def test_a_ranking_of_nothing_has_every_report() -> None:
     assert result.report().startswith("No judgment succeeded (1 refused)")
 
 
+def test_the_summary_of_a_ranking_says_why_judgments_failed(ranking: Result) -> None:
+    lines = [line for line in ranking.report().splitlines() if line.startswith("Failed")]
+    assert has_line("\n".join(lines), "1 × unreadable (overall)")
+
+
 def test_pairs_that_each_failed_in_one_order_have_a_finding() -> None:
     rows = [
         {"item": f"i{number}", "system": system, "source": "s", "output": f"by {system}"}

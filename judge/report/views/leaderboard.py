@@ -9,7 +9,7 @@ from math import ceil
 from shlex import quote
 from typing import Any
 
-from judge.core.format import UNNAMED_SYSTEM, one_line, plural
+from judge.core.format import UNNAMED_SYSTEM, one_line, plural, rough_count
 from judge.report.document import (
     Block,
     Cell,
@@ -183,8 +183,7 @@ def _footer(
     yield ", ".join(counts)
     yield from panel.summary_lines(result)
     if failures and n_lost:
-        most_common = provenance.failure_text(failures[0], 120)
-        yield f"Failed   {most_common}"
+        yield provenance.failure_line(failures)
 
 
 def _tone(result: Result) -> Tone:
@@ -213,7 +212,8 @@ def _summary(result: Result, board: Leaderboard, n_lost: int) -> Iterator[Block]
         first_name = one_line(first_system, 30)
         second_name = one_line(second_system, 30)
         label = f"items needed to separate {first_name} and {second_name} (80% power)"
-        tile = Tile(f"≈ {n_needed:,}", label, link="differences")
+        rounded = rough_count(n_needed).removeprefix("about ")
+        tile = Tile(f"≈ {rounded}", label, link="differences")
         tiles.append(tile)
     values = _count_values(result, n_lost)
     n_values = values.succeeded + values.failed

@@ -599,6 +599,12 @@ def reading_section(result: Result) -> Iterator[Section]:
         )
 
 
+def failure_line(failures: Sequence[FailureKind]) -> str:
+    """Write the most common failure for the end of a summary."""
+    most_common = failure_text(failures[0], 120)
+    return f"Failed   {most_common}"
+
+
 def failure_text(kind: FailureKind, limit: int = 400) -> str:
     """Return `4 × unreadable (consistency): item, system: what went wrong`.
 

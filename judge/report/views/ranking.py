@@ -41,6 +41,7 @@ from judge.report.views.items import browser, link
 from judge.report.views.provenance import (
     build_provenance,
     failure_blocks,
+    failure_line,
     method_blocks,
     reading_section,
 )
@@ -106,6 +107,9 @@ def view(result: Result) -> Document:
     # A pair that was judged in both orders has two judgments.
     failed_judgments = plural(n_failed, "judgment")
     failed = f"{failed_judgments} failed"
+    footer = [f"{pairs_compared}, {failed}", *panel.summary_lines(result)]
+    if n_failed and about.failures:
+        footer.append(failure_line(about.failures))
     return Document(
         title=about.title,
         finding=(*sentences, *preferences.sentences(agreement)),
@@ -115,7 +119,7 @@ def view(result: Result) -> Document:
         remarks=about.remarks,
         summary=tuple(_summary(rankings, n_pairs, n_failed)),
         sections=tuple(_sections(result, agreement)),
-        footer=(f"{pairs_compared}, {failed}", *panel.summary_lines(result)),
+        footer=tuple(footer),
         data=ranked_data(result, about.failures, agreement, notices=notices),
         records=tuple(_records(result)),
         header=(*_STANDING_FIELDS, *_EQUAL_LENGTH, "signature"),
