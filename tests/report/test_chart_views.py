@@ -95,7 +95,7 @@ def test_every_column_has_a_chart_named_like_it(result: Result, panel: Result) -
         "fluency, org/b ↑",
     ]
     assert charts[1].alt == "lead 2.00; システム二 2.00; evil|<b>*sys* –"
-    assert "システム二: 4.62 [4.50, 4.75], 2 texts" in _tips(charts[0])
+    assert "システム二: 4.62 [4.50, 4.75], 2 items" in _tips(charts[0])
 
 
 def test_charts_of_means_and_ranks_name_what_their_axes_measure(
@@ -127,7 +127,7 @@ def test_a_share_is_in_per_cent(result: Result) -> None:
     estimates = {("lead", "coherence"): Estimate("mean", 0.64, 0.51, 0.75, 50, "")}
     (chart,) = means_charts(Result(table, estimates))
     assert chart.alt == "lead 64%; システム二 –; evil|<b>*sys* –"
-    assert _tips(chart) == ["lead: 64% [51, 75], 50 texts"]
+    assert _tips(chart) == ["lead: 64% [51, 75], 50 items"]
 
 
 def test_criteria_have_distributions(result: Result) -> None:

@@ -108,7 +108,8 @@ def view(card: JudgeCard) -> Document:
     finding = verdict_sentences(card.criteria, card.lines)
     is_good = all(verdict.level == "good enough" for verdict in card.criteria)
     tone: Tone = "good" if is_good else ""
-    texts = plural(info["texts"], "text") if info.get("texts") else ""
+    # The changed texts are one of each item; agreement with people is about all texts.
+    items = plural(info["texts"], "item") if info.get("texts") else ""
     judgments = plural(info.get("judgments") or 0, "judgment")
     n_failed = info.get("failed") or 0
     remarks = [note for note in card.notes if isinstance(note, Remark)]
@@ -117,7 +118,7 @@ def view(card: JudgeCard) -> Document:
         title=card.title,
         finding=tuple(finding),
         tone=tone,
-        scope=texts,
+        scope=items,
         language=info.get("language", ""),
         about=(judgments, f"{n_failed:,} failed"),
         notices=tuple(notices),

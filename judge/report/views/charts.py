@@ -104,8 +104,8 @@ def _mean_bars(
             continue
         interval = interval_text(column, estimate.low, estimate.high, decimals)
         text = mean_text(column, estimate.value, decimals)
-        texts = plural(estimate.n, "text")
-        note = _note(row_label, text, interval, texts)
+        items = plural(estimate.n, "item")
+        note = _note(row_label, text, interval, items)
         bar = Bar(estimate.value, estimate.low, estimate.high, text, note)
         is_below_best = bool(best) and system not in best
         if best == (system,) or marks.get(system) == "better":
@@ -295,7 +295,7 @@ def _metric_bars(
 
 
 def _note(system: str, text: str, interval: str, count: str) -> str:
-    """Return the tooltip of a bar: `bart: 4.20 [4.00, 4.40], 20 texts`."""
+    """Return the tooltip of a bar: `bart: 4.20 [4.00, 4.40], 20 items`."""
     value = f"{text} {interval}".rstrip()
     return f"{one_line(system)}: {value}, {count}"
 
