@@ -193,6 +193,21 @@ def test_a_system_that_is_better_on_the_shared_items_beats_the_one_with_the_high
         assert "Not every system" in " ".join(result.report(name).split())
 
 
+def test_systems_without_all_items_are_named_with_their_number_of_items() -> None:
+    rows = [
+        {"item": f"i{k}", "system": system, "output": f"text {k} of {system}"}
+        for k in range(8)
+        for system in "ab"
+        if system == "a" or k < 3
+    ]
+    result = judge.evaluate(
+        rows, ["clear: Is it clear?"], model=lambda _: "4", metrics="none", cache=False
+    )
+    report = " ".join(result.report("console", full=True).split())
+    assert has_line(report, "Not every system", "(b for 3 of 8)")
+    assert has_line(report, "Means over 3 to 8 items.")
+
+
 def test_the_finding_states_that_systems_share_no_item() -> None:
     rows = [{"item": f"i{k}", "system": "ab"[k % 2], "output": f"text {k}"} for k in range(8)]
     result = judge.evaluate(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from judge.core.format import plural
 from judge.core.records import Column, Estimate
 from judge.report.document import (
     Cell,
@@ -238,6 +239,15 @@ def mean_cell(result: Result, column: Column, row: Row, **fields: Any) -> Cell:
         coverage=row.coverage,
         **fields,
     )
+
+
+def items_of_means(result: Result) -> str:
+    """Return how many items the systems have texts for: `24 items` or `12 to 24 items`."""
+    counts = count_texts(result, generations=False).values()
+    most = max(counts, default=0)
+    fewest = min(counts, default=0)
+    items = plural(most, "item")
+    return items if fewest == most else f"{fewest:,} to {items}"
 
 
 def count_texts(result: Result, *, generations: bool = True) -> Counter[str]:

@@ -9,7 +9,13 @@ from math import ceil
 from shlex import quote
 from typing import Any
 
-from judge.core.format import UNNAMED_SYSTEM, one_line, plural, rough_count
+from judge.core.format import (
+    UNNAMED_SYSTEM,
+    first_names,
+    one_line,
+    plural,
+    rough_count,
+)
 from judge.report.document import (
     Block,
     Cell,
@@ -31,6 +37,7 @@ from judge.report.views.board import (
     Leaderboard,
     build_leaderboard,
     count_texts,
+    items_of_means,
     mean_cell,
 )
 from judge.report.views.calibration import calibration_blocks
@@ -79,7 +86,7 @@ _EXCERPTS = 5  # of texts with the lowest scores
 _MAX_WORST = 10  # texts that a suggested command lists
 _WORST_SHARE = 0.25  # of the texts; beyond it, even a run with few texts has good ones
 _UNEVEN = (
-    "Not every system has a text for every item: "
+    "Not every system has a text for every item ({counts}): "
     "means over different items do not compare well."
 )
 
@@ -157,8 +164,13 @@ def _notices(result: Result) -> Iterator[str]:
     yield from filter(None, notices)
     n_items = len({sample.source_item for sample in result.table.samples})
     items_by_system = count_texts(result, generations=False)
-    if min(items_by_system.values(), default=n_items) < n_items:
-        yield _UNEVEN
+    counts = [
+        f"{one_line(system, 30)} for {count:,} of {n_items:,}"
+        for system, count in items_by_system.items()
+        if count < n_items
+    ]
+    if counts:
+        yield _UNEVEN.format(counts=first_names(counts, 3))
 
 
 def _footer(
@@ -366,9 +378,10 @@ def _all_scores(result: Result, board: Leaderboard) -> Iterator[Block]:
         heads.insert(0, rank_head)
     naming_head = "" if board.systems == (UNNAMED_SYSTEM,) else "system"
     rows = [_score_row(result, board, system) for system in board.systems]
-    totals = [row.total for row in board.rows.values()]
-    n_items = plural(max(totals, default=0), "item")
-    sentences = [f"Means over {n_items}.", *_interval_sentences(result)]
+    sentences = [
+        f"Means over {items_of_means(result)}.",
+        *_interval_sentences(result),
+    ]
     caption = " ".join(sentences)
     yield table(
         [naming_head, *heads],

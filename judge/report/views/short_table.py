@@ -23,9 +23,8 @@ from judge.report.format import (
     share_label,
 )
 from judge.report.views import items
-from judge.report.views.board import Leaderboard, Shown, mean_cell
+from judge.report.views.board import Leaderboard, Shown, items_of_means, mean_cell
 from judge.report.views.comparison_finding import REFERENCE_METRICS
-from judge.report.views.finding import number_of_items
 from judge.report.views.lowest import NEUTRAL
 from judge.report.views.summary import Row
 from judge.results.result import Result
@@ -143,7 +142,7 @@ def _table_of_systems(
         all_heads,
         rows,
         star=star,
-        caption=f"Mean scores over {number_of_items(result)}.",
+        caption=f"Mean scores over {items_of_means(result)}.",
         name="leaderboard",
         sorts=True,
         short=True,
