@@ -466,17 +466,22 @@ def test_csv_has_a_line_per_estimate(validation: Validation) -> None:
 
 
 def test_the_finding_names_the_criteria_on_which_a_judge_may_replace_a_rater() -> None:
-    def one(name: str, passed: bool | None, rate: float | None) -> Rated:
-        test = AltTest(0.1, passed, rate, rate, (), "" if rate else "few")
+    def one(name: str, passed: bool | None, rate: float | None, n_won: int = 0) -> Rated:
+        raters = tuple(replace(ANNA, won=number < n_won) for number in range(4))
+        test = AltTest(0.1, passed, rate, rate, raters, "" if rate else "few")
         return replace(
             rated({}, judges=(replace(row("small-judge", "judge", 0.6), alt_test=test),)),
             criterion=name,
         )
 
-    may, may_not, few = one("tone", True, 0.75), one("depth", False, 0.25), one("wit", None, None)
+    may = one("tone", True, 0.75, 3)
+    may_not = one("depth", False, 0.25, 1)
+    few = one("wit", None, None)
     replaces, not_shown = alt_test_finding((may, may_not, few), "small-judge")
-    assert has_line(replaces, "small-judge may replace", "ε 0.1", "tone 0.75")
-    assert has_line(not_shown, "not shown", "small-judge may replace", "ε 0.1", "depth 0.25")
+    assert has_line(replaces, "small-judge may replace", "ε 0.1", "3 of 4 raters on tone")
+    assert has_line(
+        not_shown, "not shown", "small-judge may replace", "ε 0.1", "1 of 4 raters on depth"
+    )
     assert list(alt_test_finding((may_not,), "small-judge")) == [not_shown]
     assert list(alt_test_finding((few,), "small-judge")) == []
     assert list(alt_test_finding((may,), "another")) == []

@@ -32,17 +32,27 @@ def alt_test_finding(criteria: Sequence[Rated], judge: str) -> Iterator[str]:
             if row.name == judge and row.alt_test is not None:
                 test_by_criterion[rated.criterion] = row.alt_test
     for passed in (True, False):
-        rates = []
+        wins = []
         for criterion, test in test_by_criterion.items():
             if test.passed is passed and test.winning_rate is not None:
-                rate = number(test.winning_rate, _PLACES)
-                rates.append(f"{criterion} {rate}")
-        if rates:
+                wins.append(f"{_wins(test)} on {criterion}")
+        if wins:
             # All criteria are tested with the same ε.
             first_test, *_ = test_by_criterion.values()
             verdict = _verdict(judge, passed)
-            listed_rates = ", ".join(rates)
-            yield f"{verdict} (ω at ε {first_test.epsilon:g}): {listed_rates}."
+            listed_wins = ", ".join(wins)
+            yield (
+                f"{verdict} (alt-test, ε {first_test.epsilon:g}): "
+                f"it wins against {listed_wins}."
+            )
+
+
+def _wins(test: AltTest) -> str:
+    """Return against how many raters the judge wins: `2 of 3 raters`."""
+    tested = [rater for rater in test.raters if rater.p is not None]
+    n_won = sum(rater.won for rater in tested)
+    raters = plural(len(tested), "rater")
+    return f"{n_won} of {raters}"
 
 
 def _verdict(judge: str, passed: bool | None) -> str:
@@ -98,14 +108,10 @@ def _alt_test_blocks(judge: str, test: AltTest, criterion: str) -> Iterator[Bloc
         question = f"Whether {judge} may replace a rater"
         yield Paragraph(f"{question} is not tested: {test.reason}.")
         return
-    tested = [rater for rater in test.raters if rater.p is not None]
-    n_won = sum(rater.won for rater in tested)
-    tested_raters = plural(len(tested), "rater")
     rate = number(test.winning_rate, _PLACES)
     share = percent(test.advantage)
-    wins = f"it wins against {n_won} of {tested_raters}"
     yield Paragraph(
-        f"{_verdict(judge, test.passed)}: {wins} (ω {rate}, ε {test.epsilon:g}). "
+        f"{_verdict(judge, test.passed)}: it wins against {_wins(test)} (ω {rate}, ε {test.epsilon:g}). "
         f"It is at least as close to the others as a rater on {share} of the texts."
     )
     rows: list[tuple[Content, ...]] = []
