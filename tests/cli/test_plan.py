@@ -57,6 +57,16 @@ def test_it_shows_requests_tokens_price_and_time_without_a_key(
     assert "of 12 requests fit" in output
 
 
+def test_draws_that_cost_nothing_have_no_price(
+    command: Callable[..., Any], data: Path, tmp_path: Path
+) -> None:
+    replies = tmp_path / "own.yaml"
+    replies.write_text("- reply: 4\n", encoding="utf-8")
+    completed = command("plan", data, "--model", f"scripted/{replies}", "--criteria", "fluency_5")
+    assert "20 draws per judgment" in " ".join(completed.out.split())
+    assert "$0.00 more" not in completed.out
+
+
 def test_a_bigger_run_is_priced(command: Callable[..., Any], data: Path) -> None:
     arguments = [
         "plan",

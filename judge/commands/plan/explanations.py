@@ -129,7 +129,7 @@ def _draws_note(judges: Sequence[JudgePlan], uncertain: Sequence[JudgePlan]) -> 
         requests = f" in {requests_per_judgment} requests"
     added_price = sum_prices(judge.money.more for judge in uncertain)
     added_cost = ""
-    if added_price is not None:
+    if added_price:
         added_cost = f" and costs about {dollars(added_price)} more"
     return (
         f"If the model gives no token probabilities, the run takes {n_draws} draws per "
