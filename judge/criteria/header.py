@@ -39,6 +39,7 @@ from judge.core.records import (
     ReplyKind,
     Scale,
 )
+from judge.core.verdicts import is_pass_mark, verdict
 from judge.criteria.checklist import read_questions, yes_no
 from judge.text import DEFAULT_LANGUAGE
 
@@ -360,7 +361,9 @@ class Header(BaseModel):
     )
     better: Better = Field("higher", description="Better end of the scale.")
     pass_at: float | str | None = Field(
-        None, description="Worst value that passes, or a label of a scale of words."
+        None,
+        description="Worst value that passes, or a label of a scale of words. A scale of fail "
+        "and pass has pass.",
     )
     threshold: float | None = Field(
         None,
@@ -469,8 +472,22 @@ class Header(BaseModel):
                 )
             return _value_of_share(self.threshold, scale, self.better)
         if self.pass_at is None:
-            return None
+            return _pass_value_of_words(scale, self.better)
         return pass_value(self.pass_at, scale, self.better)
+
+
+def _pass_value_of_words(scale: Scale, better: Better) -> float | None:
+    """Return the worst value that passes on a scale from fail to pass; None for other scales.
+
+    A sentence that ends with `(pass/fail)` has this pass mark, too.
+    """
+    if len(scale.labels) != 2:
+        return None
+    labels = sorted(scale.labels, key=scale.value, reverse=better == "lower")
+    worse_label, better_label = labels
+    if verdict(worse_label) != 0 or not is_pass_mark(better_label):
+        return None
+    return pass_value(better_label, scale, better)
 
 
 def pass_value(mark: float | str, scale: Scale, better: Better) -> float:

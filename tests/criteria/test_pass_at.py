@@ -54,6 +54,25 @@ def test_the_pass_mark_is_a_value_a_label_or_a_share_of_the_scale(
 
 
 @pytest.mark.parametrize(
+    ("lines", "value"),
+    [
+        ((SOLVED,), 0.5),
+        (("scale: {labels: [pass, fail], values: [1, 0]}",), 0.5),
+        (("scale: {labels: [不合格, 合格], values: [0, 1]}",), 0.5),
+        (("scale: {labels: [pass, fail], values: [0, 1]}", "better: lower"), 0.5),
+        ((SOLVED, "pass_at: 1"), 1.0),
+        (("scale: {labels: ['no', 'yes'], values: [0, 1]}",), None),
+        (("scale: {labels: [fail, pass], values: [1, 0]}",), None),  # pass is the worse end
+        ((WORDS,), None),
+    ],
+)
+def test_a_scale_from_fail_to_pass_has_a_pass_mark_without_the_key(
+    lines: tuple[str, ...], value: float | None
+) -> None:
+    assert load(text=text(*lines), name="solved").pass_at == value
+
+
+@pytest.mark.parametrize(
     ("lines", "facts"),
     [
         ((NUMBERS, "pass_at: 6"), ("4: pass_at: 6", "1 to 5")),
