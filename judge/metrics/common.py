@@ -566,8 +566,12 @@ class WordMetric(ReferenceMetric):
     ) -> tuple[str | Note, ...]:
         """Return how many texts the metric does not suit, and which packages are missing."""
         texts = list(all_texts(samples))
-        note = tokenizer_note(self.name, self.tokenizer, texts)
-        missing = [] if self.tokenizer else missing_tokenizer_notes(used, texts)
         compared = [(sample.output, references(sample)) for sample in samples]
         words = text.words(self.tokenizer) if self.tokenizer else text.tokens
-        return (note, wordless_note(self.name, compared, words), *missing)
+        notes: list[str | Note] = [
+            tokenizer_note(self.name, self.tokenizer, texts),
+            wordless_note(self.name, compared, words),
+        ]
+        if not self.tokenizer:
+            notes += missing_tokenizer_notes(used, texts)
+        return tuple(notes)

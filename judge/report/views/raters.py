@@ -110,8 +110,9 @@ def _alt_test_blocks(judge: str, test: AltTest, criterion: str) -> Iterator[Bloc
         return
     rate = number(test.winning_rate, _PLACES)
     share = percent(test.advantage)
+    wins = f"{_wins(test)} (ω {rate}, ε {test.epsilon:g})"
     yield Paragraph(
-        f"{_verdict(judge, test.passed)}: it wins against {_wins(test)} (ω {rate}, ε {test.epsilon:g}). "
+        f"{_verdict(judge, test.passed)}: it wins against {wins}. "
         f"It is at least as close to the others as a rater on {share} of the texts."
     )
     rows: list[tuple[Content, ...]] = []
