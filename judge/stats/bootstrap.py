@@ -36,6 +36,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+def without_interval(
+    name: str,
+    value: float,
+    n: int,
+    reason: str,
+    *,
+    p: float | None = None,
+    test: str = "",
+) -> Estimate:
+    """Return an estimate without an interval; its method is the `reason` for that."""
+    return Estimate(
+        name, value, low=None, high=None, n=n, method=reason, p=p, test=test
+    )
+
+
 def one_thread(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function that multiplies many small matrices, so that it uses one thread.
 
@@ -345,14 +360,7 @@ class Bootstrap:
         items = resampled.items
         if items < fewest or n < 2 or np.isnan(resampled.resampled).all():
             note = f"{method}; {too_few(items)}"
-            return Estimate(
-                name=name,
-                value=resampled.value,
-                low=None,
-                high=None,
-                n=n,
-                method=note,
-            )
+            return without_interval(name=name, value=resampled.value, n=n, reason=note)
         lower_bound, upper_bound = self.interval(resampled.resampled, items).tolist()
         return Estimate(
             name=name,

@@ -10,7 +10,14 @@ import numpy as np
 
 from judge.core.records import Column, Estimate
 from judge.stats.agreement import values_by_label
-from judge.stats.bootstrap import DEFAULT, Bootstrap, Floats, Resampled, Statistic
+from judge.stats.bootstrap import (
+    DEFAULT,
+    Bootstrap,
+    Floats,
+    Resampled,
+    Statistic,
+    without_interval,
+)
 from judge.stats.coefficients import paired
 
 _BINS = 10
@@ -137,14 +144,7 @@ def _estimate(
         return estimate
     # Equal ratings of few texts do not show that all ratings are equal.
     note = f"{method}; all resamples equal: no interval"
-    return Estimate(
-        name=name,
-        value=resampled.value,
-        low=None,
-        high=None,
-        n=texts,
-        method=note,
-    )
+    return without_interval(name=name, value=resampled.value, n=texts, reason=note)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from judge.stats.bootstrap import (
     t_quantile,
     t_test,
     too_few,
+    without_interval,
     without_nan,
 )
 from judge.stats.coefficients import (
@@ -702,13 +703,8 @@ def _resampled_estimate(
         return bootstrap.estimate(name, drawn, n, method, INTERVAL_ITEMS[level])
     if np.isnan(drawn.value):
         return None
-    return Estimate(
-        name=name,
-        value=drawn.value,
-        low=None,
-        high=None,
-        n=n,
-        method=f"{method}; {NO_SYSTEM_INTERVAL}",
+    return without_interval(
+        name=name, value=drawn.value, n=n, reason=f"{method}; {NO_SYSTEM_INTERVAL}"
     )
 
 

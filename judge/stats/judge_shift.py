@@ -22,6 +22,7 @@ from judge.stats.bootstrap import (
     t_quantile,
     t_test,
     too_few,
+    without_interval,
 )
 from judge.stats.paired_differences import ALL_EQUAL, PLACES
 from judge.stats.power import MIN_ITEMS
@@ -197,23 +198,11 @@ def _estimate(
     n_supporting = min(n, n_supporting)
     has_test = n_supporting >= MIN_ITEMS
     if n_supporting < MIN_INTERVAL_ITEMS:
-        return Estimate(
-            name="difference",
-            value=mean,
-            low=None,
-            high=None,
-            n=n,
-            method=too_few(n_supporting),
+        return without_interval(
+            name="difference", value=mean, n=n, reason=too_few(n_supporting)
         )
     if np.isinf(shift_error.between):
-        return Estimate(
-            name="difference",
-            value=mean,
-            low=None,
-            high=None,
-            n=n,
-            method=_NO_INTERVAL,
-        )
+        return without_interval(name="difference", value=mean, n=n, reason=_NO_INTERVAL)
     deviations = np.where(items, values - mean, 0.0)
     errors = deviations / sqrt(n * (n - 1))
     # Added by item before squaring: a changed text and an anchor of one item are not independent.
@@ -226,15 +215,8 @@ def _estimate(
             # Of the 2^n flips of n equal differences, two are as extreme: all and none.
             p_value = 2.0 ** (1 - n_supporting) if mean else 1.0
         test = "sign-flip permutation test"
-        return Estimate(
-            name="difference",
-            value=mean,
-            low=None,
-            high=None,
-            n=n,
-            method=ALL_EQUAL,
-            p=p_value,
-            test=test,
+        return without_interval(
+            name="difference", value=mean, n=n, reason=ALL_EQUAL, p=p_value, test=test
         )
     freedom = _degrees_of_freedom(errors, items, shift_error, variance_over_items)
     half = t_quantile((1 - CONFIDENCE) / 2, freedom) * error

@@ -24,6 +24,7 @@ from judge.stats.bootstrap import (
     Ints,
     t_quantile,
     too_few,
+    without_interval,
     without_nan,
 )
 from judge.stats.exact_sign_flip import lattice_p
@@ -205,24 +206,12 @@ def mean_difference(differences: Floats, confidence: float) -> Estimate:
     n = len(differences)
     varies = bool(np.ptp(differences))
     if n > 1 and not varies:
-        return Estimate(
-            name="difference",
-            value=float(differences[0]),
-            low=None,
-            high=None,
-            n=n,
-            method=ALL_EQUAL,
+        return without_interval(
+            name="difference", value=float(differences[0]), n=n, reason=ALL_EQUAL
         )
     mean = float(differences.mean())
     if n < MIN_INTERVAL_ITEMS:
-        return Estimate(
-            name="difference",
-            value=mean,
-            low=None,
-            high=None,
-            n=n,
-            method=too_few(n),
-        )
+        return without_interval(name="difference", value=mean, n=n, reason=too_few(n))
     t = t_quantile((1 - confidence) / 2, n - 1)
     deviation = float(differences.std(ddof=1))
     half = t * deviation / sqrt(n)

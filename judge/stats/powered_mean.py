@@ -23,6 +23,7 @@ from judge.stats.bootstrap import (
     t_quantile,
     t_test,
     third_cumulant,
+    without_interval,
 )
 from judge.stats.power import ALPHA
 
@@ -183,14 +184,7 @@ def _estimate_of_parts(
     variance = sum(error_part.variance for error_part in error_parts)
     if not variance > (_TOLERANCE * value) ** 2:
         note = f"{method}; all ratings are equal: no interval"
-        return Estimate(
-            name=name,
-            value=value,
-            low=None,
-            high=None,
-            n=n,
-            method=note,
-        )
+        return without_interval(name=name, value=value, n=n, reason=note)
     # Welch-Satterthwaite degrees of freedom of a sum of variances.
     scatter = sum(
         error_part.variance**2 / error_part.freedom for error_part in error_parts

@@ -11,7 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from judge.core.records import Column, Estimate, Failure, Sample, Score
-from judge.stats.bootstrap import Bools, Floats, Ints, one_thread, without_nan
+from judge.stats.bootstrap import (
+    Bools,
+    Floats,
+    Ints,
+    one_thread,
+    without_interval,
+    without_nan,
+)
 from judge.stats.coefficients import average
 from judge.stats.derived_columns import overall, pass_columns, pass_table
 from judge.stats.judge_shift import split_change
@@ -611,13 +618,8 @@ def _corpus_rows(
             old = old_rows[system]
             new = new_rows[system]
             difference = round(new.value - old.value, PLACES)
-            estimate = Estimate(
-                name="difference",
-                value=difference,
-                low=None,
-                high=None,
-                n=new.provenance.n,
-                method=method,
+            estimate = without_interval(
+                name="difference", value=difference, n=new.provenance.n, reason=method
             )
             yield MeanChange(
                 new.column,

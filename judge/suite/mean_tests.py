@@ -24,6 +24,7 @@ from judge.stats.bootstrap import (
     mean_estimate,
     t_quantile,
     t_test,
+    without_interval,
 )
 from judge.stats.bounded_mean import N_RESAMPLES, chance_beyond
 from judge.stats.paired_differences import mean_differences
@@ -184,13 +185,8 @@ def sum_minus_limit(parts: Parts, limit: float = 0.0, items: int = 1) -> MeanTes
     for factor, evidence in parts:
         if evidence.low is None or evidence.high is None:
             method = "a single reply: no interval"
-            estimate = Estimate(
-                name="value",
-                value=value,
-                low=None,
-                high=None,
-                n=n_draws,
-                method=method,
+            estimate = without_interval(
+                name="value", value=value, n=n_draws, reason=method
             )
             return MeanTest(estimate, None, "draw", single=True, items=items)
         # A negative factor turns the lower bound into the upper one.
